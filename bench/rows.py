@@ -68,7 +68,7 @@ def _fitted(reader: RowReader, read: Iterable[Record]) -> int:
 
 
 def _held(type: Type) -> Type:
-    held = delta.TARGET.hold(type)
+    held = delta.TARGET.hold_type(type)
     return getattr(held, "type", type)
 
 

@@ -23,9 +23,10 @@ REPETITIONS = int(os.environ.get("BENCH_REPETITIONS", "4"))
 _SCAN = """
 import sys
 from schemaman.io import files
-from schemaman.ingest.chunks import Known, chunks, wires
+from schemaman.ingest.chunks import KnownOffsets, build_reading, read_chunks
 from schemaman.ingest.scan import merge
-takes = [t for _, t in chunks(files.records(files.find(sys.argv[1])), Known({}, {}), wires(lambda id: None))]
+records = files.read_records(files.find_file(sys.argv[1]))
+takes = [t for _, t in read_chunks(records, KnownOffsets({}, {}), build_reading(lambda id: None))]
 print(sum(t.read for t in takes), len(merge(r for t in takes for s in t.stretches for r in s.runs)))
 """
 _FLOOR = "import sys\nprint(sum(1 for _ in open(sys.argv[1], 'rb')))"

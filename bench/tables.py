@@ -12,7 +12,7 @@ from schemaman.debezium.observation import Observation
 from schemaman.debezium.records import Coordinates, Position
 from schemaman.model.schema import Column, TableId, TableSchema
 from schemaman.model.types import Boolean, Decimal, Integer, String, Timestamp, Type
-from schemaman.store.log import Covered
+from schemaman.store.log import CoveredRange
 
 RECORDS = 10
 WIDTH = 16
@@ -71,19 +71,19 @@ def said(number: int, version: int) -> Observation:
     )
 
 
-def covered(number: int, versions: range) -> Covered:
+def covered(number: int, versions: range) -> CoveredRange:
     """That the records of these versions have been read."""
     first, last = versions.start * RECORDS, versions.stop * RECORDS - 1
-    return Covered("main", topic_of(number), 0, first, last, f"{first:016x}", f"{last:016x}")
+    return CoveredRange("main", topic_of(number), 0, first, last, f"{first:016x}", f"{last:016x}")
 
 
-def chunk(tables: Iterable[int], versions: range) -> tuple[list[Observation], list[Covered]]:
+def chunk(tables: Iterable[int], versions: range) -> tuple[list[Observation], list[CoveredRange]]:
     """What a chunk of an ingest brings that read these versions of these tables."""
     numbers = list(tables)
     return [said(n, v) for n in numbers for v in versions], [covered(n, versions) for n in numbers]
 
 
-def chunks(tables: int, versions: int, size: int) -> Iterator[tuple[list[Observation], list[Covered]]]:
+def chunks(tables: int, versions: int, size: int) -> Iterator[tuple[list[Observation], list[CoveredRange]]]:
     """All versions of all tables, table after table, `size` tables at a time."""
     for start in range(0, tables, size):
         yield chunk(range(start, min(tables, start + size)), range(versions))

@@ -1,36 +1,37 @@
-"""The error family: every fault that a caller may want to tell apart.
+"""The error family: one class for each fault that a caller may handle separately.
 
     SchemamanError
-    ├── UsageError              the question was wrong
+    ├── UsageError              the command or call is wrong
     │   ├── UnknownName         no such rule, target, table, version, …
-    │   ├── AmbiguousName       several things answer to that name
+    │   ├── AmbiguousName       several things have that name
     │   ├── BadReference        a REF or a SOURCE that cannot be read as one
     │   └── BadConfiguration    a settings, decisions or snapshot file that is wrong
-    ├── CouldNotDo              the question was right, the world was not
+    ├── CouldNotDo              the request is valid, but it failed
     │   ├── UnreadableInput     a file or stream that cannot be read
-    │   ├── RegistryUnavailable the schema registry does not answer, or refuses to
-    │   ├── StoreUnavailable    the store cannot be opened, is damaged, or of another layout
-    │   ├── EngineUnavailable   Spark, Java or an optional package is missing or refused to start
-    │   ├── NoHistory           nothing is known of a table that was named
+    │   ├── RegistryUnavailable the schema registry does not answer, or refuses the request
+    │   ├── StoreUnavailable    the store cannot be opened, is damaged, or has another layout
+    │   ├── EngineUnavailable   Spark, Java or an optional package is missing or did not start
+    │   ├── NoHistory           the store has no record of the named table
     │   └── StatementFailed     the target refused a statement
-    │       └── StatementConflict   another writer committed first
-    ├── Stale                   the world moved since the plan, or someone else holds the lock
-    │   ├── StalePlan
-    │   ├── Conflict
-    │   ├── Locked
-    │   └── OtherStore          another store keeps the table
-    └── PartlyApplied           some steps of a plan ran, the rest did not
+    │       ├── StatementConflict   another writer committed first
+    │       └── SessionLost     the engine behind the session stopped
+    ├── Stale                   the state has changed since it was read, or another process holds the lock
+    │   ├── StalePlan           the plan was edited, has expired, or its target has changed
+    │   ├── Conflict            another writer appended to the log first
+    │   ├── Locked              another process holds the lease on the target
+    │   └── OtherStore          another store maintains the table
+    └── PartlyApplied           some steps of a plan ran, the others did not
 
 A message says what is wrong and where; `hint` says what to do now. A fault of a
-single record is no exception but a value (`evidence.Reject`): one bad record never
-stops a topic. Exit codes are given to these classes in one place, `cli/main.py`.
+single record is no exception but a value (`debezium.observation.Reject`): one bad
+record never stops a topic. `cli/main.py` alone assigns exit codes to these classes.
 """
 
 from __future__ import annotations
 
 
 class SchemamanError(Exception):
-    """A fault with a message for people, and a hint on what to do now."""
+    """A fault with a message for people, and a hint that says what to do now."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
@@ -43,11 +44,11 @@ class UsageError(SchemamanError):
 
 
 class UnknownName(UsageError):
-    """A name that stands for nothing; the message lists what there is."""
+    """A name that does not exist; the message lists the names that do."""
 
 
 class AmbiguousName(UsageError):
-    """A name that stands for several things; the message lists them."""
+    """A name that several things have; the message lists them."""
 
 
 class BadReference(UsageError):
@@ -67,39 +68,39 @@ class UnreadableInput(CouldNotDo):
 
 
 class RegistryUnavailable(CouldNotDo):
-    """A schema registry does not answer, or refuses to: nothing is known about the records that need it."""
+    """A schema registry does not answer, or refuses the request; records that need it cannot be read."""
 
 
 class StoreUnavailable(CouldNotDo):
-    """The store cannot be opened or does not hold what a store holds."""
+    """The store cannot be opened, or its contents are not those of a store."""
 
 
 class EngineUnavailable(CouldNotDo):
-    """A program or package that this task needs is not there."""
+    """A program or package that this task needs is missing."""
 
 
 class NoHistory(CouldNotDo):
-    """Nothing has been recorded about the named table."""
+    """The store has no record of the named table."""
 
 
 class StatementFailed(CouldNotDo):
-    """A target refused a statement of a plan; nothing of that statement was done."""
+    """A target refused a statement of a plan; the statement had no effect."""
 
 
 class StatementConflict(StatementFailed):
-    """Another writer of the target committed first; the statement may be tried again."""
+    """Another writer of the target committed first; the caller may try the statement again."""
 
 
 class SessionLost(StatementFailed):
-    """The engine behind the session is gone: no statement will do any more."""
+    """The engine behind the session stopped; every further statement fails."""
 
 
 class Stale(SchemamanError):
-    """The world is not the one that the caller last looked at."""
+    """The state of a store or target has changed since the caller read it."""
 
 
 class StalePlan(Stale):
-    """The plan is edited, expired, or its target has moved since it was made."""
+    """The plan was edited, has expired, or its target has changed since it was made."""
 
 
 class Conflict(Stale):
@@ -111,15 +112,15 @@ class Locked(Stale):
 
 
 class OtherStore(Stale):
-    """The table is kept by another store than the one at hand."""
+    """Another store than the open one maintains the table."""
 
 
 class PartlyApplied(SchemamanError):
-    """A plan stopped half-way; what was done is in the journal."""
+    """A plan stopped before its last step; the journal lists the steps that ran."""
 
 
 def message_of(error: Exception) -> str:
-    """What is told of a fault, also of one that nobody foresaw."""
+    """Return the message of any exception, also of one that schemaman does not raise itself."""
     if isinstance(error, SchemamanError):
         return error.message
     return f"schemaman has a fault of its own: {type(error).__name__}: {error}"

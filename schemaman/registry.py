@@ -23,7 +23,7 @@ from schemaman.debezium.observation import (
 )
 from schemaman.errors import AmbiguousName, Conflict, NoHistory, UsageError
 from schemaman.history import references
-from schemaman.history.decisions import Decisions, decided
+from schemaman.history.decisions import Decisions, apply_decisions
 from schemaman.history.references import TableName
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.migration.plan import Plan
@@ -34,22 +34,22 @@ from schemaman.model.schema import DEFAULT_STREAM, TableId, TableSchema
 from schemaman.resolve import HISTORY_ONLY, ReferenceReaders, ResolvedSchema, resolve
 from schemaman.settings import Settings
 from schemaman.store import offsets as coverage
-from schemaman.store.edge_hashes import EdgeHashes, Edges, EdgesOnDemand, edges_of
+from schemaman.store.edge_hashes import EdgeHashes, EdgesOnDemand, EdgeSource, collect_edges
 from schemaman.store.log import (
-    Covered,
+    CoveredRange,
     Entry,
     Leases,
-    Migrated,
-    Noted,
-    Observed,
+    LogEntry,
+    MigrationEntry,
+    NoteEntry,
+    ObservationEntry,
     Projections,
-    Rejected,
-    Renumbered,
-    Stamped,
+    RejectEntry,
+    RenumberingEntry,
     Store,
-    tables_of,
+    list_tables,
 )
-from schemaman.store.offsets import Place, Ranges
+from schemaman.store.offsets import Partition, Ranges
 
 _ATTEMPTS = 1000
 """Each failed one means that another writer got on: giving up is for a fault, not for a crowd."""
@@ -179,7 +179,7 @@ class RecordResult:
     known_outcomes: int = 0
     entries: tuple[Entry, ...] = ()
     notes: int = 0
-    shifts: tuple[Renumbered, ...] = ()
+    shifts: tuple[RenumberingEntry, ...] = ()
 
 
 class Registry:
@@ -301,7 +301,7 @@ class Registry:
             raise UsageError("this registry knows its store alone", hint="open it with schemaman.open(URL)")
         return self._services
 
-    def record(self, outcomes: Iterable[Outcome], covered: Iterable[Covered]) -> RecordResult:
+    def record(self, outcomes: Iterable[Outcome], covered: Iterable[CoveredRange]) -> RecordResult:
         """Add what was read: all of it in one transaction, without what had been read before.
 
         Raises:
@@ -310,29 +310,29 @@ class Registry:
             StoreUnavailable: the store cannot be written; nothing was added.
         """
         told, read = tuple(outcomes), tuple(covered)
-        strays = coverage.strays(told, read)
+        strays = coverage.find_stray_rejects(told, read)
         for _ in range(_ATTEMPTS):
             end = self._store.end()
             known = self._known(read, strays)
-            edges = {one.stream: self.edges(one.stream) for one in coverage.again(read, known)}
-            admitted = coverage.admit(told, read, known, self._rejected() if strays else (), edges)
+            edges = {one.stream: self.edges(one.stream) for one in coverage.find_read_again(read, known)}
+            admitted = coverage.admit_outcomes(told, read, known, self._rejected() if strays else (), edges)
             if not admitted.entries:
-                return RecordResult(end, known_outcomes=admitted.skipped)
-            tables = sorted({t for entry in admitted.entries for t in tables_of(entry)})
-            before = self._store.held(tables)
+                return RecordResult(end, known_outcomes=admitted.known_count)
+            tables = sorted({t for entry in admitted.entries for t in list_tables(entry)})
+            before = self._store.read_histories(tables)
             try:
                 last = self._store.append(admitted.entries, end)
             except Conflict:
                 continue
-            after = self._store.held(tables)
+            after = self._store.read_histories(tables)
             return RecordResult(
                 last,
                 tuple(RecordedTable(table, before, after) for table in tables),
-                _count_entries(admitted.entries, Observed),
-                _count_entries(admitted.entries, Rejected),
-                admitted.skipped,
+                _count_entries(admitted.entries, ObservationEntry),
+                _count_entries(admitted.entries, RejectEntry),
+                admitted.known_count,
                 admitted.entries,
-                _count_entries(admitted.entries, Noted),
+                _count_entries(admitted.entries, NoteEntry),
                 self._shifts(end + len(admitted.entries), last),
             )
         raise Conflict("others keep writing into the store", hint="run again")
@@ -369,14 +369,14 @@ class Registry:
         wanted = references.parse_name(name) if isinstance(name, str) else name
         if wanted.stream is None and (chosen := self._chosen_stream()) is not None:
             wanted = TableName(wanted.parts, chosen)
-        named = self._store.named(wanted.parts[-1])
+        named = self._store.find_by_name(wanted.parts[-1])
         candidates = _narrow_candidates(wanted, [t for t in named if _is_named(t, wanted)])
         if not candidates:
             candidates = _narrow_candidates(wanted, self._aliased(wanted))
         if len(candidates) == 1:
             return candidates[0]
         if candidates:
-            listed = ", ".join(str(name) for name in references.told_apart(candidates).values())
+            listed = ", ".join(str(name) for name in references.name_distinctly(candidates).values())
             raise AmbiguousName(f"{wanted} may be any of: {listed}", hint="write more of its name")
         raise NoHistory(
             f"nothing is known of a table {wanted}", hint=_hint_nearest(wanted, self._store.tables())
@@ -422,19 +422,21 @@ class Registry:
         """
         return resolve(references.parse(ref), self, readers)
 
-    def offsets(self, stream: str, topics: Iterable[str] | None = None) -> Mapping[Place, Ranges]:
+    def offsets(self, stream: str, topics: Iterable[str] | None = None) -> Mapping[Partition, Ranges]:
         """The offsets that have been read, by topic and partition, as inclusive pairs in order.
 
         Of all topics, or of some.
         """
-        return coverage.ranges(self._store.covered(stream, topics))
+        return coverage.group_ranges(self._store.read_ranges(stream, topics))
 
     def edges(self, stream: str) -> EdgeHashes:
         """The hashes of records at the edges of runs that have been read: each that the log tells."""
-        told = (stamped.entry for stamped in self._store.read(kinds=[Covered]))
-        return edges_of(entry for entry in told if isinstance(entry, Covered) and entry.stream == stream)
+        told = (stamped.entry for stamped in self._store.read(kinds=[CoveredRange]))
+        return collect_edges(
+            entry for entry in told if isinstance(entry, CoveredRange) and entry.stream == stream
+        )
 
-    def known_offsets(self, stream: str) -> tuple[Mapping[Place, Ranges], Edges]:
+    def known_offsets(self, stream: str) -> tuple[Mapping[Partition, Ranges], EdgeSource]:
         """`offsets`, and `edges`, which are gone for when the first of them is asked for."""
         return self.offsets(stream), EdgesOnDemand(partial(self.edges, stream))
 
@@ -444,33 +446,35 @@ class Registry:
         A record that was understood later, when the registry knew its schema, is no longer one of them.
         """
         found = [r for r in self._rejected() if stream in (None, r.stream)]
-        known = (c for s in sorted({r.stream for r in found}) for c in self._store.covered(s))
-        return coverage.standing(found, known)
+        known = (c for s in sorted({r.stream for r in found}) for c in self._store.read_ranges(s))
+        return coverage.select_open_rejects(found, known)
 
     def notes(self, stream: str | None = None, table: TableId | None = None) -> tuple[Note, ...]:
         """What records told that is no structure, in the order of the log; of a stream or a table, or all."""
-        entries = (stamped.entry for stamped in self._store.read(kinds=[Noted]))
-        notes = merge_notes(entry.note for entry in entries if isinstance(entry, Noted))
+        entries = (stamped.entry for stamped in self._store.read(kinds=[NoteEntry]))
+        notes = merge_notes(entry.note for entry in entries if isinstance(entry, NoteEntry))
         return tuple(n for n in notes if stream in (None, n.stream) and table in (None, n.table))
 
-    def renumberings(self, table: TableId) -> tuple[tuple[int, Renumbered], ...]:
+    def renumberings(self, table: TableId) -> tuple[tuple[int, RenumberingEntry], ...]:
         """When late evidence gave other numbers to versions of a table (epoch ms), and which, in order."""
-        found = ((s.at_ms, s.entry) for s in self._store.read(kinds=[Renumbered]))
+        found = ((s.at_ms, s.entry) for s in self._store.read(kinds=[RenumberingEntry]))
         return tuple(
-            (at_ms, entry) for at_ms, entry in found if isinstance(entry, Renumbered) and entry.table == table
+            (at_ms, entry)
+            for at_ms, entry in found
+            if isinstance(entry, RenumberingEntry) and entry.table == table
         )
 
     def journal(
         self, *, run: str | None = None, plan: str | None = None, target: str | None = None
-    ) -> tuple[Migrated, ...]:
+    ) -> tuple[MigrationEntry, ...]:
         """The journal of migrations, of one run, plan or target if named, in the order of the log."""
         return tuple(line for _, line in self.dated_journal(run=run, plan=plan, target=target))
 
     def dated_journal(
         self, *, run: str | None = None, plan: str | None = None, target: str | None = None
-    ) -> tuple[tuple[int, Migrated], ...]:
+    ) -> tuple[tuple[int, MigrationEntry], ...]:
         """The journal with the time of each line (epoch ms)."""
-        dated = (_date_line(stamped) for stamped in self._store.read(kinds=[Migrated]))
+        dated = (_date_line(stamped) for stamped in self._store.read(kinds=[MigrationEntry]))
         return tuple(
             (at_ms, line)
             for at_ms, line in dated
@@ -479,7 +483,7 @@ class Registry:
             and (target is None or canonicalize_target(target) == line.target)
         )
 
-    def note(self, *lines: Migrated) -> int:
+    def note(self, *lines: MigrationEntry) -> int:
         """Write lines into the journal, all or none; the new end of the log."""
         for _ in range(_ATTEMPTS):
             try:
@@ -500,30 +504,30 @@ class Registry:
         """Give it back."""
         self._store.release(target, token)
 
-    def _known(self, read: Iterable[Covered], strays: Iterable[Reject]) -> list[Covered]:
+    def _known(self, read: Iterable[CoveredRange], strays: Iterable[Reject]) -> list[CoveredRange]:
         """What has been read of the topics that are spoken of."""
         topics: dict[str, set[str]] = {}
         for stream, topic in chain(
             ((c.stream, c.topic) for c in read), ((r.stream, r.topic) for r in strays)
         ):
             topics.setdefault(stream, set()).add(topic)
-        return [c for stream in sorted(topics) for c in self._store.covered(stream, topics[stream])]
+        return [c for stream in sorted(topics) for c in self._store.read_ranges(stream, topics[stream])]
 
-    def _shifts(self, after: int, last: int) -> tuple[Renumbered, ...]:
+    def _shifts(self, after: int, last: int) -> tuple[RenumberingEntry, ...]:
         """What the log says about numbers of versions behind one entry, up to another."""
         if after == last:
             return ()
         behind = islice(self._store.read(after), last - after)
-        return tuple(s.entry for s in behind if isinstance(s.entry, Renumbered))
+        return tuple(s.entry for s in behind if isinstance(s.entry, RenumberingEntry))
 
     def _rejected(self) -> tuple[Reject, ...]:
         """Every reject of the log."""
-        entries = (stamped.entry for stamped in self._store.read(kinds=[Rejected]))
-        return tuple(entry.reject for entry in entries if isinstance(entry, Rejected))
+        entries = (stamped.entry for stamped in self._store.read(kinds=[RejectEntry]))
+        return tuple(entry.reject for entry in entries if isinstance(entry, RejectEntry))
 
     def _aliased(self, wanted: TableName) -> list[TableId]:
         name = ".".join(wanted.parts)
-        found = self._store.aliased(name)
+        found = self._store.find_by_alias(name)
         return [table for table in found if wanted.stream in (None, table.stream)]
 
 
@@ -561,12 +565,12 @@ def _list_facts(version: SchemaVersion) -> tuple[object, ...]:
 
 
 def _apply_decisions(history: TableHistory, decisions: Decisions) -> TableHistory:
-    return history if decisions == Decisions() else decided(history, decisions)
+    return history if decisions == Decisions() else apply_decisions(history, decisions)
 
 
-def _date_line(stamped: Stamped) -> tuple[int, Migrated]:
+def _date_line(stamped: LogEntry) -> tuple[int, MigrationEntry]:
     """A line of the journal, under the address that its target has by now."""
-    assert isinstance(stamped.entry, Migrated)
+    assert isinstance(stamped.entry, MigrationEntry)
     return stamped.at_ms, replace(stamped.entry, target=canonicalize_target(stamped.entry.target))
 
 

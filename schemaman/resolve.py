@@ -13,37 +13,37 @@ from schemaman.debezium.records import Coordinates, Position, PositionKind, Rank
 from schemaman.errors import AmbiguousName, NoHistory, SchemamanError, UnknownName, UsageError
 from schemaman.history.as_of import (
     RankOf,
-    certain_at,
-    contradicted,
-    earliest,
-    ending,
-    first_shown,
-    follows,
-    latest,
-    log_of,
-    marks_of,
-    noticed_late,
-    position_rank,
-    rank_of,
-    shown_from,
-    stands_at,
-    witnessed,
+    explain_end,
+    find_contradiction,
+    find_first_event,
+    find_log_name,
+    find_rank,
+    format_first_event,
+    is_behind,
+    is_noticed_late,
+    is_position,
+    limit_certainty,
+    list_coordinates,
+    list_evidence_coordinates,
+    make_earliest_rank,
+    make_latest_rank,
+    rank_position,
 )
 from schemaman.history.references import (
     AsOf,
-    Back,
     FileRef,
     GitRef,
     LakeRef,
-    Number,
-    Place,
     Reference,
     RegistryRef,
     Selector,
-    Shape,
+    ShapeId,
+    SourcePosition,
     TableName,
     TableRef,
-    name_of,
+    VersionNumber,
+    VersionsBack,
+    name_table,
     parse,
 )
 from schemaman.history.versions import Revision, SchemaVersion, TableHistory
@@ -120,7 +120,7 @@ class ResolvedSchema(DisplayedValue):
 
 def find_version(history: TableHistory, text: str) -> SchemaVersion:
     """The version that the part of a REF behind the `@` means. Raises as `select_version`."""
-    reference = parse(f"{name_of(history.table)}@{text}")
+    reference = parse(f"{name_table(history.table)}@{text}")
     found = select_version(history, reference.selector) if isinstance(reference, TableRef) else None
     if found is None or found.version is None:
         raise NoHistory(f"nothing is known of {history.table}@{text}")
@@ -162,19 +162,19 @@ def select_version(history: TableHistory, selector: Selector) -> ResolvedSchema:
         NoHistory: nothing is known of so early a time.
     """
     match selector:
-        case Number(number, revision):
+        case VersionNumber(number, revision):
             return _find_number(history, number, revision)
-        case Back(steps):
+        case VersionsBack(steps):
             if steps >= len(history.versions):
                 raise UnknownName(
                     f"{history.table}@{selector}: {_describe_versions(history)}", hint=_hint_history(history)
                 )
             return _build_result(history, history.versions[-1 - steps])
-        case Shape(digits):
+        case ShapeId(digits):
             return _find_shape(history, digits)
         case AsOf(ts_ms):
             return _find_at_time(_remove_phantoms(history), selector, ts_ms)
-        case Place(kind, value):
+        case SourcePosition(kind, value):
             return _find_at_position(_remove_phantoms(history), selector, kind, value)
         case _:
             assert_never(selector)
@@ -206,13 +206,13 @@ def _find_number(history: TableHistory, number: int, revision: int | None) -> Re
 
 
 def _find_shape(history: TableHistory, digits: str) -> ResolvedSchema:
-    found = [v for v in history.versions if v.answers_to(digits)]
+    found = [v for v in history.versions if v.has_id(digits)]
     if not found:
         ids = ", ".join(dict.fromkeys(v.id for v in history.versions))
         told = f"{history.table}@id:{digits}: no version of that shape; there are: {ids}"
         raise UnknownName(told, hint=_hint_history(history))
     # one that was declared later has the id that its events gave it still, beside its own
-    meant = [v for v in found if v.id == digits] or [v for v in found if digits in v.known_as] or found
+    meant = [v for v in found if v.id == digits] or [v for v in found if digits in v.previous_ids] or found
     if len({v.id for v in meant}) > 1:
         ids = ", ".join(sorted({v.id for v in meant}))
         raise AmbiguousName(
@@ -222,42 +222,48 @@ def _find_shape(history: TableHistory, digits: str) -> ResolvedSchema:
 
 
 def _find_at_position(
-    history: TableHistory, selector: Place, kind: PositionKind, value: str
+    history: TableHistory, selector: SourcePosition, kind: PositionKind, value: str
 ) -> ResolvedSchema:
     kinds = {mark.position.kind for mark in _list_coordinates(history)} - {"none"}
     if kind not in kinds:
         told = f"its positions are of kind {', '.join(sorted(kinds))}" if kinds else "it has no positions"
         raise UsageError(f"{history.table}@{selector}: {told}", hint="kinds of positions never compare")
-    logs = {log_of(m.position) for m in _list_coordinates(history) if m.position.kind == kind}
-    if log_of(Position(kind, value)) not in logs:
+    logs = {find_log_name(m.position) for m in _list_coordinates(history) if m.position.kind == kind}
+    if find_log_name(Position(kind, value)) not in logs:
         raise UsageError(
             f"{history.table}@{selector}: the binary log of its stream has other files, called "
             f"{' or '.join(sorted(log for log in logs if log))}",
             hint="write binlog:FILE:POSITION as the connector prints them",
         )
-    named = [v for v in history.versions if any(stands_at(m.position, kind, value) for m in witnessed(v))]
+    named = [
+        v
+        for v in history.versions
+        if any(is_position(m.position, kind, value) for m in list_evidence_coordinates(v))
+    ]
     if len(named) > 1:
         raise _refuse_uncertain(history, selector, named[0], named[-1], "records of both stand there")
     if named:
-        here = [rank_of(m, kind) for m in marks_of(named[0]) if stands_at(m.position, kind, value)]
+        here = [
+            find_rank(m, kind) for m in list_coordinates(named[0]) if is_position(m.position, kind, value)
+        ]
         ranks = [rank for rank in here if rank is not None]
         if not ranks:
             return _build_result(history, named[0])
-        return _select_revision(history, named[0], lambda mark: rank_of(mark, kind), max(ranks))
-    wanted = position_rank(Position(kind, value, value))
+        return _select_revision(history, named[0], lambda mark: find_rank(mark, kind), max(ranks))
+    wanted = rank_position(Position(kind, value, value))
     if wanted is None or len(logs) > 1:
         what = f"those of {' and '.join(sorted(logs))}" if len(logs) > 1 else f"{kind} positions"
         raise UsageError(
             f"{history.table}@{selector}: no record of it stands there, and {what} have no order",
             hint="name a version or a time",
         )
-    return _find_certain(history, selector, lambda mark: rank_of(mark, kind), wanted)
+    return _find_certain(history, selector, lambda mark: find_rank(mark, kind), wanted)
 
 
 def _find_at_time(history: TableHistory, selector: AsOf, ts_ms: int) -> ResolvedSchema:
     """The version that stood at a moment, if no time that is told less exactly leaves another one open."""
     wanted, versions = (ts_ms,), history.versions
-    early_rank, late_rank = earliest(history), latest(history)
+    early_rank, late_rank = make_earliest_rank(history), make_latest_rank(history)
     surely, perhaps = _list_begun(history, late_rank, wanted), _list_begun(history, early_rank, wanted)
     if surely and surely[-1] != perhaps[-1]:
         one, first, other = versions[surely[-1]], versions[surely[-1] + 1], versions[perhaps[-1]]
@@ -292,7 +298,7 @@ def _merge_uncertainty(one: SchemaVersion | None, other: SchemaVersion | None) -
 
 def _describe_begin(history: TableHistory, first: SchemaVersion, last: SchemaVersion) -> str:
     """Between which moments versions up to `last` began, from `first` on."""
-    since, until = earliest(history)(first.at), latest(history)(last.at)
+    since, until = make_earliest_rank(history)(first.at), make_latest_rank(history)(last.at)
     if since is None or until is None:
         return "one ended and the other began around it"
     return f"one ended and the other began between {AsOf(int(since[0]))} and {AsOf(int(until[0]))}"
@@ -312,21 +318,21 @@ def _find_certain(history: TableHistory, selector: Selector, rank: RankOf, wante
             hint=_hint_first(history),
         )
     version = history.versions[began[-1]]
-    over = ending(history, version, lambda mark: _is_reached(rank(mark), wanted))
+    over = explain_end(history, version, lambda mark: _is_reached(rank(mark), wanted))
     if over is not None:
         raise NoHistory(
             f"{history.table}@{selector}: {over}",
             hint=f"its last version before that is {history.table}@{version.number}",
         )
-    shown = shown_from(version, rank) if noticed_late(version) else None
+    shown = find_first_event(version, rank) if is_noticed_late(version) else None
     if shown is not None and wanted < shown:
         raise _refuse_unshown(history, selector, began[-1], rank, wanted)
     if began[-1] + 1 < len(history.versions):
         following = history.versions[began[-1] + 1]
-        seen = [rank(m) for m in (*marks_of(version), following.after) if m is not None]
+        seen = [rank(m) for m in (*list_coordinates(version), following.after) if m is not None]
         if max((r for r in seen if r is not None), default=()) < wanted:
             raise _refuse_uncertain(history, selector, version, following, _describe_change(following))
-    otherwise = contradicted(history, version, rank, wanted)
+    otherwise = find_contradiction(history, version, rank, wanted)
     if otherwise is not None:
         told = f"{history.table}@{selector}: records around it show version {version.number}, but {otherwise}"
         raise UsageError(told, hint=f"name it: {history.table}@{version.number}")
@@ -348,7 +354,7 @@ def _refuse_unshown(
             if ended and event.incarnation == former.incarnation and _is_reached(rank(event.at), wanted):
                 return NoHistory(
                     f"{history.table}@{selector}: the table was {event.kind} by then, and no event shows the "
-                    f"one that was made anew before {first_shown(version)}",
+                    f"one that was made anew before {format_first_event(version)}",
                     hint=f"its last version before that is {history.table}@{former.number}, "
                     f"the first of the new one {history.table}@{version.number}",
                 )
@@ -361,13 +367,13 @@ def _select_revision(
     """A version with the attributes that it had at `wanted`; what is proven later is not confirmed then."""
     revisions = [r for r in version.revisions if r.number == 0 or _is_revised(version, r, rank, wanted)]
     found = _build_result(history, version, revisions[-1])
-    return replace(found, version=certain_at(version, revisions[-1].number, rank, wanted))
+    return replace(found, version=limit_certainty(version, revisions[-1].number, rank, wanted))
 
 
 def _is_revised(version: SchemaVersion, revision: Revision, rank: RankOf, wanted: Rank) -> bool:
     at = rank(revision.at)
     if at is None:
-        behind = (rank(mark) for mark in marks_of(version) if follows(mark, revision.at))
+        behind = (rank(mark) for mark in list_coordinates(version) if is_behind(mark, revision.at))
         return any(_is_reached(found, wanted) for found in behind)
     return at <= wanted
 
@@ -376,10 +382,10 @@ def _is_begun(version: SchemaVersion, rank: RankOf, wanted: Rank) -> bool:
     at = rank(version.at)
     if at is None:
         # rows that are read beside the stream have no place in it: what was streamed of it since has one
-        return any(_is_reached(rank(mark), wanted) for mark in marks_of(version))
-    if at != wanted or not noticed_late(version):
+        return any(_is_reached(rank(mark), wanted) for mark in list_coordinates(version))
+    if at != wanted or not is_noticed_late(version):
         return _is_reached(at, wanted)
-    shown = shown_from(version, rank)
+    shown = find_first_event(version, rank)
     return shown is not None and shown <= wanted
 
 
@@ -401,15 +407,15 @@ def _is_reached(rank: Rank | None, wanted: Rank) -> bool:
 
 def _list_coordinates(history: TableHistory) -> Iterator[Coordinates]:
     for version in history.versions:
-        yield from marks_of(version)
+        yield from list_coordinates(version)
 
 
 def _build_result(
     history: TableHistory, version: SchemaVersion, revision: Revision | None = None
 ) -> ResolvedSchema:
     chosen = version.revisions[-1] if revision is None else revision
-    number = Number(version.number, chosen.number if len(version.revisions) > 1 else None)
-    ref = str(TableRef(name_of(history.table), number))
+    number = VersionNumber(version.number, chosen.number if len(version.revisions) > 1 else None)
+    ref = str(TableRef(name_table(history.table), number))
     return ResolvedSchema(ref, chosen.schema, history.table, version, chosen.number)
 
 
@@ -426,8 +432,8 @@ def _refuse_uncertain(
 
 def _describe_change(following: SchemaVersion) -> str:
     """Between which moments of the source one version ended and the following began."""
-    late = noticed_late(following)
-    shown = [e.first.ts_ms for e in following.evidence if e.witness == "emitted" or not late]
+    late = is_noticed_late(following)
+    shown = [e.first.ts_ms for e in following.evidence if e.kind == "emitted" or not late]
     times = [t for t in shown if t is not None]
     after = following.after.ts_ms if following.after is not None else None
     if after is None or not times or min(times) < after:

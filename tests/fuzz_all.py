@@ -35,7 +35,7 @@ from schemaman.io import files, schema_registry
 from schemaman.model.schema import TableId
 from schemaman.store.derived import fold
 from schemaman.store.entry_json import from_bytes, to_bytes
-from schemaman.store.log import Entry, Observed, Rejected
+from schemaman.store.log import Entry, ObservationEntry, RejectEntry
 from tests.house import CAPTURES
 from tests.mutants import Mutator
 from tests.records import alone
@@ -182,9 +182,9 @@ def _written(outcome: Outcome) -> None:
     entry: Entry
     match outcome:
         case Observation():
-            entry = Observed(outcome)
+            entry = ObservationEntry(outcome)
         case Reject():
-            entry = Rejected(outcome)
+            entry = RejectEntry(outcome)
         case _:
             return
     assert from_bytes(to_bytes(entry)) == entry

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from schemaman.debezium.records import Coordinates, Position
-from schemaman.history.fold.column_ids import identify
-from schemaman.history.rename_detection import candidates
+from schemaman.history.fold.column_ids import identify_columns
+from schemaman.history.rename_detection import find_rename_candidates
 from schemaman.history.versions import (
     Evidence,
     RenameCandidate,
@@ -49,14 +49,14 @@ def told(
             events.append(TableEvent("dropped", mark(number), incarnation))
             incarnation, known = incarnation + 1, None
             continue
-        schema = identify(known, parse_columns(text), (stated or {}).items(), True, next_id)
+        schema = identify_columns(known, parse_columns(text), (stated or {}).items(), True, next_id)
         next_id = max([next_id, *((c.id or 0) + 1 for c in schema.columns)])
         same = known is not None and {c.id for c in known.columns} == {c.id for c in schema.columns}
         if same and fingerprint(schema) == versions[-1].id:
             last = versions[-1]
             versions[-1] = _revised(last, Revision(last.revision + 1, schema, mark(number)))
         else:
-            suspects = candidates(known, schema, append_only=True) if known is not None else ()
+            suspects = find_rename_candidates(known, schema, append_only=True) if known is not None else ()
             versions.append(
                 _version(len(versions) + 1, schema, incarnation, mark(number), unconfirmed, suspects)
             )

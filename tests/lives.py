@@ -8,8 +8,8 @@ from dataclasses import replace
 from hypothesis import strategies as st
 
 from schemaman.debezium.records import Coordinates
-from schemaman.history.versions import MemberAnswer, Revision, SchemaVersion, TableHistory
-from schemaman.migration.plan import MigrationSource, Past
+from schemaman.history.versions import NestedFieldAnswer, Revision, SchemaVersion, TableHistory
+from schemaman.migration.plan import MigrationSource, PreviousVersion
 from schemaman.model.schema import Column, TableId, TableSchema, fingerprint
 from tests.strategies import COMMENTS, TYPES, edited_types
 
@@ -75,14 +75,14 @@ def changed(
     return TableSchema(tuple(columns_), key, schema.comment), next_id
 
 
-def history(told: Sequence[TableSchema], answers: Sequence[MemberAnswer] = ()) -> TableHistory:
+def history(told: Sequence[TableSchema], answers: Sequence[NestedFieldAnswer] = ()) -> TableHistory:
     """Versions of one table in turn, as confirmed as can be; `answers` are about the step to the last one."""
     versions: list[SchemaVersion] = []
     for number, schema in enumerate(told, 1):
         name, at = fingerprint(schema), Coordinates("t", 0, number)
         revisions = (Revision(0, schema, at),)
         versions.append(SchemaVersion(number, name, 1, "confirmed", revisions, None, at, None, 1, ()))
-    versions[-1] = replace(versions[-1], members=tuple(answers))
+    versions[-1] = replace(versions[-1], field_answers=tuple(answers))
     return TableHistory(TableId("shop", "app", "public", "t"), "postgresql", tuple(versions))
 
 
@@ -91,7 +91,7 @@ def source(told: Sequence[TableSchema]) -> MigrationSource:
     newest = told[-1]
     now = {c.id: c.name for c in newest.columns}
     past = tuple(
-        Past(fingerprint(s), {"offset": n}, {c.name: now.get(c.id) for c in s.columns})
+        PreviousVersion(fingerprint(s), {"offset": n}, {c.name: now.get(c.id) for c in s.columns})
         for n, s in enumerate(told)
     )
     formers = {

@@ -13,7 +13,7 @@ from schemaman.history.fold import fold as history
 from schemaman.history.versions import TableHistory
 from schemaman.model.schema import Column, TableId, TableSchema
 from schemaman.model.types import Integer, Type, Unknown
-from schemaman.store.log import Covered, Entry, Observed
+from schemaman.store.log import CoveredRange, Entry, ObservationEntry
 
 ORDERS = TableId("shop", "app", "public", "orders")
 ITEMS = TableId("shop", "app", "public", "items")
@@ -71,10 +71,10 @@ def renamed(old: TableId, new: TableId, structure: TableSchema, at: int) -> Obse
     return replace(said(structure, at, table=new), evidence="declared", action="rename", previous=old)
 
 
-def covered(first: int, last: int, table: TableId = ORDERS, **more: Any) -> Covered:
+def covered(first: int, last: int, table: TableId = ORDERS, **more: Any) -> CoveredRange:
     """The records of a table's topic that were read; each record's hash is made of its offset."""
     topic = f"{table.server}.{table.schema}.{table.table}"
-    made = Covered(table.stream, topic, 0, first, last, f"h{first}", f"h{last}")
+    made = CoveredRange(table.stream, topic, 0, first, last, f"h{first}", f"h{last}")
     return replace(made, **more)
 
 
@@ -82,8 +82,8 @@ def batch(number: int) -> tuple[Entry, ...]:
     """What the append of that number says: of two tables, of which one gains a column now and then."""
     columns = ("id", *(f"c{n}" for n in range(number // 5)))
     return (
-        Observed(said(schema(*columns[:12]), number)),
-        Observed(said(schema("id", "price"), number, table=ITEMS)),
+        ObservationEntry(said(schema(*columns[:12]), number)),
+        ObservationEntry(said(schema("id", "price"), number, table=ITEMS)),
         covered(number, number),
         covered(number, number, ITEMS),
     )

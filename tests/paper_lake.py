@@ -27,7 +27,7 @@ from schemaman.model.diff import (
 )
 from schemaman.model.schema import Column, Path, TableSchema, walk_fields
 from schemaman.model.types import String, Struct
-from schemaman.store.log import Migrated
+from schemaman.store.log import MigrationEntry
 
 _PART = r"`(?:[^`]|``)+`"
 _PATH = rf"{_PART}(?:\.{_PART})*"
@@ -174,19 +174,19 @@ class PaperJournal:
     """A journal on paper."""
 
     def __init__(self) -> None:
-        self.lines: list[Migrated] = []
+        self.lines: list[MigrationEntry] = []
 
-    def read_plan_lines(self, plan: str) -> Sequence[Migrated]:
+    def read_plan_lines(self, plan: str) -> Sequence[MigrationEntry]:
         return [line for line in self.lines if line.plan == plan]
 
-    def read_target_lines(self, target: str) -> Sequence[Migrated]:
+    def read_target_lines(self, target: str) -> Sequence[MigrationEntry]:
         return [line for line in self.lines if line.target == target]
 
-    def begin(self, line: Migrated) -> int:
+    def begin(self, line: MigrationEntry) -> int:
         self.write(line)
         return len(self.lines)
 
-    def write(self, line: Migrated) -> None:
+    def write(self, line: MigrationEntry) -> None:
         self.lines.append(line)
 
 

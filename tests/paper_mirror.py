@@ -19,7 +19,7 @@ import pyarrow as arrow
 from schemaman.debezium.payload import SchemaLookup
 from schemaman.debezium.records import Record
 from schemaman.debezium.wire_format import AUTO
-from schemaman.history.decisions import Decisions, decided
+from schemaman.history.decisions import Decisions, apply_decisions
 from schemaman.history.versions import TableHistory
 from schemaman.migration.plan import Plan
 from schemaman.migration.policy import Policy, PolicyRule
@@ -244,7 +244,7 @@ class PaperMirror:
         _, extents = record_batch(batch, registry, "main", self.schemas)
         self.learnt.read_changes(extents)
         topics = {topic for topic, _ in extents} | {topic for topic, *_ in self.unplaced}
-        tables = {t for topic in topics for t in self.store.aliased(topic)} | set(self.sources.values())
+        tables = {t for topic in topics for t in self.store.find_by_alias(topic)} | set(self.sources.values())
         found = ((table, self.store.history(table)) for table in tables)
         histories = {table: self._decided(h) for table, h in found if h is not None}
         past = self.reached.find_orders(histories)
@@ -324,7 +324,7 @@ class PaperMirror:
         return list(question.select_orders(o for o in there if o and end in o))
 
     def _decided(self, history: TableHistory) -> TableHistory:
-        return decided(history, self.decisions)
+        return apply_decisions(history, self.decisions)
 
     def _follower(self, table: TableId) -> SinkTable:
         target = TargetSetting("lake", self.format, ("*",), table="ice.raw.`{database}.{schema}.{table}`")

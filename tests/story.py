@@ -13,7 +13,13 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
-from schemaman.history.decisions import Decisions, Rename, decided, exchanged, place
+from schemaman.history.decisions import (
+    Decisions,
+    Rename,
+    apply_decisions,
+    format_coordinates,
+    list_rename_pairs,
+)
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.migration.plan import Plan, Policy, Step
 from schemaman.migration.target import LakeTable
@@ -66,12 +72,12 @@ def history(story: Story) -> TableHistory:
     """The history of the story's table, as the whole recording teaches it and people answered for members."""
     found = chain.history(story.facts["recording"], story.facts["table"])
     renames = [
-        Rename(str(found.table), old, new, version.id, place(version.at))
+        Rename(str(found.table), old, new, version.id, format_coordinates(version.at))
         for (old, new), same in answers(story).items()
         for before, version in pairwise(found.versions)
-        if same and "." in old and (old, new) in exchanged(before, version)
+        if same and "." in old and (old, new) in list_rename_pairs(before, version)
     ]
-    return decided(found, Decisions(renames=tuple(renames)))
+    return apply_decisions(found, Decisions(renames=tuple(renames)))
 
 
 def versions(story: Story) -> tuple[SchemaVersion, ...]:

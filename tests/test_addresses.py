@@ -16,7 +16,7 @@ from schemaman.migration.apply.journal import StoreJournal
 from schemaman.migration.spark_sql import split_table_name
 from schemaman.migration.target_id import canonicalize_target, target_id
 from schemaman.migration.targets import delta, iceberg
-from schemaman.store.log import Entry, Migrated, RunMark, Stamped
+from schemaman.store.log import Entry, LogEntry, MigrationEntry, RunState
 from schemaman.store.memory import MemoryStore
 from tests.paper_lake import PaperLake
 from tests.test_planner import plan, source
@@ -67,7 +67,7 @@ def test_another_spelling_finds_the_lease_and_the_journal() -> None:
     with pytest.raises(Locked, match="someone"):
         apply(drawn, lake, StoreJournal(store), lambda: 0, run="r", leases=store)
     store.release(target_id("delta", "/lake/t"), token)
-    line = Migrated("old", "p", "delta:file:/lake/t", None, "started", "", "0")
+    line = MigrationEntry("old", "p", "delta:file:/lake/t", None, "started", "", "0")
     store.append([line], store.end())
     assert [each.run for each in StoreJournal(store).read_target_lines(target_id("delta", "/lake/t"))] == [
         "old"
@@ -104,15 +104,15 @@ def test_a_journal_is_asked_of_many_targets_and_reads_each_line_once(monkeypatch
     class Reading(MemoryStore):
         lines = 0
 
-        def read(self, after: int = 0, kinds: Iterable[type[Entry]] = ()) -> Iterator[Stamped]:
+        def read(self, after: int = 0, kinds: Iterable[type[Entry]] = ()) -> Iterator[LogEntry]:
             for stamped in super().read(after, kinds):
                 self.lines += 1
                 yield stamped
 
     store = Reading()
-    states: tuple[RunMark, ...] = ("started", "finished")
+    states: tuple[RunState, ...] = ("started", "finished")
     lines = [
-        Migrated(f"r{n}", f"p{n}", f"iceberg:ice.`many`.t{n}", None, state)
+        MigrationEntry(f"r{n}", f"p{n}", f"iceberg:ice.`many`.t{n}", None, state)
         for n in range(MANY)
         for state in states
     ]
@@ -125,6 +125,6 @@ def test_a_journal_is_asked_of_many_targets_and_reads_each_line_once(monkeypatch
         assert [line.run for line in asked.read_plan_lines(f"p{n}")] == [f"r{n}"] * 2
     assert store.lines == len(lines)
     assert counted.calls == len(lines) + MANY
-    asked.write(Migrated("late", "p7", "iceberg:ice.many.t7", None, "started"))
+    asked.write(MigrationEntry("late", "p7", "iceberg:ice.many.t7", None, "started"))
     assert [line.run for line in asked.read_target_lines("iceberg:ice.many.t7")] == ["r7", "r7", "late"]
     assert (store.lines, asked.read_target_lines("iceberg:ice.many.none")) == (len(lines) + 1, ())

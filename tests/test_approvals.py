@@ -16,13 +16,13 @@ import pytest
 from schemaman.api.plan_files import plan_file
 from schemaman.errors import BadConfiguration
 from schemaman.history.decisions import Approval, parse
-from schemaman.history.decisions import to_text as answers
+from schemaman.history.decisions import format_decision as answers
 from schemaman.migration.plan import MigrationSource, Plan, Policy
 from schemaman.migration.plan_file import parse_expiry, plan_hash, to_text
 from schemaman.migration.planner import make_plan
 from schemaman.migration.targets import iceberg
 from schemaman.model.column_list import parse_columns
-from schemaman.store.log import Migrated
+from schemaman.store.log import MigrationEntry
 from schemaman.store.sql.store import SqlStore
 from schemaman_cli.commands.approve import COMMAND as APPROVE
 from schemaman_cli.main import main
@@ -201,8 +201,8 @@ def stored() -> SqlStore:
 def begun(store: SqlStore, made: Plan, run: str, *states: str) -> None:
     """A journal as a run leaves it that came so far."""
     target, name = f"iceberg:{made.table}", plan_hash(made)
-    lines = [Migrated(run, name, target, None, "started", to_text(made))]
-    lines += [Migrated(run, name, target, 0, state, "x") for state in states]  # type: ignore[arg-type]
+    lines = [MigrationEntry(run, name, target, None, "started", to_text(made))]
+    lines += [MigrationEntry(run, name, target, 0, state, "x") for state in states]  # type: ignore[arg-type]
     store.append(lines, store.end())
 
 
@@ -212,7 +212,8 @@ def test_status_tells_of_a_target_that_somebody_holds_and_of_one_that_died(run: 
         died = plan(table="ice.raw.items")
         begun(store, died, "r2", "intent")
         store.append(
-            [Migrated("drift", "", "iceberg:ice.raw.items", None, "drifted", "add `z` INT")], store.end()
+            [MigrationEntry("drift", "", "iceberg:ice.raw.items", None, "drifted", "add `z` INT")],
+            store.end(),
         )
         lease = store.acquire("iceberg:ice.raw.orders", "anna@host (7)", store.now_ms(), DAY_MS)
         store.acquire("iceberg:ice.raw.items", "ben@host (8)", store.now_ms() - DAY_MS, 1000)

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from schemaman.errors import CouldNotDo, UnreadableInput
 from schemaman.io import archive_files as archives
 from schemaman.store import archive
-from schemaman.store.hash_chain import seal, unbroken
-from schemaman.store.log import Entry, Stamped
+from schemaman.store.hash_chain import check_chain, seal_entries
+from schemaman.store.log import Entry, LogEntry
 from schemaman.store.sql.store import SqlStore
 from schemaman_cli.main import main
 from tests.house import CAPTURES, PROOF
@@ -34,17 +34,17 @@ STREAMS = (
     "mariadb/bookshop-mariadb-3.5.0-json",
     "mongodb/inventory-1.9.8-update-full",
 )
-LOG = list(seal(Stamped(n, NOW + n, entry) for n, entry in enumerate(batch(0), 1)))
-LINES = list(archive.write(LOG, "the store"))
+LOG = list(seal_entries(LogEntry(n, NOW + n, entry) for n, entry in enumerate(batch(0), 1)))
+LINES = list(archive.write_copy(LOG, "the store"))
 PROGRAM = str(Path(sys.executable).with_name("schemaman"))
 
 
 @given(st.lists(ENTRIES, max_size=4))
 def test_a_log_is_read_back_from_its_copy(entries: list[Entry]):
-    stamped = [Stamped(n, NOW + n, entry) for n, entry in enumerate(entries, 1)]
-    copy = archive.read(line + "\n" for line in archive.write(seal(stamped), "me"))
+    stamped = [LogEntry(n, NOW + n, entry) for n, entry in enumerate(entries, 1)]
+    copy = archive.read_copy(line + "\n" for line in archive.write_copy(seal_entries(stamped), "me"))
     assert copy.store == "me"
-    assert [s.opened() for s in unbroken(copy.log)] == stamped
+    assert [s.open_entry() for s in check_chain(copy.log)] == stamped
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,12 @@ def test_a_log_is_read_back_from_its_copy(entries: list[Entry]):
             "no log",
         ),
         ([*LINES[:-1], LINES[-1].replace('"entries":4', '"entries":5')], "was altered"),
-        (list(archive.write(LOG[1:])), "log entry 2 stands in place 1"),
+        (list(archive.write_copy(LOG[1:])), "log entry 2 stands in place 1"),
     ],
 )
 def test_a_copy_that_is_not_whole_is_refused(wrong: list[str], says: str):
     with pytest.raises(UnreadableInput, match=says):
-        list(unbroken(archive.read(wrong).log))
+        list(check_chain(archive.read_copy(wrong).log))
 
 
 # As a file
@@ -108,10 +108,10 @@ def test_no_byte_of_a_copy_can_be_altered(tmp_path: Path):
         path.write_bytes(altered)
         if unpacked(bytes(altered)) == text:
             # Deflate fills its last byte up with bits that say nothing. Source: RFC 1951 §3.2.3.
-            assert list(unbroken(archives.load_copy(path).log, "copy.gz")) == LOG
+            assert list(check_chain(archives.load_copy(path).log, "copy.gz")) == LOG
             continue
         with pytest.raises(UnreadableInput, match=r"copy\.gz"):
-            list(unbroken(archives.load_copy(path).log, "copy.gz"))
+            list(check_chain(archives.load_copy(path).log, "copy.gz"))
 
 
 def test_a_copy_that_is_cut_short_is_refused(tmp_path: Path):
@@ -161,7 +161,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def answers(store: SqlStore) -> object:
     """All that a store knows."""
     histories = [(table, store.history(table)) for table in store.tables()]
-    return store.id, store.end(), list(store.sealed()), histories, store.covered("main"), store.check()
+    return store.id, store.end(), list(store.sealed()), histories, store.read_ranges("main"), store.check()
 
 
 def run(*words: object) -> int:
@@ -325,7 +325,7 @@ def test_a_disk_that_is_full_leaves_no_half_copy(tmp_path: Path):
         "import resource, secrets, sys; from pathlib import Path\n"
         "from schemaman.io import archive_files as archives\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))\n"
-        "archives.save(Path(sys.argv[1]), (secrets.token_hex(50) for _ in range(2000)))"
+        "archives.save_copy(Path(sys.argv[1]), (secrets.token_hex(50) for _ in range(2000)))"
     )
     done = subprocess.run([sys.executable, "-c", code, copy], capture_output=True, text=True, check=False)
     assert "CouldNotDo" in done.stderr

@@ -16,8 +16,8 @@ import pytest
 
 from schemaman.debezium.records import Coordinates, Rank
 from schemaman.errors import NoHistory, UsageError
-from schemaman.history.as_of import certain_at
-from schemaman.history.references import AsOf, Place, Selector
+from schemaman.history.as_of import limit_certainty
+from schemaman.history.references import AsOf, Selector, SourcePosition
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.model.name_adjustment import adjust_field
 from schemaman.model.schema import TableSchema
@@ -75,7 +75,7 @@ def places(run: str) -> Iterator[tuple[Step, Selector]]:
     if isinstance(truth, PostgresTruth):
         for step, line, end, time in zip(truth.steps, lines, truth.ends, truth.times, strict=True):
             if step.place >= truth.start and not line.get("in_tx"):
-                yield step, Place("lsn", str(end))
+                yield step, SourcePosition("lsn", str(end))
                 yield step, AsOf(time)
         return
     for step, line, following in zip(truth.steps, lines, [*lines[1:], {}], strict=True):
@@ -84,12 +84,12 @@ def places(run: str) -> Iterator[tuple[Step, Selector]]:
             yield step, place
 
 
-def _place(line: dict[str, object]) -> Place | None:
+def _place(line: dict[str, object]) -> SourcePosition | None:
     match line:
         case {"binlog": {"file": file, "pos": pos}}:
-            return Place("binlog", f"{file}:{pos}:0")
+            return SourcePosition("binlog", f"{file}:{pos}:0")
         case {"synchpoint": str(commit)} if commit:
-            return Place("commit_lsn", commit)
+            return SourcePosition("commit_lsn", commit)
         case _:
             return None
 
@@ -230,8 +230,8 @@ def test_what_is_proven_is_certain_from_there_on_and_not_before(run: str) -> Non
                 rank = None if proof.at is None else rank_of(proof.at)
                 if rank is None:
                     continue
-                there = certain_at(version, proof.revision, rank_of, rank).unconfirmed
-                before = certain_at(version, proof.revision, rank_of, (-1,)).unconfirmed
+                there = limit_certainty(version, proof.revision, rank_of, rank).unconfirmed
+                before = limit_certainty(version, proof.revision, rank_of, (-1,)).unconfirmed
                 assert proof.fact in before
                 assert proof.fact not in there
 
@@ -244,7 +244,7 @@ def rank_of(mark: Coordinates) -> Rank | None:
 def test_a_default_that_was_read_later_is_not_certain_of_the_rows_before() -> None:
     """The default of `method` was set behind the row at 32461736, and read with it."""
     payments = chain.history("postgres/shop-downtime", "shop.payments")
-    here = select_version(payments, Place("lsn", "32461736")).version
+    here = select_version(payments, SourcePosition("lsn", "32461736")).version
     assert here is not None
     assert (here.number, here.unconfirmed) == (2, ("nullable:order_no", "default:method"))
 
@@ -252,8 +252,8 @@ def test_a_default_that_was_read_later_is_not_certain_of_the_rows_before() -> No
 def test_a_key_that_came_while_the_connector_was_away_is_not_told_of_the_rows_before_it() -> None:
     """The key of `carts` was dropped and made anew behind the row at 32455080, and read with it."""
     (carts,) = (h for h in chain.histories("postgres/shop-downtime") if h.table.table == "carts")
-    here = select_version(carts, Place("lsn", "32455080")).version
-    later = select_version(carts, Place("lsn", "32504832")).version
+    here = select_version(carts, SourcePosition("lsn", "32455080")).version
+    later = select_version(carts, SourcePosition("lsn", "32504832")).version
     assert here is not None
     assert later is not None
     assert (here.number, here.status, here.unconfirmed) == (2, "provisional", ("key",))
@@ -270,12 +270,12 @@ def test_what_is_read_beside_the_stream_stands_from_the_next_record_that_has_a_p
         connector.rows(wider)
         history = connector.told()["t"]
         for place in (connector.at, connector.at + 1000):
-            found = select_version(history, Place("lsn", str(place)))
+            found = select_version(history, SourcePosition("lsn", str(place)))
             assert found.schema == history.latest.schema
             assert found.version is not None
             assert "default:n" not in found.version.unconfirmed
         with pytest.raises(NoHistory):
-            select_version(history, Place("lsn", "1"))
+            select_version(history, SourcePosition("lsn", "1"))
 
 
 BESIDE: dict[str, Any] = {"op": "r", "snapshot": "incremental", "lsn": None, "txId": None, "sequence": None}
@@ -284,7 +284,7 @@ BESIDE: dict[str, Any] = {"op": "r", "snapshot": "incremental", "lsn": None, "tx
 
 def at_lsn(history: TableHistory, lsn: int) -> int:
     """The number of the version that stood at a place of PostgreSQL's log."""
-    version = select_version(history, Place("lsn", str(lsn))).version
+    version = select_version(history, SourcePosition("lsn", str(lsn))).version
     assert version is not None
     return version.number
 
@@ -317,7 +317,7 @@ def test_places_are_told_between_rows_that_are_read_beside_the_stream() -> None:
     assert len(history.versions) == 2
     for version, first, last in ((1, *edges[:2]), (2, *edges[2:])):
         assert {at_lsn(history, lsn) for lsn in (first, first + 9, last)} == {version}
-    seen = select_version(history, Place("lsn", str(edges[3] + 1))).last_seen
+    seen = select_version(history, SourcePosition("lsn", str(edges[3] + 1))).last_seen
     assert seen is not None
     assert seen.position.value == str(edges[3])
     for lsn in (edges[1] + 1, edges[2] - 1):
@@ -327,7 +327,7 @@ def test_places_are_told_between_rows_that_are_read_beside_the_stream() -> None:
 
 def facts_at(history: TableHistory, lsn: int) -> tuple[str, ...]:
     """What is not certain of the version at a place of PostgreSQL's log."""
-    version = select_version(history, Place("lsn", str(lsn))).version
+    version = select_version(history, SourcePosition("lsn", str(lsn))).version
     assert version is not None
     return version.unconfirmed
 
@@ -411,8 +411,8 @@ def test_a_structure_that_was_declared_may_have_stood_before_its_position(read: 
     connector.rows({"id": INT, "note": NOTE})
     history = connector.told()["t"]
     with pytest.raises(UsageError, match="version 1 or version 2 stood then"):
-        select_version(history, Place("binlog", f"binlog.000003:{last + 8}:0"))
+        select_version(history, SourcePosition("binlog", f"binlog.000003:{last + 8}:0"))
     for at, number in ((last, 1), (declared, 2)):
-        version = select_version(history, Place("binlog", f"binlog.000003:{at}:0")).version
+        version = select_version(history, SourcePosition("binlog", f"binlog.000003:{at}:0")).version
         assert version is not None
         assert version.number == number

@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from schemaman.debezium.observation import Observation
 from schemaman.history.blame import Fact, blame
-from schemaman.history.references import Place
+from schemaman.history.references import SourcePosition
 from schemaman.history.versions import Revision, TableHistory
 from schemaman.model.schema import Column
 from schemaman.model.types import Integer, String
@@ -77,7 +77,7 @@ def test_the_witness_and_the_statement_are_those_of_the_record() -> None:
     assert told["id", "type"].statement == "CREATE TABLE t (id INT)"
     added = told["name", "column"]
     assert (added.version.number, added.statement) == (2, "ALTER TABLE t ADD name INT")
-    assert (added.witness, added.others) == ("declared", (("emitted", later.first),))
+    assert (added.evidence, added.other_evidence) == ("declared", (("emitted", later.first),))
     assert added.after is not None
     assert told["id", "column"].after is None
 
@@ -108,7 +108,7 @@ def test_a_column_that_came_back_is_younger_than_its_name() -> None:
 
 def test_provisional_is_what_the_version_cannot_tell_yet() -> None:
     history = chain.history("postgres/shop-json", "shop.orders")
-    doubtful = {f"{f.kind}:{f.column}" for f in facts(history, history.latest.number) if f.provisional}
+    doubtful = {f"{f.kind}:{f.column}" for f in facts(history, history.latest.number) if f.is_provisional}
     assert doubtful == set(history.latest.unconfirmed)
 
 
@@ -126,29 +126,29 @@ def test_a_key_that_was_read_later_began_no_later_than_what_proves_it() -> None:
     carts = chain.history("postgres/shop-downtime", "shop.carts")
     told = {(f.column, f.kind): f for f in facts(carts, 2)}
     key = told[None, "key"]
-    assert key.proven is not None
-    assert (key.version.number, key.at.offset, key.proven.offset) == (2, 11, 14)
-    assert told["id", "type"].proven == told["id", "type"].at
+    assert key.proven_from is not None
+    assert (key.version.number, key.at.offset, key.proven_from.offset) == (2, 11, 14)
+    assert told["id", "type"].proven_from == told["id", "type"].at
 
 
 def test_the_default_of_a_new_column_is_as_certain_as_its_nullability() -> None:
     payments = chain.history("postgres/shop-downtime", "shop.payments")
     told = {(f.column, f.kind): f for f in facts(payments, 5)}
-    assert told["currency", "default"].proven == told["currency", "nullable"].proven
-    assert told["currency", "default"].proven != told["currency", "type"].proven
-    assert {(f.column, f.kind): f for f in facts(payments, 3)}["currency", "default"].provisional
+    assert told["currency", "default"].proven_from == told["currency", "nullable"].proven_from
+    assert told["currency", "default"].proven_from != told["currency", "type"].proven_from
+    assert {(f.column, f.kind): f for f in facts(payments, 3)}["currency", "default"].is_provisional
 
 
 def test_a_default_that_went_is_as_doubtful_as_one_that_came() -> None:
     """`tier` lost its default before its row at LSN 0/1A64A78 was read, and perhaps behind that row."""
     customers = chain.history("postgres/shop-json", "shop.customers")
     went = {(f.column, f.kind): f for f in facts(customers, 10)}["tier", "default"]
-    assert (went.value, went.version.number, went.provisional) == (None, 10, True)
+    assert (went.value, went.version.number, went.is_provisional) == (None, 10, True)
 
 
 def test_a_place_before_the_proof_knows_less() -> None:
     carts = chain.history("postgres/shop-downtime", "shop.carts")
-    here = select_version(carts, Place("lsn", "32455080")).version
+    here = select_version(carts, SourcePosition("lsn", "32455080")).version
     assert here is not None
     told = {(f.column, f.kind): f for f in blame(carts, here, 0, ())}
-    assert told[None, "key"].provisional
+    assert told[None, "key"].is_provisional

@@ -19,13 +19,20 @@ from schemaman.debezium.observation import (
 )
 from schemaman.debezium.records import Coordinates, Position
 from schemaman.errors import StoreUnavailable
-from schemaman.history.epochs import Epoch, Footprint, FormChange, Shown, WireFace, WireField
+from schemaman.history.epochs import (
+    ConnectorSettingsShown,
+    Epoch,
+    EventField,
+    EventSchema,
+    FormChange,
+    FormInterval,
+)
 from schemaman.history.versions import (
     Alias,
     Disagreement,
     Evidence,
     KeySpan,
-    MemberAnswer,
+    NestedFieldAnswer,
     Proof,
     RenameCandidate,
     Revision,
@@ -38,7 +45,16 @@ from schemaman.model.types import Integer
 from schemaman.store import entry_json as codec
 from schemaman.store import history_json as history_codec
 from schemaman.store import schema_json as structure_codec
-from schemaman.store.log import Covered, Entry, Migrated, Moved, Noted, Observed, Rejected, Renumbered
+from schemaman.store.log import (
+    CoveredRange,
+    Entry,
+    MigrationEntry,
+    NoteEntry,
+    ObservationEntry,
+    RejectEntry,
+    RenumberingEntry,
+    VersionMove,
+)
 from tests.strategies import DEFAULTS, NAMES, TEXTS, TYPES, schemas
 
 MAYBE_TEXT = st.none() | TEXTS
@@ -84,13 +100,13 @@ TALLIES: st.SearchStrategy[FieldCount] = every(
 SEEN: st.SearchStrategy[InferredFields] = every(
     InferredFields,
     documents=COUNTS,
-    tallies=st.lists(TALLIES, max_size=3).map(tuple),
-    cut=st.lists(PATHS, max_size=2).map(tuple),
+    counts=st.lists(TALLIES, max_size=3).map(tuple),
+    truncated_paths=st.lists(PATHS, max_size=2).map(tuple),
 )
 OBSERVATIONS: st.SearchStrategy[Observation] = every(
     Observation,
     table=TABLES,
-    witness=st.sampled_from(["declared", "emitted", "inferred", "internal"]),
+    evidence=st.sampled_from(["declared", "emitted", "inferred", "internal"]),
     action=st.sampled_from(["image", "create", "drop", "rename", "truncate", "statement"]),
     connector=NAMES,
     connector_version=TEXTS,
@@ -105,11 +121,11 @@ OBSERVATIONS: st.SearchStrategy[Observation] = every(
     schema_name=MAYBE_TEXT,
     interrupted=st.booleans(),
     weak=st.booleans(),
-    stated=st.lists(
+    stated_attributes=st.lists(
         st.tuples(TEXTS, st.sampled_from(["default", "comment", "anew"]), MAYBE_TEXT), max_size=2
     ).map(tuple),
-    silent=st.sampled_from([(), ("default",), ("comment", "key")]),
-    seen=st.none() | SEEN,
+    unstated_attributes=st.sampled_from([(), ("default",), ("comment", "key")]),
+    inferred=st.none() | SEEN,
 )
 REJECTS = every(
     Reject,
@@ -134,11 +150,11 @@ NOTES = every(
     count=COUNTS,
 )
 ENTRIES: st.SearchStrategy[Entry] = st.one_of(
-    st.builds(Observed, OBSERVATIONS),
-    st.builds(Rejected, REJECTS),
-    st.builds(Noted, NOTES),
+    st.builds(ObservationEntry, OBSERVATIONS),
+    st.builds(RejectEntry, REJECTS),
+    st.builds(NoteEntry, NOTES),
     every(
-        Covered,
+        CoveredRange,
         stream=NAMES,
         topic=NAMES,
         partition=st.integers(0, 9),
@@ -146,17 +162,17 @@ ENTRIES: st.SearchStrategy[Entry] = st.one_of(
         last=COUNTS,
         first_hash=TEXTS,
         last_hash=TEXTS,
-        asides=st.lists(st.tuples(NAMES, COUNTS), max_size=2).map(tuple),
+        skipped_counts=st.lists(st.tuples(NAMES, COUNTS), max_size=2).map(tuple),
         gaps=st.lists(st.tuples(COUNTS, COUNTS), max_size=3).map(tuple),
         edges=st.lists(st.tuples(COUNTS, TEXTS), max_size=3).map(tuple),
     ),
     every(
-        Renumbered,
+        RenumberingEntry,
         table=TABLES,
-        moved=st.lists(st.builds(Moved, NAMES, COUNTS, st.none() | COUNTS), max_size=3).map(tuple),
+        moves=st.lists(st.builds(VersionMove, NAMES, COUNTS, st.none() | COUNTS), max_size=3).map(tuple),
     ),
     every(
-        Migrated,
+        MigrationEntry,
         run=NAMES,
         plan=NAMES,
         target=NAMES,
@@ -186,12 +202,12 @@ VERSIONS = every(
     evidence=st.lists(
         every(
             Evidence,
-            witness=st.sampled_from(["declared", "emitted", "inferred", "internal"]),
+            kind=st.sampled_from(["declared", "emitted", "inferred", "internal"]),
             records=COUNTS,
             first=MARKS,
             last=MARKS,
-            shared=COUNTS,
-            placed=st.none() | st.tuples(MARKS, MARKS),
+            shared_records=COUNTS,
+            positioned_edges=st.none() | st.tuples(MARKS, MARKS),
         ),
         max_size=2,
     ).map(tuple),
@@ -206,29 +222,29 @@ VERSIONS = every(
         ),
         max_size=1,
     ).map(tuple),
-    proven=st.none() | MARKS,
+    proven_from=st.none() | MARKS,
     proofs=st.lists(
         every(Proof, fact=NAMES, revision=st.integers(0, 5), at=st.none() | MARKS), max_size=3
     ).map(tuple),
-    known_as=st.lists(st.text("0123456789abcdef", min_size=12, max_size=12), max_size=2).map(tuple),
-    members=st.lists(
-        every(MemberAnswer, old=PATHS, new=PATHS, same=st.booleans()),
+    previous_ids=st.lists(st.text("0123456789abcdef", min_size=12, max_size=12), max_size=2).map(tuple),
+    field_answers=st.lists(
+        every(NestedFieldAnswer, old=PATHS, new=PATHS, same=st.booleans()),
         max_size=1,
     ).map(tuple),
-    carried=st.lists(
+    event_schemas=st.lists(
         every(
-            WireFace,
+            EventSchema,
             epoch=st.integers(1, 9),
             at=MARKS,
             fields=st.lists(
-                every(WireField, column=NAMES, name=st.none() | NAMES, type=st.none() | TYPES), max_size=2
+                every(EventField, column=NAMES, name=st.none() | NAMES, type=st.none() | TYPES), max_size=2
             ).map(tuple),
         ),
         max_size=2,
     ).map(tuple),
 )
 FOOTPRINTS = every(
-    Footprint,
+    ConnectorSettingsShown,
     changes=st.lists(
         every(
             FormChange,
@@ -243,7 +259,7 @@ FOOTPRINTS = every(
         ),
         max_size=2,
     ).map(tuple),
-    shown=st.lists(every(Shown, form=TEXTS, first_ms=COUNTS, last_ms=COUNTS), max_size=2).map(tuple),
+    form_intervals=st.lists(every(FormInterval, form=TEXTS, first_ms=COUNTS, last_ms=COUNTS), max_size=2).map(tuple),
 )
 HISTORIES: st.SearchStrategy[TableHistory] = every(
     TableHistory,
@@ -266,7 +282,7 @@ HISTORIES: st.SearchStrategy[TableHistory] = every(
             kind=NAMES,
             versions=st.lists(st.integers(1, 9), max_size=2).map(tuple),
             message=TEXTS,
-            marks=st.lists(MARKS, max_size=2).map(tuple),
+            coordinates=st.lists(MARKS, max_size=2).map(tuple),
         ),
         max_size=1,
     ).map(tuple),
@@ -293,25 +309,25 @@ HISTORIES: st.SearchStrategy[TableHistory] = every(
         ),
         max_size=2,
     ).map(tuple),
-    footprint=FOOTPRINTS,
-    shared=COUNTS,
+    settings_shown=FOOTPRINTS,
+    shared_records=COUNTS,
     keys=st.lists(
         every(
             KeySpan,
             columns=st.lists(NAMES, max_size=2).map(tuple),
-            told=st.sampled_from(["declared", "emitted", "events"]),
+            evidence=st.sampled_from(["declared", "emitted", "events"]),
             origins=st.lists(st.sampled_from(["primary-key", "configured"]), max_size=2).map(tuple),
             after=st.none() | MARKS,
             at=MARKS,
             until=st.none() | MARKS,
-            confirmed=st.booleans(),
-            proven=st.none() | MARKS,
+            is_confirmed=st.booleans(),
+            proven_from=st.none() | MARKS,
         ),
         max_size=2,
     ).map(tuple),
 )
 
-COVERED = Covered("main", "t", 0, 0, 9, "aa", "bb")
+COVERED = CoveredRange("main", "t", 0, 0, 9, "aa", "bb")
 
 
 @given(ENTRIES)
@@ -325,15 +341,15 @@ def test_the_bytes_are_canonical(entry: Entry):
     body = codec.to_bytes(entry)
     assert body == codec.to_bytes(codec.from_bytes(body))
     assert body.isascii()
-    assert structure_codec.canonical(json.loads(body)) == body
+    assert structure_codec.encode_canonical(json.loads(body)) == body
 
 
 @given(HISTORIES)
 def test_a_history_comes_back_as_it_was(history: TableHistory):
     assert history_codec.from_json(history_codec.to_json(history)) == history
-    body = structure_codec.canonical(history_codec.to_json(history))
+    body = structure_codec.encode_canonical(history_codec.to_json(history))
     assert history_codec.from_bytes(body) == history
-    assert history_codec.ids_of(body.decode()) == tuple(v.id for v in history.versions)
+    assert history_codec.read_ids(body.decode()) == tuple(v.id for v in history.versions)
 
 
 @given(DEFAULTS)
@@ -346,13 +362,13 @@ def test_a_default_keeps_its_kind(default: object):
 @pytest.mark.parametrize("value", ["inf", "-inf", "nan"])
 def test_a_default_that_json_does_not_know_is_kept(value: str):
     column = Column("a", Integer(32), default=float(value))
-    told = structure_codec.canonical(structure_codec.column_to_json(column))
+    told = structure_codec.encode_canonical(structure_codec.column_to_json(column))
     back = structure_codec.column_from_json(json.loads(told))
     assert repr(back.default) == value
 
 
 def test_a_lone_surrogate_out_of_broken_json_is_kept():
-    covered = Covered("main", "\ud800", 0, 0, 0, "", "")
+    covered = CoveredRange("main", "\ud800", 0, 0, 0, "", "")
     assert codec.from_bytes(codec.to_bytes(covered)) == covered
 
 
@@ -361,7 +377,7 @@ def test_the_written_form_is_a_promise():
     mark = Coordinates("shop.public.orders", 0, 7, Position("lsn", "42", "40"), ts_ms=1)
     table = TableId("shop", "app", "public", "orders")
     said = Observation(table, "emitted", "image", "postgresql", "3.4.1", mark, mark, 1, False, schema)
-    assert codec.to_bytes(Observed(said)).decode() == (
+    assert codec.to_bytes(ObservationEntry(said)).decode() == (
         '{"action":"image","connector":"postgresql","connector_version":"3.4.1","count":1,'
         '"first":{"offset":7,"partition":0,"position":{"commit":"40","kind":"lsn","value":"42"},'
         '"topic":"shop.public.orders","ts_ms":1},"kind":"observed",'
@@ -412,6 +428,6 @@ def test_a_missing_member_is_named():
 
 
 def test_a_type_that_is_none_is_refused():
-    said = codec.to_json(Rejected(Reject("main", "t", 0, 0, 1, "why", "00", b"\x00")))
+    said = codec.to_json(RejectEntry(Reject("main", "t", 0, 0, 1, "why", "00", b"\x00")))
     with pytest.raises(StoreUnavailable):
         codec.from_json({**said, "payload": "xyz"})

@@ -27,7 +27,7 @@ from schemaman.compat.judge import (
     rate_finding,
 )
 from schemaman.debezium.records import Coordinates
-from schemaman.history.rename_detection import candidates
+from schemaman.history.rename_detection import find_rename_candidates
 from schemaman.history.versions import RenameCandidate, TableEvent
 from schemaman.model.column_list import parse_columns
 from schemaman.model.diff import diff
@@ -46,7 +46,7 @@ def found(example: Example) -> dict[str, Finding]:
 
 def step(pair: tuple[TableSchema, TableSchema], unconfirmed: tuple[str, ...] = ()) -> Transition:
     old, new = pair
-    suspects = candidates(old, new, append_only=True)
+    suspects = find_rename_candidates(old, new, append_only=True)
     return Transition(EXAMPLE_TABLE, old, new, diff(old, new), suspects, unconfirmed)
 
 

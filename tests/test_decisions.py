@@ -19,11 +19,11 @@ from schemaman.history.decisions import (
     Decisions,
     NotRename,
     Rename,
-    contradicted,
-    decided,
+    apply_decisions,
+    find_contradiction,
+    format_coordinates,
+    format_decision,
     parse,
-    place,
-    to_text,
 )
 from schemaman.history.versions import TableHistory
 from tests.lines import ORDERS, told
@@ -41,7 +41,7 @@ DECISIONS: st.SearchStrategy[Decision] = st.one_of(
 
 @given(st.lists(DECISIONS, max_size=6))
 def test_decisions_are_read_as_they_were_appended(decisions: list[Decision]) -> None:
-    text = "# who decided what\n" + "".join(map(to_text, decisions))
+    text = "# who decided what\n" + "".join(map(format_decision, decisions))
     found = parse(text)
     assert found.renames == tuple(d for d in decisions if isinstance(d, Rename))
     assert found.not_renames == tuple(d for d in decisions if isinstance(d, NotRename))
@@ -100,7 +100,7 @@ def renamed() -> TableHistory:
 def test_a_decided_rename_keeps_the_id_from_then_on() -> None:
     history = renamed()
     answer = Rename(str(ORDERS), "name", "full_name", history.versions[1].id)
-    after = decided(history, Decisions(renames=(answer,)))
+    after = apply_decisions(history, Decisions(renames=(answer,)))
     ids = [next(c.id for c in v.schema.columns if "name" in c.name) for v in after.versions]
     assert ids == [2, 2, 2]
     assert [v.id for v in after.versions] == [v.id for v in history.versions]
@@ -122,28 +122,30 @@ def there_and_back() -> TableHistory:
 def test_an_answer_counts_where_its_version_began_and_not_where_the_shape_comes_back() -> None:
     history = there_and_back()
     pair = (str(ORDERS), "name", "full_name", history.versions[3].id)
-    at2, at4 = place(history.versions[1].at), place(history.versions[3].at)
+    at2, at4 = format_coordinates(history.versions[1].at), format_coordinates(history.versions[3].at)
     assert at4 == "shop.public.orders[0]@3"
-    after = decided(history, Decisions(renames=(Rename(*pair, at4),)))
+    after = apply_decisions(history, Decisions(renames=(Rename(*pair, at4),)))
     assert after.versions[:3] == history.versions[:3]
     assert after.versions[3].schema.columns[1].id == history.versions[2].schema.columns[1].id
-    after = decided(history, Decisions(not_renames=(NotRename(*pair, at2),)))
+    after = apply_decisions(history, Decisions(not_renames=(NotRename(*pair, at2),)))
     assert not after.versions[1].candidates
     assert after.versions[2:] == history.versions[2:]
 
 
 def test_a_confirmation_counts_for_its_version_alone() -> None:
     history = told("n INT", "n INT NOT NULL", "n INT", "n INT NOT NULL", unconfirmed=("nullable:n",))
-    answer = Confirmation(str(ORDERS), "nullable:n", history.versions[1].id, place(history.versions[1].at))
-    after = decided(history, Decisions(confirmations=(answer,)))
+    answer = Confirmation(
+        str(ORDERS), "nullable:n", history.versions[1].id, format_coordinates(history.versions[1].at)
+    )
+    after = apply_decisions(history, Decisions(confirmations=(answer,)))
     assert [v.status for v in after.versions] == ["provisional", "confirmed", "provisional", "provisional"]
 
 
 def test_an_id_alone_is_enough_only_if_no_other_version_has_it() -> None:
     twice, once = there_and_back(), renamed()
-    assert decided(twice, Decisions(renames=(answer_of(twice),))) == twice
+    assert apply_decisions(twice, Decisions(renames=(answer_of(twice),))) == twice
     for began in ("", "moved[0]@5"):
-        after = decided(once, Decisions(renames=(answer_of(once, began),)))
+        after = apply_decisions(once, Decisions(renames=(answer_of(once, began),)))
         assert after.versions[1].schema.columns[1].id == 2
 
 
@@ -155,26 +157,26 @@ def test_one_column_does_not_become_two() -> None:
     history = told("id INT, name STRING", "id INT, a STRING, b STRING")
     at = history.versions[1].id
     answers = tuple(Rename(str(ORDERS), "name", new, at) for new in ("a", "b"))
-    ids = [c.id for c in decided(history, Decisions(renames=answers)).versions[1].schema.columns]
+    ids = [c.id for c in apply_decisions(history, Decisions(renames=answers)).versions[1].schema.columns]
     assert len(set(ids)) == 3
 
 
 def test_an_answer_that_says_the_contrary_is_found() -> None:
     history = there_and_back()
     pair = (str(ORDERS), "name", "full_name", history.versions[1].id)
-    at2, at4 = place(history.versions[1].at), place(history.versions[3].at)
+    at2, at4 = format_coordinates(history.versions[1].at), format_coordinates(history.versions[3].at)
     known = Decisions(not_renames=(NotRename(*pair, at2),))
-    assert contradicted(history, known, Rename(*pair, at2)) == known.not_renames[0]
-    assert contradicted(history, known, Rename(*pair, at4)) is None
-    assert contradicted(history, known, NotRename(*pair, at2)) is None
+    assert find_contradiction(history, known, Rename(*pair, at2)) == known.not_renames[0]
+    assert find_contradiction(history, known, Rename(*pair, at4)) is None
+    assert find_contradiction(history, known, NotRename(*pair, at2)) is None
     other = Rename(str(ORDERS), "name", "c2", pair[3], at2)
-    assert contradicted(history, Decisions(renames=(other,)), Rename(*pair, at2)) == other
+    assert find_contradiction(history, Decisions(renames=(other,)), Rename(*pair, at2)) == other
 
 
 def test_a_pair_that_is_no_rename_is_a_drop() -> None:
     history = renamed()
     answer = NotRename(str(ORDERS), "name", "full_name", history.versions[1].id[:6])
-    after = decided(history, Decisions(not_renames=(answer,)))
+    after = apply_decisions(history, Decisions(not_renames=(answer,)))
     baseline = {ORDERS: take_snapshot(history, history.versions[0])}
     assert [f.rule for f, _ in check((history,), baseline, RULES.load_all()).findings] == [
         "column-rename-suspected"
@@ -185,7 +187,7 @@ def test_a_pair_that_is_no_rename_is_a_drop() -> None:
 def test_a_confirmed_fact_breaks_again() -> None:
     history = told("n INT", "n INT NOT NULL", unconfirmed=("nullable:n",))
     answer = Confirmation(str(ORDERS), "nullable:n", history.versions[1].id)
-    after = decided(history, Decisions(confirmations=(answer,)))
+    after = apply_decisions(history, Decisions(confirmations=(answer,)))
     assert [v.status for v in after.versions] == ["provisional", "confirmed"]
     baseline = {ORDERS: take_snapshot(history, history.versions[0])}
     assert [s for _, s in check((history,), baseline, RULES.load_all()).findings] == ["danger"]
@@ -205,13 +207,13 @@ def test_answers_about_something_else_change_nothing() -> None:
         not_renames=(NotRename(str(ORDERS), "a", "b", at),),
         confirmations=(Confirmation(str(ORDERS), "key", at),),
     )
-    assert decided(history, others) == history
+    assert apply_decisions(history, others) == history
 
 
 def test_an_approval_holds_for_its_plan_until_the_end_of_its_day() -> None:
     decisions = Decisions(
         approvals=(Approval("p", "a", date(2027, 1, 1)), Approval("p", "b", date(2027, 1, 31)))
     )
-    assert decisions.approved("p", date(2027, 1, 31)) == decisions.approvals[1]
-    assert decisions.approved("p", date(2027, 2, 1)) is None
-    assert decisions.approved("q", date(2026, 1, 1)) is None
+    assert decisions.find_approval("p", date(2027, 1, 31)) == decisions.approvals[1]
+    assert decisions.find_approval("p", date(2027, 2, 1)) is None
+    assert decisions.find_approval("q", date(2026, 1, 1)) is None

@@ -23,7 +23,7 @@ from schemaman.debezium.observation import (
 from schemaman.debezium.records import Record
 from schemaman.errors import NoHistory, UsageError
 from schemaman.history.fold.fold import fold
-from schemaman.history.references import AsOf, Place
+from schemaman.history.references import AsOf, SourcePosition
 from schemaman.history.versions import TableHistory
 from schemaman.ingest.chunks import build_reading
 from schemaman.ingest.scan import scan
@@ -125,7 +125,7 @@ def test_a_key_from_a_unique_index_outlives_what_db2_does_not_ask_while_streamin
         (("a", "b"), ("a",)), (("a", "b", "c"), ("a",)),
     ]  # fmt: skip
     assert {d.kind for d in found.disagreements} == {"key-not-told"}
-    assert all(d.remark for d in found.disagreements)
+    assert all(d.is_remark for d in found.disagreements)
 
 
 def test_a_primary_key_that_was_told_while_streaming_can_be_dropped():
@@ -184,7 +184,7 @@ def test_events_far_ahead_of_what_is_declared_are_remarked_upon():
         row(3, "a", "b", connector="db2", schema="S", table="T"),
         db2(7, entry("ALTER", '"S"."T"', "a", "b")),
     )
-    assert [(d.kind, d.versions, d.remark) for d in found.disagreements] == [
+    assert [(d.kind, d.versions, d.is_remark) for d in found.disagreements] == [
         ("emitted-leads-declared", (2,), True)
     ]
 
@@ -370,12 +370,12 @@ def test_a_statement_shows_no_structure_and_narrows_no_interval():
 def test_a_table_that_was_altered_and_not_seen_since_says_so():
     found = chain.history("mariadb/bookshop-mysql-1.4.2-json", "bookshop.kinds")
     (told,) = found.disagreements
-    assert (told.kind, told.versions, told.marks[0].position.value) == (
+    assert (told.kind, told.versions, told.coordinates[0].position.value) == (
         "altered-unseen",
         (1,),
         "binlog.000001:15889:0",
     )
-    assert not found.disputed
+    assert not found.is_disputed
 
 
 @pytest.mark.parametrize(("run", "doubted"), [("mysql-1.4.2-json", True), ("mysql-1.9.8-json", True),
@@ -518,7 +518,7 @@ def test_phantoms_of_the_recordings(run, table, phantom):
 
 @pytest.mark.parametrize("run", ["db2/incremental-2.5.4-json", "db2/incremental-3.4.1-json"])
 def test_incremental_reads_of_a_recording_contradict_nobody(run):
-    assert [d for h in chain.histories(run) for d in h.disagreements if not d.remark] == []
+    assert [d for h in chain.histories(run) for d in h.disagreements if not d.is_remark] == []
 
 
 def test_the_oldest_release_tells_renames_by_statements_alone():
@@ -587,7 +587,7 @@ def made_anew(drop: int, create: int, *rows: int, connector: str = "db2") -> Tab
 
 
 @pytest.mark.parametrize("connector", ["db2", "sqlserver"])
-@pytest.mark.parametrize("place", [AsOf, lambda at: Place("commit_lsn", f"00000000:{at:08x}")])
+@pytest.mark.parametrize("place", [AsOf, lambda at: SourcePosition("commit_lsn", f"00000000:{at:08x}")])
 @pytest.mark.parametrize("created", [8, 12])
 def test_between_a_drop_and_the_first_row_of_the_next_table_there_is_none(connector, place, created):
     found = made_anew(8, created, 20, connector=connector)
@@ -632,7 +632,7 @@ def test_sql_server_begins_a_version_where_a_second_capture_instance_starts():
     )  # fmt: skip
     assert names(found) == [("a",), ("a", "b")]
     assert found.latest.at.position.commit == "00000027:00000758:0005"
-    assert {e.witness for v in found.versions for e in v.evidence} == {"declared"}
+    assert {e.kind for v in found.versions for e in v.evidence} == {"declared"}
 
 
 SWAPS = ("RENAME COLUMN a TO b, RENAME COLUMN b TO a", "CHANGE a b INT, CHANGE b a INT")
@@ -667,7 +667,9 @@ def test_columns_that_only_move_are_a_revision():
 
 
 def counts(found: TableHistory) -> list[tuple[int, int]]:
-    return [(sum(e.records for e in v.evidence if e.witness == "emitted"), v.shared) for v in found.versions]
+    return [
+        (sum(e.records for e in v.evidence if e.kind == "emitted"), v.shared_records) for v in found.versions
+    ]
 
 
 def test_rows_on_both_sides_of_a_drop_and_a_create_count_for_both_tables():
@@ -684,7 +686,7 @@ def test_rows_on_both_sides_of_a_drop_and_a_create_count_for_both_tables():
     assert counts(found) == [(1, 4), (1, 4)]
     assert [v.incarnation for v in found.versions] == [1, 2]
     assert [v.records for v in found.versions] == [2, 2]
-    assert (found.shared, found.records) == (4, 8)
+    assert (found.shared_records, found.records) == (4, 8)
 
 
 def test_two_rows_around_a_change_that_no_event_shows_are_one_for_each():
@@ -698,7 +700,7 @@ def test_two_rows_around_a_change_that_no_event_shows_are_one_for_each():
 
     found = history("t", mysql(10, told(10)), text(11), mysql(20, told(20)), text(21))
     assert counts(found) == [(1, 0), (1, 0)]
-    assert (found.shared, found.records) == (0, 4)
+    assert (found.shared_records, found.records) == (0, 4)
 
 
 def test_how_many_rows_are_shared_does_not_depend_on_who_read_them():

@@ -15,7 +15,7 @@ from schemaman.debezium.connector import CONNECTORS
 from schemaman.debezium.connectors._type_expression import format_type_expression
 from schemaman.debezium.converters.connect import read_type
 from schemaman.debezium.records import NO_POSITION, Position
-from schemaman.history.fold.event_match import carries, lost
+from schemaman.history.fold.event_match import find_loss, is_carried_by
 from schemaman.ingest.probe_patterns import learn_outline
 from schemaman.migration.plan import Refusal
 from schemaman.migration.targets import delta, iceberg
@@ -61,8 +61,8 @@ def test_each_form_on_the_wire_carries_the_declared_type(row: Row):
     (source,) = (r for r in ROWS if (r.dialect, r.number) == (row.dialect, row.declared))
     if row.attributes is not None:
         declared, wire = parse_type(source.type), read_type(row.attributes)
-        assert carries(declared, wire)
-        assert (lost(declared, wire, source.told) or "") == row.lost
+        assert is_carried_by(declared, wire)
+        assert (find_loss(declared, wire, source.told) or "") == row.lost
 
 
 @pytest.mark.parametrize("row", [r for r in ROWS if r.type.startswith("UNKNOWN")], ids=str)
@@ -83,7 +83,7 @@ def test_what_is_not_known_is_refused_by_its_name(row: Row):
     ("STRUCT<wkb: BINARY, srid: INT>", "STRUCT<wkb: BINARY>"), ("BOOLEAN", "STRING"), ("BITS(7)", "BOOLEAN"),
 ])  # fmt: skip
 def test_what_is_no_form_of_a_type_does_not_carry_it(source, wire):
-    assert not carries(parse_type(source), parse_type(wire))
+    assert not is_carried_by(parse_type(source), parse_type(wire))
 
 
 @pytest.mark.parametrize("run", ["mariadb/bookshop-mariadb-3.5.0-json", "db2/shop-3.4.1-json"])

@@ -23,7 +23,7 @@ from schemaman.report.json import ingest as intake
 from schemaman.report.json import migrations as lake
 from schemaman.report.views.names import build_names_report
 from schemaman.report.views.overview import build_report
-from schemaman.store.log import Lease, Migrated, Moved, Renumbered
+from schemaman.store.log import Lease, MigrationEntry, RenumberingEntry, VersionMove
 from tests import chain
 from tests.house import CAPTURES
 from tests.shop import ORDERS, history, judged, orders_story, plan
@@ -49,12 +49,12 @@ MIGRATION = Migration(
     "r1", "ab" * 32, "ice.raw.orders", "applied", (Outcome(0, "done", "ALTER", "2"),), (), diff(OLD, NEW)
 )
 JOURNAL = (
-    (1, Migrated("r1", "p", "delta:/x", None, "started")),
-    (2, Migrated("r1", "p", "delta:/x", 0, "intent", "ALTER")),
-    (3, Migrated("r1", "p", "delta:/x", 0, "done", "ALTER", "1")),
-    (4, Migrated("r2", "q", "delta:/y", None, "started")),
-    (5, Migrated("r1", "p", "delta:/x", None, "finished")),
-    (6, Migrated("r2", "q", "delta:/y", 0, "failed", "ALTER", error="no")),
+    (1, MigrationEntry("r1", "p", "delta:/x", None, "started")),
+    (2, MigrationEntry("r1", "p", "delta:/x", 0, "intent", "ALTER")),
+    (3, MigrationEntry("r1", "p", "delta:/x", 0, "done", "ALTER", "1")),
+    (4, MigrationEntry("r2", "q", "delta:/y", None, "started")),
+    (5, MigrationEntry("r1", "p", "delta:/x", None, "finished")),
+    (6, MigrationEntry("r2", "q", "delta:/y", 0, "failed", "ALTER", error="no")),
 )
 
 
@@ -91,7 +91,11 @@ def documents() -> Iterator[tuple[str, Any]]:
             asides={"tombstone": 1},
             rejects=0,
             notes=1,
-            shifts=[Renumbered(ORDERS, (Moved("0123456789ab", 2, 3), Moved("ba9876543210", 3, None)))],
+            shifts=[
+                RenumberingEntry(
+                    ORDERS, (VersionMove("0123456789ab", 2, 3), VersionMove("ba9876543210", 3, None))
+                )
+            ],
             tables={"a.b": 2},
         ),
     )

@@ -20,7 +20,7 @@ from schemaman.debezium.inference import ELEMENT, merge_inferred_fields
 from schemaman.debezium.observation import FieldCount, InferredFields, Observation
 from schemaman.debezium.records import Coordinates, Record
 from schemaman.history.fold.fold import fold
-from schemaman.history.fold.inferred_schema import placed
+from schemaman.history.fold.inferred_schema import resolve_paths
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.ingest.chunks import build_reading
 from schemaman.ingest.scan import merge, scan
@@ -80,7 +80,7 @@ def shown(run: str) -> Shown:
     observations = observed(run)
     found: Shown = {}
     for table in {o.table.table for o in observations}:
-        for tally in placed(counted(observations, table).counts):
+        for tally in resolve_paths(counted(observations, table).counts):
             # the description of an update does not tell how wide a small number is
             kind = "int" if tally.kind == "integer" else tally.kind
             place = (table.replace("order-items_2", "order-items 2"), tally.path, kind)
@@ -268,7 +268,7 @@ def test_a_better_witness_supersedes_what_is_inferred():
     assert [(v.id, v.status) for v in told.versions] == [(v.id, v.status) for v in known.versions]
     extra = sum(o.count for o in inferred if o.action == "image")
     assert sum(v.records for v in told.versions) == sum(v.records for v in known.versions) + extra
-    witnesses = {e.witness for v in told.versions for e in v.evidence}
+    witnesses = {e.kind for v in told.versions for e in v.evidence}
     assert witnesses == {"emitted", "inferred"}
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.debezium.observation import Observation
-from schemaman.history.fold.encoding import release_of
+from schemaman.history.fold.encoding import parse_release
 from schemaman.history.fold.fold import fold
 from schemaman.history.versions import TableHistory
 from schemaman.model.name_adjustment import Mode, adjust_field, misread_name
@@ -184,7 +184,7 @@ def test_events_of_a_misread_table_tell_neither_key_nor_not_null() -> None:
     ("3.4.1.Final", (3, 4)), ("2.0.0.CR1", (2, 0)), ("", (0, 0)), ("nightly", (0, 0)),
 ])  # fmt: skip
 def test_releases(text: str, release: tuple[int, int]) -> None:
-    assert release_of(text) == release
+    assert parse_release(text) == release
 
 
 NAMES = st.lists(st.text("ab -/.$ö_1", min_size=1, max_size=4), min_size=2, max_size=5, unique=True)
@@ -217,13 +217,13 @@ def test_each_release_is_an_epoch_and_no_version() -> None:
         "t travels as TIME(3), and no more as TIME(6)",
     )
     (version,) = found.versions
-    (face,) = version.carried
+    (face,) = version.event_schemas
     assert (face.epoch, face.at.offset) == (2, 2)
     assert [(f.column, f.type) for f in face.fields] == [
         ("at", CONNECT["at"]),
         ("t", CONNECT["t"]),
     ]
-    assert [c.type for c in version.wire().columns] == [c.type for c in after.columns]
+    assert [c.type for c in version.find_event_schema().columns] == [c.type for c in after.columns]
     assert [c.type for c in version.schema.columns] == [c.type for c in before.columns]
 
 
@@ -232,7 +232,10 @@ def test_other_names_are_an_epoch_and_a_face_of_their_own() -> None:
     found = history(streamed(raw, 1), streamed(adjusted(raw, "avro"), 2), streamed(raw, 3))
     assert [e.number for e in found.epochs] == [1, 2, 3]
     (version,) = found.versions
-    assert [version.wire(face).names for face in version.carried] == [adjusted(raw, "avro").names, RAW]
+    assert [version.find_event_schema(face).names for face in version.event_schemas] == [
+        adjusted(raw, "avro").names,
+        RAW,
+    ]
 
 
 def test_what_is_declared_later_has_the_names_and_events_keep_theirs() -> None:
@@ -245,7 +248,7 @@ def test_what_is_declared_later_has_the_names_and_events_keep_theirs() -> None:
     )  # fmt: skip
     (version,) = history(seen_first, declared).versions
     assert version.schema.names == ("order id", "price")
-    assert [(c.name, c.type) for c in version.wire().columns] == [
+    assert [(c.name, c.type) for c in version.find_event_schema().columns] == [
         ("order_id", String()),
         ("price", Floating(64)),
     ]

@@ -17,13 +17,13 @@ from sqlalchemy import Connection, create_engine
 
 from schemaman.debezium.observation import Observation
 from schemaman.debezium.records import Coordinates, Position
-from schemaman.history.decisions import Confirmation, Decisions, decided
-from schemaman.history.epochs import Footprint, FormChange, Shown, decide
+from schemaman.history.decisions import Confirmation, Decisions, apply_decisions
+from schemaman.history.epochs import ConnectorSettingsShown, FormChange, FormInterval, decide_changes
 from schemaman.history.versions import TableHistory
 from schemaman.model.schema import Column, TableId, TableSchema
 from schemaman.model.types import Decimal, Floating, Integer, String, Timestamp, Type
 from schemaman.report.views.late_facts import build_provisional_notice
-from schemaman.store.log import Covered, Observed
+from schemaman.store.log import CoveredRange, ObservationEntry
 from schemaman.store.memory import MemoryStore
 from schemaman.store.sql import connector_settings as _forms
 from schemaman.store.sql.store import SqlStore
@@ -62,7 +62,7 @@ def remembered(folder: Path, said: Sequence[Observation], at_once: int = 1) -> l
     found = []
     for store in stores(folder):
         for begin in range(0, len(said), at_once):
-            store.append([Observed(o) for o in said[begin : begin + at_once]], store.end())
+            store.append([ObservationEntry(o) for o in said[begin : begin + at_once]], store.end())
         assert store.check() == ()
         found.append({t.table: h for t in store.tables() if (h := store.history(t)) is not None})
     return found
@@ -83,7 +83,7 @@ def test_a_mode_that_two_tables_show_makes_a_version_of_neither(tmp_path: Path) 
             (version,) = history.versions
             assert (version.status, version.schema.columns[1].type) == ("confirmed", PRECISE)
             assert [(e.number, e.at.offset) for e in history.epochs][1:] == [(2, first)]
-            assert version.wire().columns[1].type == DOUBLE
+            assert version.find_event_schema().columns[1].type == DOUBLE
             told = {d.kind: d.message for d in history.disagreements}
             assert set(told) == {"encoding-changed", "perhaps-altered", "values-not-carried"}
             assert "if these tables were altered alike at that moment, or are one" in told["perhaps-altered"]
@@ -120,8 +120,10 @@ def test_what_is_left_open_is_told_by_check_and_diff(
         record("orders", DOUBLE, 20), record("items", DOUBLE, 21),
     ]  # fmt: skip
     with SqlStore.open(str(tmp_path / "s.db"), create=True) as store:
-        read = [Covered("main", f"shop.public.{table}", 0, 10, 21, "", "") for table in ("orders", "items")]
-        store.append([*read, *map(Observed, said)], 0)
+        read = [
+            CoveredRange("main", f"shop.public.{table}", 0, 10, 21, "", "") for table in ("orders", "items")
+        ]
+        store.append([*read, *map(ObservationEntry, said)], 0)
     where = ("--store", f"sqlite:///{tmp_path / 's.db'}")
 
     def asked(*words: str) -> tuple[int, str]:
@@ -159,7 +161,7 @@ def test_a_table_alone_is_provisional_until_another_one_tells(tmp_path: Path) ->
     for found in remembered(tmp_path / "c", [*alone, silent[0]]):
         assert found["orders"].latest.status == "provisional"
     for store in stores(tmp_path / "d"):
-        store.append([Observed(o) for o in (*alone, silent[1])], 0)
+        store.append([ObservationEntry(o) for o in (*alone, silent[1])], 0)
         history = store.history(named("orders"))
         assert history is not None
         assert history.latest.status == "provisional"
@@ -185,7 +187,7 @@ def test_a_setting_that_is_taken_back_returns_to_the_first_form(tmp_path: Path) 
         for history in found.values():
             assert types_of(history) == [PRECISE]
             assert [e.number for e in history.epochs] == [1, 2, 3]
-            assert [f.epoch for f in history.latest.carried] == [2, 3]
+            assert [f.epoch for f in history.latest.event_schemas] == [2, 3]
 
 
 RENAMED_BACK = (
@@ -236,7 +238,7 @@ def test_one_name_under_a_mode_is_an_epoch_once_another_table_shows_it(tmp_path:
     ]  # fmt: skip
     for found in remembered(tmp_path / "a", said):
         assert [v.schema.names[1] for v in found["orders"].versions] == ["unit-price"]
-        assert found["orders"].latest.wire().names == ("id", "unit_price")
+        assert found["orders"].latest.find_event_schema().names == ("id", "unit_price")
     for found in remembered(tmp_path / "b", [*said[:1], said[2]]):
         assert [v.schema.names[1] for v in found["orders"].versions] == ["unit-price", "unit_price"]
 
@@ -265,22 +267,22 @@ CHANGES = st.builds(
     st.sampled_from("xy"), st.sampled_from("yz"), st.integers(0, 9),
     st.lists(st.integers(0, 20), min_size=4, max_size=4),
 )  # fmt: skip
-SHOWN = st.builds(lambda form, a, b: Shown(form, min(a, b), max(a, b)), st.sampled_from("xyz"),
+SHOWN = st.builds(lambda form, a, b: FormInterval(form, min(a, b), max(a, b)), st.sampled_from("xyz"),
                   st.integers(0, 20), st.integers(0, 20))  # fmt: skip
 FOOTPRINTS = st.dictionaries(
     st.sampled_from("abcd"),
     st.builds(
-        Footprint,
-        st.lists(CHANGES, max_size=2, unique_by=lambda c: c.place).map(tuple),
+        ConnectorSettingsShown,
+        st.lists(CHANGES, max_size=2, unique_by=lambda c: c.id).map(tuple),
         st.lists(SHOWN, max_size=2).map(tuple),
     ),
 )
 
 
 @given(FOOTPRINTS)
-def test_a_change_is_decided_by_each_other_table(footprints: Mapping[str, Footprint]) -> None:
+def test_a_change_is_decided_by_each_other_table(footprints: Mapping[str, ConnectorSettingsShown]) -> None:
     """The verdicts, table by table and without an index."""
-    found = decide(footprints)
+    found = decide_changes(footprints)
     for table, footprint in footprints.items():
         for change in footprint.changes:
             own = refuted(table, change, footprints)
@@ -295,23 +297,25 @@ def test_a_change_is_decided_by_each_other_table(footprints: Mapping[str, Footpr
                 for other in others.changes
                 if name != table
             )
-            assert found[table][change.place] == ("own" if own else "epoch" if seconded else "open")
+            assert found[table][change.id] == ("own" if own else "epoch" if seconded else "open")
 
 
 IN_MEMORY = create_engine("sqlite://")
 METADATA.create_all(IN_MEMORY)
 
 
-def as_time_goes_on(connection: Connection, turns: Sequence[Mapping[str, Footprint]]) -> None:
+def as_time_goes_on(connection: Connection, turns: Sequence[Mapping[str, ConnectorSettingsShown]]) -> None:
     """What is kept after each turn, in which some tables are seen anew, is what is decided of all of them."""
-    known: dict[str, Footprint] = {}
+    known: dict[str, ConnectorSettingsShown] = {}
     tables = [named(table) for table in "abcd"]
     for turn in turns:
         known |= turn
-        before = _forms.decided(connection, tables)
-        others = _forms.settle(connection, {named(table): footprint for table, footprint in turn.items()})
-        after = _forms.decided(connection, tables)
-        assert after == {named(table): found for table, found in decide(known).items()}
+        before = _forms.read_verdicts(connection, tables)
+        others = _forms.update_settings(
+            connection, {named(table): footprint for table, footprint in turn.items()}
+        )
+        after = _forms.read_verdicts(connection, tables)
+        assert after == {named(table): found for table, found in decide_changes(known).items()}
         for table in tables:
             places = before.get(table, {}).keys() & after.get(table, {}).keys()
             flipped = any(before[table][place] != after[table][place] for place in places)
@@ -319,7 +323,7 @@ def as_time_goes_on(connection: Connection, turns: Sequence[Mapping[str, Footpri
     connection.rollback()
 
 
-def turns_of(chance: random.Random) -> list[dict[str, Footprint]]:
+def turns_of(chance: random.Random) -> list[dict[str, ConnectorSettingsShown]]:
     """A dozen turns of few tables with few rules at few moments, so that much depends on each."""
 
     def change() -> FormChange:
@@ -331,14 +335,14 @@ def turns_of(chance: random.Random) -> list[dict[str, Footprint]]:
         since, until = chance.randint(0, one.after_ms), chance.randint(one.at_ms, 9)
         return replace(one, since_ms=since, until_ms=until)
 
-    def footprint(known: Footprint) -> Footprint:
+    def footprint(known: ConnectorSettingsShown) -> ConnectorSettingsShown:
         if known.changes and chance.random() < 0.5:
             return replace(known, changes=tuple(map(seen_otherwise, known.changes)))
-        changes = {c.place: c for c in (change() for _ in range(chance.choice((0, 1, 1, 2))))}
-        shown = [Shown(chance.choice("xz"), at, at) for at in range(9) if chance.random() < 0.02]
-        return Footprint((*changes.values(),), (*shown,))
+        changes = {c.id: c for c in (change() for _ in range(chance.choice((0, 1, 1, 2))))}
+        shown = [FormInterval(chance.choice("xz"), at, at) for at in range(9) if chance.random() < 0.02]
+        return ConnectorSettingsShown((*changes.values(),), (*shown,))
 
-    turns, known = [], dict.fromkeys("abcd", Footprint())
+    turns, known = [], dict.fromkeys("abcd", ConnectorSettingsShown())
     for _ in range(12):
         turn = {table: footprint(known[table]) for table in chance.sample("abcd", chance.randint(1, 2))}
         turns.append(turn)
@@ -361,7 +365,7 @@ def test_tables_that_are_seen_for_longer_decide_as_if_they_had_always_been(
     """Time goes on, and what is seen for longer is mostly all that changes."""
     now, seen = 0, dict[str, tuple[int, int]]()
     changed = dict[str, FormChange]()
-    turns: list[dict[str, Footprint]] = []
+    turns: list[dict[str, ConnectorSettingsShown]] = []
     for table, changes, passed in moments:
         now += passed
         first, last = seen.get(table, (now, now))
@@ -370,7 +374,7 @@ def test_tables_that_are_seen_for_longer_decide_as_if_they_had_always_been(
         elif changes and table in seen:
             changed[table] = FormChange((), "x", "y", Coordinates("t", 0, 0), first, last, now, now)
         seen[table] = (first, now)
-        turns.append({table: Footprint(tuple(c for t, c in changed.items() if t == table))})
+        turns.append({table: ConnectorSettingsShown(tuple(c for t, c in changed.items() if t == table))})
     with IN_MEMORY.connect() as connection:
         as_time_goes_on(connection, turns)
 
@@ -386,17 +390,17 @@ def test_postgresql_decides_the_same(database: str) -> None:
     engine.dispose()
 
 
-def refuted(table: str, change: FormChange, footprints: Mapping[str, Footprint]) -> bool:
+def refuted(table: str, change: FormChange, footprints: Mapping[str, ConnectorSettingsShown]) -> bool:
     return any(
         (s.form == change.was and meet(s, change.at_ms, change.until_ms))
         or (s.form == change.now and meet(s, change.since_ms, change.after_ms))
         for name, other in footprints.items()
-        for s in other.shown
+        for s in other.form_intervals
         if name != table
     )
 
 
-def meet(shown: Shown, first: int, last: int) -> bool:
+def meet(shown: FormInterval, first: int, last: int) -> bool:
     return shown.first_ms <= last and shown.last_ms >= first
 
 
@@ -423,7 +427,7 @@ def test_what_is_decided_is_part_of_what_is_checked(tmp_path: Path) -> None:
         record("orders", DOUBLE, 20), record("items", DOUBLE, 21),
     ]  # fmt: skip
     with SqlStore.open(str(tmp_path / "store.db"), create=True) as store:
-        store.append([Observed(o) for o in said], 0)
+        store.append([ObservationEntry(o) for o in said], 0)
     with sqlite3.connect(tmp_path / "store.db") as connection:
         connection.execute("UPDATE form_change SET verdict = 'open' WHERE table_key LIKE '%items%'")
     connection.close()
@@ -442,5 +446,5 @@ def test_a_change_that_is_open_is_said_to_be_one(tmp_path: Path) -> None:
             "or does not, decides it, or a person."
         )
         answer = Confirmation(str(named("orders")), "type:price", found["orders"].latest.id, "")
-        (_, settled) = decided(found["orders"], Decisions(confirmations=(answer,))).versions
+        (_, settled) = apply_decisions(found["orders"], Decisions(confirmations=(answer,))).versions
         assert (settled.status, settled.unconfirmed) == ("confirmed", ())

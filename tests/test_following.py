@@ -11,7 +11,7 @@ from schemaman.errors import StatementFailed
 from schemaman.migration.apply import journal
 from schemaman.migration.target import LakeTable
 from schemaman.migration.target_id import canonicalize_target
-from schemaman.store.log import Migrated
+from schemaman.store.log import MigrationEntry
 from schemaman.store.sql.store import SqlStore
 from tests.paper_commands import Commands, commands
 from tests.paper_lake import Crash
@@ -95,7 +95,7 @@ def test_drift_looks_at_the_lines_of_each_target_once(run: Commands, monkeypatch
     monkeypatch.setattr(journal, "canonicalize_target", noted)
     assert run("drift").code == 0
     with SqlStore.open("sqlite:///schemaman.db") as store:
-        lines = list(store.read(kinds=[Migrated]))
+        lines = list(store.read(kinds=[MigrationEntry]))
     assert len(asked) == len(lines) > 2 * len(names)
 
 

@@ -224,9 +224,9 @@ def test_how_a_value_is_framed(
 @pytest.mark.parametrize(
     ("data", "headers", "form", "reason", "waits"),
     [
-        (b"\0" + bytes(7) + b"\7body", (), "auto", "nobody told the form of the value.*global-8", True),
+        (b"\0" + bytes(7) + b"\7body", (), "auto", "ambiguous form of the value.*global-8", True),
         (b"x", (("apicurio.value.globalId", bytes(8)), ("__value_schema_id", b"\1" + bytes(16))), "auto",
-         "nobody told the form of the value: headers of two registries", True),
+         "ambiguous form of the value: headers of two registries", True),
         (b"\0\0\0\0\7x", (), "json", "framed as Avro, but configured as JSON", False),
         (b"\1" + bytes(16), (), "json", "framed as Avro, but configured as JSON", False),
         (b"{}", (), "confluent", "configured as framed by Confluent, but begins with 7b 7d", False),

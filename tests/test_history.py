@@ -192,7 +192,7 @@ def test_declared_images_make_versions_and_events_support_them() -> None:
     assert version.status == "confirmed"
     assert version.schema.names == ("order id", "memo")
     assert [c.emitted_name for c in version.schema.columns] == ["order_id", "memo"]
-    assert [(e.witness, e.records) for e in version.evidence] == [("declared", 2), ("emitted", 4)]
+    assert [(e.kind, e.records) for e in version.evidence] == [("declared", 2), ("emitted", 4)]
     assert found.disagreements == ()
 
 
@@ -235,7 +235,7 @@ def test_drop_and_create_begin_a_new_incarnation() -> None:
     assert [e.kind for e in found.events] == ["dropped"]
     ids = [{c.id for c in v.schema.columns} for v in found.versions]
     assert not ids[0] & ids[1]
-    assert not found.dropped
+    assert not found.is_dropped
 
 
 def test_a_drop_of_what_never_was_is_no_history() -> None:

@@ -17,13 +17,13 @@ from schemaman.debezium.inference import DEPTH, DOTTED, ELEMENT, FieldCounter, m
 from schemaman.debezium.observation import InferredFields
 from schemaman.debezium.records import Coordinates
 from schemaman.history.fold.inferred_schema import (
-    DORMANT,
-    MEMBERS,
-    SETTLING,
-    SUPPORT,
-    VERSIONS,
-    published,
-    remarks,
+    DORMANT_RECORDS,
+    MAX_OBJECT_FIELDS,
+    MAX_VERSIONS,
+    MIN_DOCUMENTS,
+    SETTLING_RECORDS,
+    list_remarks,
+    publish_schemas,
 )
 from schemaman.model.column_list import format_columns
 from schemaman.model.schema import TableSchema
@@ -78,7 +78,7 @@ def words(schema: TableSchema) -> str:
 
 
 def versions(documents: Sequence[object]) -> list[str]:
-    return [words(v.schema) for v in published(seen(documents))]
+    return [words(v.schema) for v in publish_schemas(seen(documents))]
 
 
 # What is seen
@@ -100,7 +100,7 @@ def test_what_was_seen_depends_neither_on_order_nor_on_cuts(documents, cuts, ran
     for offset in reversed(range(len(documents))):
         backwards.count_record(shown(documents[offset]), mark(offset))
     assert backwards.get_fields() == whole
-    assert published(merge_inferred_fields(parts)) == published(whole)
+    assert publish_schemas(merge_inferred_fields(parts)) == publish_schemas(whole)
 
 
 @given(
@@ -266,7 +266,7 @@ def purchases(count: int, first: int = 0) -> list[Any]:
 BOTH = "_id INT NOT NULL, kind STRING, x INT, items ARRAY<STRUCT<sku: STRING>>"
 
 
-@pytest.mark.parametrize("apart", [1, 2, 7, SETTLING, 3 * SETTLING])
+@pytest.mark.parametrize("apart", [1, 2, 7, SETTLING_RECORDS, 3 * SETTLING_RECORDS])
 @pytest.mark.parametrize("length", [10, 1000])
 def test_two_shapes_that_alternate_for_ever_are_two_versions_at_most(apart, length):
     documents: list[Any] = []
@@ -281,15 +281,15 @@ def test_two_shapes_that_alternate_for_ever_are_two_versions_at_most(apart, leng
 @given(st.lists(DOCUMENTS, min_size=1, max_size=4), st.lists(st.integers(0, 3), max_size=60))
 def test_shapes_in_whatever_turn_are_as_many_versions_as_shapes_at_most(shapes, turns):
     documents = [shapes[turn % len(shapes)] for turn in turns]
-    found = published(seen(documents))
+    found = publish_schemas(seen(documents))
     # a kind of key counts at once, and nothing else without support
     assert len(found) <= len(shapes)
-    assert len(published(seen(documents * 4))) <= len(shapes)
+    assert len(publish_schemas(seen(documents * 4))) <= len(shapes)
 
 
 @given(st.lists(DOCUMENTS, max_size=30))
 def test_what_is_published_only_grows(documents):
-    found = published(seen(documents))
+    found = publish_schemas(seen(documents))
     for before, after in pairwise(found):
         assert set(before.schema.names) <= set(after.schema.names)
         assert before.at.offset < after.at.offset
@@ -300,17 +300,17 @@ def test_what_is_published_only_grows(documents):
 def test_one_odd_document_is_no_version_but_is_told():
     documents = [*clicks(30), {"_id": 99, "kind": "click", "x": "99", "z": 1}, *clicks(30, 100)]
     assert versions(documents) == ["_id INT NOT NULL, kind STRING, x INT"]
-    ((kind, message, _),) = remarks(seen(documents), {})
+    ((kind, message, _),) = list_remarks(seen(documents), {})
     assert kind == "rarely-seen"
     assert message == "seen in too few documents to be published: x as string in 1 of 61, z as int in 1 of 61"
 
 
 def test_a_new_kind_is_a_union_once_enough_documents_show_it():
-    documents = [*clicks(30), *({"_id": n, "x": "s"} for n in range(SUPPORT))]
-    first, second = published(seen(documents))
+    documents = [*clicks(30), *({"_id": n, "x": "s"} for n in range(MIN_DOCUMENTS))]
+    first, second = publish_schemas(seen(documents))
     assert words(second.schema) == "_id INT NOT NULL, kind STRING, x UNION<INT, STRING>"
     assert (first.at.offset, first.after) == (0, None)
-    assert (second.at.offset, second.after) == (30 + SUPPORT - 1, mark(29))
+    assert (second.at.offset, second.after) == (30 + MIN_DOCUMENTS - 1, mark(29))
 
 
 def test_wider_numbers_are_no_union():
@@ -341,29 +341,29 @@ def test_a_release_with_several_new_fields_is_one_version():
 
 
 def test_a_field_that_went_is_dormant_and_stays():
-    documents = [*clicks(3), *purchases(DORMANT + 1, 3)]
+    documents = [*clicks(3), *purchases(DORMANT_RECORDS + 1, 3)]
     assert versions(documents)[-1] == BOTH
     lasts = {("t", 0): len(documents) - 1}
-    (remark,) = remarks(seen(documents), lasts)
+    (remark,) = list_remarks(seen(documents), lasts)
     assert remark == (
         "field-dormant",
-        f"x is dormant: not in the last {DORMANT + 1} records of t[0]",
+        f"x is dormant: not in the last {DORMANT_RECORDS + 1} records of t[0]",
         (mark(2),),
     )
-    assert not remarks(seen(documents), {("t", 0): DORMANT})
+    assert not list_remarks(seen(documents), {("t", 0): DORMANT_RECORDS})
 
 
 def test_names_that_are_data_become_a_map():
     days = [
-        {"_id": 1, "days": {f"d{n}": {"$numberLong": "1"}, f"e{n}": "x"}} for n in range(MEMBERS)
-    ] * SUPPORT
+        {"_id": 1, "days": {f"d{n}": {"$numberLong": "1"}, f"e{n}": "x"}} for n in range(MAX_OBJECT_FIELDS)
+    ] * MIN_DOCUMENTS
     assert versions(days)[-1] == "_id INT NOT NULL, days MAP<STRING, UNION<BIGINT, STRING>>"
 
 
 def test_more_names_than_are_kept_are_told():
     many = seen({"_id": 1, f"n{n}": n, "o": {f"m{n}": 1}} for n in range(600))
     assert len(many.counts) < 600 + 260
-    told = {message for kind, message, _ in remarks(many, {}) if kind == "too-many-names"}
+    told = {message for kind, message, _ in list_remarks(many, {}) if kind == "too-many-names"}
     said = "has more names than are kept: they look like data, and not all are counted"
     assert told == {f"the collection {said}", f"o {said}"}
 
@@ -375,11 +375,11 @@ def test_dots_mean_what_whole_documents_have_shown():
     sightings = FieldCounter()
     whole = {"_id": 1, "o": {"n": 1}, "l": ["x"], "p": {"q": 1}, "p.q": 1}
     sightings.count_record(shown(whole), mark(0))
-    for n in range(1, SUPPORT + 1):
+    for n in range(1, MIN_DOCUMENTS + 1):
         sightings.count_record(
             updates(**{"o.n": "s", "o.m": 1, "l.7": 2.5, "p.q": "?", "l.x": 1, "new.n": 1}), mark(n)
         )
-    assert words(published(sightings.get_fields())[-1].schema) == (
+    assert words(publish_schemas(sightings.get_fields())[-1].schema) == (
         "_id INT NOT NULL, l ARRAY<UNION<DOUBLE, STRING>>, o STRUCT<n: UNION<INT, STRING>, m: INT>, "
         "p STRUCT<q: INT>, `p.q` INT"
     )
@@ -390,7 +390,7 @@ def test_only_updates_know_no_key():
     sightings = FieldCounter()
     for n in range(3):
         sightings.count_record(collect_document_kinds(partial), mark(n))
-    assert [words(v.schema) for v in published(sightings.get_fields())] == [
+    assert [words(v.schema) for v in publish_schemas(sightings.get_fields())] == [
         "_id UNKNOWN('bson:unknown') NOT NULL, a STRING"
     ]
 
@@ -405,6 +405,6 @@ def test_memory_is_bounded_while_records_are_read():
 
 def test_names_that_never_end_are_a_bounded_number_of_versions():
     documents = [{"_id": n, f"c{n // 3 % 400}": {f"k{n % 7}": n}} for n in range(2_400)]
-    found = published(seen(documents))
-    assert len(found) == VERSIONS
+    found = publish_schemas(seen(documents))
+    assert len(found) == MAX_VERSIONS
     assert len(found[-1].schema.columns) == 401

@@ -25,7 +25,7 @@ from schemaman.io import files, schema_registry
 from schemaman.registry import Registry
 from schemaman.report.views.listings import select_notes
 from schemaman.store.edge_hashes import EdgeHashes, EdgesOnDemand
-from schemaman.store.log import Entry, Observed
+from schemaman.store.log import Entry, ObservationEntry
 from schemaman.store.memory import MemoryStore
 from schemaman.store.offsets import GAPS
 from tests.house import CAPTURES
@@ -79,7 +79,7 @@ def test_a_recording_is_understood_and_entered_once(run):
     summary = desk.ingest(recorded(run), run)
     assert (summary.read, summary.new, summary.rejects) == (len(recorded(run)), len(recorded(run)), 0)
     asides = sum(count for _, count in summary.skipped)
-    observed = [e.observation for e in desk.log if isinstance(e, Observed)]
+    observed = [e.observation for e in desk.log if isinstance(e, ObservationEntry)]
     assert summary.observations == len(observed)
     declared = [o for o in observed if o.evidence == "declared"]
     assert asides + sum(o.count for o in observed if o not in declared) + len(
@@ -194,7 +194,7 @@ def edges_of_runs(run: str, size: int) -> tuple[Desk, tuple[int, ...]]:
     """A recording that was read, and the places in it of the records at edges of what was observed."""
     desk = Desk()
     desk.ingest(recorded(run), run, size=size)
-    said = [entry.observation for entry in desk.log if isinstance(entry, Observed)]
+    said = [entry.observation for entry in desk.log if isinstance(entry, ObservationEntry)]
     edges = {(m.topic, m.partition, m.offset) for o in said for m in (o.first, o.last)}
     places = (n for n, r in enumerate(recorded(run)) if (r.topic, r.partition, r.offset) in edges)
     return desk, tuple(places)
@@ -274,7 +274,10 @@ def test_records_between_known_ranges_form_runs_of_their_own():
     once.ingest(longest, run)
     assert desk.histories == once.histories
     spans = [
-        (o.first.offset, o.last.offset) for e in desk.log if isinstance(e, Observed) for o in [e.observation]
+        (o.first.offset, o.last.offset)
+        for e in desk.log
+        if isinstance(e, ObservationEntry)
+        for o in [e.observation]
     ]
     inside = range(longest[third].offset, longest[2 * third - 1].offset + 1)
     assert all((first in inside) == (last in inside) for first, last in spans)
@@ -351,7 +354,7 @@ def test_a_topic_that_is_full_of_holes_costs_no_more_for_each_of_them(size):
     desk = Desk()
     count = 20 * GAPS
     desk.ingest([replace(row, offset=2 * n) for n in range(count)], run, size=size)
-    observed = [e.observation for e in desk.log if isinstance(e, Observed)]
+    observed = [e.observation for e in desk.log if isinstance(e, ObservationEntry)]
     assert sum(o.count for o in observed) == count
     assert len(observed) <= GAPS + 1 + count // size
     assert desk.ingest([replace(row, offset=2 * n + 2 * count) for n in range(count)], run).new == count

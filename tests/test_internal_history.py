@@ -23,7 +23,7 @@ from schemaman.debezium.observation import (
 from schemaman.debezium.records import Position, Record
 from schemaman.errors import SchemamanError
 from schemaman.history.fold.fold import fold
-from schemaman.history.references import Place
+from schemaman.history.references import SourcePosition
 from schemaman.history.versions import TableHistory
 from schemaman.model.schema import TableId
 from schemaman.report.json import schemas, tables
@@ -152,7 +152,7 @@ def test_it_supports_what_is_declared_and_changes_nothing():
     assert [(v.id, v.at, v.revisions) for v in with_it.versions] == [
         (v.id, v.at, v.revisions) for v in alone_.versions
     ]
-    assert {e.witness for v in with_it.versions for e in v.evidence} == {"declared", "emitted", "internal"}
+    assert {e.kind for v in with_it.versions for e in v.evidence} == {"declared", "emitted", "internal"}
     assert with_it.disagreements == alone_.disagreements
     Draft202012Validator(schemas.read_schema("history")).validate(tables.build_history(with_it))
 
@@ -180,7 +180,7 @@ def test_what_it_contradicts_is_kept():
                           server="books"))  # fmt: skip
     assert isinstance(change, Observation)
     found = history([*public, change], BOOK)
-    assert [(d.kind, d.marks) for d in found.disagreements if d.kind == "internal-differs"] == [
+    assert [(d.kind, d.coordinates) for d in found.disagreements if d.kind == "internal-differs"] == [
         ("internal-differs", (change.first,))
     ]
     assert [v.id for v in found.versions] == [v.id for v in history(public, BOOK).versions]
@@ -212,7 +212,9 @@ def rows_and_own(*steps: tuple[str, State]) -> TableHistory:
 def told(history: TableHistory, place: int) -> str:
     """The version at a place, or why none is told."""
     try:
-        return select_version(history, Place("binlog", f"binlog.000003:{place}:0")).ref.partition("@")[2]
+        return select_version(history, SourcePosition("binlog", f"binlog.000003:{place}:0")).ref.partition(
+            "@"
+        )[2]
     except SchemamanError as error:
         return error.message.partition(": ")[2]
 
@@ -226,7 +228,7 @@ ANEW = "the table was dropped and another one stood under its name by then, whic
 def test_a_table_that_is_made_anew_is_not_dropped_before_its_first_row():
     found = rows_and_own(*ENDED, ("CREATE", NEW), ("ALTER", (*NEW, Y)))
     assert [(e.kind, e.incarnation) for e in found.events] == [("dropped", 1), ("created", 2)]
-    assert (found.ended, found.dropped) == (True, False)
+    assert (found.has_ended, found.is_dropped) == (True, False)
     assert [told(found, at) for at in (1024, 1032, 1036, 1040, 1044, 1048, 1099)] == [
         "1", GONE, GONE, ANEW, ANEW, ANEW, ANEW,
     ]  # fmt: skip
@@ -236,7 +238,7 @@ def test_a_table_that_is_made_anew_is_not_dropped_before_its_first_row():
 def test_a_table_that_is_made_anew_is_told_from_its_first_row_on():
     found = rows_and_own(*ENDED, ("CREATE", NEW), ("ALTER", (*NEW, Y)), ("row", (*NEW, Y)))
     assert [v.incarnation for v in found.versions] == [1, 2]
-    assert not found.ended
+    assert not found.has_ended
     assert [told(found, at) for at in (1032, 1040, 1044, 1048, 1052, 1056, 1099)] == [
         GONE, ANEW, ANEW, "2", ANEW, "2", "2",
     ]  # fmt: skip
@@ -245,7 +247,7 @@ def test_a_table_that_is_made_anew_is_told_from_its_first_row_on():
 def test_one_that_no_row_ever_showed_may_be_dropped_again():
     steps = (*ENDED, ("CREATE", NEW), ("DROP", ()))
     gone, back = rows_and_own(*steps), rows_and_own(*steps, ("CREATE", OLD), ("row", OLD))
-    assert (gone.ended, gone.dropped) == (True, True)
+    assert (gone.has_ended, gone.is_dropped) == (True, True)
     assert [told(gone, at) for at in (1036, 1044, 1048, 1099)] == [GONE, ANEW, GONE, GONE]
     assert [(e.kind, e.incarnation) for e in back.events] == [
         ("dropped", 1), ("created", 2), ("dropped", 2), ("created", 3),
@@ -257,7 +259,7 @@ def test_one_that_no_row_ever_showed_may_be_dropped_again():
 def test_what_is_said_of_one_life_supports_no_version_of_another():
     """The same structure before and behind the DROP: each CREATE stands for its own."""
     same = rows_and_own(*ENDED, ("CREATE", OLD))
-    assert [(e.witness, e.last.position.value) for v in same.versions for e in v.evidence] == [
+    assert [(e.kind, e.last.position.value) for v in same.versions for e in v.evidence] == [
         ("emitted", "binlog.000003:1024:0"), ("internal", "binlog.000003:1008:0"),
     ]  # fmt: skip
     assert told(same, 1040) == ANEW
@@ -269,7 +271,7 @@ def test_a_column_that_took_no_nulls_between_two_rows_is_told():
     """Rows have the same structure on both sides, and the connector's own history another one between."""
     strict = (ID, replace(A, nullable=False))
     found = rows_and_own(("CREATE", OLD), ("row", OLD), ("ALTER", strict), ("ALTER", OLD), ("row", OLD))
-    assert [(d.kind, d.message, [m.position.value for m in d.marks]) for d in found.disagreements] == [
+    assert [(d.kind, d.message, [m.position.value for m in d.coordinates]) for d in found.disagreements] == [
         ("internal-nullability-differs", "the connector's own schema history has a NOT NULL",
          ["binlog.000003:1024:0"]),
     ]  # fmt: skip

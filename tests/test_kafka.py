@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from schemaman.errors import BadReference
 from schemaman.io import kafka
-from schemaman.store.offsets import missing
+from schemaman.store.offsets import find_missing
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,9 @@ def test_what_is_read_holds_all_that_is_missing_and_the_record_before_it(
     read = [offset for start, stop in found for offset in range(start, stop)]
     assert read == sorted(set(read))
     assert set(read) <= set(range(low, end))
-    lacking = {offset for first, last in missing(low, end - 1, ranges) for offset in range(first, last + 1)}
+    lacking = {
+        offset for first, last in find_missing(low, end - 1, ranges) for offset in range(first, last + 1)
+    }
     assert lacking <= set(read)
     before = {offset - 1 for offset in lacking if offset > low}
     if size and not lacking:

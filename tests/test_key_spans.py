@@ -17,7 +17,7 @@ ANY = ("primary-key", "unique-index", "configured")
 
 
 def keys(found: TableHistory) -> list[tuple[tuple[str, ...], str, tuple[str, ...], bool]]:
-    return [(k.columns, k.told, k.origins, k.confirmed) for k in found.keys]
+    return [(k.columns, k.evidence, k.origins, k.is_confirmed) for k in found.keys]
 
 
 def test_each_key_follows_the_one_before_it() -> None:
@@ -91,7 +91,7 @@ DOWNTIME = "postgres/shop-downtime"
 )
 def test_the_keys_of_a_recording(run: str, table: str, told: list[tuple[str, bool]]) -> None:
     found = chain.history(run, table)
-    assert [(", ".join(k.columns), k.confirmed) for k in found.keys] == told
+    assert [(", ".join(k.columns), k.is_confirmed) for k in found.keys] == told
 
 
 def test_a_key_is_certain_from_the_record_that_proves_it() -> None:
@@ -108,7 +108,7 @@ def test_a_key_is_certain_from_the_record_that_proves_it() -> None:
 def test_a_unique_index_that_streaming_does_not_ask_for_is_known_as_one() -> None:
     declared_key, without = chain.history("db2/shop-3.4.1-json", "DB2INST1.UNIQ_ONLY").keys
     assert declared_key.origins == ("unique-index",)
-    assert (without.told, without.origins) == ("events", ("none",))
+    assert (without.evidence, without.origins) == ("events", ("none",))
     grown = chain.history("db2/shop-3.4.1-json", "DB2INST1.ORDERS").keys[-1]
     assert (grown.columns, grown.origins) == (("ORDER_NO", "LINE_NO", "CUSTOMER_ID"), ("primary-key",))
     indexed = chain.history("mariadb/bookshop-mysql-2.5.4-avro", "bookshop.uq").keys[-1]
@@ -122,4 +122,4 @@ def test_a_key_of_another_column_of_its_name_is_another_key() -> None:
     connector.rows({"a": NOTE, "id": LONG})
     history = connector.told()["t"]
     assert history.latest.unconfirmed == ("key", "nullable:a", "nullable:id")
-    assert [(k.columns, k.confirmed) for k in history.keys] == [(("id",), True), (("id",), False)]
+    assert [(k.columns, k.is_confirmed) for k in history.keys] == [(("id",), True), (("id",), False)]

@@ -14,8 +14,8 @@ import pytest
 
 from schemaman.errors import StoreUnavailable
 from schemaman.history.versions import TableHistory
-from schemaman.store.log import Entry, Noted, Observed, Rejected
-from schemaman.store.offsets import spans
+from schemaman.store.log import Entry, NoteEntry, ObservationEntry, RejectEntry
+from schemaman.store.offsets import list_spans
 from schemaman.store.sql.store import SqlStore
 from tests.forked import finished, killed, start
 from tests.house import CAPTURES, PROOF
@@ -51,9 +51,9 @@ class Remembered:
         counts: Counter[str] = Counter()
         for entry in self.log:
             match entry:
-                case Observed(said):
+                case ObservationEntry(said):
                     counts[f"{said.evidence} {said.table}"] += said.count
-                case Rejected(told) | Noted(told):
+                case RejectEntry(told) | NoteEntry(told):
                     counts[type(told).__name__] += told.count
         return counts
 
@@ -79,9 +79,9 @@ def remembered(store: Path | str) -> Remembered:
     """What a store holds; each covered offset as often as it was entered."""
     with SqlStore.open(str(store)) as found:
         covered: dict[tuple[str, int], list[int]] = {}
-        for one in found.covered("main"):
+        for one in found.read_ranges("main"):
             offsets = covered.setdefault((one.topic, one.partition), [])
-            offsets += (o for first, last in spans(one) for o in range(first, last + 1))
+            offsets += (o for first, last in list_spans(one) for o in range(first, last + 1))
         return Remembered(
             tuple(stamped.entry for stamped in found.read()),
             tuple(h for t in found.tables() if (h := found.history(t)) is not None),

@@ -25,7 +25,7 @@ from schemaman.sink.row_order import parse_order
 from schemaman.spark.streaming.micro_batch import record_batch
 from schemaman.spark.streaming.row_staging import CAME_LATE as LATE_VALUE
 from schemaman.spark.streaming.table_migration import SinkTable
-from schemaman.store.log import Migrated
+from schemaman.store.log import MigrationEntry
 from schemaman.store.sql.store import SqlStore
 from tests.paper_mirror import PaperMirror, batch_of
 from tests.records import change, event, image, node, record, struct
@@ -506,7 +506,7 @@ def test_a_lake_table_is_not_looked_at_for_what_tells_nothing_else_of_its_rows(
         if restarted:
             learnt = mirror(store).learnt
         learnt.read_changes(extents)
-        Registry(store, lambda: 0).note(Migrated("run", "plan", "another table", None, "started"))
+        Registry(store, lambda: 0).note(MigrationEntry("run", "plan", "another table", None, "started"))
         assert list(learnt.report_stale_tables(never, ())) == []
         assert not learnt.changed_tables
 

@@ -11,9 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.history.decisions import Decisions, NotRename, Rename, decided, exchanged, place
-from schemaman.history.past_versions import Became
-from schemaman.history.versions import MemberAnswer, TableHistory
+from schemaman.history.decisions import (
+    Decisions,
+    NotRename,
+    Rename,
+    apply_decisions,
+    format_coordinates,
+    list_rename_pairs,
+)
+from schemaman.history.past_versions import CurrentField
+from schemaman.history.versions import NestedFieldAnswer, TableHistory
 from schemaman.migration.apply.apply import apply
 from schemaman.migration.conditions import is_met
 from schemaman.migration.plan import MigrationSource, Plan, Policy
@@ -61,15 +68,15 @@ def with_words(history: TableHistory, *words: tuple[type[Rename | NotRename], st
     answers: list[Answer] = []
     found = history
     for kind, old, new in words:
-        at = next(v for before, v in pairwise(found.versions) if (old, new) in exchanged(before, v))
-        answers.append(kind(TABLE, old, new, at.id, place(at.at)))
+        at = next(v for before, v in pairwise(found.versions) if (old, new) in list_rename_pairs(before, v))
+        answers.append(kind(TABLE, old, new, at.id, format_coordinates(at.at)))
         found = answered(history, answers)
     return found
 
 
 def answered(history: TableHistory, answers: Sequence[Answer]) -> TableHistory:
     renames = tuple(a for a in answers if isinstance(a, Rename))
-    return decided(history, Decisions(renames, tuple(a for a in answers if isinstance(a, NotRename))))
+    return apply_decisions(history, Decisions(renames, tuple(a for a in answers if isinstance(a, NotRename))))
 
 
 def until(history: TableHistory, number: int) -> MigrationSource:
@@ -113,19 +120,19 @@ def test_a_source_knows_what_became_of_its_members() -> None:
         "t STRUCT<c: INT, p: STRUCT<z: INT>> ID 1",
     )
     history = renamed(history, ("s.a", "s.b"), ("s.p.x", "s.p.y"), ("s.p.y", "t.p.z"))
-    first, second, third, last = (past.members for past in migration_source(history).past)
+    first, second, third, last = (past.nested_fields for past in migration_source(history).past)
     assert first == {
-        ("t", "a"): Became("c", sure=False),
-        ("t", "gone"): Became(None),
-        ("t", "now"): Became(None),
-        ("t", "p", "x"): Became("z"),
+        ("t", "a"): CurrentField("c", is_sure=False),
+        ("t", "gone"): CurrentField(None),
+        ("t", "now"): CurrentField(None),
+        ("t", "p", "x"): CurrentField("z"),
     }
     assert second == {
-        ("t", "a"): Became("c", sure=False),
-        ("t", "now"): Became(None),
-        ("t", "p", "y"): Became("z"),
+        ("t", "a"): CurrentField("c", is_sure=False),
+        ("t", "now"): CurrentField(None),
+        ("t", "p", "y"): CurrentField("z"),
     }
-    assert third == {("t", "b"): Became("c", sure=False), ("t", "p", "y"): Became("z")}
+    assert third == {("t", "b"): CurrentField("c", is_sure=False), ("t", "p", "y"): CurrentField("z")}
     assert last == {}
 
 
@@ -279,13 +286,13 @@ def test_an_answer_from_inside_a_renamed_member_holds_wherever_it_stands_in_the_
     history = told("s STRUCT<p: STRUCT<a: INT>> ID 1", "s STRUCT<q: STRUCT<b: INT>> ID 1")
     at = history.versions[-1]
     pairs = ("s.p.a", "s.q.b"), ("s.p", "s.q")
-    words = [Rename(TABLE, old, new, at.id, place(at.at)) for old, new in pairs]
+    words = [Rename(TABLE, old, new, at.id, format_coordinates(at.at)) for old, new in pairs]
     drawn = plan(format, migration_source(answered(history, words)), standing(format, history, 1))
     assert statements(drawn) == ["RENAME COLUMN `s`.`p`.`a` TO `b`", "RENAME COLUMN `s`.`p` TO `q`"]
     alone = plan(format, migration_source(answered(history, words[:1])), standing(format, history, 1))
     assert [r.change for r in alone.refusals] == ["rename `s`.`p` to `q`"]
     again = answered(history, words).versions
-    assert exchanged(*again) >= {("s.p", "s.q"), ("s.p.a", "s.q.b")}  # what was said can be gainsaid
+    assert list_rename_pairs(*again) >= {("s.p", "s.q"), ("s.p.a", "s.q.b")}  # what was said can be gainsaid
 
 
 @both
@@ -318,8 +325,8 @@ THERE_AND_BACK = {
 }
 
 
-def questions(members: Mapping[Path, Became]) -> dict[Path, tuple[object, int | None]]:
-    return {path: (now.asked, now.version) for path, now in members.items()}
+def questions(members: Mapping[Path, CurrentField]) -> dict[Path, tuple[object, int | None]]:
+    return {path: (now.question, now.version) for path, now in members.items()}
 
 
 @both
@@ -334,8 +341,8 @@ def test_each_answer_to_a_member_renamed_there_and_back_is_a_step_on(format: str
     while True:
         drawn = plan(format, migration_source(answered(history, said)), made)
         kept = from_text(to_text(drawn)).source
-        assert [questions(past.members) for past in kept.past] == [
-            questions(past.members) for past in drawn.source.past
+        assert [questions(past.nested_fields) for past in kept.past] == [
+            questions(past.nested_fields) for past in drawn.source.past
         ]
         if not drawn.refusals:
             break
@@ -343,8 +350,8 @@ def test_each_answer_to_a_member_renamed_there_and_back_is_a_step_on(format: str
         assert words is not None
         at = history.versions[int(words[1]) - 1]
         step = answered(history, said).versions[at.number - 2 : at.number]
-        assert (words[2], words[3]) in exchanged(*step)
-        answer = kind(TABLE, words[2], words[3], at.id, place(at.at))
+        assert (words[2], words[3]) in list_rename_pairs(*step)
+        answer = kind(TABLE, words[2], words[3], at.id, format_coordinates(at.at))
         assert answer not in said
         said.append(answer)
     migrated(made, drawn)
@@ -426,7 +433,7 @@ def handing_on(*ends: str) -> TableHistory:
     first = "s STRUCT<a: STRUCT<x: INT>, b: STRING> ID 1"
     last = f"t STRUCT<b: STRUCT<y: INT>, {ends[0]}: STRING> ID 1"
     told = (("s", "a"), ("t", "b")), (("s", "b"), ("t", ends[0])), (("s", "a", "x"), ("t", "b", "y"))
-    answers = [MemberAnswer(old, new, same=True) for old, new in told]
+    answers = [NestedFieldAnswer(old, new, same=True) for old, new in told]
     return history_of([parse_columns(first), parse_columns(last)], answers)
 
 
@@ -819,17 +826,17 @@ def histories(draw: st.DrawFn) -> TableHistory:
             after = history.versions[at]
             match draw(st.sampled_from(["same", "other", "open"])):
                 case "same":
-                    answers.append(Rename(TABLE, old, new, after.id, place(after.at)))
+                    answers.append(Rename(TABLE, old, new, after.id, format_coordinates(after.at)))
                     used |= {old, new}
                 case "other":
-                    answers.append(NotRename(TABLE, old, new, after.id, place(after.at)))
+                    answers.append(NotRename(TABLE, old, new, after.id, format_coordinates(after.at)))
     return answered(history, answers)
 
 
 def in_turn(history: TableHistory, at: int, answers: Sequence[Answer]) -> Iterator[tuple[str, str]]:
     """The pairs of a step, those that are known by `answers` too, which may grow meanwhile."""
     seen: set[tuple[str, str]] = set()
-    while new := sorted(exchanged(*answered(history, answers).versions[at - 1 : at + 1]) - seen):
+    while new := sorted(list_rename_pairs(*answered(history, answers).versions[at - 1 : at + 1]) - seen):
         seen |= set(new)
         yield from new
 
@@ -866,7 +873,7 @@ def identities(history: TableHistory) -> list[dict[Path, int]]:
     numbers = count()
     for version in history.versions:
         before = found[-1] if found else {}
-        told = {a.new: a.old for a in version.members if a.same}
+        told = {a.new: a.old for a in version.field_answers if a.same}
         was: dict[Path, Path | None] = {(): ()}
         for path, _, _ in walk_fields(version.schema):
             parent = was[path[:-1]]

@@ -38,7 +38,7 @@ from schemaman.migration.targets import delta, iceberg
 from schemaman.model.column_list import parse_columns
 from schemaman.model.diff import AddColumn
 from schemaman.model.schema import TableSchema
-from schemaman.store.log import Migrated
+from schemaman.store.log import MigrationEntry
 from schemaman.store.memory import MemoryStore
 from tests.lines import told
 from tests.lives import lives
@@ -90,7 +90,7 @@ class FailingJournal(PaperJournal):
         super().__init__()
         self.fatal = (step, state)
 
-    def write(self, line: Migrated) -> None:
+    def write(self, line: MigrationEntry) -> None:
         if (line.step, line.state) == self.fatal:
             raise StoreUnavailable("the store does not answer")
         super().write(line)
@@ -134,7 +134,7 @@ def test_a_table_that_is_dropped_behind_the_last_step_is_not_called_applied() ->
     plan = draw(LATER, lake.live)
     real, last = journal.write, len(plan.steps) - 1
 
-    def write(line: Migrated) -> None:
+    def write(line: MigrationEntry) -> None:
         real(line)
         if (line.step, line.state) == (last, "done"):
             lake.live = None
@@ -309,7 +309,7 @@ def test_another_layout_between_two_looks_stops_the_run(behind: int, move, words
     time = iter(range(0, 10_000_000, 1000))
     real = journal.write
 
-    def write(line: Migrated) -> None:
+    def write(line: MigrationEntry) -> None:
         real(line)
         if line.state == ("started", "done")[behind] and len(lake.ran) == behind:
             move(lake)
@@ -443,7 +443,7 @@ class CrashingJournal(PaperJournal):
         self.at = at
         self.written = written
 
-    def write(self, line: Migrated) -> None:
+    def write(self, line: MigrationEntry) -> None:
         self.at -= 1
         if self.at == 0 and not self.written:
             raise Crash
@@ -512,7 +512,7 @@ def test_the_journal_lies_in_the_log_of_the_store() -> None:
     store = MemoryStore(clock=lambda: 0)
 
     def lines():
-        return [s.entry for s in store.read(0, [Migrated]) if isinstance(s.entry, Migrated)]
+        return [s.entry for s in store.read(0, [MigrationEntry]) if isinstance(s.entry, MigrationEntry)]
 
     lake, journal = made(), StoreJournal(store)
     plan = draw(LATER, lake.live)
@@ -535,7 +535,7 @@ def test_a_journal_line_waits_for_its_turn() -> None:
             return super().append(entries, expect)
 
     store = Busy(clock=lambda: 0)
-    StoreJournal(store).write(Migrated("r", "p", "t", None, "started"))
+    StoreJournal(store).write(MigrationEntry("r", "p", "t", None, "started"))
     assert store.end() == 1
 
 

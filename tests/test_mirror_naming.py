@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from schemaman.debezium.records import Record
-from schemaman.history.decisions import Decisions, NotRename, Rename, place
+from schemaman.history.decisions import Decisions, NotRename, Rename, format_coordinates
 from schemaman.migration.policy import ChangeKind, Level, Policy, PolicyRule, ProjectionRule
 from schemaman.store.sql.store import SqlStore
 from tests.paper_mirror import PaperMirror
@@ -207,7 +207,7 @@ def test_whether_a_column_is_one_that_only_case_tells_apart_is_asked(
     history = store.history(table)
     assert history is not None
     begun = history.versions[1]
-    said = (str(table), "b", "B", begun.id, place(begun.at))
+    said = (str(table), "b", "B", begun.id, format_coordinates(begun.at))
     lake.decisions = Decisions((Rename(*said),)) if answer else Decisions((), (NotRename(*said),))
     lake.take([])
     assert lake.withheld() == {}

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from schemaman.debezium.records import Record
-from schemaman.history.decisions import Decisions, NotRename, Rename, place
+from schemaman.history.decisions import Decisions, NotRename, Rename, format_coordinates
 from schemaman.migration.plan_file import from_text, plan_hash, to_text
 from schemaman.migration.policy import ChangeKind, Level, Policy, PolicyRule, ProjectionRule
 from schemaman.migration.properties.names import KEPT_PROPERTY, STORE_PROPERTY
@@ -152,7 +152,7 @@ def quantities(store: SqlStore) -> Decisions:
     (table,) = store.tables()
     history = store.history(table)
     assert history is not None
-    at = (history.latest.id, place(history.latest.at))
+    at = (history.latest.id, format_coordinates(history.latest.at))
     pairs = ((f"{path}.qty", f"{path}.quantity") for path in ("s", "l.element"))
     return Decisions(tuple(Rename(str(table), *pair, *at) for pair in pairs))
 
@@ -189,7 +189,7 @@ def test_an_answer_lets_what_waits_for_it_in_with_the_next_batch(store: SqlStore
     (table,) = store.tables()
     history = store.history(table)
     assert history is not None
-    meant = (str(table), "a", "b", history.latest.id, place(history.latest.at))
+    meant = (str(table), "a", "b", history.latest.id, format_coordinates(history.latest.at))
     was = answer == "it was"
     lake.decisions = Decisions((Rename(*meant),)) if was else Decisions(not_renames=(NotRename(*meant),))
     lake.take([])

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from schemaman.debezium.records import Record
-from schemaman.history.decisions import Decisions, NotRename, Rename, place
+from schemaman.history.decisions import Decisions, NotRename, Rename, format_coordinates
 from schemaman.io import files
 from schemaman.io.schema_registry import NO_REGISTRY, load_export
 from schemaman.store.sql.store import SqlStore
@@ -107,7 +107,7 @@ def test_a_question_that_is_answered_lets_the_rows_in_and_old_values_move_along(
         for history in filter(None, map(mirror.store.history, mirror.store.tables())):
             for version in history.versions:
                 for c in version.candidates:
-                    answer = (str(history.table), c.old, c.new, version.id, place(version.at))
+                    answer = (str(history.table), c.old, c.new, version.id, format_coordinates(version.at))
                     if c.grade == "proven":
                         proven.append(Rename(*answer))
                     else:

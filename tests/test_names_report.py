@@ -10,7 +10,7 @@ import pytest
 from schemaman.debezium.observation import Observation
 from schemaman.debezium.records import Coordinates
 from schemaman.history.fold.fold import fold
-from schemaman.history.fold.naming_epochs import rule_between
+from schemaman.history.fold.naming_epochs import find_naming_rule
 from schemaman.history.versions import TableHistory
 from schemaman.model.name_adjustment import misread_name
 from schemaman.model.schema import Column, TableId, TableSchema
@@ -54,7 +54,7 @@ def document(history: TableHistory) -> Any:
     ("a_b", "a_u0020b", "avro_unicode"), ("a", "b", "other"),
 ])  # fmt: skip
 def test_rules(name, emitted, rule):
-    assert rule_between(name, emitted) == rule
+    assert find_naming_rule(name, emitted) == rule
 
 
 @pytest.mark.case(49)

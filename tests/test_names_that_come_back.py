@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from schemaman.debezium.records import Record
-from schemaman.history.decisions import Decisions, Rename, place
+from schemaman.history.decisions import Decisions, Rename, format_coordinates
 from schemaman.migration.policy import Policy, PolicyRule
 from schemaman.store.sql.store import SqlStore
 from tests.house import PROOF
@@ -188,7 +188,9 @@ def test_a_name_that_a_kept_column_has_is_given_away_on_a_persons_word_alone(sto
 def both_ways(store: SqlStore, *renames: tuple[str, str]) -> Decisions:
     (history,) = filter(None, map(store.history, store.tables()))
     version = history.latest
-    answers = (Rename(str(history.table), a, b, version.id, place(version.at)) for a, b in renames)
+    answers = (
+        Rename(str(history.table), a, b, version.id, format_coordinates(version.at)) for a, b in renames
+    )
     return Decisions(tuple(answers))
 
 
@@ -232,7 +234,7 @@ def answered(store: SqlStore, *steps: tuple[int, str, str]) -> Decisions:
     versions = {version.number: version for version in history.versions}
     return Decisions(
         tuple(
-            Rename(str(history.table), a, b, versions[number].id, place(versions[number].at))
+            Rename(str(history.table), a, b, versions[number].id, format_coordinates(versions[number].at))
             for number, a, b in steps
         )
     )

@@ -131,7 +131,7 @@ def test_a_file_in_any_language_is_a_structure(language: str) -> None:
 @pytest.mark.parametrize("type", ["UNKNOWN('geometry')", "UNION<INT, STRING>", "STRUCT<a: UNKNOWN('box')>"])
 def test_a_type_without_a_word_is_refused(language: str, type: str) -> None:
     schema = parse_columns(f"id INT, shape {type}")
-    with pytest.raises(UsageError, match=f"{language} cannot say t@1: shape") as refusal:
+    with pytest.raises(UsageError, match=f"{language} cannot express t@1: shape") as refusal:
         said(language, schema)
     assert refusal.value.hint is not None
     assert "--partial" in refusal.value.hint
@@ -155,15 +155,15 @@ def test_a_type_without_a_word_is_refused(language: str, type: str) -> None:
         (
             "spark",
             "a INT DEFAULT 3, PRIMARY KEY (a)",
-            ("not said: the default of a", "not said: the key (a)"),
+            ("not expressed: the default of a", "not expressed: the key (a)"),
         ),
         ("iceberg", "a INT NOT NULL, PRIMARY KEY (a)", ()),
-        ("iceberg", "a INT, PRIMARY KEY (a)", ("not said: the key (a)",)),
+        ("iceberg", "a INT, PRIMARY KEY (a)", ("not expressed: the key (a)",)),
         ("connect", "`a-b` INT DEFAULT 3", ()),
         ("avro", "`a-b` INT DEFAULT 3", ("`a-b` is called a_b",)),
         ("avro", "m MAP<INT, MAP<INT, MAP<BIGINT, STRUCT<a: INT>>>>", ()),
         ("avro", "e ENUM('a','b,c','d\\\\e')", ()),
-        ("delta", "a INT, COMMENT 'all'", ("not said: the comment of the table",)),
+        ("delta", "a INT, COMMENT 'all'", ("not expressed: the comment of the table",)),
         (
             "spark",
             "t TIMESTAMP_NTZ(9)",
@@ -181,7 +181,7 @@ def test_what_a_language_says_otherwise_is_told(
 
 
 def test_two_columns_that_would_be_one_field_are_refused() -> None:
-    with pytest.raises(UsageError, match=r"`a-b` INT \(it would be called 'a_b'"):
+    with pytest.raises(UsageError, match=r"`a-b` INT \(another column has the field name 'a_b'"):
         said("avro", parse_columns("`a-b` INT, a_b INT"))
     assert said("connect", parse_columns("`a-b` INT, a_b INT"))[1] == ()
 

@@ -22,7 +22,7 @@ from schemaman.migration.targets import delta, iceberg
 from schemaman.registry import Registry
 from schemaman.sink.preflight import Preflight, refuse_unconfirmed_key
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
-from schemaman.store.log import Migrated
+from schemaman.store.log import MigrationEntry
 from schemaman.store.sql.store import SqlStore
 from tests.house import CAPTURES
 from tests.paper_commands import Commands, commands
@@ -176,7 +176,7 @@ def looked(
 ) -> Preflight:
     registry = Registry(store, lambda: 0)
 
-    def lines(target: str) -> Sequence[Migrated]:
+    def lines(target: str) -> Sequence[MigrationEntry]:
         return registry.journal(target=target)
 
     return Preflight(store, registry, lines, lake, modes)

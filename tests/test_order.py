@@ -18,7 +18,7 @@ from schemaman.debezium.observation import Observation
 from schemaman.debezium.payload import SchemaLookup
 from schemaman.debezium.records import Record
 from schemaman.errors import Conflict
-from schemaman.history.fold.timeline import merged
+from schemaman.history.fold.timeline import merge_runs
 from schemaman.history.versions import TableHistory
 from schemaman.ingest.chunks import ChunkPart, build_reading, read_chunks
 from schemaman.ingest.ingest import Intake, ingest
@@ -26,9 +26,9 @@ from schemaman.io import files, schema_registry
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
 from schemaman.store import offsets as coverage
-from schemaman.store.log import Observed, Rejected
+from schemaman.store.log import ObservationEntry, RejectEntry
 from schemaman.store.memory import MemoryStore
-from schemaman.store.offsets import Place, Ranges
+from schemaman.store.offsets import Partition, Ranges
 from tests.cases.connector import INT, LONG, NOTE, TEXT, Connector, entry, shape
 from tests.house import CAPTURES, PROOF
 from tests.records import Node, column, image
@@ -61,7 +61,7 @@ class Desk:
         return self.registry.tables()
 
     @property
-    def covered(self) -> Mapping[Place, Ranges]:
+    def covered(self) -> Mapping[Partition, Ranges]:
         """The offsets that have been read."""
         return self.registry.offsets("main")
 
@@ -69,17 +69,17 @@ class Desk:
     def observations(self) -> dict[TableId, tuple[Observation, ...]]:
         """What was said of each table, however it was cut."""
         said: dict[TableId, list[Observation]] = defaultdict(list)
-        for stamped in self.store.read(kinds=(Observed,)):
-            if isinstance(stamped.entry, Observed):
+        for stamped in self.store.read(kinds=(ObservationEntry,)):
+            if isinstance(stamped.entry, ObservationEntry):
                 said[stamped.entry.observation.table].append(stamped.entry.observation)
-        return {table: merged(mine) for table, mine in said.items()}
+        return {table: merge_runs(mine) for table, mine in said.items()}
 
     @property
     def rejected(self) -> Counter[tuple[str, int, str]]:
         """How many records of each partition were set aside, and why."""
-        entries = (s.entry for s in self.store.read(kinds=(Rejected,)))
+        entries = (s.entry for s in self.store.read(kinds=(RejectEntry,)))
         found: Counter[tuple[str, int, str]] = Counter()
-        for reject in (e.reject for e in entries if isinstance(e, Rejected)):
+        for reject in (e.reject for e in entries if isinstance(e, RejectEntry)):
             found[reject.topic, reject.partition, reject.reason] += reject.count
         return found
 
@@ -181,12 +181,12 @@ def test_a_lost_head_leaves_the_beginning_open_and_may_be_read_later(run: str, r
         if first.status == "inferred":
             continue  # documents show a structure together: those of before belong to its beginning
         assert first.after is None
-        heads = {h.last + 1 for h in coverage.holes(history, desk.covered) if h.version == 1 and h.head}
+        heads = {h.last + 1 for h in coverage.find_holes(history, desk.covered) if h.version == 1 and h.head}
         start = desk.covered[first.at.topic, first.at.partition][0][0]
         assert heads == ({start} if start else set())
     desk.read(records)
     assert desk.histories == whole(run).histories
-    assert all(not coverage.holes(history, desk.covered) for history in desk.histories)
+    assert all(not coverage.find_holes(history, desk.covered) for history in desk.histories)
 
 
 @settings(max_examples=200 if PROOF else 20)
@@ -199,7 +199,7 @@ def test_what_a_lost_head_leaves_has_the_ids_of_the_whole(run: str, random: Rand
     for history in desk.histories:
         for one in history.versions:
             # what is read out of its order may be of a moment that the whole knows to be another one
-            assert one.unconfirmed or any(v.answers_to(one.id) for v in known[history.table])
+            assert one.unconfirmed or any(v.has_id(one.id) for v in known[history.table])
 
 
 @settings(max_examples=300 if PROOF else 20)
@@ -337,7 +337,7 @@ def test_what_fills_gaps_that_a_run_passed_over_is_counted_once(amid: int) -> No
     assert history.records == whole.records == 1400
     for version, known in zip(history.versions, whole.versions, strict=True):
         (said,), (sure,) = version.evidence, known.evidence
-        assert said.records <= sure.records <= said.records + said.shared
+        assert said.records <= sure.records <= said.records + said.shared_records
 
 
 def renumbered(records: Iterable[Record]) -> list[Record]:
@@ -429,7 +429,7 @@ def test_bytes_that_alternate_leave_the_counts_of_versions_whole() -> None:
     desk = Desk()
     desk.read(dressed_rows(*BYTES_ALTERNATE["two shapes of one content"]))
     (history,) = desk.histories
-    assert [(v.records, v.shared) for v in history.versions] == [(90, 0), (3, 0), (90, 0)]
+    assert [(v.records, v.shared_records) for v in history.versions] == [(90, 0), (3, 0), (90, 0)]
 
 
 @settings(max_examples=300 if PROOF else 20)

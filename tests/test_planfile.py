@@ -13,14 +13,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.errors import BadConfiguration, StalePlan
-from schemaman.history.past_versions import Became
+from schemaman.history.past_versions import CurrentField
 from schemaman.migration.plan import (
     MigrationSource,
-    Past,
     Phase,
     Plan,
     Policy,
     PolicyDecision,
+    PreviousVersion,
     Refusal,
     Step,
 )
@@ -49,9 +49,9 @@ STEPS = st.builds(
 )
 POSITIONS = st.fixed_dictionaries({"value": TEXTS})
 BEGAN = st.fixed_dictionaries({"position": POSITIONS, "offset": st.integers(0, 9)})
-PASTS = st.lists(st.builds(Past, TEXTS, BEGAN, st.dictionaries(NAMES, st.none() | NAMES)), max_size=2).map(
-    tuple
-)
+PASTS = st.lists(
+    st.builds(PreviousVersion, TEXTS, BEGAN, st.dictionaries(NAMES, st.none() | NAMES)), max_size=2
+).map(tuple)
 SOURCES = st.builds(
     MigrationSource,
     TEXTS,
@@ -119,8 +119,8 @@ def test_another_layout_is_the_same_plan(plan: Plan, indent: int | None) -> None
 
 def test_a_plan_whose_questions_name_no_version_keeps_its_hash() -> None:
     """Such files were written before questions had one, and may be approved."""
-    asked = Became("c", False, (("s", "a"), ("s", "c")))
-    past = Past("9f2c4e01aa37", {}, {}, members={("s", "a"): asked})
+    asked = CurrentField("c", False, (("s", "a"), ("s", "c")))
+    past = PreviousVersion("9f2c4e01aa37", {}, {}, nested_fields={("s", "a"): asked})
     plan = replace(example(), source=replace(example().source, past=(past,)))
     told = json.loads(to_text(plan))
     assert told["source"]["past"][0]["members"] == [[["s", "a"], "c", False, [["s", "a"], ["s", "c"]]]]

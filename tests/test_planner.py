@@ -13,9 +13,9 @@ from schemaman.migration.apply.apply import apply
 from schemaman.migration.conditions import fingerprint_structure, is_met
 from schemaman.migration.plan import (
     MigrationSource,
-    Past,
     Plan,
     Policy,
+    PreviousVersion,
 )
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import PolicyRule
@@ -199,12 +199,12 @@ def test_a_swap_goes_through_a_temporary_name_and_is_stamped_before_it_closes(fo
     assert plan(format, swapped, made.live).steps == ()
 
 
-def _past(ddl: str, number: int, **names: str | None) -> Past:
+def _past(ddl: str, number: int, **names: str | None) -> PreviousVersion:
     schema = parse_columns(f"{ddl}, PRIMARY KEY (id)")
-    return Past(fingerprint(schema), {"at": number}, {n: names.get(n, n) for n in schema.names})
+    return PreviousVersion(fingerprint(schema), {"at": number}, {n: names.get(n, n) for n in schema.names})
 
 
-def _swap() -> tuple[Past, ...]:
+def _swap() -> tuple[PreviousVersion, ...]:
     return (_past("id INT, a INT, b INT", 1, a="b", b="a"), _past("id INT, a INT, b INT", 2))
 
 
@@ -215,7 +215,7 @@ def test_a_stamp_of_before_a_late_witness_means_the_same_version(format: str) ->
     assert made.live is not None
     swapped, now = _swap()
     stamp = made.live.properties[VERSION_PROPERTY]
-    first = replace(swapped, id="declared", began={"at": 0}, known_as=(stamp,))
+    first = replace(swapped, id="declared", began={"at": 0}, previous_ids=(stamp,))
     second = replace(now, id="declared2", began={"at": 2})
     drawn = plan(
         format,
@@ -230,7 +230,7 @@ def test_a_stamp_of_before_a_late_witness_means_the_same_version(format: str) ->
 def test_a_table_that_is_ahead_is_never_stamped_back(format: str) -> None:
     made = lake(format, "id INT, a INT, b INT, PRIMARY KEY (id)", began={"at": 2})
     assert made.live is not None
-    newer = Past(made.live.properties[VERSION_PROPERTY], {"at": 2})
+    newer = PreviousVersion(made.live.properties[VERSION_PROPERTY], {"at": 2})
     older = source("id INT, a INT, b INT, x DATE, PRIMARY KEY (id)", began={"at": 1})
     older = replace(older, past=(_past("id INT, a INT, b INT, x DATE", 1),), newer=(newer,))
     drawn = plan(format, older, made.live)
@@ -331,7 +331,9 @@ def test_columns_that_left_stay_and_no_longer_block_writers(format: str) -> None
     assert made.live is not None
     table = made.live.schema
     required = TableSchema((*table.columns, Column("old", Integer(32), nullable=False)), table.key)
-    followed = source("id INT NOT NULL, a INT, PRIMARY KEY (id)", past=(Past("x", {}, {"old": None}),))
+    followed = source(
+        "id INT NOT NULL, a INT, PRIMARY KEY (id)", past=(PreviousVersion("x", {}, {"old": None}),)
+    )
     kept = plan(format, followed, replace(made.live, schema=required))
     assert statements(kept) == ["ALTER COLUMN `old` DROP NOT NULL"]
     assert "stays with its old values" in kept.notes[0]
@@ -568,8 +570,8 @@ def test_a_new_column_gets_no_name_that_a_partition_field_of_iceberg_has() -> No
     later = source("id INT, area TEXT, region INT, ts_day DATE")
     followed = {"id": "id", "region": "area", "ts": None}
     past = (
-        Past(first.id, {"offset": 0}, followed),
-        Past(later.id, {"offset": 1}, {name: name for name in later.schema.names}),
+        PreviousVersion(first.id, {"offset": 0}, followed),
+        PreviousVersion(later.id, {"offset": 1}, {name: name for name in later.schema.names}),
     )
     later = replace(later, former_names={"area": ("region",)}, past=past)
     drawn = plan("iceberg", later, made)
@@ -591,8 +593,8 @@ def test_names_are_exchanged_though_a_partition_field_has_one_of_them() -> None:
     first, later = source("id INT, region TEXT, area TEXT"), source("id INT, Area TEXT, region TEXT")
     followed = {"id": "id", "region": "Area", "area": "region"}
     past = (
-        Past(first.id, {"offset": 0}, followed),
-        Past(later.id, {"offset": 1}, {name: name for name in later.schema.names}),
+        PreviousVersion(first.id, {"offset": 0}, followed),
+        PreviousVersion(later.id, {"offset": 1}, {name: name for name in later.schema.names}),
     )
     later = replace(later, former_names={"Area": ("region",), "region": ("area",)}, past=past)
     drawn = plan("iceberg", later, made)

@@ -137,10 +137,10 @@ def test_what_was_read_late_is_certain_from_a_later_record_on() -> None:
 
     found = history(streamed(A, 10), late(20, 1000), late(30, 1001), late(101, 1012))
     second = found.versions[1]
-    assert (second.at.offset, second.proven) == (20, mark(101, 101, read=1012))
+    assert (second.at.offset, second.proven_from) == (20, mark(101, 101, read=1012))
     assert second.status == "confirmed"
     waiting = history(streamed(A, 10), late(20, 1000), late(30, 1001)).versions[1]
-    assert (waiting.status, waiting.proven) == ("provisional", None)
+    assert (waiting.status, waiting.proven_from) == ("provisional", None)
 
 
 def test_a_clock_of_the_database_that_goes_ahead_confirms_nothing() -> None:
@@ -155,7 +155,7 @@ def test_a_clock_of_the_database_that_goes_ahead_confirms_nothing() -> None:
     assert found.versions[1].status == "confirmed"
     late = replace(ahead(30, 1100).first, ts_ms=1100)
     found = history(ahead(10, 100, A), ahead(20, 1000), seen(keyed, late))
-    assert (found.versions[1].status, found.versions[1].proven) == ("provisional", None)
+    assert (found.versions[1].status, found.versions[1].proven_from) == ("provisional", None)
 
 
 @st.composite

@@ -14,9 +14,9 @@ from schemaman.history.versions import RenameCandidate, Revision, SchemaVersion,
 from schemaman.migration.apply.apply import apply
 from schemaman.migration.plan import (
     MigrationSource,
-    Past,
     Plan,
     Policy,
+    PreviousVersion,
 )
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import (
@@ -194,7 +194,7 @@ def test_a_change_is_made_asked_for_left_out_or_refused(format: str) -> None:
 @both
 def test_one_statement_waits_for_approval_if_any_of_its_changes_does(format: str) -> None:
     made = lake(format, "id INT, a INT, PRIMARY KEY (id)")
-    past = (Past("x" * 12, {}, {"id": "id", "b": None}),)
+    past = (PreviousVersion("x" * 12, {}, {"id": "id", "b": None}),)
     drawn = plan(format, source("id INT, a INT, b INT, c INT, PRIMARY KEY (id)", past=past), made.live)
     assert drawn.steps[0].kind == "add-columns"
     assert drawn.approvals_needed[0].endswith("(reuse-name = approve by default)")
@@ -211,7 +211,7 @@ def test_a_new_table_is_a_change_too(format: str, level: Level) -> None:
 @both
 def test_a_column_that_left_is_kept_dropped_or_refused(format: str) -> None:
     made = lake(format, "id INT, a INT, PRIMARY KEY (id)")
-    past = (Past("x" * 12, {}, {"id": "id", "a": None}),)
+    past = (PreviousVersion("x" * 12, {}, {"id": "id", "a": None}),)
     later = source("id INT, PRIMARY KEY (id)", past=past)
     kept = plan(format, later, made.live)
     assert [s.kind for s in kept.steps if s.kind != "set-properties"] == []
@@ -225,7 +225,7 @@ def test_a_column_that_left_is_kept_dropped_or_refused(format: str) -> None:
 @both
 def test_another_policy_alone_drops_nothing(format: str) -> None:
     made = lake(format, "id INT, a INT, b INT, PRIMARY KEY (id)")
-    past = (Past("x" * 12, {}, {"id": "id", "a": None, "b": "b"}),)
+    past = (PreviousVersion("x" * 12, {}, {"id": "id", "a": None, "b": "b"}),)
     later = source("id INT, b INT, PRIMARY KEY (id)", past=past)
     kept = plan(format, later, made.live)
     assert kept.steps[0].kind == "set-properties"
@@ -233,11 +233,11 @@ def test_another_policy_alone_drops_nothing(format: str) -> None:
     assert plan(format, later, made.live).steps == ()
     eager = plan(format, later, made.live, drop_column="auto")
     assert "another policy alone drops nothing" in eager.approvals_needed[0]
-    both_left = (*past, Past("y" * 12, {"at": 2}, {"id": "id", "b": None}))
+    both_left = (*past, PreviousVersion("y" * 12, {"at": 2}, {"id": "id", "b": None}))
     now = plan(format, source("id INT, PRIMARY KEY (id)", past=both_left), made.live, drop_column="auto")
     assert len(now.approvals_needed) == 1
     apart = lake(format, "id INT, a INT, PRIMARY KEY (id)")
-    past = (Past("x" * 12, {}, {"id": "id", "a": None}),)
+    past = (PreviousVersion("x" * 12, {}, {"id": "id", "a": None}),)
     fresh = plan(format, source("id INT, PRIMARY KEY (id)", past=past), apart.live, drop_column="auto")
     assert "drop-columns" in [s.kind for s in fresh.steps]
     assert fresh.approvals_needed == ()
@@ -336,7 +336,7 @@ def test_the_report_says_why_a_change_is_blocked() -> None:
 def test_a_table_of_an_ended_life_is_refused_or_left_as_the_policy_says(format: str) -> None:
     made = lake(format, "id INT, PRIMARY KEY (id)", began={"at": 1})
     assert made.live is not None
-    ended = (Past(made.live.properties["schemaman.version"], {"at": 1}),)
+    ended = (PreviousVersion(made.live.properties["schemaman.version"], {"at": 1}),)
     later = source("id INT, b INT, PRIMARY KEY (id)", began={"at": 2}, ended=ended)
     refused = plan(format, later, made.live)
     assert "drop-table = block by default" in refused.refusals[0].reason

@@ -156,12 +156,12 @@ def test_a_key_from_the_future_is_confirmed_by_nothing_that_was_written_before_i
     lagging = [event(n, both, key=("owner", "id"), lag=60_000 - n * 1000) for n in range(1, 8)]
     found = versions(event(0, both, op="r", snapshot="last"), *lagging)
     assert [v.status for v in found] == ["confirmed", "provisional"]
-    assert (found[1].unconfirmed, found[1].proven) == (("key",), None)
+    assert (found[1].unconfirmed, found[1].proven_from) == (("key",), None)
     later = event(8, both, key=("owner", "id"), committed=TIME + 61_000)
     second = versions(event(0, both, op="r", snapshot="last"), *lagging, later)[1]
     assert (second.at.offset, second.status) == (1, "confirmed")
-    assert second.proven is not None
-    assert second.proven.offset == 8
+    assert second.proven_from is not None
+    assert second.proven_from.offset == 8
 
 
 @pytest.mark.case(24)
@@ -178,7 +178,7 @@ def test_a_key_in_passing_is_told_as_one() -> None:
     after = [event(n, renamed, key=("currency", "id")) for n in (2, 3)]
     found = remember(event(0, paid, key=("pay_id",)), event(1, paid, key=("currency",), lag=90_000), *after)
     (passing,) = [d for d in found.disagreements if d.kind == "key-in-passing"]
-    assert (passing.versions, passing.remark) == ((2,), True)
+    assert (passing.versions, passing.is_remark) == ((2,), True)
     assert "the key (currency): it is what (currency, id)" in passing.message
     flicker = remember(event(0, ROW), event(1, ROW, key=(), lag=90_000), event(2, ROW))
     assert kinds(flicker) == ["key-in-passing"]

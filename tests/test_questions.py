@@ -280,13 +280,13 @@ def test_a_structure_goes_to_stdout_and_what_it_cannot_say_to_stderr(ask: Ask, l
 def test_what_delta_cannot_say_of_a_mariadb_table_is_told(ask: Ask) -> None:
     told = ask(BOOKS, "show", "bookshop.book@2", "--as", "delta").err.splitlines()
     assert any(line.startswith("warning: delta: written as BIGINT: pages INT UNSIGNED") for line in told)
-    assert any("not said: the key (isbn)" in line for line in told)
+    assert any("not expressed: the key (isbn)" in line for line in told)
 
 
 def test_a_type_without_a_word_is_an_error_or_left_out(ask: Ask) -> None:
     said = ask(MONGO, "show", "products", "--as", "iceberg")
     assert (said.code, said.out) == (2, "")
-    assert said.err.startswith("error: iceberg cannot say main:fulfillment.inventory.products@")
+    assert said.err.startswith("error: iceberg cannot express main:fulfillment.inventory.products@")
     assert "_id UNKNOWN('bson:objectId')" in said.err
     assert "--partial" in said.err
     partial = ask(MONGO, "show", "products", "--as", "iceberg", "--partial")

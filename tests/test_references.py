@@ -23,19 +23,19 @@ from schemaman.errors import (
 )
 from schemaman.history.references import (
     AsOf,
-    Back,
     FileRef,
     GitRef,
     LakeRef,
-    Number,
-    Place,
     Reference,
     RegistryRef,
     Selector,
-    Shape,
+    ShapeId,
+    SourcePosition,
     TableName,
     TableRef,
-    name_of,
+    VersionNumber,
+    VersionsBack,
+    name_table,
     parse,
     parse_name,
 )
@@ -43,7 +43,7 @@ from schemaman.model.schema import SCHEMES, TableId, TableSchema
 from schemaman.model.types import Integer
 from schemaman.registry import Registry
 from schemaman.resolve import ReferenceReaders, select_version
-from schemaman.store.log import Observed
+from schemaman.store.log import ObservationEntry
 from schemaman.store.memory import MemoryStore
 from tests.orders import ORDERS, fold, mark, said, schema
 from tests.test_codec import TABLES
@@ -51,16 +51,18 @@ from tests.test_codec import TABLES
 TEXT = st.text(min_size=1, max_size=8)
 COUNT = st.integers(0, 10**9 - 1)
 SELECTORS: st.SearchStrategy[Selector] = st.one_of(
-    st.builds(Number, COUNT, st.none() | COUNT),
-    st.builds(Back, COUNT),
+    st.builds(VersionNumber, COUNT, st.none() | COUNT),
+    st.builds(VersionsBack, COUNT),
     st.builds(AsOf, st.integers(-62_135_596_800_000, 253_402_300_799_999)),
-    st.builds(Shape, st.text("0123456789abcdef", min_size=4, max_size=12)),
-    st.builds(Place, st.just("lsn"), st.integers(0, 2**64 - 1).map(str)),
-    st.builds(Place, st.just("scn"), st.integers(0, 2**64).map(str)),
+    st.builds(ShapeId, st.text("0123456789abcdef", min_size=4, max_size=12)),
+    st.builds(SourcePosition, st.just("lsn"), st.integers(0, 2**64 - 1).map(str)),
+    st.builds(SourcePosition, st.just("scn"), st.integers(0, 2**64).map(str)),
     st.builds(
-        Place, st.just("binlog"), st.tuples(COUNT, COUNT).map(lambda n: f"mysql-bin.000003:{n[0]}:{n[1]}")
+        SourcePosition,
+        st.just("binlog"),
+        st.tuples(COUNT, COUNT).map(lambda n: f"mysql-bin.000003:{n[0]}:{n[1]}"),
     ),
-    st.builds(Place, st.sampled_from(["commit_lsn", "gtid", "mongo"]), TEXT),
+    st.builds(SourcePosition, st.sampled_from(["commit_lsn", "gtid", "mongo"]), TEXT),
 )
 NAMES = st.builds(TableName, st.lists(TEXT, min_size=1, max_size=4).map(tuple), st.none() | TEXT)
 REFERENCES: st.SearchStrategy[Reference] = st.one_of(
@@ -83,9 +85,9 @@ def test_the_printed_name_of_a_table_is_read_back(table: TableId):
     name = parse_name(str(table))
     assert name.parts == table.parts
     assert (name.stream or "main") == table.stream
-    assert parse(str(name_of(table))) == TableRef(name_of(table))
+    assert parse(str(name_table(table))) == TableRef(name_table(table))
     assert parse(str(table)) == TableRef(name)
-    assert parse(f"{table}@3") == TableRef(name, Number(3))
+    assert parse(f"{table}@3") == TableRef(name, VersionNumber(3))
 
 
 @given(st.text(max_size=12))
@@ -100,23 +102,27 @@ def test_any_text_is_a_reference_or_refused(text: str):
 @pytest.mark.parametrize(
     ("text", "parts", "selector"),
     [
-        ("orders", ("orders",), Back(0)),
-        ("public.orders@latest", ("public", "orders"), Back(0)),
-        ("orders@3", ("orders",), Number(3)),
-        ("orders@3.2", ("orders",), Number(3, 2)),
-        ("orders@-1", ("orders",), Back(1)),
+        ("orders", ("orders",), VersionsBack(0)),
+        ("public.orders@latest", ("public", "orders"), VersionsBack(0)),
+        ("orders@3", ("orders",), VersionNumber(3)),
+        ("orders@3.2", ("orders",), VersionNumber(3, 2)),
+        ("orders@-1", ("orders",), VersionsBack(1)),
         ("orders@2026-11-01T12:00Z", ("orders",), AsOf(1_793_534_400_000)),
         ("orders@2026-11-01 14:00:00.25+02:00", ("orders",), AsOf(1_793_534_400_250)),
         ("orders@1969-12-31T23:59:59.999Z", ("orders",), AsOf(-1)),
-        ("orders@id:9f2c", ("orders",), Shape("9f2c")),
-        ("orders@id:9F2Cab", ("orders",), Shape("9f2cab")),
-        ("orders@lsn:0/16B6A50", ("orders",), Place("lsn", "23816784")),
-        ("orders@lsn:1/0", ("orders",), Place("lsn", "4294967296")),
-        ("orders@lsn:23816784", ("orders",), Place("lsn", "23816784")),
-        ("orders@binlog:mysql-bin.000003:154", ("orders",), Place("binlog", "mysql-bin.000003:154:0")),
-        ("orders@commit_lsn:0000:1", ("orders",), Place("commit_lsn", "0000:1")),
-        ('"a.b"."c@d"."e""f"@2', ("a.b", "c@d", 'e"f'), Number(2)),
-        ("EMP#NO$X", ("EMP#NO$X",), Back(0)),
+        ("orders@id:9f2c", ("orders",), ShapeId("9f2c")),
+        ("orders@id:9F2Cab", ("orders",), ShapeId("9f2cab")),
+        ("orders@lsn:0/16B6A50", ("orders",), SourcePosition("lsn", "23816784")),
+        ("orders@lsn:1/0", ("orders",), SourcePosition("lsn", "4294967296")),
+        ("orders@lsn:23816784", ("orders",), SourcePosition("lsn", "23816784")),
+        (
+            "orders@binlog:mysql-bin.000003:154",
+            ("orders",),
+            SourcePosition("binlog", "mysql-bin.000003:154:0"),
+        ),
+        ("orders@commit_lsn:0000:1", ("orders",), SourcePosition("commit_lsn", "0000:1")),
+        ('"a.b"."c@d"."e""f"@2', ("a.b", "c@d", 'e"f'), VersionNumber(2)),
+        ("EMP#NO$X", ("EMP#NO$X",), VersionsBack(0)),
     ],
 )
 def test_forms_of_table_references(text: str, parts: tuple[str, ...], selector: Selector):
@@ -126,7 +132,7 @@ def test_forms_of_table_references(text: str, parts: tuple[str, ...], selector: 
 @pytest.mark.parametrize(
     ("text", "reference"),
     [
-        ("dev:orders@1", TableRef(TableName(("orders",), "dev"), Number(1))),
+        ("dev:orders@1", TableRef(TableName(("orders",), "dev"), VersionNumber(1))),
         ('"file":orders', TableRef(TableName(("orders",), "file"))),
         ("file:orders.avsc", FileRef("orders.avsc")),
         ("file:a:b@c", FileRef("a:b@c")),
@@ -199,7 +205,7 @@ def time(offset: float) -> str:
 
 def registry(*observations: Observation) -> Registry:
     store = MemoryStore(lambda: 0, fold)
-    store.append([Observed(o) for o in observations], 0)
+    store.append([ObservationEntry(o) for o in observations], 0)
     return Registry(store, lambda: 0)
 
 
@@ -293,7 +299,7 @@ def test_an_id_that_begins_several_shapes_is_ambiguous(shop: Registry):
     history = shop.history(ORDERS)
     versions = tuple(replace(v, id=f"9f2c{n}".ljust(12, "0")) for n, v in enumerate(history.versions))
     with pytest.raises(AmbiguousName, match="several shapes begin so: 9f2c00000000, 9f2c10000000"):
-        select_version(replace(history, versions=versions), Shape("9f2c"))
+        select_version(replace(history, versions=versions), ShapeId("9f2c"))
 
 
 def test_a_version_that_was_declared_later_is_found_by_the_id_that_it_had():
@@ -338,7 +344,7 @@ def test_two_versions_at_one_position_are_named_both(shop: Registry):
     evidence = replace(second.evidence[0], first=mark(10))
     second = replace(second, at=mark(10), evidence=(evidence,))
     with pytest.raises(UsageError, match="version 1 or version 2"):
-        select_version(replace(history, versions=(first, second, *rest)), Place("lsn", "1010"))
+        select_version(replace(history, versions=(first, second, *rest)), SourcePosition("lsn", "1010"))
 
 
 def test_a_phantom_never_stood(shop: Registry):
@@ -346,7 +352,7 @@ def test_a_phantom_never_stood(shop: Registry):
     first, second, *_ = history.versions
     found = replace(history, versions=(first, replace(second, status="phantom")))
     for place in (second.at.position.value, "999999"):
-        resolved = select_version(found, Place("lsn", place))
+        resolved = select_version(found, SourcePosition("lsn", place))
         assert resolved.version == first
 
 
@@ -356,7 +362,7 @@ def test_a_table_of_phantoms_alone_never_stood(shop: Registry):
     with pytest.raises(NoHistory, match="nothing is known so early"):
         select_version(phantoms, AsOf(1_800_000_000_000))
     with pytest.raises(UsageError, match="it has no positions"):
-        select_version(phantoms, Place("lsn", "1020"))
+        select_version(phantoms, SourcePosition("lsn", "1020"))
 
 
 def at(offset: int, commit: int | None, lsn: int) -> Coordinates:

@@ -112,7 +112,7 @@ def test_ids_of_every_kind(served: Served) -> None:
     ("path", "id", "reason"),
     [
         ("", "globalId:7", "registry does not know schema id globalId:7: ask Apicurio itself"),
-        ("apis/registry/v3", 7, "nobody told the form of the ids"),
+        ("apis/registry/v3", 7, "ambiguous form of the ids"),
         ("apis/registry/v3", f"guid:{guid(7)}", "does not know schema id guid:.* Confluent"),
     ],
 )

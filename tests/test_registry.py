@@ -21,14 +21,14 @@ from schemaman.debezium.observation import (
     Skipped,
 )
 from schemaman.errors import AmbiguousName, BadReference, Conflict, Locked, NoHistory, UsageError
-from schemaman.history.references import TableRef, parse, told_apart
+from schemaman.history.references import TableRef, name_distinctly, parse
 from schemaman.model.schema import SCHEMES, TableId, TableSchema
 from schemaman.registry import RecordResult, Registry
 from schemaman.report.views.overview import shorten_names
-from schemaman.store.log import Covered, Migrated, Moved, Observed, Renumbered
+from schemaman.store.log import CoveredRange, MigrationEntry, ObservationEntry, RenumberingEntry, VersionMove
 from schemaman.store.memory import MemoryStore
-from schemaman.store.offsets import GAPS, holes, missing
-from schemaman.store.renumbering import moved
+from schemaman.store.offsets import GAPS, find_holes, find_missing
+from schemaman.store.renumbering import find_moves
 from schemaman.store.sql.store import SqlStore
 from tests import orders
 from tests.house import PROOF, ROOT
@@ -103,7 +103,7 @@ def test_the_same_offsets_in_another_stream_are_other_records(registry: Registry
 
 
 @pytest.mark.parametrize("known", [covered(5, 9), covered(0, 4), covered(3, 6)])
-def test_a_range_that_is_known_in_part_has_to_be_read_again(registry: Registry, known: Covered):
+def test_a_range_that_is_known_in_part_has_to_be_read_again(registry: Registry, known: CoveredRange):
     registry.record([said(A, known.first, known.last)], [known])
     before = registry.history(ORDERS)
     with pytest.raises(Conflict, match="a part of it has been read meanwhile; still missing: ") as caught:
@@ -132,7 +132,7 @@ def test_a_run_over_a_gap_that_was_known_enters_whole_or_not_at_all(registry: Re
         covered(0, 0, first_hash="h0", last_hash="other"),
     ],
 )
-def test_other_bytes_at_a_known_offset_are_another_stream(registry: Registry, other: Covered):
+def test_other_bytes_at_a_known_offset_are_another_stream(registry: Registry, other: CoveredRange):
     registry.record([said(A, 0, 9)], [covered(0, 9)])
     with pytest.raises(UsageError, match="other bytes than those read before in stream 'main'") as caught:
         registry.record([], [other])
@@ -148,7 +148,7 @@ def test_other_bytes_at_a_known_offset_are_another_stream(registry: Registry, ot
         covered(6, 9, edges=((7, "other"),)),
     ],
 )
-def test_edges_inside_of_what_was_joined_are_not_forgotten(registry: Registry, other: Covered):
+def test_edges_inside_of_what_was_joined_are_not_forgotten(registry: Registry, other: CoveredRange):
     registry.record([said(A, 7, 9)], [covered(5, 9, edges=((7, "h7"),))])
     registry.record([said(A, 0, 4)], [covered(0, 4)])
     assert registry.offsets("main") == {(TOPIC, 0): ((0, 9),)}
@@ -189,7 +189,7 @@ def test_a_rename_is_told_of_both_tables(registry: Registry):
     rename = orders.renamed(ORDERS, ITEMS, A, 1)
     found = registry.record([rename], [covered(1, 1, ITEMS)])
     assert [t.table for t in found.tables] == [ITEMS, ORDERS]
-    assert registry.history(ORDERS).dropped
+    assert registry.history(ORDERS).is_dropped
 
 
 def test_late_evidence_is_told_as_what_it_is(registry: Registry):
@@ -201,7 +201,7 @@ def test_late_evidence_is_told_as_what_it_is(registry: Registry):
     assert table.new[0].schema.names == AB.names
     assert table.removed == ()
     assert [v.number for v in registry.history(ORDERS).versions] == [1, 2, 3]
-    shift = Renumbered(ORDERS, (Moved(ids[1], 2, 3),))
+    shift = RenumberingEntry(ORDERS, (VersionMove(ids[1], 2, 3),))
     assert recorded.shifts == (shift,)
     assert [told for _, told in registry.renumberings(ORDERS)] == [shift]
     assert registry.renumberings(ITEMS) == ()
@@ -210,7 +210,7 @@ def test_late_evidence_is_told_as_what_it_is(registry: Registry):
 
 
 def open_beginnings(registry: Registry) -> list[tuple[int, int, int, bool]]:
-    found = holes(registry.history(ORDERS), registry.offsets("main"))
+    found = find_holes(registry.history(ORDERS), registry.offsets("main"))
     return [(hole.version, hole.first, hole.last, hole.head) for hole in found]
 
 
@@ -240,7 +240,7 @@ IDS = st.lists(st.sampled_from("abcdef"), max_size=9)
 
 @given(IDS, IDS)
 def test_who_noted_a_number_finds_which_one_it_is_now(before: list[str], after: list[str]):
-    told = {one.was: one for one in moved(before, after)}
+    told = {one.was: one for one in find_moves(before, after)}
     for number, id in enumerate(before, 1):
         now = told[number].now if number in told else number
         assert now is None or after[now - 1] == id
@@ -252,7 +252,7 @@ def test_who_noted_a_number_finds_which_one_it_is_now(before: list[str], after: 
 
 @given(IDS, IDS)
 def test_a_history_that_grows_moves_nothing(before: list[str], more: list[str]):
-    assert moved(before, [*before, *more]) == ()
+    assert find_moves(before, [*before, *more]) == ()
 
 
 def test_a_new_revision_is_a_change(registry: Registry):
@@ -288,9 +288,9 @@ def runs(truth: list[TableSchema], first: int, last: int) -> Iterator[Observatio
 
 def read(
     truth: list[TableSchema], registry: Registry, first: int, last: int
-) -> tuple[list[Outcome], list[Covered]]:
+) -> tuple[list[Outcome], list[CoveredRange]]:
     """What an ingest reads of a part: only what the registry lacks."""
-    lacking = missing(first, last, registry.offsets("main").get((TOPIC, 0), ()))
+    lacking = find_missing(first, last, registry.offsets("main").get((TOPIC, 0), ()))
     outcomes: list[Outcome] = [o for span in lacking for o in runs(truth, *span)]
     return outcomes, [covered(*span) for span in lacking]
 
@@ -344,7 +344,7 @@ def test_two_processes_at_once_lose_and_repeat_nothing(tmp_path: Path):
     with SqlStore.open(str(path), fold=orders.fold) as store:
         assert store.check() == ()
         assert sorted(o.first.offset for o in store.load(ORDERS)) == list(range(count))
-        assert store.covered("main") == (covered(0, count - 1),)
+        assert store.read_ranges("main") == (covered(0, count - 1),)
 
 
 # Journal and leases
@@ -352,9 +352,9 @@ def test_two_processes_at_once_lose_and_repeat_nothing(tmp_path: Path):
 
 def test_the_journal_is_read_by_run_plan_and_target(registry: Registry):
     lines = [
-        Migrated("r1", "p1", "ice", None, "started"),
-        Migrated("r1", "p1", "ice", 0, "done", "ALTER TABLE a", "8"),
-        Migrated("r2", "p1", "delta", None, "started"),
+        MigrationEntry("r1", "p1", "ice", None, "started"),
+        MigrationEntry("r1", "p1", "ice", 0, "done", "ALTER TABLE a", "8"),
+        MigrationEntry("r2", "p1", "delta", None, "started"),
     ]
     assert registry.note(*lines[:2]) == 2
     registry.record([said(A, 0)], [covered(0, 0)])
@@ -381,7 +381,7 @@ def test_a_lease_is_counted_by_the_clock(registry: Registry):
 
 def known(*tables: TableId) -> Registry:
     store = MemoryStore(lambda: 0, orders.fold)
-    store.append([Observed(said(A, 0, table=table)) for table in tables], 0)
+    store.append([ObservationEntry(said(A, 0, table=table)) for table in tables], 0)
     return Registry(store, lambda: 0)
 
 
@@ -433,7 +433,7 @@ def test_every_table_is_found_by_its_printed_name(tables: list[TableId]):
 @given(st.lists(TABLES, min_size=1, max_size=6, unique=True))
 def test_every_table_has_a_name_that_tells_it_apart(tables: list[TableId]):
     registry = known(*tables)
-    for table, name in told_apart(tables).items():
+    for table, name in name_distinctly(tables).items():
         assert registry.find(str(name)) == table
 
 

@@ -12,7 +12,7 @@ import pytest
 from schemaman.ingest.ingest import ingest
 from schemaman.io import files, schema_registry
 from schemaman.registry import Registry
-from schemaman.store.log import Rejected
+from schemaman.store.log import RejectEntry
 from schemaman.store.memory import MemoryStore
 from tests.house import CAPTURES, ROOT
 
@@ -40,7 +40,7 @@ def test_nothing_is_set_aside_without_a_reason(path: Path, figure: Callable[[str
     store = MemoryStore()
     summary = ingest(files.read_records(file), Registry(store, lambda: 0), "main", schemas)
     found: Counter[str] = Counter()
-    for reject in (s.entry.reject for s in store.read() if isinstance(s.entry, Rejected)):
+    for reject in (s.entry.reject for s in store.read() if isinstance(s.entry, RejectEntry)):
         found[reject.reason] += reject.count
     assert found == explained(named(path))
     figure(f"read of {named(path)}", f"{summary.read} records, {found.total()} set aside and explained")

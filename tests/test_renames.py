@@ -13,7 +13,7 @@ import sqlglot
 from sqlglot import exp
 
 from schemaman.debezium.ddl.tokens import find_column_renames, find_table_renames
-from schemaman.history.rename_detection import candidates
+from schemaman.history.rename_detection import find_rename_candidates
 from schemaman.history.versions import Grade
 from schemaman.model.column_list import parse_columns
 from schemaman.model.schema import Column, TableSchema
@@ -39,7 +39,7 @@ STEMS = (
 
 
 def grades(old: str, new: str, append_only: bool = True) -> dict[tuple[str, str], Grade]:
-    found = candidates(parse_columns(old), parse_columns(new), append_only)
+    found = find_rename_candidates(parse_columns(old), parse_columns(new), append_only)
     return {(c.old, c.new): c.grade for c in found}
 
 
@@ -99,7 +99,9 @@ def test_what_is_called_proven_is_true(steps: int, renames: int, recall: float) 
     right = wrong = truly = 0
     for seed in range(20_000 if PROOF else 2_000):
         old, new, truth = sightings(seed, steps, renames)
-        proven = {(c.old, c.new) for c in candidates(old, new, append_only=True) if c.grade == "proven"}
+        proven = {
+            (c.old, c.new) for c in find_rename_candidates(old, new, append_only=True) if c.grade == "proven"
+        }
         real = {(a, b) for a, b in truth.items() if a != b}
         right += len(proven & real)
         wrong += len(proven - real)
@@ -112,7 +114,7 @@ def test_a_candidate_pairs_a_name_that_vanished_with_one_that_appeared_and_uses_
     for seed in range(500):
         old, new, _ = sightings(seed, 8, 3)
         for append_only in (True, False):
-            found = candidates(old, new, append_only)
+            found = find_rename_candidates(old, new, append_only)
             assert {c.old for c in found} <= set(old.names) - set(new.names)
             assert {c.new for c in found} <= set(new.names) - set(old.names)
             assert len({c.old for c in found}) == len({c.new for c in found}) == len(found)
@@ -169,7 +171,7 @@ def test_columns_that_keep_their_id_are_not_asked_about() -> None:
     new = TableSchema(
         (Column("a", Integer(32), id=1), Column("x", Integer(32), id=2), Column("c", Integer(32), id=3))
     )
-    assert candidates(old, new, append_only=False) == ()
+    assert find_rename_candidates(old, new, append_only=False) == ()
 
 
 POSTGRES = ("shop-json", "shop-avro", "shop-upgrade", "shop-downtime", "shop-crash")

@@ -24,7 +24,7 @@ from schemaman.migration.planner import make_plan
 from schemaman.migration.properties.names import FENCE_PROPERTY, PLAN_PROPERTY, STORE_PROPERTY
 from schemaman.migration.targets import delta
 from schemaman.model.column_list import parse_columns
-from schemaman.store.log import Migrated
+from schemaman.store.log import MigrationEntry
 from schemaman.store.memory import MemoryStore
 from schemaman.store.sql.store import SqlStore
 from tests.live.database import schema_of_its_own
@@ -67,7 +67,7 @@ def made(store: Store) -> PaperLake:
     return lake
 
 
-def lines(store: Store, plan: Plan) -> list[Migrated]:
+def lines(store: Store, plan: Plan) -> list[MigrationEntry]:
     return list(StoreJournal(store).read_plan_lines(plan_hash(plan)))
 
 

@@ -65,7 +65,7 @@ def test_types_that_move_with_the_connector_are_the_same_columns() -> None:
     found = history(image, first, second)
     (version,) = found.versions
     assert [e.changes for e in found.epochs] == [(), ("f travels as DOUBLE, and no more as FLOAT",)]
-    assert version.wire().columns[-1].type == Floating(64)
+    assert version.find_event_schema().columns[-1].type == Floating(64)
 
 
 def test_a_column_that_comes_with_another_connector_may_always_have_been_there() -> None:

@@ -30,7 +30,7 @@ from schemaman.migration.properties.names import BEGAN_PROPERTY
 from schemaman.migration.rollback import find_version_before, list_row_writes, plan_restore, plan_rollback
 from schemaman.migration.target import LakeTable
 from schemaman.report.views.plans import build_plan_blocks
-from schemaman.store.log import Migrated
+from schemaman.store.log import MigrationEntry
 from tests.lives import lives
 from tests.paper_lake import PaperJournal, PaperLake
 from tests.test_planner import TARGETS, both, lake, plan, source
@@ -356,8 +356,8 @@ def test_a_delta_table_is_set_back_by_time_travel_unless_rows_were_written() -> 
 
 
 def test_the_journal_tells_how_far_a_plan_came() -> None:
-    def line(step: int | None, state: str, version: str = "7") -> Migrated:
-        return Migrated("r", "p", "delta:/t", step, state, "", version, "")  # type: ignore[arg-type]
+    def line(step: int | None, state: str, version: str = "7") -> MigrationEntry:
+        return MigrationEntry("r", "p", "delta:/t", step, state, "", version, "")  # type: ignore[arg-type]
 
     lines = [line(None, "started", "3"), line(0, "intent"), line(0, "done"), line(1, "intent")]
     assert count_progress(lines) == (1, 2)

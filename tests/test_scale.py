@@ -161,4 +161,4 @@ def test_an_append_asks_the_same_for_many_tables_as_for_few(tmp_path: Path):
         registry = filled(tmp_path / f"{count}.db", count)
         return asked(registry, lambda r: r.record(*tables.chunk(range(count), range(VERSIONS, 5))).entries)
 
-    assert appended(5) == appended(_histories.TABLES)
+    assert appended(5) == appended(_histories.TABLES_AT_ONCE)

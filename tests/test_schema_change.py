@@ -61,7 +61,7 @@ def test_a_declared_image():
     )
     entry = {"type": "CREATE", "id": '"shop"."t"', "table": image(*columns, key=("id",), comment="things")}
     observed = one(record(change(entry, ddl="CREATE TABLE t (…)"), topic="srv"))
-    assert (observed.witness, observed.action, observed.table) == (
+    assert (observed.evidence, observed.action, observed.table) == (
         "declared",
         "create",
         TableId("srv", "shop", "", "t"),
@@ -199,4 +199,4 @@ def test_the_internal_history_is_told_apart():
                "databaseName": "shop", "ddl": "USE shop", "tableChanges": []}  # fmt: skip
     assert one(record(payload, topic="schema-history")).kind == "internal-record"
     made = one(record({**payload, "ddl": "CREATE TABLE t (id INT)"}, topic="schema-history"))
-    assert (made.witness, made.action, str(made.table)) == ("internal", "create", "books.shop.t")
+    assert (made.evidence, made.action, str(made.table)) == ("internal", "create", "books.shop.t")

@@ -59,7 +59,7 @@ def later(number: int) -> Change:
 
     def changed(history: TableHistory) -> TableHistory:
         following = next(v for v in history.versions if v.number == number + 1)
-        return of_version(number, lambda v: replace(v, at=following.at, proven=following.at))(history)
+        return of_version(number, lambda v: replace(v, at=following.at, proven_from=following.at))(history)
 
     return changed
 
@@ -71,12 +71,14 @@ def narrowed(number: int) -> Change:
 
 def sure(number: int) -> Change:
     """A version of which everything is claimed."""
-    return of_version(number, lambda v: replace(v, unconfirmed=(), status="confirmed", proven=v.at))
+    return of_version(number, lambda v: replace(v, unconfirmed=(), status="confirmed", proven_from=v.at))
 
 
 def doubted(number: int, fact: str) -> Change:
     """A version of which a fact is not claimed."""
-    return of_version(number, lambda v: replace(v, unconfirmed=(fact,), status="provisional", proven=None))
+    return of_version(
+        number, lambda v: replace(v, unconfirmed=(fact,), status="provisional", proven_from=None)
+    )
 
 
 def one_incarnation(history: TableHistory) -> TableHistory:

@@ -78,8 +78,8 @@ def test_without_pyspark_the_extra_is_named() -> None:
 def test_a_jvm_that_dies_leaves_its_last_words(tmp_path: Path) -> None:
     code = (
         "import sys\nfrom schemaman.errors import EngineUnavailable\n"
-        "from schemaman.spark.session import session\n"
-        f"try:\n    session(warehouse={str(tmp_path)!r}, settings={{'spark.driver.memory': '1k'}})\n"
+        "from schemaman.spark.session import start_session\n"
+        f"try:\n    start_session(warehouse={str(tmp_path)!r}, settings={{'spark.driver.memory': '1k'}})\n"
         "except EngineUnavailable as error:\n    sys.exit(error.message)\n"
     )
     told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)

@@ -75,6 +75,6 @@ def test_the_dialects():
         "db2", "informix", "mariadb", "mongodb", "mysql", "oracle", "postgresql",
         "sqlserver", "unknown", "vitess",
     )  # fmt: skip
-    with pytest.raises(UnknownName, match="no dialect 'postgres'") as caught:
+    with pytest.raises(UnknownName, match="no connector 'postgres'") as caught:
         shelf.get("postgres")
     assert caught.value.hint == "did you mean 'postgresql'?"

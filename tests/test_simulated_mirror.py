@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemaman.history.decisions import Decisions, NotRename, Rename, place
+from schemaman.history.decisions import Decisions, NotRename, Rename, format_coordinates
 from schemaman.migration.policy import Policy, PolicyRule
 from schemaman.migration.properties.names import VERSION_PROPERTY
 from schemaman.migration.row_columns import DELETED
@@ -49,7 +49,7 @@ def answers(store: SqlStore, source: SimulatedSource) -> Decisions:
             for asked in after.candidates:
                 was = source.column_at(_place(before.at.position.rank), asked.old)
                 now = source.column_at(_place(after.at.position.rank), asked.new)
-                answer = str(history.table), asked.old, asked.new, after.id, place(after.at)
+                answer = str(history.table), asked.old, asked.new, after.id, format_coordinates(after.at)
                 if was is not None and was == now:
                     renames.append(Rename(*answer))
                 else:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from schemaman.debezium.records import Record
 from schemaman.errors import NoHistory, UsageError
-from schemaman.history.references import Place
+from schemaman.history.references import SourcePosition
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.model.ddl import format_type
 from schemaman.model.types import without_labels
@@ -86,7 +86,7 @@ def test_what_was_declared_is_the_truth_and_begins_where_it_did(made: Database, 
             ids = [[c.id for c in v.schema.columns] for v in versions]
             same = {(n, i) for ns, js in zip(numbers, ids, strict=True) for n, i in zip(ns, js, strict=True)}
             assert len(same) == len({n for n, _ in same}) == len({i for _, i in same})
-        assert not history.disputed
+        assert not history.is_disputed
 
 
 @given(DATABASES)
@@ -99,10 +99,10 @@ def test_a_late_witness_refines_what_rows_told_and_loses_no_id(made: Database) -
     after = {h.table: h.versions for h in desk.histories}
     for table, versions in before.items():
         for version in versions:
-            found = [v for v in after[table] if v.answers_to(version.id)]
+            found = [v for v in after[table] if v.has_id(version.id)]
             assert found
             assert {columns_of(v) for v in found} == {columns_of(version)}
-        assert all(m.now for _, shift in desk.registry.renumberings(table) for m in shift.moved)
+        assert all(m.now for _, shift in desk.registry.renumberings(table) for m in shift.moves)
 
 
 @given(DATABASES)
@@ -133,7 +133,7 @@ def test_beside_rows_alone_a_table_is_told_to_be_gone_only_where_it_is(made: Dat
 def answer(history: TableHistory, place: int) -> str:
     """The version at a place, or why none is told."""
     try:
-        found = select_version(history, Place("binlog", f"binlog.000003:{place}:0"))
+        found = select_version(history, SourcePosition("binlog", f"binlog.000003:{place}:0"))
     except (NoHistory, UsageError) as error:
         return error.message
     return f"version {found.ref}"

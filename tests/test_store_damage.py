@@ -18,7 +18,7 @@ import pytest
 from psycopg import sql
 
 from schemaman.errors import SchemamanError, StoreUnavailable
-from schemaman.store.log import Migrated
+from schemaman.store.log import MigrationEntry
 from schemaman.store.sql.store import SqlStore
 from schemaman_cli.main import main
 from tests import orders
@@ -49,7 +49,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 def answers(store: SqlStore) -> object:
     """All that a store tells of what was read."""
     histories = [(table, store.history(table), list(store.load(table))) for table in store.tables()]
-    return store.end(), list(store.sealed()), list(store.read()), histories, store.covered("main")
+    return store.end(), list(store.sealed()), list(store.read()), histories, store.read_ranges("main")
 
 
 def damaged(whole: bytes, chance: random.Random) -> tuple[str, bytes]:
@@ -149,7 +149,7 @@ def test_what_cannot_be_appended_changes_nothing(whole: bytes, tmp_path: Path) -
         path.write_bytes(data)
         try:
             with SqlStore.open(str(path), create=True) as store:
-                store.append([Migrated("r", "p", "t", None, "started")], store.end())
+                store.append([MigrationEntry("r", "p", "t", None, "started")], store.end())
         except SchemamanError:
             refused += 1
             # An empty file is that of a first run which was killed: it may be filled.
@@ -198,7 +198,7 @@ def test_nothing_is_put_behind_an_entry_that_was_altered(
 ) -> None:
     """Only the last one is read by who speaks of no table, and what follows would hold its hash."""
     path, end = tmp_path / "store.db", len(begun[1])
-    line = Migrated("r", "p", "t", None, "started")
+    line = MigrationEntry("r", "p", "t", None, "started")
     for place in (end, 1):
         data = flipped(begun, place)
         path.write_bytes(data)
@@ -298,7 +298,7 @@ def test_an_identity_that_is_gone_or_was_altered_is_found(
     path = tmp_path / "store.db"
     url = f"sqlite:///{path}" if kind == "sqlite" else schema_of_its_own(database)
     with SqlStore.open(url, create=True, fold=orders.fold) as store:
-        store.append([Migrated("r", "p", "t", None, "started")], 0)
+        store.append([MigrationEntry("r", "p", "t", None, "started")], 0)
         assert store.check() == ()
     if kind == "sqlite":
         with sqlite3.connect(path) as file:

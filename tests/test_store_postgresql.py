@@ -18,7 +18,7 @@ from schemaman.history.epochs import Verdicts
 from schemaman.history.versions import TableHistory
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
-from schemaman.store.log import Observed
+from schemaman.store.log import ObservationEntry
 from schemaman.store.sql.store import SqlStore
 from schemaman_cli.main import main
 from tests import orders
@@ -115,9 +115,9 @@ def test_names_longer_than_an_index_entry_are_kept(url: str):
     name = "".join(chr(letters.randrange(33, 0x2FFF)) for _ in range(20_000))
     odd = TableId(name[:5000], name, name[::-1], name[1:], name[:7000])
     with reopened(url, create=True) as store:
-        store.append([Observed(said(schema("id"), 0, table=odd)), covered(0, 0, odd)], 0)
+        store.append([ObservationEntry(said(schema("id"), 0, table=odd)), covered(0, 0, odd)], 0)
         assert store.tables() == (odd,)
-        assert len(store.covered(odd.stream)) == 1
+        assert len(store.read_ranges(odd.stream)) == 1
         assert store.check() == ()
 
 

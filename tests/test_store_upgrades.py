@@ -110,7 +110,7 @@ def test_an_upgraded_store_knows_what_a_new_one_knows(old: Path, new: SqlStore) 
             assert [v.id for v in known.versions] == [v.id for v in expected.versions]
             assert [v.schema for v in known.versions] == [v.schema for v in expected.versions]
         assert upgraded.tables() == new.tables()
-        assert upgraded.covered("main") == new.covered("main")
+        assert upgraded.read_ranges("main") == new.read_ranges("main")
 
 
 def test_an_upgraded_store_goes_on(old: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -140,7 +140,7 @@ def test_an_upgrade_that_fails_leaves_the_old_store(old: Path) -> None:
 KILLED_IN_BETWEEN = """
 import os, signal, sys
 from schemaman.store.derived import fold
-from schemaman.history.epochs import NO_FOOTPRINT, Footprint, Verdicts, decide
+from schemaman.history.epochs import NO_SETTINGS_SHOWN, ConnectorSettingsShown, Verdicts, decide_changes
 from schemaman.store.sql.store import SqlStore
 seen = []
 def dying(observations, table, verdicts):

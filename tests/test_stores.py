@@ -28,16 +28,16 @@ from schemaman.errors import Conflict, Locked, StoreUnavailable, UnreadableInput
 from schemaman.history.epochs import Verdicts
 from schemaman.history.versions import TableHistory
 from schemaman.model.schema import TableId
-from schemaman.store.hash_chain import Sealed, seal
+from schemaman.store.hash_chain import SealedEntry, seal_entries
 from schemaman.store.log import (
-    Covered,
+    CoveredRange,
     Entry,
     Leases,
-    Migrated,
-    Observed,
+    LogEntry,
+    MigrationEntry,
+    ObservationEntry,
     Projections,
-    Rejected,
-    Stamped,
+    RejectEntry,
     Store,
 )
 from schemaman.store.memory import MemoryStore
@@ -56,8 +56,8 @@ NOW = 1_700_000_000_000
 class AnyStore(Store, Projections, Leases, Protocol):
     @property
     def id(self) -> str: ...
-    def restore(self, log: Iterable[Sealed], identity: str = "") -> int: ...
-    def sealed(self) -> Iterator[Sealed]: ...
+    def restore(self, log: Iterable[SealedEntry], identity: str = "") -> int: ...
+    def sealed(self) -> Iterator[SealedEntry]: ...
     def check(self) -> tuple[str, ...]: ...
     def rebuild(self) -> None: ...
     def close(self) -> None: ...
@@ -99,8 +99,8 @@ def state(store: AnyStore) -> object:
         store.end(),
         list(store.read()),
         [(store.history(t), list(store.load(t))) for t in store.tables()],
-        [(n, store.named(n), store.aliased(n)) for n in names_of(store)],
-        [store.covered(s) for s in ("main", "dev")],
+        [(n, store.find_by_name(n), store.find_by_alias(n)) for n in names_of(store)],
+        [store.read_ranges(s) for s in ("main", "dev")],
     )
 
 
@@ -118,7 +118,7 @@ def test_a_new_store_is_empty(store: AnyStore):
     assert list(store.read()) == []
     assert store.tables() == ()
     assert store.history(ORDERS) is None
-    assert store.covered("main") == ()
+    assert store.read_ranges("main") == ()
     assert store.check() == ()
 
 
@@ -130,8 +130,14 @@ def test_what_was_appended_is_read_in_order_with_its_time(store: AnyStore):
     assert [s.at_ms for s in read] == [NOW] * 4 + [NOW + 1] * 4
     assert [s.entry for s in read] == [*batch(0), *batch(1)]
     assert list(store.read(after=6)) == read[6:]
-    assert [s.sequence for s in store.read(kinds=[Covered])] == [3, 4, 7, 8]
-    assert [s.sequence for s in store.read(after=3, kinds=[Covered, Observed])] == [4, 5, 6, 7, 8]
+    assert [s.sequence for s in store.read(kinds=[CoveredRange])] == [3, 4, 7, 8]
+    assert [s.sequence for s in store.read(after=3, kinds=[CoveredRange, ObservationEntry])] == [
+        4,
+        5,
+        6,
+        7,
+        8,
+    ]
 
 
 def test_an_append_that_expected_another_end_changes_nothing(store: AnyStore):
@@ -151,11 +157,11 @@ def test_an_append_whose_fold_fails_changes_nothing(kind: str, tmp_path: Path):
         return orders.fold(observations, table)
 
     store = opened(kind, tmp_path, failing)
-    entries: list[Entry] = [covered(0, 0, ITEMS), Observed(said(schema("id"), 0, table=ITEMS))]
+    entries: list[Entry] = [covered(0, 0, ITEMS), ObservationEntry(said(schema("id"), 0, table=ITEMS))]
     store.append(entries, expect=0)
     before = state(store)
     with pytest.raises(RuntimeError):
-        store.append([covered(1, 1, ITEMS), Observed(said(schema("id"), 1))], expect=2)
+        store.append([covered(1, 1, ITEMS), ObservationEntry(said(schema("id"), 1))], expect=2)
     assert state(store) == before
     store.close()
 
@@ -174,38 +180,43 @@ def test_a_history_is_the_fold_of_what_was_said(store: AnyStore):
 
 def test_a_table_is_found_by_its_last_name_and_its_aliases(store: AnyStore):
     twin = TableId("shop", "app", "archive", "orders")
-    store.append([Observed(said(schema("id"), 0)), Observed(said(schema("id"), 0, table=twin))], expect=0)
-    assert store.named("orders") == (twin, ORDERS)
-    assert store.named("public") == store.named("") == ()
-    assert store.aliased("shop.public.orders") == (ORDERS,)
-    assert store.aliased("orders") == ()
+    store.append(
+        [ObservationEntry(said(schema("id"), 0)), ObservationEntry(said(schema("id"), 0, table=twin))],
+        expect=0,
+    )
+    assert store.find_by_name("orders") == (twin, ORDERS)
+    assert store.find_by_name("public") == store.find_by_name("") == ()
+    assert store.find_by_alias("shop.public.orders") == (ORDERS,)
+    assert store.find_by_alias("orders") == ()
 
 
 def test_a_table_without_a_history_has_no_name(store: AnyStore):
-    store.append([Observed(said(schema("id"), 0, table=ITEMS)), Observed(said(None, 0))], expect=0)
-    assert store.named("orders") == ()
-    assert store.named("items") == (ITEMS,)
+    store.append(
+        [ObservationEntry(said(schema("id"), 0, table=ITEMS)), ObservationEntry(said(None, 0))], expect=0
+    )
+    assert store.find_by_name("orders") == ()
+    assert store.find_by_name("items") == (ITEMS,)
 
 
 def test_what_was_held_does_not_change(store: AnyStore):
     store.append(batch(0), expect=0)
-    held, before = store.held([ORDERS]), store.history(ORDERS)
-    store.append([Observed(said(schema("id", "more"), 5))], expect=4)
+    held, before = store.read_histories([ORDERS]), store.history(ORDERS)
+    store.append([ObservationEntry(said(schema("id", "more"), 5))], expect=4)
     assert held(ORDERS) == before != store.history(ORDERS)
-    assert store.held([])(ORDERS) is None
+    assert store.read_histories([])(ORDERS) is None
 
 
 def test_what_is_read_of_some_topics_is_theirs_alone(store: AnyStore):
     store.append([covered(0, 4), covered(0, 3, ITEMS)], expect=0)
-    assert store.covered("main", ["shop.public.items", "elsewhere"]) == (covered(0, 3, ITEMS),)
-    assert store.covered("main", []) == store.covered("dev", ["shop.public.items"]) == ()
+    assert store.read_ranges("main", ["shop.public.items", "elsewhere"]) == (covered(0, 3, ITEMS),)
+    assert store.read_ranges("main", []) == store.read_ranges("dev", ["shop.public.items"]) == ()
 
 
 def test_what_a_failed_append_said_is_not_known(store: AnyStore):
     store.append(batch(0), expect=0)
     with pytest.raises(Conflict):
-        store.append([Observed(said(schema("id", "lost"), 1)), covered(0, 0)], expect=4)
-    store.append([Observed(said(schema("id", "kept"), 1))], expect=4)
+        store.append([ObservationEntry(said(schema("id", "lost"), 1)), covered(0, 0)], expect=4)
+    store.append([ObservationEntry(said(schema("id", "kept"), 1))], expect=4)
     history = store.history(ORDERS)
     assert history is not None
     assert [v.schema.names for v in history.versions] == [("id",), ("id", "kept")]
@@ -213,9 +224,9 @@ def test_what_a_failed_append_said_is_not_known(store: AnyStore):
 
 
 def test_a_rename_speaks_of_both_tables(store: AnyStore):
-    store.append([Observed(said(schema("id"), 0))], expect=0)
+    store.append([ObservationEntry(said(schema("id"), 0))], expect=0)
     rename = renamed(ORDERS, ITEMS, schema("id"), 1)
-    store.append([Observed(rename)], expect=1)
+    store.append([ObservationEntry(rename)], expect=1)
     assert rename in store.load(ORDERS)
     assert rename in store.load(ITEMS)
     old = store.history(ORDERS)
@@ -225,11 +236,11 @@ def test_a_rename_speaks_of_both_tables(store: AnyStore):
 
 
 def test_neighbouring_ranges_become_one(store: AnyStore):
-    store.append([covered(0, 4, asides=(("tombstone", 2),)), covered(10, 12)], expect=0)
-    store.append([covered(5, 9, asides=(("heartbeat", 1), ("tombstone", 1)))], expect=2)
-    whole = covered(0, 12, asides=(("heartbeat", 1), ("tombstone", 3)))
-    assert store.covered("main") == (whole,)
-    assert store.covered("dev") == ()
+    store.append([covered(0, 4, skipped_counts=(("tombstone", 2),)), covered(10, 12)], expect=0)
+    store.append([covered(5, 9, skipped_counts=(("heartbeat", 1), ("tombstone", 1)))], expect=2)
+    whole = covered(0, 12, skipped_counts=(("heartbeat", 1), ("tombstone", 3)))
+    assert store.read_ranges("main") == (whole,)
+    assert store.read_ranges("dev") == ()
 
 
 def test_no_offset_is_covered_twice(store: AnyStore):
@@ -239,7 +250,7 @@ def test_no_offset_is_covered_twice(store: AnyStore):
             store.append([covered(first, last)], expect=1)
     with pytest.raises(Conflict):
         store.append([covered(10, 12), covered(11, 11)], expect=1)
-    assert store.covered("main") == (covered(5, 9),)
+    assert store.read_ranges("main") == (covered(5, 9),)
     assert store.check() == ()
 
 
@@ -262,16 +273,16 @@ def test_a_target_has_one_owner_until_the_lease_ends(store: AnyStore):
 
 def test_every_kind_of_entry_is_kept(store: AnyStore):
     entries: list[Entry] = [
-        Rejected(Reject("main", "t", 0, 3, 1, "not JSON", "ab" * 32, b"\x00{")),
-        Migrated("run", "plan", "ice", None, "started"),
-        Migrated("run", "plan", "ice", 0, "done", "ALTER TABLE …", "7"),
+        RejectEntry(Reject("main", "t", 0, 3, 1, "not JSON", "ab" * 32, b"\x00{")),
+        MigrationEntry("run", "plan", "ice", None, "started"),
+        MigrationEntry("run", "plan", "ice", 0, "done", "ALTER TABLE …", "7"),
         covered(0, 3),
-        Observed(said(schema("id"), 0)),
+        ObservationEntry(said(schema("id"), 0)),
     ]
     store.append(entries, expect=0)
     assert [s.entry for s in store.read()] == entries
-    assert [s.entry for s in store.read(kinds=[Migrated])] == entries[1:3]
-    assert [s.entry for s in store.read(kinds=[Rejected])] == entries[:1]
+    assert [s.entry for s in store.read(kinds=[MigrationEntry])] == entries[1:3]
+    assert [s.entry for s in store.read(kinds=[RejectEntry])] == entries[:1]
 
 
 def test_folding_again_changes_nothing(store: AnyStore):
@@ -287,7 +298,7 @@ def test_a_copy_restores_the_same_store(store: AnyStore, kind: str, tmp_path: Pa
     for number in range(3):
         store.append(batch(number), expect=4 * number)
     log = list(store.sealed())
-    assert [s.opened() for s in log] == list(store.read())
+    assert [s.open_entry() for s in log] == list(store.read())
     (tmp_path / "other").mkdir()
     other = opened(kind, tmp_path / "other")
     assert other.restore(log, store.id) == 12
@@ -297,7 +308,7 @@ def test_a_copy_restores_the_same_store(store: AnyStore, kind: str, tmp_path: Pa
     assert other.check() == ()
     for one in (store, other):
         one.append(batch(3), expect=12)
-    assert [s.opened().entry for s in other.sealed()] == [s.opened().entry for s in store.sealed()]
+    assert [s.open_entry().entry for s in other.sealed()] == [s.open_entry().entry for s in store.sealed()]
     assert other.check() == ()
     with pytest.raises(UsageError, match="not empty"):
         other.restore(log)
@@ -305,7 +316,7 @@ def test_a_copy_restores_the_same_store(store: AnyStore, kind: str, tmp_path: Pa
 
 
 def test_a_log_that_is_not_whole_restores_nothing(store: AnyStore):
-    log = list(seal(Stamped(n, NOW, entry) for n, entry in enumerate(batch(0), 1)))
+    log = list(seal_entries(LogEntry(n, NOW, entry) for n, entry in enumerate(batch(0), 1)))
     identity = store.id
     for wrong, says in (
         (log[1:], "log entry 2 stands in place 1"),
@@ -326,7 +337,7 @@ def not_overlapping(entries: Iterable[Entry]) -> list[Entry]:
     kept: dict[str, Entry] = {}
     plain: list[Entry] = []
     for entry in entries:
-        if isinstance(entry, Covered):
+        if isinstance(entry, CoveredRange):
             if entry.first <= entry.last:
                 kept.setdefault(entry.stream, entry)
         else:
@@ -358,11 +369,11 @@ def answer_alike(kinds: list[str], batches: list[list[Entry]], data: st.DataObje
         for store in stores:
             for part in parts:
                 store.append(part, store.end())
-        streams = {e.stream for e in everything if isinstance(e, Covered)}
+        streams = {e.stream for e in everything if isinstance(e, CoveredRange)}
         memory, *others = stores
         for sql in others:
             assert state(memory) == state(sql)
-            assert [memory.covered(s) for s in streams] == [sql.covered(s) for s in streams]
+            assert [memory.read_ranges(s) for s in streams] == [sql.read_ranges(s) for s in streams]
             assert [s.entry for s in sql.read()] == everything
             assert sql.check() == ()
             sql.rebuild()
@@ -378,9 +389,9 @@ def test_coverage_does_not_depend_on_who_read_what_when(order: list[int], presen
         store.append([one], store.end())
     other = MemoryStore(lambda: NOW, last_shape)
     other.append(read, 0)
-    assert store.covered("main") == other.covered("main")
+    assert store.read_ranges("main") == other.read_ranges("main")
     offsets = {o for c in read for o in range(c.first, c.last + 1)}
-    assert {o for c in store.covered("main") for o in range(c.first, c.last + 1)} == offsets
+    assert {o for c in store.read_ranges("main") for o in range(c.first, c.last + 1)} == offsets
 
 
 def test_writers_at_once_lose_nothing(store: AnyStore):
@@ -397,7 +408,7 @@ def test_writers_at_once_lose_nothing(store: AnyStore):
                     return
                 while True:
                     try:
-                        store.append([Migrated(str(number), "p", "t", None, "started")], store.end())
+                        store.append([MigrationEntry(str(number), "p", "t", None, "started")], store.end())
                         break
                     except Conflict:
                         continue
@@ -410,7 +421,7 @@ def test_writers_at_once_lose_nothing(store: AnyStore):
     for thread in threads:
         thread.join()
     assert failures == []
-    runs = [s.entry.run for s in store.read() if isinstance(s.entry, Migrated)]
+    runs = [s.entry.run for s in store.read() if isinstance(s.entry, MigrationEntry)]
     assert sorted(runs, key=int) == [str(n) for n in range(40)]
     assert store.check() == ()
 
@@ -458,7 +469,7 @@ def test_a_store_is_made_once_however_many_make_it(tmp_path: Path):
 
 
 def test_a_commit_is_on_the_disk_before_it_is_told(path: Path):
-    engine = _sqlite.engine(path, create=False, busy_ms=10)
+    engine = _sqlite.make_engine(path, create=False, busy_ms=10)
     with engine.connect() as connection:
         assert connection.exec_driver_sql("PRAGMA journal_mode").scalar() == "wal"
         assert connection.exec_driver_sql("PRAGMA synchronous").scalar() == 2, "FULL"
@@ -713,7 +724,7 @@ def test_nothing_is_folded_from_a_log_that_was_altered(path: Path):
 
 def test_a_log_of_many_pages_is_read_whole(tmp_path: Path):
     with reopened(tmp_path / "store.db", create=True) as store:
-        entries = [Migrated(str(n), "p", "t", None, "started") for n in range(2500)]
+        entries = [MigrationEntry(str(n), "p", "t", None, "started") for n in range(2500)]
         store.append(entries, 0)
         assert [s.entry for s in store.read()] == entries
         assert [s.sequence for s in store.read(after=999)] == list(range(1000, 2501))
@@ -723,7 +734,7 @@ def test_a_log_of_many_pages_is_read_whole(tmp_path: Path):
 def test_the_dialects_on_the_shelf_are_asked_by_default(kind: str, tmp_path: Path):
     store = MemoryStore() if kind == "memory" else SqlStore.open(str(tmp_path / "store.db"), create=True)
     before = time.time_ns() // 1_000_000
-    store.append([Observed(said(schema("id"), 0))], 0)
+    store.append([ObservationEntry(said(schema("id"), 0))], 0)
     (stamped,) = store.read()
     assert before <= stamped.at_ms <= time.time_ns() // 1_000_000
     history = store.history(ORDERS)
@@ -736,9 +747,9 @@ def test_names_that_utf_8_cannot_carry_are_kept(tmp_path: Path):
     odd = TableId("shop", "\ud800", "", 'a"b\x00', "st\udc00")
     with reopened(tmp_path / "store.db", create=True) as store:
         read = covered(0, 0, odd)
-        store.append([Observed(said(schema("id"), 0, table=odd)), read], 0)
+        store.append([ObservationEntry(said(schema("id"), 0, table=odd)), read], 0)
         assert store.tables() == (odd,)
-        assert store.covered("st\udc00") == (read,)
+        assert store.read_ranges("st\udc00") == (read,)
         assert store.check() == ()
 
 

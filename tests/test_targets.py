@@ -55,7 +55,7 @@ def live(ddl: str, **properties: str) -> LakeTable:
 
 
 def hold(target, type: Type) -> Type:
-    held = target.hold(type)
+    held = target.hold_type(type)
     assert isinstance(held, LakeType)
     return held.type
 
@@ -99,7 +99,7 @@ def test_parts_of_columns_change_as_measured(target, cell) -> None:
     old = parse_type(cell["from"]) if cell["from"] != "void" else Unknown("void")
     column = Column(path[0], _around(path[1:], old))
     table = LakeTable("ice.db.t", TableSchema((column,)), "id", "1", live("a INT").properties)
-    answer = target.alter(table, ChangeType(path, old, parse_type(cell["to"])))
+    answer = target.draft_change(table, ChangeType(path, old, parse_type(cell["to"])))
     assert isinstance(answer, Draft) == (cell[target.name] == "ok")
 
 
@@ -157,7 +157,7 @@ def test_a_scale_outside_the_precision_keeps_every_value(precision: int, scale: 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 def test_lost_nanoseconds_are_said(target) -> None:
-    held = target.hold(Timestamp(9))
+    held = target.hold_type(Timestamp(9))
     assert isinstance(held, LakeType)
     assert "nanoseconds" in (held.note or "")
 
@@ -167,7 +167,7 @@ def test_lost_nanoseconds_are_said(target) -> None:
     "type", ["UNKNOWN('geometry')", "ARRAY<UNKNOWN('geometry')>", "STRUCT<>", "STRUCT<a: INT, A: INT>"]
 )
 def test_what_nobody_knows_is_refused(target, type: str) -> None:
-    answer = target.hold(parse_type(type))
+    answer = target.hold_type(parse_type(type))
     assert isinstance(answer, Refusal)
     assert any(word in answer.reason for word in ("geometry", "struct", "by case"))
 
@@ -175,7 +175,7 @@ def test_what_nobody_knows_is_refused(target, type: str) -> None:
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 @pytest.mark.parametrize("type", ["MAP<MAP<STRING, INT>, INT>", "ARRAY<MAP<STRUCT<a: MAP<INT, INT>>, INT>>"])
 def test_a_map_that_no_value_can_be_written_into_is_refused(target, type: str) -> None:
-    answer = target.hold(parse_type(type))
+    answer = target.hold_type(parse_type(type))
     assert isinstance(answer, Refusal)
     assert "the key of a map" in answer.reason
 
@@ -183,10 +183,10 @@ def test_a_map_that_no_value_can_be_written_into_is_refused(target, type: str) -
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: t.name)
 @given(type=TYPES)
 def test_holding_twice_is_holding_once_and_loses_nothing(target, type: Type) -> None:
-    held = target.hold(type)
+    held = target.hold_type(type)
     if isinstance(held, Refusal):
         return
-    again = target.hold(held.type)
+    again = target.hold_type(held.type)
     assert isinstance(again, LakeType)
     assert again.type == held.type
     assert sql.type_name(held.type)
@@ -273,7 +273,7 @@ def test_changes_that_no_format_takes_are_refused_with_a_way_out(target, change)
         "a INT, s STRUCT<x: INT>, l ARRAY<INT NOT NULL>, k INT NOT NULL, p INT, PRIMARY KEY (k)"
     )
     table = LakeTable("ice.db.t", schema, "id", "1", live("a INT").properties, layout=("p",))
-    answer = target.alter(table, change)
+    answer = target.draft_change(table, change)
     assert isinstance(answer, Refusal)
     assert answer.reason
     assert answer.instead

@@ -302,7 +302,7 @@ def test_a_mode_is_no_version_where_structures_are_declared(connector: str):
     found = declaring({name: declared for name, declared, _ in columns}, *rows, connector=connector)
     assert len(found.versions) == 1
     assert found.versions[0].records == len(settings) + 1
-    assert [d for d in found.disagreements if not d.remark] == []
+    assert [d for d in found.disagreements if not d.is_remark] == []
 
 
 @pytest.mark.parametrize(("type_name", "field", "remarks"), [
@@ -325,7 +325,7 @@ def test_what_the_wire_does_not_carry_is_remarked(type_name: str, field: Node, r
     assert len(found.versions) == 1
     assert [d.kind for d in found.disagreements] == ["values-not-carried"] * len(remarks)
     assert all(told in d.message for told, d in zip(remarks, found.disagreements, strict=True))
-    assert all(d.remark for d in found.disagreements)
+    assert all(d.is_remark for d in found.disagreements)
 
 
 def test_a_shape_that_may_not_be_null_is_optional_on_the_wire_all_the_same():

@@ -15,8 +15,8 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from schemaman.debezium.records import NO_POSITION
-from schemaman.history.decisions import NotRename, Rename, place
-from schemaman.history.struct_fields import unsettled
+from schemaman.history.decisions import NotRename, Rename, format_coordinates
+from schemaman.history.struct_fields import find_unsettled_fields
 from schemaman.history.versions import TableHistory
 from schemaman.migration.apply.apply import apply
 from schemaman.migration.planner import make_plan
@@ -367,7 +367,9 @@ def lives(draw: st.DrawFn) -> tuple[TableHistory, list[Answer], list[bool]]:
         for old, new in in_turn(history, at, answers):
             same = not used & {old, new} and draw(st.booleans())
             used |= {old, new} if same else set()
-            answers.append((Rename if same else NotRename)(TABLE, old, new, after.id, place(after.at)))
+            answers.append(
+                (Rename if same else NotRename)(TABLE, old, new, after.id, format_coordinates(after.at))
+            )
     return history, answers, [draw(st.booleans()) for _ in answers]
 
 
@@ -390,12 +392,12 @@ def in_part(
 
 
 def _step(history: TableHistory, answer: Answer) -> int:
-    return next(i for i, v in enumerate(history.versions) if place(v.at) == answer.began)
+    return next(i for i, v in enumerate(history.versions) if format_coordinates(v.at) == answer.began)
 
 
 def _open(history: TableHistory, answer: Answer) -> bool:
     at = _step(history, answer)
-    asked = unsettled(history.versions[at - 1 : at + 1])[0].asked
+    asked = find_unsettled_fields(history.versions[at - 1 : at + 1])[0].questions
     return tuple(answer.old.split(".")) in asked
 
 
@@ -413,7 +415,7 @@ def identities(history: TableHistory) -> list[dict[Path, int]]:
     numbers = count(1)
     for version in history.versions:
         before = found[-1] if found else {}
-        told = {a.new: a.old for a in version.members if a.same}
+        told = {a.new: a.old for a in version.field_answers if a.same}
         was: dict[Path, Path | None] = {(): ()}
         now: dict[Path, int] = {(): 0}
         for path, _, _ in walk_fields(version.schema):
@@ -471,7 +473,7 @@ def look(
     """Records of every version so far come into the table: what it holds of them, or why they wait."""
     found: list[object] = []
     assert lake.live is not None
-    note("; ".join(f"{format_type(v.schema.columns[0].type)} {v.members}" for v in history.versions))
+    note("; ".join(f"{format_type(v.schema.columns[0].type)} {v.field_answers}" for v in history.versions))
     (type,) = (c.type for c in lake.live.schema.columns if c.name == "s")
     for number, (version, known) in enumerate(zip(history.versions, ids, strict=False), 1):
         (column,) = version.schema.columns

@@ -8,7 +8,13 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.history.decisions import Decisions, Rename, decided, exchanged, place
+from schemaman.history.decisions import (
+    Decisions,
+    Rename,
+    apply_decisions,
+    format_coordinates,
+    list_rename_pairs,
+)
 from schemaman.history.versions import TableHistory
 from schemaman.migration.plan import MigrationSource, Plan
 from schemaman.migration.planner import make_plan
@@ -83,11 +89,11 @@ def lives(draw: st.DrawFn) -> TableHistory:
     answers: list[Rename] = []
     for before, after in pairwise(history.versions):
         used: set[str] = set()
-        for old, new in sorted(exchanged(before, after)):
+        for old, new in sorted(list_rename_pairs(before, after)):
             if not used & {old, new}:
-                answers.append(Rename(TABLE, old, new, after.id, place(after.at)))
+                answers.append(Rename(TABLE, old, new, after.id, format_coordinates(after.at)))
                 used |= {old, new}
-    return decided(history, Decisions(tuple(answers)))
+    return apply_decisions(history, Decisions(tuple(answers)))
 
 
 @both

@@ -106,7 +106,7 @@ def test_data_without_a_schema_tells_what_was_seen():
     row = {"id": 1, "note": None}
     plain = event(ROW)["payload"] | {"after": row}
     for seen, unwrapped in zip(both(cloud(DATA["payload"])), both(plain), strict=True):
-        assert (seen.witness, seen.table) == ("inferred", bare().table)
+        assert (seen.evidence, seen.table) == ("inferred", bare().table)
         assert (seen.schema, _told(seen)) == (unwrapped.schema, _told(unwrapped))
 
 
@@ -117,7 +117,7 @@ def test_documents_inside_cloud_events():
     told = cloud(data, iodebeziumconnector="mongodb", iodebeziumcollection="t", iodebeziumtable=None,
                  iodebeziumschema=None)  # fmt: skip
     for seen in both(told):
-        assert (seen.witness, str(seen.table)) == ("inferred", "srv.shop.t")
+        assert (seen.evidence, str(seen.table)) == ("inferred", "srv.shop.t")
         assert {path for path, _ in _told(seen)} == {("_id",), ("a",), ("a", "b")}
 
 
@@ -187,7 +187,7 @@ def test_a_block_of_source_types_tells_what_json_does_not():
     payload = event(ROW)["payload"] | {"after": {"id": 1, "unit_price": None}}
     types = block(id=("INT4", None, None), unit_price=("NUMERIC", 8, 2))
     for seen in both(payload | types):
-        assert seen.witness == "inferred"
+        assert seen.evidence == "inferred"
         assert [(c.name, c.emitted_name, c.source_type) for c in seen.schema.columns] == [
             ("id", "id", "INT4"), ("unit-price", "unit_price", "NUMERIC(8,2)"),
         ]  # fmt: skip

@@ -13,7 +13,7 @@ from schemaman.api.files import is_folder, read_text, write_text
 from schemaman.api.settings_files import resolve_path
 from schemaman.api.workspace import now_ms
 from schemaman.errors import StalePlan, UsageError
-from schemaman.history.decisions import Approval, parse, to_text
+from schemaman.history.decisions import Approval, format_decision, parse
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import from_text, plan_hash, to_document
 from schemaman.report.views.migrations import build_plan_report
@@ -49,12 +49,12 @@ def approve(context: CommandContext, plans: tuple[str, ...], by: str | None, exp
     path = resolve_path(context.settings.decisions)
     for plan in needed:
         hash = plan_hash(plan)
-        found = parse(_answers(path), str(path)).approved(hash, last)
+        found = parse(_answers(path), str(path)).find_approval(hash, last)
         if found is not None:
             context.console.inform(f"{path} says so already: {found.by}, until {found.expires}")
         elif confirm(f"Approve {_words(plan)} as {name} until {last}?", yes, "schemaman approve PLAN"):
             # Read again: somebody may have written an answer while this one was thought over.
-            write_text(path, _answers(path) + to_text(Approval(hash, name, last)))
+            write_text(path, _answers(path) + format_decision(Approval(hash, name, last)))
             context.console.inform(f"written to {path}; next: commit it, then schemaman apply PLAN")
 
 

@@ -16,12 +16,12 @@ from schemaman.history.decisions import (
     Decisions,
     NotRename,
     Rename,
-    contradicted,
-    decided,
-    exchanged,
+    apply_decisions,
+    find_contradiction,
+    format_coordinates,
+    format_decision,
+    list_rename_pairs,
     parse,
-    place,
-    to_text,
 )
 from schemaman.history.references import TableRef
 from schemaman.history.references import parse as parse_reference
@@ -54,12 +54,12 @@ def decide(context: CommandContext, answer: str, table: str, words: tuple[str, .
     before = read_text(path) if path.exists() else ""
     known = parse(before, str(path))
     decision = _decision(answer, history, known, version, words)
-    if other := contradicted(history, known, decision):
+    if other := find_contradiction(history, known, decision):
         raise _contradiction(str(path), before, known, other)
     if decision in (*known.renames, *known.not_renames, *known.confirmations):
         context.console.inform(f"{path} says so already")
         return
-    write_text(path, before + to_text(decision))
+    write_text(path, before + format_decision(decision))
     context.console.inform(f"written to {path}")
 
 
@@ -75,13 +75,13 @@ def _decision(
         if len(words) != 1:
             raise UsageError("one fact is confirmed at a time", hint="schemaman decide confirm orders key")
         chosen = _unsure(history, version, words[0])
-        return Confirmation(table, words[0], chosen.id, place(chosen.at))
+        return Confirmation(table, words[0], chosen.id, format_coordinates(chosen.at))
     if len(words) != 2:
         raise UsageError(f"{answer} needs two columns", hint=f"schemaman decide {answer} orders note remark")
     old, new = words
     chosen = _replaced(history, known, version, old, new)
     kind = Rename if answer == "rename" else NotRename
-    return kind(table, old, new, chosen.id, place(chosen.at))
+    return kind(table, old, new, chosen.id, format_coordinates(chosen.at))
 
 
 def _replaced(
@@ -91,9 +91,11 @@ def _replaced(
 
     Members of what was renamed, a column or another member, went and came as far as that is answered.
     """
-    steps = reversed(list(pairwise(zip(history.versions, decided(history, decisions).versions, strict=True))))
+    steps = reversed(
+        list(pairwise(zip(history.versions, apply_decisions(history, decisions).versions, strict=True)))
+    )
     pairs = {
-        after.number: (after, exchanged(before, after) | exchanged(told_before, told))
+        after.number: (after, list_rename_pairs(before, after) | list_rename_pairs(told_before, told))
         for (before, told_before), (after, told) in steps
     }
     if version is None:
@@ -111,7 +113,9 @@ def _replaced(
     went, came = (", ".join(sorted(set(names))) for names in zip(*known, strict=True)) if known else ("", "")
     raise UsageError(
         f"in the step to {ref} {old} did not go and {new} come",
-        hint=f"there went: {went}; there came: {came}" if known else "no column was exchanged in that step",
+        hint=f"there went: {went}; there came: {came}"
+        if known
+        else "no column was list_rename_pairs in that step",
     )
 
 

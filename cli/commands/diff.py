@@ -6,8 +6,8 @@ import click
 
 from schemaman.errors import UnknownName
 from schemaman.history.decisions import Decisions
-from schemaman.history.references import Back, Number, TableRef, parse
-from schemaman.history.versions import Disagreement, RenameCandidate, left_open
+from schemaman.history.references import TableRef, VersionNumber, VersionsBack, parse
+from schemaman.history.versions import Disagreement, RenameCandidate, list_unresolved
 from schemaman.report.views.listings import build_diff_report, build_only_version_report
 from schemaman.resolve import ResolvedSchema, select_version
 from schemaman_cli.group import command
@@ -40,15 +40,15 @@ def _last_two(
 ) -> tuple[ResolvedSchema, ResolvedSchema] | tuple[ResolvedSchema]:
     """The last two versions of a table as people have answered it; of one its first and last revision."""
     reference = parse(table)
-    if not isinstance(reference, TableRef) or reference.selector != Back(0):
+    if not isinstance(reference, TableRef) or reference.selector != VersionsBack(0):
         raise UnknownName(f"{table} is one structure; a diff needs two", hint=f"schemaman diff {table} OTHER")
     registry = open_registry(context)
     history = registry.history(registry.find(reference.name))
-    latest = select_version(history, Back(0))
+    latest = select_version(history, VersionsBack(0))
     if len(history.versions) > 1:
-        return select_version(history, Back(1)), latest
+        return select_version(history, VersionsBack(1)), latest
     if history.latest.revision:
-        return select_version(history, Number(history.latest.number, 0)), latest
+        return select_version(history, VersionNumber(history.latest.number, 0)), latest
     return (latest,)
 
 
@@ -66,7 +66,7 @@ def _remarks(
     if before.version is None or after.version is None or after.table is None or before.table != after.table:
         return ()
     first, last = sorted((before.version.number, after.version.number))
-    return left_open(open_registry(context).history(after.table, Decisions()), first, last)
+    return list_unresolved(open_registry(context).history(after.table, Decisions()), first, last)
 
 
 COMMAND = diff

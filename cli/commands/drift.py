@@ -28,7 +28,7 @@ from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.registry import Registry
 from schemaman.report.json.migrations import Drift
 from schemaman.report.views.migrations import build_drift_report
-from schemaman.store.log import Migrated
+from schemaman.store.log import MigrationEntry
 from schemaman_cli.asking import confirm
 from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace, open_registry
@@ -65,7 +65,7 @@ def drift(
             raise UsageError("--forget goes alone", hint=f"schemaman drift --forget {quote(gone[0])}")
         return _let_go(context, registry, gone, yes)
     sources = {str(h.table) for h in registry.select(*tables)} if tables else None
-    told: dict[str, list[Migrated]] = {}
+    told: dict[str, list[MigrationEntry]] = {}
     for line in registry.journal():
         told.setdefault(line.target, []).append(line)
     every = {target: ls for target, ls in told.items() if any(line.state == "finished" for line in ls)}
@@ -125,7 +125,7 @@ def _require_gone(context: CommandContext, spark: Executor, target: str) -> None
 def _found(
     context: CommandContext,
     spark: Executor,
-    migrated: Mapping[str, Sequence[Migrated]],
+    migrated: Mapping[str, Sequence[MigrationEntry]],
     asked: _Asked,
     unseen: list[str],
 ) -> Iterable[Drift]:
@@ -145,7 +145,7 @@ def _found(
 
 
 def _looked_at(
-    context: CommandContext, spark: Executor, lines: Sequence[Migrated], target: str, asked: _Asked
+    context: CommandContext, spark: Executor, lines: Sequence[MigrationEntry], target: str, asked: _Asked
 ) -> Sequence[Drift]:
     """What is known of one target; nothing if it is not asked for."""
     format, _, table = target.partition(":")
@@ -161,7 +161,7 @@ def _looked_at(
     return (Drift(format, table, drifted(live, expected)),)
 
 
-def _half_way(lines: Sequence[Migrated], live: LakeTable) -> str:
+def _half_way(lines: Sequence[MigrationEntry], live: LakeTable) -> str:
     """The run that has not finished, if the table stands where it left it: that was nobody else."""
     if not is_in_progress(lines):
         return ""
@@ -174,7 +174,7 @@ def _half_way(lines: Sequence[Migrated], live: LakeTable) -> str:
     return last.run
 
 
-def _noted(context: CommandContext, registry: Registry, marks: Sequence[Migrated]) -> None:
+def _noted(context: CommandContext, registry: Registry, marks: Sequence[MigrationEntry]) -> None:
     """Keep what was found; who may only read the store is told, and has his answer all the same."""
     try:
         registry.note(*marks)
@@ -182,17 +182,17 @@ def _noted(context: CommandContext, registry: Registry, marks: Sequence[Migrated
         context.console.warn(f"`schemaman status` will not know of it: {error.message}", error.hint)
 
 
-def _marks(lines: Mapping[str, Sequence[Migrated]], found: Iterable[Drift]) -> Iterable[Migrated]:
+def _marks(lines: Mapping[str, Sequence[MigrationEntry]], found: Iterable[Drift]) -> Iterable[MigrationEntry]:
     """Lines for what the journal does not know yet, so that `status` tells of it, too."""
     for drift in found:
         target = target_id(drift.format, drift.table)
         told = "the table is gone" if drift.missing else "; ".join(map(describe_change, drift.changes))
         before, standing = read_drift(lines[target])
         if before or told != standing:
-            yield Migrated("drift", "", target, None, "drifted" if told else "settled", told)
+            yield MigrationEntry("drift", "", target, None, "drifted" if told else "settled", told)
 
 
-def _wanted(live: LakeTable | None, lines: Sequence[Migrated], asked: _Asked) -> bool:
+def _wanted(live: LakeTable | None, lines: Sequence[MigrationEntry], asked: _Asked) -> bool:
     """Whether a table follows a source that is asked for, as it says or as its journal does; kept if it does.
 
     Whoever makes a table anew takes what it said along; one that is gone is always told of.
@@ -206,7 +206,7 @@ def _wanted(live: LakeTable | None, lines: Sequence[Migrated], asked: _Asked) ->
     return live is None or bool(follows)
 
 
-def _followed(lines: Sequence[Migrated]) -> str:
+def _followed(lines: Sequence[MigrationEntry]) -> str:
     """The source that the last plan for a target was made for; empty where nobody can read it."""
     texts = [line.statement for line in lines if line.state == "started" and line.statement]
     try:

@@ -25,7 +25,7 @@ def history(context: CommandContext, table: str, last: int | None, format: str) 
     notes = select_notes(found, registry.notes(found.table.stream))
     shown = found if last is None else keep_recent_versions(found, last)
     read = registry.offsets(found.table.stream, {version.at.topic for version in shown.versions})
-    extent = Extent(coverage.holes(shown, read), registry.renumberings(found.table))
+    extent = Extent(coverage.find_holes(shown, read), registry.renumberings(found.table))
     if format == "json":
         context.console.show(build_history_data(shown, notes, extent, found), format)
         return

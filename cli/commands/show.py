@@ -7,7 +7,7 @@ from dataclasses import replace
 import click
 
 from schemaman.errors import NoHistory, UsageError
-from schemaman.history.versions import Emitted, emitted
+from schemaman.history.versions import EmittedSchema, find_emitted_schema
 from schemaman.languages.language import SCHEMA_LANGUAGES, extract_key, write_schema
 from schemaman.model.schema import TableSchema
 from schemaman.report.views import late_facts as late
@@ -37,7 +37,7 @@ LANGUAGES = ("ddl", "spark", "delta", "iceberg", "avro", "connect", "json", "col
     help="As the database declares it, or as events carry it.",
 )
 @click.option("--key", is_flag=True, help="The columns of the key alone, in key order.")
-@click.option("--partial", is_flag=True, help="Leave out columns that the language cannot say.")
+@click.option("--partial", is_flag=True, help="Leave out columns that the language cannot express.")
 @format_option("text", "json", "markdown", "html")
 @with_context
 def show(
@@ -67,11 +67,11 @@ def show(
             context.console.warn(
                 f"{found.ref}: not confirmed: {late.enumerate_facts(found.version.unconfirmed)}"
             )
-    if carried is not None and carried.changed:
+    if carried is not None and carried.has_changed:
         context.console.warn(f"the first events of {found.ref} carried another structure")
 
 
-def _find_event_schema(context: CommandContext, found: ResolvedSchema) -> Emitted:
+def _find_event_schema(context: CommandContext, found: ResolvedSchema) -> EmittedSchema:
     """The schema of a version as events carry it.
 
     Raises:
@@ -80,7 +80,7 @@ def _find_event_schema(context: CommandContext, found: ResolvedSchema) -> Emitte
     """
     if found.table is None or found.version is None:
         raise UsageError(f"{found.ref} has no wire face: it is no version of the history", hint="orders@3")
-    carried = emitted(found.version, open_registry(context).observations(found.table))
+    carried = find_emitted_schema(found.version, open_registry(context).observations(found.table))
     if carried is None:
         raise NoHistory(f"no event with a schema has carried {found.ref}", hint="--face source shows it")
     return carried
@@ -93,7 +93,7 @@ def _name_as_emitted(schema: TableSchema) -> TableSchema:
     return replace(schema, columns=columns, key=tuple(names[k] for k in schema.key))
 
 
-def _name(found: ResolvedSchema, carried: Emitted | None, key: bool) -> str:
+def _name(found: ResolvedSchema, carried: EmittedSchema | None, key: bool) -> str:
     """What the rows are called: as their own schema, or as the table."""
     own = carried.name if carried is not None else None
     parts = ".".join(found.table.parts) if found.table is not None else "row"

@@ -32,7 +32,7 @@ def snapshot(context: CommandContext, tables: tuple[str, ...], output: Path | No
         if path.exists():
             if read_text(path) != text:
                 differing.append(str(history.table))
-        elif tables or not history.ended:
+        elif tables or not history.has_ended:
             write_text(path, text)
             written += 1
     context.console.inform(f"{written} written to {folder}")

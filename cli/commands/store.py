@@ -15,7 +15,7 @@ from schemaman.errors import CouldNotDo, StoreUnavailable, UnreadableInput, Usag
 from schemaman.io import archive_files as archives
 from schemaman.report.views.words import format_number
 from schemaman.store import archive
-from schemaman.store.hash_chain import unbroken
+from schemaman.store.hash_chain import check_chain
 from schemaman.store.sql.store import SqlStore
 from schemaman_cli.group import command
 from schemaman_cli.library import open_store
@@ -98,7 +98,7 @@ def _send(context: CommandContext, replace: bool) -> int:
 
 
 def _lines(opened: SqlStore) -> Iterator[str]:
-    return archive.write(unbroken(opened.sealed(), opened.where), opened.id)
+    return archive.write_copy(check_chain(opened.sealed(), opened.where), opened.id)
 
 
 @contextmanager
@@ -131,8 +131,8 @@ def _import_file(context: CommandContext, name: str) -> int:
 
 def _import(context: CommandContext, file: Path, called: str) -> int:
     # Gone through first, so that a copy that is not whole leaves no store behind.
-    for sealed in unbroken(archives.load_copy(file, called).log, called):
-        sealed.opened(called)
+    for sealed in check_chain(archives.load_copy(file, called).log, called):
+        sealed.open_entry(called)
     opened = open_store(context, create=True)
     copy = archives.load_copy(file, called)
     entries = opened.restore(copy.log, copy.store)

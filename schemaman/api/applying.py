@@ -90,7 +90,7 @@ class PlanApplier:
             return True
         if self.request.approved is not None:
             return self.request.approved
-        name, find_approval = plan_hash(plan), self.decisions.approved
+        name, find_approval = plan_hash(plan), self.decisions.find_approval
         if find_approval(name, self._workspace.today()) is not None:
             return True
         return find_approval(name, date.min) is not None and is_begun(plan, self.journal)

@@ -20,7 +20,7 @@ from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.model.diff import diff
 from schemaman.registry import Registry
 from schemaman.sink.preflight import Preflight
-from schemaman.store.log import Migrated
+from schemaman.store.log import MigrationEntry
 
 
 def plan_phases(
@@ -108,7 +108,7 @@ def plan_way_back(planner: LakePlanner, registry: Registry, text: str) -> Plan:
     return planner.preflight.check_plan(back, lake_table, registry.history(source))
 
 
-def _read_started_plan(run: str, lines: Sequence[Migrated]) -> Plan:
+def _read_started_plan(run: str, lines: Sequence[MigrationEntry]) -> Plan:
     """The plan that a run was begun with."""
     started = [line for line in lines if line.state == "started" and line.statement]
     if not started:

@@ -13,7 +13,7 @@ from schemaman.api.spark_session import read_lake_schema
 from schemaman.api.workspace import Workspace
 from schemaman.compat.snapshots import from_text, is_snapshot
 from schemaman.errors import NoHistory, UsageError
-from schemaman.history.as_of import told_when_read
+from schemaman.history.as_of import has_read_times
 from schemaman.history.references import AsOf, Reference, TableName, TableRef, parse
 from schemaman.history.versions import TableHistory
 from schemaman.io import git, schema_registry
@@ -38,7 +38,7 @@ def resolve_reference(workspace: Workspace, registry: Registry, text: str) -> Re
     history = registry.history(registry.find(reference.name))
     found = resolution.select_version(history, reference.selector)
     _warn_of_age(workspace, text, history, found)
-    if isinstance(reference.selector, AsOf) and told_when_read(history):
+    if isinstance(reference.selector, AsOf) and has_read_times(history):
         workspace.messages.warn(
             f"{text}: times of this source are those at which its changes were read; they may have been "
             "made earlier: name a position where that matters"
@@ -67,11 +67,11 @@ def _warn_of_age(workspace: Workspace, text: str, history: TableHistory, found: 
     if found.last_seen is not None:
         seen = words.format_coordinates(found.last_seen)
         workspace.messages.warn(f"{text}: its last record is of {seen}; what came after is not known")
-    elif history.ended and found.version is not None and found.version.number == history.latest.number:
+    elif history.has_ended and found.version is not None and found.version.number == history.latest.number:
         end = [e for e in history.events if e.kind in ("dropped", "renamed")][-1]
         since = f"was {end.kind} {words.format_coordinates(end.at)}"
         other = f" and is now {end.other}" if end.other else ""
-        anew = "" if history.dropped else "; it stands again, and no record has shown its structure yet"
+        anew = "" if history.is_dropped else "; it stands again, and no record has shown its structure yet"
         workspace.messages.warn(f"{history.table} {since}{other}{anew}: this is its last structure")
 
 

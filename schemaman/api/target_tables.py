@@ -116,7 +116,7 @@ def _cut_histories(workspace: Workspace, registry: Registry, tables: Sequence[st
 def _keep_alive(workspace: Workspace, histories: Iterable[TableHistory]) -> tuple[CutHistory, ...]:
     """The histories of the stream whose tables were not dropped."""
     stream = workspace.settings.stream.value
-    return tuple((h, ()) for h in histories if h.table.stream == stream and not h.ended)
+    return tuple((h, ()) for h in histories if h.table.stream == stream and not h.has_ended)
 
 
 def _cut_at_reference(registry: Registry, text: str) -> CutHistory:

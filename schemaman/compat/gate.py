@@ -1,6 +1,7 @@
-"""The gate: every step of a table since the baseline, judged; pass or fail.
+"""The gate judges every step of a table since its baseline, and passes or fails.
 
-Laws: nothing changed, nothing found; what a step does shows, even if a later one undoes it.
+Laws: a table that did not change has no findings. A finding of a step stays, even if a later step undoes the
+change.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ from schemaman.compat.judge import (
 from schemaman.compat.snapshots import Snapshot, remove_ids
 from schemaman.compat.waivers import Waiver
 from schemaman.errors import NoHistory, UnknownName
-from schemaman.history.rename_detection import candidates
+from schemaman.history.rename_detection import find_rename_candidates
 from schemaman.history.versions import (
     Disagreement,
     Revision,
     SchemaVersion,
     TableEvent,
     TableHistory,
-    left_open,
+    list_unresolved,
 )
 from schemaman.model.ddl import format_type
 from schemaman.model.diff import ChangeNullable, ChangeType, diff
@@ -46,14 +47,14 @@ AVRO_READERS: tuple[Reader, ...] = ("avro-backward", "avro-forward")
 
 @dataclass(frozen=True, slots=True)
 class CheckResult(DisplayedValue):
-    """What the gate found.
+    """The result of the gate.
 
-    `findings` with the severity that each has for the declared readers, in order of tables and
-    steps. `tables` were looked at, `steps` judged; `unaccepted` are tables without baseline, whose
-    present structure is judged by itself. `unjudged` are changes that no rule speaks of: nobody knows
-    whom they hurt, which counts as danger. `without_baseline` are those of `unaccepted` that were asked for by
-    name: the question was how they changed, and there is no answer, which counts as danger, too. `remarks`
-    are what the records leave open or lose, of each table since its baseline, which counts as a note.
+    `findings` are pairs of a finding and its severity for the declared readers, in order of tables and steps.
+    `tables` are the checked tables; `steps` is the number of judged steps.
+    `unaccepted` are the tables without a baseline; only their present structure is judged.
+    `unjudged` are changes that no rule covers; they count as danger, because their effect is not known.
+    `without_baseline` are tables of `unaccepted` that the user named; they count as danger, too.
+    `remarks` list what the records leave open or lose of each table since its baseline; they count as notes.
     `fail_on` is the mildest severity that fails; `waivers` are those that have not expired, by fingerprints.
     """
 
@@ -81,7 +82,7 @@ class CheckResult(DisplayedValue):
 
 @dataclass(frozen=True, slots=True)
 class UnjudgedChange:
-    """A change that may hurt somebody and that no rule speaks of: another type, or NULL allowed."""
+    """A change that no rule covers and that may break a reader: another type, or NULL allowed."""
 
     table: TableId
     path: Path
@@ -93,10 +94,10 @@ class UnjudgedChange:
 
 @dataclass(frozen=True, slots=True)
 class GatePolicy:
-    """Who reads and what counts: the declared readers, severities by rule name, what fails, the level.
+    """The settings of the gate: declared readers, severities by rule name, the failing severity, the level.
 
-    `level` is one of Avro's compatibility levels; None leaves it to the readers. `named` tells that
-    somebody asked for these very tables; `waived` are fingerprints of findings that fail nothing.
+    `level` is one of Avro's compatibility levels; with None the readers decide. `named` is True if the user
+    named the tables. `waived` are the fingerprints of findings that do not fail the gate.
     """
 
     readers: tuple[Reader, ...] = READERS
@@ -107,7 +108,7 @@ class GatePolicy:
     waived: Collection[str] = ()
 
     def find_level(self) -> Level | None:
-        """The level in question. Raises `UnknownName`."""
+        """Returns the compatibility level, or None. Raises `UnknownName`."""
         if self.level is not None and self.level not in LEVELS:
             raise UnknownName(f"no compatibility level {self.level!r}; there are: {', '.join(LEVELS)}")
         return LEVELS[self.level] if self.level is not None else None
@@ -122,14 +123,14 @@ def check(
     """Judges every step of the tables since their baseline.
 
     Args:
-        histories: what is known of each table that is to be checked.
+        histories: the histories of the tables to check.
         baseline: the accepted structure of each table; one without history is an error.
-        rules: those that are asked.
-        policy: who reads; by default everybody, and a break fails.
+        rules: the rules to apply.
+        policy: the settings of the gate; by default all readers are declared, and a break fails.
 
     Raises:
-        NoHistory: tables of the baseline of which nothing is known.
-        UnknownName: no such level.
+        NoHistory: the baseline names tables that have no history.
+        UnknownName: the policy names no known level.
     """
     tables, all_rules = {h.table: h for h in histories}, tuple(rules)
     policy = policy or GatePolicy()
@@ -146,11 +147,11 @@ def check(
     steps_judged = 0
     for table in sorted(tables):
         accepted = baseline.get(table)
-        walked = list_steps(tables[table], accepted)
-        steps_judged += len(walked)
-        remarks += ((table, one) for one in _find_remarks(tables[table], accepted))
-        unjudged += (u for step in walked for u in _find_unjudged(step, judge_transition(step, all_rules)))
-        found = _collect_findings(walked, build_total(tables[table], accepted), all_rules)
+        compared = list_steps(tables[table], accepted)
+        steps_judged += len(compared)
+        remarks += ((table, remark) for remark in _find_remarks(tables[table], accepted))
+        unjudged += (u for step in compared for u in _find_unjudged(step, judge_transition(step, all_rules)))
+        found = _collect_findings(compared, build_total(tables[table], accepted), all_rules)
         if level is not None and level.transitive:
             found += _drop_repeats(
                 found,
@@ -159,15 +160,15 @@ def check(
                 ),
             )
         findings += ((f, rate_finding(f, readers, policy.overrides)) for f in found)
-    grave = SEVERITIES.index(policy.fail_on)
-    open_ones = [s for f, s in findings if f.fingerprint not in policy.waived]
-    worst = max([SEVERITIES.index(s) for s in open_ones], default=0)
+    failing = SEVERITIES.index(policy.fail_on)
+    open_severities = [s for f, s in findings if f.fingerprint not in policy.waived]
+    worst = max([SEVERITIES.index(s) for s in open_severities], default=0)
     unaccepted = tuple(t for t in sorted(tables) if t not in baseline)
     unmet = unaccepted if policy.named else ()
     worst = max(worst, SEVERITIES.index("danger") if unjudged or unmet else 0)
     worst = max(worst, SEVERITIES.index("note") if remarks else 0)
     return CheckResult(
-        verdict="fail" if policy.fail_on != "off" and worst >= grave else "pass",
+        verdict="fail" if policy.fail_on != "off" and worst >= failing else "pass",
         findings=tuple(findings),
         tables=tuple(sorted(tables)),
         steps=steps_judged,
@@ -180,25 +181,25 @@ def check(
 
 
 def list_transitions(history: TableHistory, baseline: Snapshot | None) -> tuple[Transition, ...]:
-    """Every step since the baseline, and last the total, where there were several."""
+    """Lists every step since the baseline; the total comes last if there were several steps."""
     whole = build_total(history, baseline)
     return list_steps(history, baseline) if whole is None else (*list_steps(history, baseline), whole)
 
 
 def list_steps(history: TableHistory, baseline: Snapshot | None) -> tuple[Transition, ...]:
-    """Every version and revision since the baseline, each compared with the one before.
+    """Compares every version and revision since the baseline with the one before.
 
-    Without a baseline the present structure is the only step. A baseline that the history does
-    not hold is compared with the present structure by names.
+    Without a baseline the present structure is the only step. If the history does not hold the baseline,
+    the baseline is compared with the present structure by column names.
     """
     if baseline is None:
         last = _Structure.of(history, history.latest, history.latest.revisions[-1])
-        return (last.appeared(),) if not history.ended else ()
+        return (last.build_appearance(),) if not history.has_ended else ()
     return _compare_in_order(history, *_split_at_baseline(history, baseline))
 
 
 def list_all_steps(history: TableHistory) -> tuple[Transition, ...]:
-    """Every version and revision of a table compared with the one before, from its first structure on."""
+    """Compares every version and revision of a table with the one before, from the first structure on."""
     first, *rest = [_Structure.of(history, v, r) for v in history.versions for r in v.revisions]
     return _compare_in_order(history, first, rest)
 
@@ -207,34 +208,36 @@ def _compare_in_order(
     history: TableHistory, start: _Structure, rest: Iterable[_Structure]
 ) -> tuple[Transition, ...]:
     found: list[Transition] = []
-    for stand in rest:
-        if stand.incarnation == start.incarnation:
-            found.append(start.to(stand))
+    for structure in rest:
+        if structure.incarnation == start.incarnation:
+            found.append(start.compare_with(structure))
         else:
-            found += (start.gone(), stand.appeared())
-        start = stand
-    if history.ended:
-        found.append(start.gone())
+            found += (start.build_end(), structure.build_appearance())
+        start = structure
+    if history.has_ended:
+        found.append(start.build_end())
     return tuple(found)
 
 
 def build_total(history: TableHistory, baseline: Snapshot | None) -> Transition | None:
-    """From the baseline straight to the present; None where there are not several steps of one table."""
-    if baseline is None or history.ended:
+    """Compares the baseline with the present structure; None unless one incarnation has several steps."""
+    if baseline is None or history.has_ended:
         return None
     start, rest = _split_at_baseline(history, baseline)
     if len(rest) < 2 or rest[-1].incarnation != start.incarnation:
         return None
-    suspects = tuple(c for stand in rest for c in stand.version.candidates if stand.revision.number == 0)
-    return replace(start.to(rest[-1]), candidates=suspects)
+    suspects = tuple(
+        c for structure in rest for c in structure.version.candidates if structure.revision.number == 0
+    )
+    return replace(start.compare_with(rest[-1]), candidates=suspects)
 
 
 def compare_with_earlier(history: TableHistory) -> tuple[Transition, ...]:
-    """From each earlier version of the living table straight to the present, newest first."""
+    """Compares each earlier version of the newest incarnation with the present structure, newest first."""
     latest = _Structure.of(history, history.latest, history.latest.revisions[-1])
     earlier = [v for v in history.versions[:-1] if v.incarnation == latest.incarnation]
     return tuple(
-        replace(_Structure.of(history, v, v.revisions[-1]).to(latest), candidates=())
+        replace(_Structure.of(history, v, v.revisions[-1]).compare_with(latest), candidates=())
         for v in reversed(earlier)
     )
 
@@ -251,14 +254,14 @@ class _Structure:
 
     @staticmethod
     def of(history: TableHistory, version: SchemaVersion, revision: Revision) -> _Structure:
-        ref = f"{history.table}@{version.numbered(revision)}"
+        ref = f"{history.table}@{version.format_number(revision)}"
         return _Structure(history, version, revision, ref, revision.schema)
 
     @property
     def incarnation(self) -> int:
         return self.version.incarnation
 
-    def to(self, other: _Structure) -> Transition:
+    def compare_with(self, other: _Structure) -> Transition:
         return Transition(
             table=self.history.table,
             old=self.schema,
@@ -271,7 +274,7 @@ class _Structure:
             at=other.revision.at,
         )
 
-    def appeared(self) -> Transition:
+    def build_appearance(self) -> Transition:
         return Transition(
             self.history.table,
             None,
@@ -281,44 +284,46 @@ class _Structure:
             at=self.version.at,
         )
 
-    def gone(self) -> Transition:
-        event = self.ended()
+    def build_end(self) -> Transition:
+        event = self._find_end_event()
         at = self.version.until if event is None else event.at
         return Transition(self.history.table, self.schema, None, old_ref=self.ref, at=at, event=event)
 
-    def ended(self) -> TableEvent | None:
-        mine = (e for e in self.history.events if e.incarnation == self.incarnation)
-        ends = [e for e in mine if e.kind in ("dropped", "renamed")]
+    def _find_end_event(self) -> TableEvent | None:
+        events = (e for e in self.history.events if e.incarnation == self.incarnation)
+        ends = [e for e in events if e.kind in ("dropped", "renamed")]
         return ends[-1] if ends else None
 
 
 def _split_at_baseline(history: TableHistory, baseline: Snapshot) -> tuple[_Structure, list[_Structure]]:
-    """Where the baseline stands, and everything after it."""
-    stands = [_Structure.of(history, v, r) for v in history.versions for r in v.revisions]
-    at = _find_baseline(stands, baseline)
+    """Finds the structure of the baseline, and all structures after it."""
+    structures = [_Structure.of(history, v, r) for v in history.versions for r in v.revisions]
+    at = _find_baseline(structures, baseline)
     if at is None:
-        return _match_foreign_baseline(stands[-1], baseline)
-    found = stands[at]
+        return _match_foreign_baseline(structures[-1], baseline)
+    found = structures[at]
     if remove_ids(found.schema) == remove_ids(baseline.schema):
-        return found, stands[at + 1 :]
-    # same shape, other attributes: late evidence refined them, which is a step of its own
+        return found, structures[at + 1 :]
+    # The shape is the same and the attributes differ: late evidence refined them, so this is a step.
     ids = {c.name: c.id for c in found.schema.columns}
     columns = tuple(replace(c, id=ids.get(c.name)) for c in baseline.schema.columns)
-    return replace(found, schema=replace(baseline.schema, columns=columns)), stands[at:]
+    return replace(found, schema=replace(baseline.schema, columns=columns)), structures[at:]
 
 
-def _find_baseline(stands: list[_Structure], baseline: Snapshot) -> int | None:
-    """The revision that the baseline holds: of its version's id, by preference also where it began."""
-    alike = [i for i, s in enumerate(stands) if baseline.version and s.version.answers_to(baseline.version)]
-    there = [i for i in alike if stands[i].version.at == baseline.at] or alike
-    same = [i for i in there if remove_ids(stands[i].schema) == remove_ids(baseline.schema)]
-    return next(iter(reversed(same or there)), None)
+def _find_baseline(structures: list[_Structure], baseline: Snapshot) -> int | None:
+    """Returns the index of the baseline: it has the id of its version, and preferably also its beginning."""
+    same_id = [i for i, s in enumerate(structures) if baseline.version and s.version.has_id(baseline.version)]
+    candidates = [i for i in same_id if structures[i].version.at == baseline.at] or same_id
+    same_structure = [
+        i for i in candidates if remove_ids(structures[i].schema) == remove_ids(baseline.schema)
+    ]
+    return next(iter(reversed(same_structure or candidates)), None)
 
 
 def _match_foreign_baseline(latest: _Structure, baseline: Snapshot) -> tuple[_Structure, list[_Structure]]:
-    """A baseline that is of no history: names tell what is what, and renames are only suspected."""
+    """Compares a foreign baseline: columns match by name, and renames are only suspected."""
     old, new = remove_ids(baseline.schema), remove_ids(latest.schema)
-    suspects = candidates(old, new, append_only=False)
+    suspects = find_rename_candidates(old, new, append_only=False)
     start = replace(latest, schema=old, ref="baseline")
     if old == new:
         return start, []
@@ -327,53 +332,55 @@ def _match_foreign_baseline(latest: _Structure, baseline: Snapshot) -> tuple[_St
 
 
 def _find_remarks(history: TableHistory, baseline: Snapshot | None) -> tuple[Disagreement, ...]:
-    """What is open about the versions since the baseline, its own among them; without one, of the newest."""
+    """Finds the remarks about the baseline's version and later ones; without a baseline, the newest ones."""
     last = history.latest.number
     first = last if baseline is None else _split_at_baseline(history, baseline)[0].version.number
-    return left_open(history, first, last)
+    return list_unresolved(history, first, last)
 
 
 def _collect_findings(
-    walked: Iterable[Transition], whole: Transition | None, rules: tuple[Rule, ...]
+    steps: Iterable[Transition], total: Transition | None, rules: tuple[Rule, ...]
 ) -> list[Finding]:
-    """The findings of the steps, each once, and those that only the total shows."""
+    """Collects the findings of the steps, each once, and those that only the total shows."""
     found: dict[str, Finding] = {}
-    for transition in walked:
+    for transition in steps:
         for finding in judge_transition(transition, rules):
             found.setdefault(finding.fingerprint, finding)
-    told = list(found.values())
-    return told if whole is None else [*told, *_drop_repeats(told, judge_transition(whole, rules))]
+    findings = list(found.values())
+    return (
+        findings if total is None else [*findings, *_drop_repeats(findings, judge_transition(total, rules))]
+    )
 
 
 def _find_unjudged(step: Transition, findings: Iterable[Finding]) -> Iterator[UnjudgedChange]:
-    """The changes of type and to nullable at whose place no rule has anything to say."""
-    spoken = {f.path for f in findings}
+    """Finds changes of type and to nullable at a path that has no finding."""
+    covered = {f.path for f in findings}
     for change in step.changes:
         match change:
-            case ChangeType(path, old, new) if path not in spoken:
+            case ChangeType(path, old, new) if path not in covered:
                 if without_labels(old) != without_labels(new):
                     yield UnjudgedChange(
                         step.table, path, format_type(old), format_type(new), step.old_ref, step.new_ref
                     )
-            case ChangeNullable(path, False, True) if path not in spoken:
+            case ChangeNullable(path, False, True) if path not in covered:
                 yield UnjudgedChange(step.table, path, "NOT NULL", "nullable", step.old_ref, step.new_ref)
             case _:
                 continue
 
 
-def _drop_repeats(told: list[Finding], more: Iterable[Finding]) -> list[Finding]:
-    """What of `more` no finding has said yet of the same place."""
-    known = {(f.rule, f.path) for f in told}
+def _drop_repeats(findings: list[Finding], more: Iterable[Finding]) -> list[Finding]:
+    """Returns the findings of `more` whose rule and path are not in `findings`."""
+    reported = {(f.rule, f.path) for f in findings}
     new: list[Finding] = []
     for finding in more:
-        if (finding.rule, finding.path) not in known:
-            known.add((finding.rule, finding.path))
+        if (finding.rule, finding.path) not in reported:
+            reported.add((finding.rule, finding.path))
             new.append(finding)
     return new
 
 
 def _restrict_to_avro(judged: Iterable[tuple[Finding, ...]]) -> Iterator[Finding]:
-    """Findings reduced to Avro's readers, who alone meet data of every earlier version."""
+    """Reduces findings to Avro's readers: only they read data of every earlier version."""
     for findings in judged:
         for finding in findings:
             verdicts = {r: v for r, v in finding.verdicts.items() if r in AVRO_READERS}

@@ -1,7 +1,7 @@
-"""Verdicts: which reader a change breaks; port `Rule`, and the judge that asks every rule.
+"""Verdicts say which reader a change breaks: the port `Rule`, and the judge that applies every rule.
 
-Laws: a finding's severity is the worst verdict among the declared readers, nothing else; what one
-finding claims is shown under it, never lost.
+Laws: the severity of a finding is the worst verdict among the declared readers, nothing else. A finding that
+another one claims is shown as evidence of that one and never lost.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ Verdict = Literal["break", "danger", "note"]
 Verdicts = Mapping[Reader, Verdict]
 Severity = Literal["break", "danger", "note", "off"]
 SEVERITIES: tuple[Severity, ...] = ("off", "note", "danger", "break")
-"""From mild to grave."""
+"""From the mildest to the worst."""
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A compatibility level of Avro's registries: who must not break, and against which versions."""
+    """A compatibility level of Avro's registries: the readers it protects, and against which versions."""
 
     readers: tuple[Reader, ...]
     transitive: bool = False
@@ -52,24 +52,24 @@ _LETTERS: dict[str, Verdict] = {"B": "break", "D": "danger", "N": "note"}
 
 
 def parse_verdicts(letters: str) -> Verdicts:
-    """The verdicts of the seven readers in their order: B break, D danger, N note, `·` none."""
+    """Parses the verdicts of the seven readers in their order: B break, D danger, N note, `·` none."""
     row = zip(READERS, letters.split(), strict=True)
     return {reader: _LETTERS[letter] for reader, letter in row if letter != "·"}
 
 
 def cap_verdicts(verdict: Verdict, verdicts: Verdicts) -> Verdicts:
-    """The verdicts, none of them graver than `verdict`."""
+    """Returns the verdicts with each worse one reduced to `verdict`."""
     top = SEVERITIES.index(verdict)
     return {r: verdict if SEVERITIES.index(v) > top else v for r, v in verdicts.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """Two structures of one table in a row, with what is known about the step between them.
+    """Two consecutive structures of one table, and the facts about the step between them.
 
-    `old` is None for a table that appears, `new` for one that goes. `changes` is their diff.
-    `unconfirmed` names facts of `new` that may be from the future (`key`, `nullable:<column>`).
-    `event` is what happened to the table as a whole, if that ended it.
+    `old` is None for a table that appears, `new` for a table that ends. `changes` is the diff of both.
+    `unconfirmed` names facts of `new` that may be newer than the record (`key`, `nullable:<column>`).
+    `event` is the event that ended the table, if there is one.
     """
 
     table: TableId
@@ -84,21 +84,21 @@ class Transition:
     event: TableEvent | None = None
 
     def has_key_column(self, *names: str) -> bool:
-        """Whether one of the columns is part of the key, before or after."""
+        """Returns whether one of the columns is part of the old or the new key."""
         keys = [*(self.old.key if self.old else ()), *(self.new.key if self.new else ())]
         return any(name in keys for name in names)
 
     def is_unconfirmed(self, fact: str) -> bool:
-        """Whether a fact of the new structure may be from the future."""
+        """Returns whether a fact of the new structure may be newer than the record."""
         return fact in self.unconfirmed
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A rule that fired: where, what was before and after, and whom it hurts how.
+    """A rule that fired: table and path, the state before and after, and a verdict for each affected reader.
 
-    `claims` are (rule, path) of findings that are echoes of this one: the judge lists them in
-    its evidence.
+    `claims` are pairs (rule, path) of findings with the same cause: the judge lists them as evidence.
+    `witness` is a sentence with one value that the readers misread.
     """
 
     rule: str
@@ -117,17 +117,17 @@ class Finding:
 
     @property
     def fingerprint(self) -> str:
-        """A name for this finding that survives rewording: rule, subject, before and after."""
+        """The id of the finding, from rule, table, path, before and after; rewording does not change it."""
         subject = "\x00".join([self.rule, str(self.table), *self.path, "", self.before, self.after])
         return "1" + hashlib.sha256(subject.encode()).hexdigest()[:15]
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A pair of structures in words, and the paths at which the rule fires on them.
+    """A pair of structures as column lists, and the paths at which the rule fires on them.
 
-    `old` and `new` are column lists as `columns.parse_columns` reads them, empty for no table.
-    A near miss has no `fires`; its `why` says which rule should speak instead, or why none.
+    `old` and `new` are column lists as `column_list.parse_columns` reads them, empty for no table.
+    A near miss has no `fires`; its `why` names the rule that fires instead, or why none does.
     """
 
     old: str
@@ -139,7 +139,7 @@ class Example:
     unconfirmed: tuple[str, ...] = ()
 
     def build_transition(self) -> Transition:
-        """The step that the example describes, of a table that stands for any."""
+        """Builds the step that the example describes, of an example table."""
         old = parse_columns(self.old) if self.old else None
         new = parse_columns(self.new) if self.new else None
         changes = diff(old, new, self.renames) if old and new else ()
@@ -153,10 +153,10 @@ Check = Callable[[Transition], Iterator[Finding]]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One thing that can happen to a table, whom it hurts and why; one file each in `compat/rules/`.
+    """A kind of change, the readers that it breaks, and why; one file each in `compat/rules/`.
 
-    `verdicts` is the row of the catalogue; a finding may carry fewer or others where the
-    case is milder. `page` is the module's docstring.
+    `verdicts` is the row of the catalogue; a finding of a milder case may have fewer or other verdicts.
+    `page` is the docstring of the module.
     """
 
     name: str
@@ -168,26 +168,26 @@ class Rule:
 
 
 def judge_transition(transition: Transition, rules: Iterable[Rule]) -> tuple[Finding, ...]:
-    """What every rule finds in one step, in the order of the rules; claimed findings as evidence."""
+    """Applies every rule to one step; findings come in the order of the rules, claimed ones as evidence."""
     found = [
         replace(finding, old_ref=transition.old_ref, new_ref=transition.new_ref)
         for rule in rules
         for finding in rule.check(transition)
     ]
-    owners: dict[_FindingKey, _FindingKey] = {}
+    owner_of: dict[_FindingKey, _FindingKey] = {}
     for finding in found:
         for claim in finding.claims:
-            if _find_owner(_finding_key(finding), owners) != claim:
-                owners.setdefault(claim, _finding_key(finding))
-    echoes: dict[_FindingKey, list[str]] = {}
+            if _find_owner(_finding_key(finding), owner_of) != claim:
+                owner_of.setdefault(claim, _finding_key(finding))
+    claimed: dict[_FindingKey, list[str]] = {}
     for finding in found:
-        if (place := _finding_key(finding)) in owners:
-            told = f"{finding.rule} at {'.'.join(finding.path)}: {finding.message}"
-            echoes.setdefault(_find_owner(place, owners), []).append(told)
+        if (key := _finding_key(finding)) in owner_of:
+            line = f"{finding.rule} at {'.'.join(finding.path)}: {finding.message}"
+            claimed.setdefault(_find_owner(key, owner_of), []).append(line)
     return tuple(
-        replace(f, evidence=(*f.evidence, *echoes.pop(_finding_key(f), ())))
+        replace(f, evidence=(*f.evidence, *claimed.pop(_finding_key(f), ())))
         for f in found
-        if _finding_key(f) not in owners
+        if _finding_key(f) not in owner_of
     )
 
 
@@ -198,19 +198,19 @@ def _finding_key(finding: Finding) -> _FindingKey:
     return finding.rule, finding.path
 
 
-def _find_owner(place: _FindingKey, owners: Mapping[_FindingKey, _FindingKey]) -> _FindingKey:
-    """The finding under which an echo is told: the owner of its owner, and so on."""
-    while place in owners:
-        place = owners[place]
-    return place
+def _find_owner(key: _FindingKey, owner_of: Mapping[_FindingKey, _FindingKey]) -> _FindingKey:
+    """Follows the claims to the finding that lists a claimed one as evidence."""
+    while key in owner_of:
+        key = owner_of[key]
+    return key
 
 
 def rate_finding(
     finding: Finding, readers: Iterable[Reader] = READERS, overrides: Mapping[str, Severity] | None = None
 ) -> Severity:
-    """How grave a finding is for those who read: the worst verdict among the declared readers.
+    """Returns the severity of a finding: the worst verdict among the declared readers.
 
-    `overrides` gives another severity by rule name. `off` if none of the readers is touched.
+    `overrides` gives another severity by rule name. The severity is `off` if no reader is affected.
     """
     if overrides and finding.rule in overrides:
         return overrides[finding.rule]

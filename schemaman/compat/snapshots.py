@@ -1,7 +1,7 @@
-"""Snapshots: the accepted structure of a table as a file for git, one file a table.
+"""Snapshots hold the accepted structure of a table as a file for git, one file a table.
 
 Law: `from_text(to_text(s)) == s`. Equal snapshots have equal bytes, and a changed column is one
-changed line, so that a review shows what is being accepted.
+changed line, so that a review shows what is accepted.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from schemaman.model.schema import DEFAULT_STREAM, Column, TableId, TableSchema
 from schemaman.store.schema_json import (
     column_from_json,
     column_to_json,
-    mark_from_json,
-    mark_to_json,
+    coordinates_from_json,
+    coordinates_to_json,
     table_from_json,
     table_to_json,
 )
 
 LAYOUT = 1
-"""The layout that is written, under `schemaman_snapshot`; a reader refuses every other one."""
+"""The layout number in `schemaman_snapshot`; `from_text` refuses every other one."""
 
 SUFFIX = ".json"
 _LONGEST = 180
-"""Bytes of a file name before its suffix; file systems take 255, and a file in the making has some more."""
+"""The largest file name in bytes, without its suffix. File systems allow 255; a temporary file needs some."""
 
 _SAFE = re.compile(r"[A-Za-z0-9_-]")
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The structure of a table that somebody accepted.
+    """The accepted structure of a table.
 
-    `version` is the id of the version, `at` the mark by which it began: together they find it in
-    a history whose numbers have shifted. Both are absent where the structure is of no history
-    (a file, a live table). Column ids are left out: another store numbers otherwise.
+    `version` is the id of the version, `at` the coordinates of its beginning: together they find the version
+    in a history with other numbers. Both are empty if the structure comes from a file or a lake table.
+    The columns have no ids, because another store assigns other ids.
     """
 
     table: TableId
@@ -52,22 +52,21 @@ class Snapshot:
 
 
 def take_snapshot(history: TableHistory, version: SchemaVersion, revision: int | None = None) -> Snapshot:
-    """The snapshot of a version with the attributes of one of its revisions, or of the last."""
+    """Takes the snapshot of a version with the attributes of one of its revisions, or of the last."""
     found = next((r for r in version.revisions if r.number == revision), version.revisions[-1])
     return Snapshot(history.table, remove_ids(found.schema), version.id, version.at)
 
 
 def remove_ids(schema: TableSchema) -> TableSchema:
-    """The structure with no column ids."""
+    """Returns the structure without column ids."""
     return replace(schema, columns=tuple(replace(c, id=None) for c in schema.columns))
 
 
 def build_file_name(table: TableId) -> str:
-    """The path of a table's snapshot inside the folder of snapshots, with `/`.
+    """Builds the path of a table's snapshot inside the folder of snapshots, with `/`.
 
-    Tables of another stream than `main` lie in a folder of its name. Characters that file systems
-    treat in ways of their own are percent-encoded. A name too long for a file system ends in `~`
-    and a part of its SHA-256 instead.
+    Tables of another stream than `main` are in a folder with the stream's name. Characters that file systems
+    may change are percent-encoded. A name that is too long ends in `~` and a part of its SHA-256.
     """
     name = ".".join(
         _encode_name(part) for part in (table.server, table.database, table.schema, table.table) if part
@@ -77,7 +76,7 @@ def build_file_name(table: TableId) -> str:
 
 
 def _shorten_name(name: str) -> str:
-    """The name, cut if it is too long; no other name becomes the same, as `~` is encoded elsewhere."""
+    """Cuts a name that is too long; the result is unique, because `~` is encoded in other names."""
     if len(name) <= _LONGEST:
         return name
     digest = hashlib.sha256(name.encode("ascii")).hexdigest()[:16]
@@ -90,13 +89,13 @@ def _encode_name(part: str) -> str:
 
 
 def to_text(snapshot: Snapshot) -> str:
-    """The snapshot as JSON, a line for each column."""
+    """Formats the snapshot as JSON, one line a column."""
     schema = snapshot.schema
     members: list[tuple[str, str]] = [
         ("schemaman_snapshot", str(LAYOUT)),
         ("table", _format_json(table_to_json(snapshot.table))),
         ("version", _format_json(snapshot.version)),
-        ("at", _format_json(None if snapshot.at is None else mark_to_json(snapshot.at))),
+        ("at", _format_json(None if snapshot.at is None else coordinates_to_json(snapshot.at))),
         ("columns", _format_rows(column_to_json(c) for c in remove_ids(schema).columns)),
         ("key", _format_json(list(schema.key))),
         ("comment", _format_json(schema.comment)),
@@ -106,21 +105,21 @@ def to_text(snapshot: Snapshot) -> str:
 
 
 def from_text(text: str, where: str = "snapshot") -> Snapshot:
-    """The snapshot that `to_text` wrote; `where` names the file in errors.
+    """Reads a snapshot that `to_text` wrote; `where` names the file in errors.
 
     Raises:
-        BadConfiguration: no snapshot, one of another layout, or a member that is missing or wrong.
+        BadConfiguration: the text is no snapshot, has another layout, or a JSON member is missing or wrong.
     """
     try:
-        told = json.loads(text)
+        document = json.loads(text)
     except ValueError as error:
         raise _build_error(where, f"not JSON: {error}") from error
-    if not is_snapshot(told):
+    if not is_snapshot(document):
         raise _build_error(where, "no snapshot of schemaman")
-    if told["schemaman_snapshot"] != LAYOUT:
-        raise _build_error(where, f"layout {told['schemaman_snapshot']!r}, not {LAYOUT}")
+    if document["schemaman_snapshot"] != LAYOUT:
+        raise _build_error(where, f"layout {document['schemaman_snapshot']!r}, not {LAYOUT}")
     try:
-        return _read_snapshot(told)
+        return _read_snapshot(document)
     except KeyError as error:
         raise _build_error(where, f"no member {error}") from error
     except (TypeError, ValueError, AttributeError) as error:
@@ -129,32 +128,32 @@ def from_text(text: str, where: str = "snapshot") -> Snapshot:
         raise _build_error(where, error.message) from error
 
 
-def is_snapshot(told: object) -> bool:
-    """Whether a JSON value claims to be a snapshot."""
-    return isinstance(told, dict) and "schemaman_snapshot" in told
+def is_snapshot(document: object) -> bool:
+    """Returns whether a JSON value is marked as a snapshot."""
+    return isinstance(document, dict) and "schemaman_snapshot" in document
 
 
-def _read_snapshot(told: Mapping[str, Any]) -> Snapshot:
-    columns = tuple(_read_column(c) for c in told["columns"])
-    key, comment, version = tuple(told["key"]), told["comment"], told["version"]
+def _read_snapshot(document: Mapping[str, Any]) -> Snapshot:
+    columns = tuple(_read_column(c) for c in document["columns"])
+    key, comment, version = tuple(document["key"]), document["comment"], document["version"]
     names = [c.name for c in columns]
     if len(set(names)) < len(names) or not set(key) <= set(names):
         raise ValueError("a column is there twice, or the key names one that is not there")
     if not isinstance(version, str) or not isinstance(comment, str | None):
         raise ValueError("version or comment is no text")
-    at = None if told["at"] is None else mark_from_json(told["at"])
-    return Snapshot(table_from_json(told["table"]), TableSchema(columns, key, comment), version, at)
+    at = None if document["at"] is None else coordinates_from_json(document["at"])
+    return Snapshot(table_from_json(document["table"]), TableSchema(columns, key, comment), version, at)
 
 
-def _read_column(told: Mapping[str, Any]) -> Column:
-    column = column_from_json(told)
+def _read_column(document: Mapping[str, Any]) -> Column:
+    column = column_from_json(document)
     if not isinstance(column.name, str) or not isinstance(column.nullable, bool):
         raise ValueError(f"column {column.name!r}: name is no text or nullable neither true nor false")
     return column
 
 
 def _build_error(where: str, what: str) -> BadConfiguration:
-    hint = "write it anew with `schemaman snapshot`, or take it from git as it was"
+    hint = "write it again with `schemaman snapshot`, or restore it from git"
     return BadConfiguration(f"{where}: {what}", hint=hint)
 
 

@@ -1,6 +1,6 @@
-"""Findings that people accept for a while, as `schemaman.waivers.toml` keeps them in git.
+"""Waivers accept findings until a day; `schemaman.waivers.toml` keeps them in git.
 
-Law: `parse(text + to_text(w))` holds `w` besides whatever `parse(text)` held.
+Law: `parse_waivers(text + to_text(w))` is `parse_waivers(text)` and `w`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _TEXTS = ("finding", "rule", "table", "reason", "owner")
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """A finding, by its fingerprint, that fails no gate until the end of the day `expires` (UTC).
+    """A finding, by its fingerprint, that does not fail the gate until the end of the day `expires` (UTC).
 
-    `rule` and `table` say to people which one it is.
+    `rule` and `table` describe the finding for people.
     """
 
     finding: str
@@ -32,10 +32,10 @@ class Waiver:
 
 
 def parse_waivers(text: str, where: str = "schemaman.waivers.toml") -> tuple[Waiver, ...]:
-    """The waivers in the text of a file; `where` names it in errors.
+    """Reads the waivers in the text of a file; `where` names the file in errors.
 
     Raises:
-        BadConfiguration: no TOML, another section, or an entry that is incomplete.
+        BadConfiguration: the text is no TOML, or has another section or an incomplete entry.
     """
     try:
         document = tomllib.loads(text)
@@ -43,34 +43,34 @@ def parse_waivers(text: str, where: str = "schemaman.waivers.toml") -> tuple[Wai
         raise BadConfiguration(f"{where} is not valid TOML: {error}", hint="mend that line") from error
     entries = document.pop("waive", [])
     if document or not isinstance(entries, list):
-        raise BadConfiguration(f"{where} holds something else than [[waive]]", hint="write [[waive]]")
+        raise BadConfiguration(f"{where} has other entries than [[waive]]", hint="write [[waive]]")
     return tuple(_read_waiver(entry, f"{where}: [[waive]] {n}") for n, entry in enumerate(entries, 1))
 
 
 def to_text(waiver: Waiver) -> str:
-    """A waiver as a block of TOML, to be put behind what the file holds."""
-    told = [f"{key} = {_quote_text(getattr(waiver, key))}" for key in _TEXTS]
-    return "\n".join(["", "[[waive]]", *told, f"expires = {waiver.expires.isoformat()}", ""])
+    """Formats a waiver as a block of TOML to append to the file."""
+    lines = [f"{key} = {_quote_text(getattr(waiver, key))}" for key in _TEXTS]
+    return "\n".join(["", "[[waive]]", *lines, f"expires = {waiver.expires.isoformat()}", ""])
 
 
 def select_unexpired(waivers: Iterable[Waiver], today: date) -> Mapping[str, Waiver]:
-    """The waivers that have not expired, by the findings that they are for; of several the one that lasts."""
-    good = sorted((w for w in waivers if w.expires >= today), key=lambda w: w.expires)
-    return {waiver.finding: waiver for waiver in good}
+    """Selects the waivers that have not expired, by finding; of several for one finding, the longest."""
+    valid = sorted((w for w in waivers if w.expires >= today), key=lambda w: w.expires)
+    return {waiver.finding: waiver for waiver in valid}
 
 
 def _read_waiver(entry: object, where: str) -> Waiver:
-    told = entry if isinstance(entry, dict) else {}
-    texts = [told.get(key) for key in _TEXTS]
-    expires = told.get("expires")
-    whole = all(isinstance(text, str) and text for text in texts) and told.keys() == {*_TEXTS, "expires"}
+    document = entry if isinstance(entry, dict) else {}
+    texts = [document.get(key) for key in _TEXTS]
+    expires = document.get("expires")
+    whole = all(isinstance(text, str) and text for text in texts) and document.keys() == {*_TEXTS, "expires"}
     if not whole or not isinstance(expires, date) or isinstance(expires, datetime):
-        hint = f"it holds {', '.join(_TEXTS)} as texts, and expires as a day"
-        raise BadConfiguration(f"{where} is incomplete or holds something else", hint=hint)
+        hint = f"it needs {', '.join(_TEXTS)} as texts, and expires as a day"
+        raise BadConfiguration(f"{where} is incomplete or has other keys", hint=hint)
     finding, rule, table, reason, owner = map(str, texts)
     return Waiver(finding, rule, table, reason, owner, expires)
 
 
 def _quote_text(text: str) -> str:
-    """A TOML basic string. JSON's escapes are TOML's, but for the one character that only TOML escapes."""
+    """Formats a TOML basic string. It is JSON's, except for one character that only TOML escapes."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -57,5 +57,7 @@ class Connector(Protocol):
         """The source position that a `source` block tells; ValueError if it tells one that cannot be."""
 
 
-CONNECTORS: Plugins[Connector] = Plugins("schemaman.debezium.connectors", "CONNECTOR", ("schemaman.dialects",))
+CONNECTORS: Plugins[Connector] = Plugins(
+    "schemaman.debezium.connectors", "CONNECTOR", ("schemaman.dialects",)
+)
 """The connectors, by the name that `source.connector` gives."""

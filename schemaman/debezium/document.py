@@ -1,8 +1,8 @@
-"""What a record without a schema of its own shows: paths and kinds, of documents and of rows.
+"""The paths and kinds of values in a record without a schema of its own: of documents and of rows.
 
-MongoDB's documents travel as texts of Extended JSON, of which three dialects may meet in one record. An
-event is evidence of what it wrote: `after`, or the fields that an update set; what it replaced or deleted was
-counted when it was written.
+Events have MongoDB's documents as texts of Extended JSON; one record may contain three variants of it. An
+event is evidence of the values that it wrote: `after`, or the fields that an update set. Values that it
+replaced or deleted were counted in the event that wrote them.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _WRAPPED: dict[frozenset[str], str] = {
         ("$dbPointer", "dbPointer"),
     )
 }
-"""Members of an object that stands for one value, and its kind as MongoDB's `$type` calls it.
+"""The members of an object that encodes one value, and the kind of the value as in MongoDB's `$type`.
 
 Source: MongoDB Extended JSON v2 (canonical and relaxed) and v1 (strict), BsonType aliases."""
 
@@ -50,16 +50,16 @@ _UUID = frozenset({"03", "04", "3", "4"})
 """Subtypes of binary data that hold a UUID. Source: BSON specification."""
 
 UNSURE_INTEGER = "integer"
-"""The kind of a small whole number where the text does not tell 32 from 64 bits.
+"""The kind of a small whole number whose text does not distinguish 32 from 64 bits.
 Source: Debezium writes `updatedFields` in relaxed Extended JSON."""
 
 _OPERATORS = ("$set", "$unset", "$v", "diff")
 
 
 def is_document_schema(schema: Mapping[str, object]) -> bool:
-    """Whether a schema, of Connect or of Avro, is that of change events of documents.
+    """Return whether a schema, of Connect or of Avro, is the schema of change events of documents.
 
-    There the row is a text, which it never is elsewhere. Source: Debezium MongoDbSchema.
+    Only there the row is a text. Source: Debezium MongoDbSchema.
     """
     fields = schema.get("fields")
     if not isinstance(fields, list):
@@ -69,10 +69,10 @@ def is_document_schema(schema: Mapping[str, object]) -> bool:
 
 
 def collect_document_kinds(payload: Struct) -> frozenset[FieldKind]:
-    """What a change event of a document shows; empty for one that wrote nothing.
+    """Collect the paths and kinds of the values that a change event of a document wrote; empty for a delete.
 
     Raises:
-        ValueError: a document in it cannot be read; the message says which.
+        ValueError: a document of the event cannot be read; the message names it.
     """
     after = _read_document(payload, "after")
     if after is not None:
@@ -94,9 +94,9 @@ def collect_document_kinds(payload: Struct) -> frozenset[FieldKind]:
 
 
 def collect_struct_kinds(row: Struct, schema: Mapping[str, Any] | None) -> frozenset[FieldKind]:
-    """What a flattened document shows: kinds of its Connect schema, or of JSON where it has none.
+    """Collect the paths and kinds of a flattened document, by its Connect schema or by its JSON values.
 
-    A text may have been an object id or a decimal number, a null anything.
+    A text may have been an object id or a decimal number, and a null any value.
     Source: Debezium MongoDataConverter; a null has the schema of a text.
     """
     return frozenset(_walk_struct(row, schema, ()))
@@ -120,8 +120,8 @@ def _walk_struct(value: object, schema: Mapping[str, Any] | None, path: Path) ->
 
 def _read_fields(schema: Mapping[str, Any]) -> dict[str, Any]:
     fields = schema.get("fields")
-    told = fields if isinstance(fields, list) else []
-    return {str(f.get("field")): f for f in told if isinstance(f, dict)}
+    nodes = fields if isinstance(fields, list) else []
+    return {str(f.get("field")): f for f in nodes if isinstance(f, dict)}
 
 
 _CONNECT = {
@@ -148,19 +148,19 @@ def _classify_json_value(value: object) -> str:
 
 
 def collect_row_kinds(row: Struct) -> frozenset[FieldKind]:
-    """The names of a row and the JSON types of its values; what is nested is not looked into."""
+    """Collect the names of a row and the JSON types of its values, without nested fields."""
     return frozenset(((_check_name(name),), f"json:{_name_json_type(value)}") for name, value in row.items())
 
 
 def find_row(payload: Struct) -> Struct | None:
-    """The row that a change event without a schema carries: the new one, else the old one."""
+    """Find the row in a change event without a schema: the new row, else the old one."""
     if payload.get("op") not in ("c", "u", "d", "r"):
         return None
     return next((r for r in (payload.get("after"), payload.get("before")) if isinstance(r, dict)), None)
 
 
 def _is_text(field: object) -> bool:
-    """Whether a field has the type of a text, in the words of Connect or of Avro."""
+    """Return whether the type of a field of a Connect or Avro schema is a text."""
     if not isinstance(field, dict):
         return False
     type = field.get("type")
@@ -169,12 +169,12 @@ def _is_text(field: object) -> bool:
 
 
 def _is_known_exactly(path: Path, kind: str, shown: set[FieldKind]) -> bool:
-    """Whether the document tells a whole number more exactly than the update does."""
+    """Return whether the document already has the exact kind of a whole number of the update."""
     return kind == UNSURE_INTEGER and ((path, "int") in shown or (path, "long") in shown)
 
 
 def _read_document(struct: Struct, member: str) -> Struct | None:
-    """The document that a member holds as text; None where there is none."""
+    """Read the document that a member holds as text; None if the member is missing or null."""
     value = struct.get(member)
     if value is None:
         return None
@@ -189,7 +189,10 @@ def _read_document(struct: Struct, member: str) -> Struct | None:
 
 
 def _walk_update(payload: Struct) -> Iterator[FieldKind]:
-    """What the description of an update shows. Source: MongoDB change events, `updateDescription`."""
+    """Yield the paths and kinds in the description of an update.
+
+    Source: MongoDB change events, `updateDescription`.
+    """
     update = payload.get("updateDescription")
     if not isinstance(update, dict):
         return
@@ -203,7 +206,7 @@ def _walk_update(payload: Struct) -> Iterator[FieldKind]:
 
 
 def _walk_patch(patch: Struct) -> Iterator[FieldKind]:
-    """What an entry of the oplog shows: operators, a difference, or a whole new document.
+    """Yield the paths and kinds in an oplog entry: operators, a difference, or a whole new document.
 
     Source: MongoDB oplog entries of updates, `$v` 1 and 2; Debezium 1.x writes them as `patch`.
     """
@@ -219,7 +222,10 @@ def _walk_patch(patch: Struct) -> Iterator[FieldKind]:
 
 
 def _walk_difference(difference: Struct, path: Path) -> Iterator[FieldKind]:
-    """A difference: `u` and `i` hold what was set, `s` with a name what differs below, `a` marks an array.
+    """Yield the paths and kinds in a difference.
+
+    `u` and `i` hold the values that were set, `s` with a name the difference below, and `a` is true for
+    arrays.
 
     Source: MongoDB `$v: 2` oplog entries, document_diff_serialization.
     """
@@ -241,13 +247,13 @@ def _walk_difference(difference: Struct, path: Path) -> Iterator[FieldKind]:
 
 
 def _split_update_name(name: str) -> Path:
-    """The path that a name of an update speaks of; with dots nobody can say of what."""
+    """Split a name of an update into a path; a name with dots has no certain path."""
     first, *rest = _check_name(name).split(".")
     return (first, DOTTED, *("0" if part.isdecimal() else part for part in rest)) if rest else (first,)
 
 
 def _walk_value(value: object, path: Path) -> Iterator[FieldKind]:
-    """Every path of a value with its kind, down to the depth that is looked at."""
+    """Yield every path of a value with its kind, down to `DEPTH`."""
     kind = _classify_value(value)
     if path:
         yield path, kind
@@ -263,7 +269,7 @@ def _walk_value(value: object, path: Path) -> Iterator[FieldKind]:
 
 
 def _classify_value(value: object) -> str:
-    """The kind of a value of Extended JSON, as MongoDB's `$type` calls it."""
+    """Classify a value of Extended JSON by the words of MongoDB's `$type`."""
     match value:
         case None:
             return "null"

@@ -1,4 +1,4 @@
-"""What a record shows, or a run of records with one schema: observations, rejects, skipped records."""
+"""The outcomes of a run of records with one schema: observations, rejects, skipped records, notes."""
 
 from __future__ import annotations
 
@@ -17,40 +17,46 @@ Action = Literal["image", "create", "drop", "rename", "truncate", "statement"]
 Attribute = Literal["default", "comment", "key"]
 
 StatedAttribute = tuple[str, Attribute | Literal["anew"], str | None]
-"""A column (empty: the table), an attribute, and what a DDL text says of it; None: that it has none.
+"""A column (empty: the table), an attribute, and its value in a DDL text; None removes the attribute.
 
-`anew`: the text drops the column and adds another of its name."""
+`anew`: the text drops the column and adds another column of the same name."""
 
 STATEMENT_KINDS: frozenset[EvidenceKind] = frozenset({"declared", "internal"})
-"""The witnesses of which each record is one statement, where events are many of one structure."""
+"""The kinds of evidence in which each record is one statement; many events share one structure."""
 
 UNKNOWN_SCHEMA = "registry does not know schema id"
-"""How the reason begins where a record cannot be read before the registry knows a schema; of its key, `key: `
-stands before."""
+"""The reason for a reject begins so if the registry does not know the schema of a record yet; if it is the
+schema of the key, `key: ` comes first."""
 
-AMBIGUOUS_FORM = "nobody told the form"
-"""How the reason begins where a record could have been written in several forms, until one is configured."""
+AMBIGUOUS_FORM = "ambiguous form"
+"""The reason for a reject begins so if several forms fit a record, until one form is configured."""
+
+_PREVIOUS_AMBIGUOUS_FORM = "nobody told the form"
+"""The beginning of the same reason in stores that earlier releases wrote."""
+
+_AWAITING = (UNKNOWN_SCHEMA, AMBIGUOUS_FORM, _PREVIOUS_AMBIGUOUS_FORM)
 
 
 def is_awaiting_schema(reason: str | None) -> bool:
-    """Whether the reason of a fault is a schema that the registry may know later, or a form not yet told."""
-    return reason is not None and reason.removeprefix("key: ").startswith((UNKNOWN_SCHEMA, AMBIGUOUS_FORM))
+    """Return whether a reject waits for a schema in the registry or for a configured form."""
+    return reason is not None and reason.removeprefix("key: ").startswith(_AWAITING)
 
 
 ALTERNATIONS = 64
-"""A table with more runs that say one thing after the other in one partition is told as one counted interval
-a thing."""
+"""The most runs of a table in one partition that are kept one by one. Beyond it, all runs of one content
+become one counted interval."""
 
 MANY_SHAPES = "many shapes"
-"""The shape of a run of rows without schemas that have more structures than `ALTERNATIONS`."""
+"""The shape of a run of rows without schemas that have more than `ALTERNATIONS` structures."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldCount:
-    """How often a kind of value was seen in a place of documents.
+    """The number of records that have a kind of value at a path.
 
-    `path` has names of members, and `inference.ELEMENT` inside arrays. `documents` counts records, however
-    many values each has there. `early` are the first few of them in time, in order; `last` is the last one.
+    `path` has names of fields, and `inference.ELEMENT` inside arrays. `documents` counts records, not values:
+    a record with several values at the path counts once. `early` are the coordinates of the earliest few
+    records in time, in order; `last` are those of the latest one.
     """
 
     path: Path
@@ -62,9 +68,10 @@ class FieldCount:
 
 @dataclass(frozen=True, slots=True)
 class InferredFields:
-    """What `documents` records without a schema showed: a tally for each path and kind, in order.
+    """The fields of `documents` records without a schema: a count for each path and kind, in order.
 
-    `truncated_paths` names the places below which there was more than is kept: a column, or the whole table as ().
+    `truncated_paths` are the columns of which not all paths are kept; () means that the table has more
+    columns.
     """
 
     documents: int = 0
@@ -76,16 +83,18 @@ class InferredFields:
 class SchemaRun:
     """Records of one topic-partition and one table whose bytes prove one shape.
 
-    Records of other tables may lie in between. Positions never go back inside a run; where
-    they do, a new run begins. `shape` names the bytes that prove the shape and the identity.
-    `sample` is the first record: it is decoded for all, and never stored. `last_hash` is the
-    `record_hash` of the last one. `fault` tells why
-    a record could not even be compared (then `count` is 1). `interrupted`: other shapes of
-    the same table lie between, since they alternate too often to be told one by one. `alike`: one of the
-    runs of a table that were too many: each holds neighbours that say the same, whatever their shapes.
-    `table` is what the records call their table: (server, database, schema, table), or the
-    schema's name where no source block speaks; empty for a record that stands alone. `inferred`: what
-    all of its records showed where no schema tells their structure.
+    Records of other tables may lie between them. Positions never decrease inside a run; where a position
+    decreases, a new run begins. `shape` identifies the bytes that prove the schema and the table.
+
+    `sample` is the first record: it is decoded for all records, and never stored. `last_hash` is the
+    `hash_record` of the last record. `fault` is the reason why a record cannot be compared (then `count` is
+    1). `interrupted`: records of other shapes of the table lie between, since shapes alternate too often to
+    be kept one by one. `alike`: the table had too many runs, and this run holds neighbours of equal content,
+    whatever their shapes.
+
+    `table` is the table's name in the records: (server, database, schema, table), or the schema's name
+    without a source block; empty for a record that forms a run by itself. `inferred` are the fields of all
+    records, if no schema has their structure.
     """
 
     shape: str
@@ -103,19 +112,22 @@ class SchemaRun:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What was said about which table, by whom, when.
+    """Evidence of a table's schema, or of an action on the table: which table, what kind of evidence, when.
 
-    For `declared`, `schema` is the source face: raw names, database types. For `emitted`
-    it is the wire face: field names as they travel, the logical types that the Connect
-    schema tells, the key in key-schema order (empty for a null key). `internal` is the source
-    face as the connector's own schema history keeps it. `schema` is None for `drop`, `truncate`
-    and `statement`, a DDL text that came without a structure; it may be None for a `rename`.
-    `create`: a statement made the table anew; whatever had its name before is gone. `previous` is
-    the old identity of a `rename`, or the copy that took the table's place. `snapshot`: read from
-    the table, not from the log. `renames`: (old, new) column names that a DDL text states;
-    `stated_attributes`: what it says of defaults and comments, and which columns it drops and adds again;
-    `unstated_attributes`: attributes that the structure itself cannot tell. `weak`: the identity of the table
-    rests on names of topics or schemas, as no source block told it.
+    For `declared`, `schema` is the source schema: raw names, database types. For `emitted` it is the event
+    schema: field names of events, logical types of the Connect schema, the key in key-schema order (empty for
+    a null key). For `internal` it is the source schema in the connector's own schema history. `schema` is
+    None for `drop`, `truncate` and `statement`, a DDL text without a structure; it may be None for a
+    `rename`.
+
+    `create`: a statement created the table, and another table of its name was dropped. `previous` is the old
+    identity of a `rename`, or the copy that replaced the table. `snapshot`: the connector read the row from
+    the table, not from the log.
+
+    `renames` are (old, new) column names that a DDL text states. `stated_attributes` are its defaults and
+    comments, and the columns that it drops and adds again. `unstated_attributes` are the attributes that the
+    structure never has. `weak`: the identity of the table comes from names of topics or schemas, since there
+    is no source block.
     """
 
     table: TableId
@@ -139,16 +151,16 @@ class Observation:
     inferred: InferredFields | None = None
 
     def __hash__(self) -> int:
-        """Of where it stands and what it says first: all that it says takes fifty times as long."""
+        """Hash the coordinates and two of the columns: hashing all attributes takes fifty times as long."""
         columns = () if self.schema is None else self.schema.columns
-        told = (len(columns), columns[0], columns[-1]) if columns else self.evidence
+        content = (len(columns), columns[0], columns[-1]) if columns else self.evidence
         first, last = self.first, self.last
-        return hash((first.topic, first.partition, first.offset, last.offset, told))
+        return hash((first.topic, first.partition, first.offset, last.offset, content))
 
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """Records that were not understood: where, why, and a hash of the first one's bytes."""
+    """Records that cannot be read: place in the topic, reason, and a hash of the first one's bytes."""
 
     stream: str
     topic: str
@@ -162,7 +174,7 @@ class Reject:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """Records that are no testimony about a table: `heartbeat`, `transaction`, `tombstone` and others."""
+    """Records that say nothing of a table: `heartbeat`, `transaction`, `tombstone` and other kinds."""
 
     kind: str
     first: Coordinates
@@ -171,10 +183,10 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something that a person should know about records which were understood, and that is no structure.
+    """A message for people about records that were read, which is no part of a table's schema.
 
-    `kind` is a word for programs, such as `ddl-not-parsed`; `message` says what, and what it means.
-    `table` is the one that it is about, if any.
+    `kind` is a word for programs, such as `ddl-not-parsed`. `message` states the fact and its consequence.
+    `table` is the table of the message, if it has one.
     """
 
     stream: str
@@ -188,26 +200,26 @@ class Note:
 
 
 UNORDERED, FILLED_LATE = "schema-changes-unordered", "gaps-filled-late"
-"""Notes that are about a topic and not about a record of it."""
+"""Kinds of notes about a whole topic."""
 
 SIGNAL_TABLE, KEY_TYPE = "signal-table", "key-type-differs"
-"""Notes that are about a table and not about a record of it."""
+"""Kinds of notes about a whole table."""
 
 _LASTING = frozenset({UNORDERED, FILLED_LATE, SIGNAL_TABLE, KEY_TYPE})
 
 
 def merge_notes(notes: Iterable[Note]) -> tuple[Note, ...]:
-    """The notes, with those about a topic or a table once for each, at the first record, all counted."""
+    """Merge the notes about one topic or one table into one, at the first record, and add up counts."""
     found: dict[object, Note] = {}
     for number, note in enumerate(notes):
         what = (note.stream, note.topic, note.table, note.kind, note.message)
-        place = what if note.kind in _LASTING else number
-        known = found.get(place)
+        key = what if note.kind in _LASTING else number
+        known = found.get(key)
         if known is None:
-            found[place] = note
+            found[key] = note
         else:
             first = min(known, note, key=lambda n: (n.partition, n.offset))
-            found[place] = replace(first, count=known.count + note.count)
+            found[key] = replace(first, count=known.count + note.count)
     return tuple(found.values())
 
 
@@ -215,12 +227,12 @@ Outcome = Observation | Reject | Skipped | Note
 
 
 def skip_run(run: SchemaRun, kind: str) -> Skipped:
-    """The run, known and of no concern to the history of tables."""
+    """Return the outcome of a run that says nothing of a table."""
     return Skipped(kind, run.first, run.count)
 
 
 def reject_run(run: SchemaRun, stream: str, reason: str) -> Reject:
-    """The run, not understood; the hash is of its first record's value, or key where there is none."""
+    """Return the reject of a run, with a hash of the first record's value, or of its key."""
     record = run.sample
     data = record.value if record.value is not None else record.key or b""
     return Reject(

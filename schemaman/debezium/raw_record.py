@@ -1,6 +1,6 @@
-"""What a record shows before anything is decoded: framing, proof of its schema, facts of its source block.
+"""Facts of a record before it is decoded: framing, proof of its schema, facts of its source block.
 
-Law: what is said of a record here follows from its bytes alone, however much of it was parsed.
+Law: the facts follow from the bytes of the record alone, however much of it was parsed.
 """
 
 from __future__ import annotations
@@ -16,36 +16,38 @@ from schemaman.debezium.wire_format import AUTO, Forms, Framing, SchemaId
 
 JsonObject = dict[str, object]
 TOMBSTONE = "tombstone"
-"""What stands for the table of records without a value: they belong to no run of a table."""
+"""The table name of records without a value; such a record belongs to no run of a table."""
 
 OUTBOX = "outbox"
-"""What stands for the table of what an outbox published: messages of an application, in its own form."""
+"""The table name of records that an outbox published: messages of an application, in its own form."""
 
 _OUTBOX_TOPIC = "outbox.event."
 
 SOURCE = b'"source":{'
 _ENVELOPE_KEYS = frozenset({"connector", "op", "ddl", "tableChanges"})
-"""What stands in a source block or beside it; a column may be called `source` too."""
+"""Keys in a source block or beside it, of which an envelope has one; a column may be named `source`, too."""
 _HEAD = re.compile(r'[ \t\n\r]*\{[ \t\n\r]*"schema"[ \t\n\r]*:[ \t\n\r]*(?=\{)')
 _MIDDLE = re.compile(r'[ \t\n\r]*,[ \t\n\r]*"payload"[ \t\n\r]*:')
 _END = re.compile(r"[ \t\n\r]*\}[ \t\n\r]*\Z")
 _SPACE = re.compile(r"[ \t\n\r]*")
 _TIME = re.compile(r"[0-9]{1,15}")
 _LATEST = 253_402_300_799_999
-"""The end of the year 9999 in epoch milliseconds; what a damaged record tells beyond it is no time."""
+"""The end of the year 9999 in epoch milliseconds; a larger number in a damaged record is no time."""
 
 _parse_at = json.JSONDecoder().raw_decode
 
 
 @dataclass(frozen=True, slots=True)
 class DecodeContext:
-    """What the scanner has to ask others, since it knows no connector and no registry.
+    """The functions that the scanner calls, since it knows no connector and no registry.
 
-    `position_of(connector, source)` gives the place that a source block tells. `order_of(connector)`
-    names the fields of it that alone make up that place, most significant first: where no text of them is
-    smaller at equal lengths, neither is the place; empty if that cannot be said. `schemas(id)` is the text of
-    a registered Avro schema, None for an unknown id; `decode_body(text, data, framed)` decodes framed bytes
-    and raises ValueError or UnreadableInput if they do not fit. `forms` are those that are configured.
+    `position_of(connector, source)` reads the position in a source block. `order_of(connector)` lists the
+    fields that alone make up the position, most significant first. If their texts have equal lengths and do
+    not decrease, the position does not decrease; empty if a connector gives no such guarantee.
+
+    `schemas(id)` returns the text of a registered Avro schema, None for an unknown id. `decode_body(text,
+    data, framing)` decodes framed bytes, and raises ValueError or UnreadableInput if they do not fit. `forms`
+    are the configured forms.
     """
 
     position_of: Callable[[str, Mapping[str, object]], Position]
@@ -57,14 +59,16 @@ class DecodeContext:
 
 @dataclass(frozen=True, slots=True)
 class RecordFacts:
-    """What a record says of itself.
+    """The facts that a record states of itself.
 
-    `table` is (server, database, schema, table) where a source block speaks of a row, or a flattened row of
-    itself, else the schema's name; empty if the record stands alone, as statements about the structure do.
-    `proof` is what parts runs besides the schema: version, connector, whether the row was read or streamed,
-    kind of operation. `ts_ms` is the source's time, `read_ms` the connector's. `bare`: an object without
-    an envelope, maybe a row. `document`: a flattened one, whose schema proves nothing of its like;
-    `added` are its members that are none of the document.
+    `table` is (server, database, schema, table) from a source block or from the fields of a flattened row,
+    else the schema's name. It is empty if the record forms a run by itself, as a schema change does. `proof`
+    are the facts that separate runs besides the schema: version, connector, snapshot or streaming, kind of
+    operation.
+
+    `ts_ms` is the source's time, `read_ms` the connector's. `bare`: an object without an envelope, which may
+    be a row. `document`: a flattened document, whose schema proves nothing of other documents; `added` are
+    its fields that flattening added.
     """
 
     table: tuple[str, ...]
@@ -79,7 +83,7 @@ class RecordFacts:
 
 
 def is_outbox(record: Record) -> bool:
-    """Whether an outbox published a record: told by its usual topics, and a header that is always there.
+    """Return whether an outbox published a record, by the usual topic and the header that it always has.
 
     Source: Debezium EventRouter: `route.topic.replacement` is `outbox.event.${routedByValue}`, header `id`.
     """
@@ -87,13 +91,17 @@ def is_outbox(record: Record) -> bool:
 
 
 def parse_json(data: bytes) -> object:
-    """JSON in UTF-8. Raises ValueError that says what is wrong and where."""
+    """Parse JSON in UTF-8.
+
+    Raises:
+        ValueError: the bytes are no JSON; the message says what is wrong and where.
+    """
     try:
         return json.loads(data.decode())
     except UnicodeDecodeError as error:
         raise ValueError(f"not UTF-8: byte {error.start} cannot be read") from None
     except json.JSONDecodeError as error:
-        # some of these messages end in the word that leads on to the place
+        # some of these messages end in "at"
         raise ValueError(f"not JSON: {error.msg.removesuffix(' at')} at character {error.pos}") from None
     except ValueError:
         raise ValueError(f"a number has more digits than are read: {sys.get_int_max_str_digits()}") from None
@@ -102,13 +110,13 @@ def parse_json(data: bytes) -> object:
 
 
 def prove_schema(data: bytes) -> tuple[bytes, JsonObject] | None:
-    """The leading bytes up to `"payload":` and the schema that they prove; None if there are none such.
+    """Return the leading bytes up to `"payload":` and the schema in them; None for bytes of another form.
 
-    A JSON object ends by itself: none is a prefix of another. So whatever begins with these bytes has
-    this schema. Source: Kafka Connect JsonConverter, `{"schema":…,"payload":…}`.
+    No JSON object is a prefix of another one. So every record that begins with these bytes has this schema.
+    Source: Kafka Connect JsonConverter, `{"schema":…,"payload":…}`.
     """
     try:
-        text = data.decode(errors="surrogateescape")  # what follows the schema proves nothing against it
+        text = data.decode(errors="surrogateescape")  # damage behind the schema does not matter
         head = _HEAD.match(text)
         if head is None:
             return None
@@ -120,7 +128,7 @@ def prove_schema(data: bytes) -> tuple[bytes, JsonObject] | None:
 
 
 def read_payload_after(data: bytes, size: int) -> tuple[object] | None:
-    """The payload behind a proven prefix of `size` bytes; None if the record does not end behind it."""
+    """Parse the payload behind a prefix of `size` bytes; None if the record does not end behind it."""
     try:
         text = data[size:].decode()
         payload, end = _parse_at(text, _skip_space(text))
@@ -130,11 +138,10 @@ def read_payload_after(data: bytes, size: int) -> tuple[object] | None:
 
 
 def read_tail_after(data: bytes, size: int) -> tuple[int, JsonObject] | None:
-    """Where the last source block of a payload begins, and the members of the payload from there on.
+    """Find the last source block of a payload: its offset, and the members of the payload from there on.
 
-    What follows is complete by itself only at the level of the payload: the block, then the rest of the
-    envelope, then two braces, and all the rest of the record is closed. None if that is not all there.
-    What a converter wrote before the block is not parsed again.
+    The bytes from the source block on must be complete: the block, the rest of the envelope, two closing
+    braces. Return None for any other record. The bytes before the block are not parsed.
     """
     at = data.rfind(SOURCE, size)
     if at < 0:
@@ -150,10 +157,10 @@ def read_tail_after(data: bytes, size: int) -> tuple[int, JsonObject] | None:
 
 
 def read_facts(payload: object, schema_name: str) -> RecordFacts:
-    """What a payload says of itself, whoever serialised it.
+    """Read the facts of a payload, which are the same in every serialisation.
 
-    Source: Debezium Envelope (`op` r, c, u, d, t; m is a logical message and speaks of no table),
-    ConnectTableChangeSerializer (`ddl`, `tableChanges`), AbstractSourceInfoStructMaker; MongoDB says
+    Source: Debezium Envelope (`op` r, c, u, d, t; m is a logical message without a table),
+    ConnectTableChangeSerializer (`ddl`, `tableChanges`), AbstractSourceInfoStructMaker; MongoDB has
     `collection` for the table.
     """
     if payload is None:
@@ -178,13 +185,13 @@ def read_facts(payload: object, schema_name: str) -> RecordFacts:
     elif op is None and ("ddl" in payload or "tableChanges" in payload):
         table = ()
     proof = (version, connector, "read" if read else "streamed", _classify_op(op))
-    # MySQL's connector up to 1.4 writes 0 where it knows no time
+    # MySQL's connector up to 1.4 writes 0 for an unknown time
     ts_ms = read_epoch_ms(source.get("ts_ms")) or None
     return RecordFacts(table, proof, connector, source, ts_ms, read_epoch_ms(payload.get("ts_ms")))
 
 
 def is_snapshot_read(source: JsonObject) -> bool:
-    """Whether a source block says that the row was read from the table, not from the log.
+    """Return whether a source block says that the row was read from the table, not from the log.
 
     Source: Debezium SnapshotRecord; a text since 1.x, a boolean before.
     """
@@ -202,7 +209,7 @@ def _format_value(value: object) -> str:
 
 
 def read_epoch_ms(value: object) -> int | None:
-    """Epoch milliseconds up to the year 9999; the manuals of Debezium print some of them as texts."""
+    """Read epoch milliseconds up to the year 9999, as a number or, as in Debezium's manuals, as a text."""
     if isinstance(value, str):
         value = int(value) if _TIME.fullmatch(value) else None
     if not isinstance(value, int) or isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Records as Kafka delivers them, and where they stand in the log of their source."""
+"""Records as Kafka delivers them, and their positions in the log of their source."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Literal
 PositionKind = Literal["lsn", "commit_lsn", "binlog", "gtid", "scn", "mongo", "none"]
 Rank = tuple[int | str, ...]
 Order = tuple[str | tuple[str, ...], ...]
-"""Fields of `source`, most significant first; several as one are the greatest number among them."""
+"""Fields of `source`, most significant first; of a tuple of fields, the greatest number counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A Kafka record as it lay in its topic; `timestamp_ms` is the broker's."""
+    """A record of a Kafka topic; `timestamp_ms` is the broker's time."""
 
     topic: str
     partition: int
@@ -26,23 +26,24 @@ class Record:
 
 
 def hash_record(record: Record) -> str:
-    """A hash of key and value, 16 hexadecimal digits; null and empty are told apart."""
-    told = hashlib.sha256()
+    """Hash key and value to 16 hexadecimal digits; null and empty give different hashes."""
+    digest = hashlib.sha256()
     for part in (record.key, record.value):
-        told.update(b"-" if part is None else b"%d:%b" % (len(part), part))
-    return told.hexdigest()[:16]
+        digest.update(b"-" if part is None else b"%d:%b" % (len(part), part))
+    return digest.hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """A place in the source's own log: `value` as the connector prints it.
+    """A position in the source's own log: `value` as the connector prints it.
 
     `lsn` (PostgreSQL): the lsn, with `commit` = `sequence[0]`, None when unknown.
     `commit_lsn` (Db2, SQL Server, Informix): the change lsn, with `commit` = the commit lsn; a snapshot has
     no change lsn. SQL Server adds the event's number: `change lsn:number`.
-    `scn` (Oracle): the system change number, with `commit` = that of the commit, None when unknown; where
-    that is the smaller number, it is another one's.
-    `binlog` (MySQL, MariaDB): `file:pos:row`. `mongo` (MongoDB): `ts_ms:ord`. Kinds never compare.
+    `scn` (Oracle): the system change number, with `commit` = the number of the commit, None when unknown. A
+    commit number below `value` belongs to another transaction.
+    `binlog` (MySQL, MariaDB): `file:pos:row`. `mongo` (MongoDB): `ts_ms:ord`. Positions of two kinds are not
+    ordered.
     """
 
     kind: PositionKind
@@ -51,7 +52,7 @@ class Position:
 
     @property
     def rank(self) -> Rank:
-        """What orders positions of one kind (commit order first); empty for kind `none`.
+        """The sort key of positions of one kind (commit order first); empty for kind `none`.
 
         Source: Debezium, PostgresSourceInfo `sequence` = [last commit lsn, lsn];
         Db2 TxLogPosition compares commit lsn, then change lsn; SqlServerHistoryRecordComparator, then the
@@ -62,7 +63,7 @@ class Position:
                 number = int(self.value)
                 return (number if self.commit is None else int(self.commit), number)
             case "scn":
-                # no commit stands before its change: a smaller one is another transaction's
+                # no commit precedes its change: a smaller number is another transaction's
                 number = int(self.value)
                 return (max(number, int(self.commit or number)), number)
             case "commit_lsn":
@@ -73,8 +74,8 @@ class Position:
             case "binlog":
                 file, pos, row = self.value.rsplit(":", 2)
                 base, _, index = file.rpartition(".")
-                place = (int(pos), int(row))
-                return (base, int(index), *place) if index.isdecimal() else (file, -1, *place)
+                in_file = (int(pos), int(row))
+                return (base, int(index), *in_file) if index.isdecimal() else (file, -1, *in_file)
             case "mongo":
                 seconds, order = self.value.split(":", 1)
                 return (int(seconds), int(order))
@@ -89,10 +90,10 @@ NO_POSITION = Position("none", "")
 
 @dataclass(frozen=True, slots=True)
 class Coordinates:
-    """Where and when one record stands.
+    """The place and times of one record: topic, partition and offset, and its position in the source's log.
 
-    `position` is the source's; `ts_ms` its commit time there; `read_ms` when the connector
-    processed it; `timestamp_ms` the broker's. Times are epoch milliseconds, None if not told.
+    `ts_ms` is the commit time at the source, `read_ms` the time at which the connector processed the record,
+    `timestamp_ms` the broker's time. Times are epoch milliseconds, None if the record has none.
     """
 
     topic: str

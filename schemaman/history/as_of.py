@@ -10,29 +10,31 @@ from itertools import accumulate
 from schemaman.debezium.observation import STATEMENT_KINDS
 from schemaman.debezium.records import Coordinates, Position, PositionKind, Rank
 from schemaman.history.references import AsOf
-from schemaman.history.versions import OTHER_NULLS, Proof, SchemaVersion, TableEvent, TableHistory
+from schemaman.history.versions import INTERNAL_NULLABILITY, Proof, SchemaVersion, TableEvent, TableHistory
 
 RankOf = Callable[[Coordinates], Rank | None]
 """What orders a mark in the question that is asked; None if the mark does not tell."""
 
 
-def certain_at(version: SchemaVersion, revision: int, rank: RankOf, wanted: Rank) -> SchemaVersion:
+def limit_certainty(version: SchemaVersion, revision: int, rank: RankOf, wanted: Rank) -> SchemaVersion:
     """The version with all that no record proves at `wanted` among its unconfirmed facts.
 
     That is what is proven only behind it, or not at all, and defaults that changed around it.
     """
-    late = [p.fact for p in version.late(revision) if not _proves(version, p, rank, wanted)]
-    late += _changing(version, revision, rank, wanted)
+    late = [p.fact for p in version.find_proofs(revision) if not _is_proven(version, p, rank, wanted)]
+    late += _list_changing_defaults(version, revision, rank, wanted)
     added = tuple(fact for fact in dict.fromkeys(late) if fact not in version.unconfirmed)
     status = "provisional" if added and version.status == "confirmed" else version.status
     return replace(version, status=status, unconfirmed=(*version.unconfirmed, *added))
 
 
-def _changing(version: SchemaVersion, revision: int, rank: RankOf, wanted: Rank) -> Iterator[str]:
+def _list_changing_defaults(
+    version: SchemaVersion, revision: int, rank: RankOf, wanted: Rank
+) -> Iterator[str]:
     """Defaults that changed between two records, one before `wanted` and one behind it."""
     former = next(r for r in version.revisions if r.number == revision)
     following = next((r for r in version.revisions if r.number > revision), None)
-    if following is None or following.after is None or any(e.witness == "declared" for e in version.evidence):
+    if following is None or following.after is None or any(e.kind == "declared" for e in version.evidence):
         return
     after = rank(following.after)
     if after is not None and wanted <= after:
@@ -43,7 +45,7 @@ def _changing(version: SchemaVersion, revision: int, rank: RankOf, wanted: Rank)
             yield f"default:{column.name}"
 
 
-def _proves(version: SchemaVersion, proof: Proof, rank: RankOf, wanted: Rank) -> bool:
+def _is_proven(version: SchemaVersion, proof: Proof, rank: RankOf, wanted: Rank) -> bool:
     if proof.at is None:
         return False
     proven = rank(proof.at)
@@ -51,29 +53,29 @@ def _proves(version: SchemaVersion, proof: Proof, rank: RankOf, wanted: Rank) ->
         return proven <= wanted
     # rows that are read beside the stream have no place in it: the next record that has one stands behind,
     # unless the connector lags and it was committed before the reading
-    marks = [(m, found) for m in _marks(version) if (found := rank(m)) is not None]
-    behind = [found for m, found in marks if follows(m, proof.at) and _committed_after(m, proof.at)]
+    marks = [(m, found) for m in _list_all_coordinates(version) if (found := rank(m)) is not None]
+    behind = [found for m, found in marks if is_behind(m, proof.at) and _is_committed_after(m, proof.at)]
     last = max((found for _, found in marks), default=None)
     return min(behind) <= wanted if behind else last is not None and last < wanted
 
 
-def follows(mark: Coordinates, other: Coordinates) -> bool:
+def is_behind(mark: Coordinates, other: Coordinates) -> bool:
     """Whether a record surely came behind another one: they stand in one partition."""
     same = (mark.topic, mark.partition) == (other.topic, other.partition)
     return same and mark.offset > other.offset
 
 
-def _committed_after(mark: Coordinates, other: Coordinates) -> bool:
+def _is_committed_after(mark: Coordinates, other: Coordinates) -> bool:
     """Whether it was committed when the other one had been read; both times are the source's."""
     return mark.ts_ms is None or other.ts_ms is None or mark.ts_ms >= other.ts_ms
 
 
-def _marks(version: SchemaVersion) -> tuple[Coordinates, ...]:
-    edges = (m for e in version.evidence for m in e.marks)
+def _list_all_coordinates(version: SchemaVersion) -> tuple[Coordinates, ...]:
+    edges = (m for e in version.evidence for m in e.coordinates)
     return (version.at, *edges, *(r.at for r in version.revisions))
 
 
-def ending(
+def explain_end(
     history: TableHistory, version: SchemaVersion, reached: Callable[[Coordinates], bool]
 ) -> str | None:
     """What is told last, up to a place, of the end of a version's incarnation; None if it had not ended.
@@ -81,7 +83,7 @@ def ending(
     `reached` tells whether a mark stands before that place. Where a table stands again of which no record has
     shown a structure yet, nothing is told to be gone.
     """
-    told = [e for e in history.events if _behind(version, e) and reached(e.at)]
+    told = [e for e in history.events if _is_later_end(version, e) and reached(e.at)]
     if not told:
         return None
     if told[-1].kind != "created":
@@ -90,7 +92,7 @@ def ending(
     return f"the table was {ended} and another one stood under its name by then, which no record shows there"
 
 
-def _behind(version: SchemaVersion, event: TableEvent) -> bool:
+def _is_later_end(version: SchemaVersion, event: TableEvent) -> bool:
     """Whether an event is the end of the version's incarnation, or of a later one."""
     if event.kind == "truncated":
         return False
@@ -98,18 +100,24 @@ def _behind(version: SchemaVersion, event: TableEvent) -> bool:
     return lives > 0 or (lives == 0 and event.kind != "created")
 
 
-def contradicted(history: TableHistory, version: SchemaVersion, rank: RankOf, wanted: Rank) -> str | None:
+def find_contradiction(
+    history: TableHistory, version: SchemaVersion, rank: RankOf, wanted: Rank
+) -> str | None:
     """What the connector's own schema history said otherwise of a version, if no record showed it since."""
-    seen = [found for mark in marks_of(version) if (found := rank(mark)) is not None and found <= wanted]
+    seen = [
+        found for mark in list_coordinates(version) if (found := rank(mark)) is not None and found <= wanted
+    ]
     for told in history.disagreements:
-        if told.kind == OTHER_NULLS and version.number in told.versions:
-            ranks = [found for mark in told.marks if (found := rank(mark)) is not None and found <= wanted]
+        if told.kind == INTERNAL_NULLABILITY and version.number in told.versions:
+            ranks = [
+                found for mark in told.coordinates if (found := rank(mark)) is not None and found <= wanted
+            ]
             if ranks and max(ranks) > max(seen, default=()):
                 return told.message
     return None
 
 
-def noticed_late(version: SchemaVersion) -> bool:
+def is_noticed_late(version: SchemaVersion) -> bool:
     """Whether the record with which a version began says only that the change was made behind its position.
 
     A connector that asks for changes tells a new capture instance at the position of the change that it had
@@ -118,43 +126,43 @@ def noticed_late(version: SchemaVersion) -> bool:
     """
     place = version.at.position
     streamed = place.kind == "commit_lsn" and place.value != ""
-    return streamed and any(e.witness == "declared" and e.first == version.at for e in version.evidence)
+    return streamed and any(e.kind == "declared" and e.first == version.at for e in version.evidence)
 
 
-def shown_from(version: SchemaVersion, rank: RankOf) -> Rank | None:
+def find_first_event(version: SchemaVersion, rank: RankOf) -> Rank | None:
     """Where an event first showed the version."""
-    ranks = (rank(mark) for e in version.evidence if e.witness == "emitted" for mark in e.marks)
+    ranks = (rank(mark) for e in version.evidence if e.kind == "emitted" for mark in e.coordinates)
     return min((r for r in ranks if r is not None), default=None)
 
 
-def first_shown(version: SchemaVersion) -> str:
+def format_first_event(version: SchemaVersion) -> str:
     """When, or else where, an event first showed the version."""
-    mark = next(e.first for e in version.evidence if e.witness == "emitted")
+    mark = next(e.first for e in version.evidence if e.kind == "emitted")
     return f"{mark.topic}[{mark.partition}]@{mark.offset}" if mark.ts_ms is None else str(AsOf(mark.ts_ms))
 
 
-def witnessed(version: SchemaVersion) -> Iterator[Coordinates]:
+def list_evidence_coordinates(version: SchemaVersion) -> Iterator[Coordinates]:
     """The marks of a version at which it stood."""
-    noticed = version.at.position if noticed_late(version) else None
+    noticed = version.at.position if is_noticed_late(version) else None
     for evidence in version.evidence:
-        for mark in evidence.marks:
-            if evidence.witness != "declared" or mark.position != noticed:
+        for mark in evidence.coordinates:
+            if evidence.kind != "declared" or mark.position != noticed:
                 yield mark
 
 
-def marks_of(version: SchemaVersion) -> Iterator[Coordinates]:
+def list_coordinates(version: SchemaVersion) -> Iterator[Coordinates]:
     """Every record of which it is known that the version stood there, or that it began."""
     yield version.at
     for evidence in version.evidence:
-        yield from evidence.marks
+        yield from evidence.coordinates
 
 
-def rank_of(mark: Coordinates, kind: PositionKind) -> Rank | None:
+def find_rank(mark: Coordinates, kind: PositionKind) -> Rank | None:
     """What orders a mark among positions of a kind; None if it has none of that kind."""
-    return position_rank(mark.position) if mark.position.kind == kind else None
+    return rank_position(mark.position) if mark.position.kind == kind else None
 
 
-def position_rank(position: Position) -> Rank | None:
+def rank_position(position: Position) -> Rank | None:
     """When a change could be seen at the earliest, so that a bare position can be compared with it.
 
     A change is seen when its transaction commits, behind the change itself and behind the commit
@@ -173,7 +181,7 @@ def position_rank(position: Position) -> Rank | None:
             return None
 
 
-def stands_at(position: Position, kind: PositionKind, value: str) -> bool:
+def is_position(position: Position, kind: PositionKind, value: str) -> bool:
     """Whether a question names this position; of a change also by that of its commit."""
     return position.kind == kind and value in (
         position.value,
@@ -181,7 +189,7 @@ def stands_at(position: Position, kind: PositionKind, value: str) -> bool:
     )
 
 
-def log_of(position: Position) -> str:
+def find_log_name(position: Position) -> str:
     """What the files of its binary log are called; positions in two such logs have no order. Else empty.
 
     Source: MySQL manual, `log_bin`: a file is called by the base name and a number.
@@ -196,7 +204,7 @@ def log_of(position: Position) -> str:
 SECOND_MS = 1000
 
 
-def earliest(history: TableHistory) -> RankOf:
+def make_earliest_rank(history: TableHistory) -> RankOf:
     """What gives the first millisecond in which the change of a record of the table may have been made.
 
     Up to 1.9 Debezium's MySQL connector tells of a statement when it read it: that was behind the statement,
@@ -205,8 +213,8 @@ def earliest(history: TableHistory) -> RankOf:
     Source: recordings of Debezium 1.9.8 and MySQL without GTIDs: statements have milliseconds, which no event
     header has; rows have whole seconds.
     """
-    read = _read_later(history)
-    marks = (mark for mark in _history_marks(history) if read and mark not in read)
+    read = _find_late_statements(history)
+    marks = (mark for mark in _list_history_coordinates(history) if read and mark not in read)
     told = sorted((mark.position.rank, mark.ts_ms) for mark in marks if mark.ts_ms is not None)
     places = [place for place, _ in told]
     times = list(accumulate((time for _, time in told), max))
@@ -222,7 +230,7 @@ def earliest(history: TableHistory) -> RankOf:
     return first
 
 
-def latest(history: TableHistory) -> RankOf:
+def make_latest_rank(history: TableHistory) -> RankOf:
     """What gives the last millisecond in which the change of a record of the table may have been made.
 
     A time of whole seconds is cut off: the change was made within that second. So are those of a binary log's
@@ -236,7 +244,7 @@ def latest(history: TableHistory) -> RankOf:
     MySqlStreamingChangeEventSource.setEventTimestamp; Oracle, V$LOGMNR_CONTENTS (`TIMESTAMP` is a DATE);
     MongoDB, BSON Timestamp; PostgreSQL, "Logical Replication Message Formats" (Begin: microseconds).
     """
-    statements = _statement_topics(history)
+    statements = _find_statement_topics(history)
 
     def last(mark: Coordinates) -> Rank | None:
         if mark.ts_ms is None:
@@ -250,7 +258,7 @@ def latest(history: TableHistory) -> RankOf:
     return last
 
 
-def told_when_read(history: TableHistory) -> bool:
+def has_read_times(history: TableHistory) -> bool:
     """Whether times of the table are those at which its changes were read, however long ago they were made.
 
     Source: Debezium Db2Connection, `LSN_TO_TIMESTAMP` selects CURRENT TIMESTAMP whatever the place.
@@ -258,32 +266,32 @@ def told_when_read(history: TableHistory) -> bool:
     return "db2" in {history.connector, *(epoch.connector for epoch in history.epochs)}
 
 
-def _read_later(history: TableHistory) -> frozenset[Coordinates]:
+def _find_late_statements(history: TableHistory) -> frozenset[Coordinates]:
     """Statements of a binary log that tell as their time when they were read."""
-    topics = _statement_topics(history)
+    topics = _find_statement_topics(history)
     same = frozenset(
         mark
-        for mark in _history_marks(history)
+        for mark in _list_history_coordinates(history)
         if mark.position.kind == "binlog" and mark.topic in topics and mark.ts_ms == mark.read_ms
     )
     return same if any((mark.ts_ms or 0) % SECOND_MS for mark in same) else frozenset()
 
 
-def _history_marks(history: TableHistory) -> Iterator[Coordinates]:
+def _list_history_coordinates(history: TableHistory) -> Iterator[Coordinates]:
     for version in history.versions:
-        yield from marks_of(version)
+        yield from list_coordinates(version)
         for revision in version.revisions:
             yield revision.at
     for event in history.events:
         yield event.at
 
 
-def _statement_topics(history: TableHistory) -> frozenset[str]:
+def _find_statement_topics(history: TableHistory) -> frozenset[str]:
     """The topics whose records are statements."""
     return frozenset(
         mark.topic
         for version in history.versions
         for evidence in version.evidence
-        if evidence.witness in STATEMENT_KINDS
-        for mark in evidence.marks
+        if evidence.kind in STATEMENT_KINDS
+        for mark in evidence.coordinates
     )

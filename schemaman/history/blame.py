@@ -25,8 +25,8 @@ class Fact:
     """Something that holds of a column, or of the table where `column` is None.
 
     It holds since `version`, `revision`: after `after` (None: nothing earlier is known) and no later than the
-    record `at`, which `witness` wrote. `others` are the first records of the other witnesses of that
-    version; `statement` is the DDL of one of these records. It is certain from `proven` on: `at`, or a later
+    record `at`, which `evidence` wrote. `other_evidence` are the first records of the other witnesses of that
+    version; `statement` is the DDL of one of these records. It is certain from `proven_from` on: `at`, or a later
     record where it was read later than the rows; None while nothing confirms it.
     """
 
@@ -38,19 +38,19 @@ class Fact:
     revision: int
     after: Coordinates | None
     at: Coordinates
-    witness: EvidenceKind | None
-    others: tuple[tuple[EvidenceKind, Coordinates], ...]
+    evidence: EvidenceKind | None
+    other_evidence: tuple[tuple[EvidenceKind, Coordinates], ...]
     statement: str | None
-    proven: Coordinates | None
+    proven_from: Coordinates | None
 
     @property
-    def provisional(self) -> bool:
+    def is_provisional(self) -> bool:
         """Whether it may be from the future."""
-        return self.proven is None
+        return self.proven_from is None
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class FactStage:
     """A revision of a version, and what was known of the table just before it."""
 
     version: SchemaVersion
@@ -65,13 +65,13 @@ def blame(
 
     `testimony` is all that was said of the table; it tells who wrote a record.
     """
-    stages = tuple(_stages(history, version, revision))
-    told = _told(testimony)
+    stages = tuple(_list_stages(history, version, revision))
+    told = _index_observations(testimony)
     now = stages[-1].revision.schema
-    return tuple(_fact(kind, c, get, stages, told) for kind, c, get in _questions(now))
+    return tuple(_trace_fact(kind, c, get, stages, told) for kind, c, get in _list_facts(now))
 
 
-Get = Callable[[TableSchema], object]
+Getter = Callable[[TableSchema], object]
 _ATTRIBUTES: dict[Kind, Callable[[Column], Value]] = {
     "name": lambda c: c.name,
     "type": lambda c: format_type(c.type),
@@ -82,33 +82,33 @@ _ATTRIBUTES: dict[Kind, Callable[[Column], Value]] = {
 _ABSENT = object()
 
 
-def _questions(now: TableSchema) -> Iterator[tuple[Kind, Column | None, Get]]:
+def _list_facts(now: TableSchema) -> Iterator[tuple[Kind, Column | None, Getter]]:
     for column in now.columns:
-        yield "column", column, _attribute(column, lambda c: c.id or c.name)
+        yield "column", column, _make_getter(column, lambda c: c.id or c.name)
         for kind, get in _ATTRIBUTES.items():
-            yield kind, column, _attribute(column, get)
-    yield "key", None, _key
+            yield kind, column, _make_getter(column, get)
+    yield "key", None, _read_key
     yield "comment", None, lambda schema: schema.comment
 
 
-def _attribute(column: Column, get: Callable[[Column], Value]) -> Get:
+def _make_getter(column: Column, get: Callable[[Column], Value]) -> Getter:
     def told(schema: TableSchema) -> object:
-        found = next((c for c in schema.columns if _is(c, column)), None)
+        found = next((c for c in schema.columns if _is_same_column(c, column)), None)
         return _ABSENT if found is None else get(found)
 
     return told
 
 
-def _is(one: Column, other: Column) -> bool:
+def _is_same_column(one: Column, other: Column) -> bool:
     return one.id == other.id if one.id is not None and other.id is not None else one.name == other.name
 
 
-def _key(schema: TableSchema) -> object:
+def _read_key(schema: TableSchema) -> object:
     """The key by the ids of its columns, so that it outlives a rename."""
     return tuple(c.id or c.name for name in schema.key if (c := schema.column(name)) is not None)
 
 
-def _stages(history: TableHistory, last: SchemaVersion, revision: int) -> Iterator[Stage]:
+def _list_stages(history: TableHistory, last: SchemaVersion, revision: int) -> Iterator[FactStage]:
     """Every revision of the same life up to the asked one, oldest first.
 
     Of the last version what is asked for counts: as of a place, less of it is certain.
@@ -117,63 +117,63 @@ def _stages(history: TableHistory, last: SchemaVersion, revision: int) -> Iterat
     for version in (*earlier, last):
         for found in version.revisions:
             if version is not last or found.number <= revision:
-                yield Stage(version, found, version.after if found.number == 0 else found.after)
+                yield FactStage(version, found, version.after if found.number == 0 else found.after)
 
 
-def _fact(
+def _trace_fact(
     kind: Kind,
     column: Column | None,
-    get: Get,
-    stages: Sequence[Stage],
+    get: Getter,
+    stages: Sequence[FactStage],
     told: Mapping[Coordinates, Sequence[Observation]],
 ) -> Fact:
     now = get(stages[-1].revision.schema)
     *_, since = same = [*takewhile(lambda stage: get(stage.revision.schema) == now, reversed(stages))]
     version, at = since.version, since.revision.at
     first = since.revision.number == 0
-    witness = _witness(version, at, told)
-    others = tuple((e.witness, e.first) for e in version.evidence if e.witness != witness) if first else ()
+    witness = _find_evidence(version, at, told)
+    others = tuple((e.kind, e.first) for e in version.evidence if e.kind != witness) if first else ()
     return Fact(
         kind=kind,
         column=None if column is None else column.name,
         column_id=None if column is None else column.id,
-        value=_value(kind, column, stages[-1].revision.schema),
+        value=_read_value(kind, column, stages[-1].revision.schema),
         version=version,
         revision=since.revision.number,
         after=since.before,
         at=at,
-        witness=witness,
-        others=others,
-        statement=_statement((at, *(mark for _, mark in others)), told),
-        proven=_proven(kind, column, same[::-1]),
+        evidence=witness,
+        other_evidence=others,
+        statement=_find_statement((at, *(mark for _, mark in others)), told),
+        proven_from=_find_proof(kind, column, same[::-1]),
     )
 
 
-def _proven(kind: Kind, column: Column | None, stages: Sequence[Stage]) -> Coordinates | None:
+def _find_proof(kind: Kind, column: Column | None, stages: Sequence[FactStage]) -> Coordinates | None:
     """From where on a fact is certain that holds in all of these stages; None if it is so in none."""
-    if _named(kind, column, stages[-1].revision.schema) in stages[-1].version.unconfirmed:
+    if _name_fact(kind, column, stages[-1].revision.schema) in stages[-1].version.unconfirmed:
         return None
     for stage in stages:
-        name = _named(kind, column, stage.revision.schema)
-        late = {proof.fact: proof.at for proof in stage.version.late(stage.revision.number)}
+        name = _name_fact(kind, column, stage.revision.schema)
+        late = {proof.fact: proof.at for proof in stage.version.find_proofs(stage.revision.number)}
         if (at := late.get(name, stage.revision.at)) is not None:
             return at
     return None
 
 
-def _value(kind: Kind, column: Column | None, schema: TableSchema) -> Value:
+def _read_value(kind: Kind, column: Column | None, schema: TableSchema) -> Value:
     if column is None:
         return schema.key if kind == "key" else schema.comment
     return column.name if kind == "column" else _ATTRIBUTES[kind](column)
 
 
-def _named(kind: Kind, column: Column | None, schema: TableSchema) -> str:
+def _name_fact(kind: Kind, column: Column | None, schema: TableSchema) -> str:
     """The fact as `unconfirmed` names it, by the name that the column has in a structure."""
-    then = None if column is None else next((c for c in schema.columns if _is(c, column)), column)
+    then = None if column is None else next((c for c in schema.columns if _is_same_column(c, column)), column)
     return kind if then is None else f"{kind}:{then.name}"
 
 
-def _told(testimony: Iterable[Observation]) -> Mapping[Coordinates, Sequence[Observation]]:
+def _index_observations(testimony: Iterable[Observation]) -> Mapping[Coordinates, Sequence[Observation]]:
     told: dict[Coordinates, list[Observation]] = {}
     for observation in testimony:
         for mark in {observation.first, observation.last}:
@@ -181,14 +181,16 @@ def _told(testimony: Iterable[Observation]) -> Mapping[Coordinates, Sequence[Obs
     return told
 
 
-def _witness(
+def _find_evidence(
     version: SchemaVersion, at: Coordinates, told: Mapping[Coordinates, Sequence[Observation]]
 ) -> EvidenceKind | None:
     """Who wrote the record: as the log says; else the witness of the version whose records reach there."""
     spoke = [o.evidence for o in told.get(at, ())]
-    near = [e.witness for e in version.evidence if at in (e.first, e.last)]
-    return next(iter([*spoke, *near, *(e.witness for e in version.evidence)]), None)
+    near = [e.kind for e in version.evidence if at in (e.first, e.last)]
+    return next(iter([*spoke, *near, *(e.kind for e in version.evidence)]), None)
 
 
-def _statement(marks: Iterable[Coordinates], told: Mapping[Coordinates, Sequence[Observation]]) -> str | None:
+def _find_statement(
+    marks: Iterable[Coordinates], told: Mapping[Coordinates, Sequence[Observation]]
+) -> str | None:
     return next((o.ddl for mark in marks for o in told.get(mark, ()) if o.ddl), None)

@@ -15,10 +15,16 @@ from typing import TypeVar, assert_never
 from schemaman.debezium.records import Coordinates
 from schemaman.errors import BadConfiguration
 from schemaman.history import struct_fields as members
-from schemaman.history.versions import MemberAnswer, RenameCandidate, SchemaVersion, TableHistory, made_anew
+from schemaman.history.versions import (
+    NestedFieldAnswer,
+    RenameCandidate,
+    SchemaVersion,
+    TableHistory,
+    find_recreated_columns,
+)
 from schemaman.model.schema import TableSchema
 
-Decided = TypeVar("Decided", "Rename", "NotRename", "Confirmation", "Approval")
+DecisionT = TypeVar("DecisionT", "Rename", "NotRename", "Confirmation", "Approval")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +84,7 @@ class Decisions:
     confirmations: tuple[Confirmation, ...] = ()
     approvals: tuple[Approval, ...] = ()
 
-    def approved(self, plan: str, today: date) -> Approval | None:
+    def find_approval(self, plan: str, today: date) -> Approval | None:
         """The approval of a plan that has not expired; the one that lasts longest."""
         good = [a for a in self.approvals if a.plan == plan and a.expires >= today]
         return max(good, key=lambda a: a.expires, default=None)
@@ -100,62 +106,66 @@ def parse(text: str, where: str = "schemaman.decisions.toml") -> Decisions:
                 f"{where}: unknown section [[{name}]]", hint=f"there are: {', '.join(_KEYS)}"
             )
     return Decisions(
-        _entries(document, where, "rename", lambda t: Rename(_text(t, "table"), *_pair(t))),
-        _entries(document, where, "not-rename", lambda t: NotRename(_text(t, "table"), *_pair(t))),
-        _entries(
+        _read_entries(document, where, "rename", lambda t: Rename(_read_text(t, "table"), *_read_pair(t))),
+        _read_entries(
+            document, where, "not-rename", lambda t: NotRename(_read_text(t, "table"), *_read_pair(t))
+        ),
+        _read_entries(
             document,
             where,
             "confirm",
-            lambda t: Confirmation(_text(t, "table"), _text(t, "fact"), _text(t, "at"), _began(t)),
+            lambda t: Confirmation(
+                _read_text(t, "table"), _read_text(t, "fact"), _read_text(t, "at"), _read_start(t)
+            ),
         ),
-        _entries(
+        _read_entries(
             document,
             where,
             "approve",
-            lambda t: Approval(_text(t, "plan"), _text(t, "by"), _day(t, "expires")),
+            lambda t: Approval(_read_text(t, "plan"), _read_text(t, "by"), _read_day(t, "expires")),
         ),
     )
 
 
-def to_text(decision: Decision) -> str:
+def format_decision(decision: Decision) -> str:
     """A decision as a block of TOML, to be put behind what the file holds."""
     match decision:
         case Rename(table, old, new, at, began) | NotRename(table, old, new, at, began):
             pair = {"table": table, "from": old, "to": new, "at": at, "began": began}
-            return _block("rename" if isinstance(decision, Rename) else "not-rename", pair)
+            return _format_block("rename" if isinstance(decision, Rename) else "not-rename", pair)
         case Confirmation(table, fact, at, began):
-            return _block("confirm", {"table": table, "fact": fact, "at": at, "began": began})
+            return _format_block("confirm", {"table": table, "fact": fact, "at": at, "began": began})
         case Approval(plan, by, expires):
-            return _block("approve", {"plan": plan, "by": by, "expires": expires})
+            return _format_block("approve", {"plan": plan, "by": by, "expires": expires})
         case _:
             assert_never(decision)
 
 
-def place(mark: Coordinates) -> str:
+def format_coordinates(mark: Coordinates) -> str:
     """Where a record stands, as decisions say it: `topic[partition]@offset`."""
     return f"{mark.topic}[{mark.partition}]@{mark.offset}"
 
 
-def meant(versions: Sequence[SchemaVersion], answer: Answer) -> int | None:
+def find_version(versions: Sequence[SchemaVersion], answer: Answer) -> int | None:
     """The index of the version that an answer speaks of; None if it is not there, or not the only one.
 
     The place decides where a shape came back. Late evidence may have moved the place: then the id
     is enough if no other version has it.
     """
-    alike = [i for i, v in enumerate(versions) if v.answers_to(answer.at)]
-    there = [i for i in alike if place(versions[i].at) == answer.began] or alike
+    alike = [i for i, v in enumerate(versions) if v.has_id(answer.at)]
+    there = [i for i in alike if format_coordinates(versions[i].at) == answer.began] or alike
     return there[0] if len(there) == 1 else None
 
 
-def contradicted(history: TableHistory, decisions: Decisions, answer: Answer) -> Answer | None:
+def find_contradiction(history: TableHistory, decisions: Decisions, answer: Answer) -> Answer | None:
     """The earlier answer about the same version that cannot be true beside this one; None if all agree."""
-    table, at = str(history.table), meant(history.versions, answer)
+    table, at = str(history.table), find_version(history.versions, answer)
     earlier: tuple[Answer, ...] = (*decisions.renames, *decisions.not_renames)
-    about = (other for other in earlier if other.table == table and _against(other, answer))
-    return next((other for other in about if meant(history.versions, other) == at), None)
+    about = (other for other in earlier if other.table == table and _is_contradicting(other, answer))
+    return next((other for other in about if find_version(history.versions, other) == at), None)
 
 
-def _against(one: Answer, other: Answer) -> bool:
+def _is_contradicting(one: Answer, other: Answer) -> bool:
     match one, other:
         case (Rename(_, a, b), NotRename(_, old, new)) | (NotRename(_, a, b), Rename(_, old, new)):
             return (a, b) == (old, new)
@@ -165,7 +175,7 @@ def _against(one: Answer, other: Answer) -> bool:
             return False
 
 
-def decided(history: TableHistory, decisions: Decisions) -> TableHistory:
+def apply_decisions(history: TableHistory, decisions: Decisions) -> TableHistory:
     """The history as people have answered it.
 
     A column that was renamed keeps its id from that version on, and is no candidate any more; so
@@ -176,72 +186,76 @@ def decided(history: TableHistory, decisions: Decisions) -> TableHistory:
     versions = list(history.versions)
     for rename in decisions.renames:
         if rename.table == table:
-            versions = _renamed(versions, rename)
-    pairs = {(meant(versions, d), d.old, d.new) for d in decisions.not_renames if d.table == table}
-    facts = {(meant(versions, d), d.fact) for d in decisions.confirmations if d.table == table}
+            versions = _apply_rename(versions, rename)
+    pairs = {(find_version(versions, d), d.old, d.new) for d in decisions.not_renames if d.table == table}
+    facts = {(find_version(versions, d), d.fact) for d in decisions.confirmations if d.table == table}
     answered = (
-        _answered(version, {(a, b) for i, a, b in pairs if i == index}, {f for i, f in facts if i == index})
+        _apply_answers(
+            version, {(a, b) for i, a, b in pairs if i == index}, {f for i, f in facts if i == index}
+        )
         for index, version in enumerate(versions)
     )
-    versions = list(_with_members(tuple(answered), decisions, table))
+    versions = list(_add_field_answers(tuple(answered), decisions, table))
     keyed = {i for i, fact in facts if fact == "key"}
-    return _with_keys(replace(history, versions=tuple(versions)), keyed)
+    return _confirm_keys(replace(history, versions=tuple(versions)), keyed)
 
 
-def _with_members(
+def _add_field_answers(
     versions: tuple[SchemaVersion, ...], decisions: Decisions, table: str
 ) -> tuple[SchemaVersion, ...]:
     """The versions with what people said of members of structs, which have no ids."""
     said: dict[int, list[Rename | NotRename]] = {}
     answers: tuple[Rename | NotRename, ...] = (*decisions.renames, *decisions.not_renames)
     for answer in (each for each in answers if each.table == table):
-        index = meant(versions, answer)
+        index = find_version(versions, answer)
         if index and versions[index - 1].incarnation == versions[index].incarnation:
             said.setdefault(index, []).append(answer)
-    told = {i: _of_members(versions[i - 1].schema, versions[i].schema, each) for i, each in said.items()}
-    return tuple(replace(v, members=told[i]) if told.get(i) else v for i, v in enumerate(versions))
+    told = {
+        i: _match_field_answers(versions[i - 1].schema, versions[i].schema, each) for i, each in said.items()
+    }
+    return tuple(replace(v, field_answers=told[i]) if told.get(i) else v for i, v in enumerate(versions))
 
 
-def _of_members(
+def _match_field_answers(
     before: TableSchema, after: TableSchema, said: Sequence[Rename | NotRename]
-) -> tuple[MemberAnswer, ...]:
+) -> tuple[NestedFieldAnswer, ...]:
     """What was said of members in one step; one inside of a renamed member needs what was said of that."""
-    told: tuple[MemberAnswer, ...] = ()
+    told: tuple[NestedFieldAnswer, ...] = ()
     while True:
-        known = members.exchanged(before, after, told)
+        known = members.pair_changed_fields(before, after, told)
         pairs = ((known.get((each.old, each.new)), isinstance(each, Rename)) for each in said)
-        found = tuple(MemberAnswer(*pair, same) for pair, same in pairs if pair is not None)
+        found = tuple(NestedFieldAnswer(*pair, same) for pair, same in pairs if pair is not None)
         if len(found) <= len(told):
             return told
         told = found
 
 
-def proofs(history: TableHistory) -> tuple[Rename, ...]:
+def list_proven_renames(history: TableHistory) -> tuple[Rename, ...]:
     """The renames that nobody has answered and the evidence proves, as one would answer them."""
     table = str(history.table)
     return tuple(
-        Rename(table, c.old, c.new, version.id, place(version.at))
+        Rename(table, c.old, c.new, version.id, format_coordinates(version.at))
         for version in history.versions
         for c in version.candidates
         if c.grade == "proven"
     )
 
 
-def _with_keys(history: TableHistory, confirmed: Collection[int | None]) -> TableHistory:
+def _confirm_keys(history: TableHistory, confirmed: Collection[int | None]) -> TableHistory:
     """The history with its keys as certain as the answers about versions, by their index, make them."""
     keys = list(history.keys)
     for index, version in enumerate(history.versions):
         if index not in confirmed:
             continue
-        began = _key_began(history, index)
+        began = _find_key_start(history, index)
         for i, key in enumerate(keys):
-            if key.told == "emitted" and key.at == began and key.certain_from != key.at:
+            if key.evidence == "emitted" and key.at == began and key.certain_from != key.at:
                 proven = None if key.at == version.at else version.at
-                keys[i] = replace(key, confirmed=True, proven=proven)
+                keys[i] = replace(key, is_confirmed=True, proven_from=proven)
     return replace(history, keys=tuple(keys))
 
 
-def _key_began(history: TableHistory, index: int) -> Coordinates:
+def _find_key_start(history: TableHistory, index: int) -> Coordinates:
     """Where the key of a version began: with the first version in a row that has it."""
     own = history.versions[index]
     for version in reversed(history.versions[:index]):
@@ -251,9 +265,11 @@ def _key_began(history: TableHistory, index: int) -> Coordinates:
     return own.at
 
 
-def _renamed(versions: list[SchemaVersion], decision: Rename) -> list[SchemaVersion]:
-    index = meant(versions, decision)
-    if not index or (decision.old, decision.new) not in exchanged(versions[index - 1], versions[index]):
+def _apply_rename(versions: list[SchemaVersion], decision: Rename) -> list[SchemaVersion]:
+    index = find_version(versions, decision)
+    if not index or (decision.old, decision.new) not in list_rename_pairs(
+        versions[index - 1], versions[index]
+    ):
         return versions
     before, version = versions[index - 1], versions[index]
     old, new = before.schema.column(decision.old), version.schema.column(decision.new)
@@ -262,12 +278,12 @@ def _renamed(versions: list[SchemaVersion], decision: Rename) -> list[SchemaVers
     if old.id in {c.id for c in version.schema.columns} or new.id in {c.id for c in before.schema.columns}:
         return versions  # one of the two is already another column's past or future
     later = [v for v in versions[index:] if v.incarnation == version.incarnation]
-    same = [_with_id(v, new.id, old.id) for v in later]
-    same[0] = replace(same[0], candidates=_others(same[0], decision))
+    same = [_replace_id(v, new.id, old.id) for v in later]
+    same[0] = replace(same[0], candidates=_drop_candidates(same[0], decision))
     return [*versions[:index], *same, *versions[index + len(same) :]]
 
 
-def exchanged(before: SchemaVersion, version: SchemaVersion) -> frozenset[tuple[str, str]]:
+def list_rename_pairs(before: SchemaVersion, version: SchemaVersion) -> frozenset[tuple[str, str]]:
     """Each pair of a name that went in this step and one that came; none between two lives of a table.
 
     Columns of which none is known to have stayed went and came. Members of structs go by their paths,
@@ -277,16 +293,16 @@ def exchanged(before: SchemaVersion, version: SchemaVersion) -> frozenset[tuple[
         return frozenset()
     was, now = before.schema.names, version.schema.names
     columns = frozenset((a, b) for a in was if a not in now for b in now if b not in was)
-    gone, came = made_anew(before, version)
+    gone, came = find_recreated_columns(before, version)
     columns |= frozenset((a, b) for a in gone for b in came)
-    return columns | members.exchanged(before.schema, version.schema, version.members).keys()
+    return columns | members.pair_changed_fields(before.schema, version.schema, version.field_answers).keys()
 
 
-def _others(version: SchemaVersion, decision: Rename) -> tuple[RenameCandidate, ...]:
+def _drop_candidates(version: SchemaVersion, decision: Rename) -> tuple[RenameCandidate, ...]:
     return tuple(c for c in version.candidates if decision.old != c.old and decision.new != c.new)
 
 
-def _with_id(version: SchemaVersion, given: int | None, real: int) -> SchemaVersion:
+def _replace_id(version: SchemaVersion, given: int | None, real: int) -> SchemaVersion:
     def mended(schema: TableSchema) -> TableSchema:
         columns = tuple(replace(c, id=real) if c.id == given else c for c in schema.columns)
         return replace(schema, columns=columns)
@@ -295,7 +311,7 @@ def _with_id(version: SchemaVersion, given: int | None, real: int) -> SchemaVers
     return replace(version, revisions=revisions)
 
 
-def _answered(
+def _apply_answers(
     version: SchemaVersion, pairs: Collection[tuple[str, str]], facts: Collection[str]
 ) -> SchemaVersion:
     candidates = tuple(c for c in version.candidates if (c.old, c.new) not in pairs)
@@ -318,13 +334,13 @@ _KEYS = {
 _Entry = Mapping[str, object]
 
 
-def _entries(
-    document: Mapping[str, object], where: str, section: str, read: Callable[[_Entry], Decided]
-) -> tuple[Decided, ...]:
+def _read_entries(
+    document: Mapping[str, object], where: str, section: str, read: Callable[[_Entry], DecisionT]
+) -> tuple[DecisionT, ...]:
     entries = document.get(section, [])
     if not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
         raise BadConfiguration(f"{where}: [[{section}]] is no list of entries", hint=f"write [[{section}]]")
-    found: list[Decided] = []
+    found: list[DecisionT] = []
     for number, entry in enumerate(entries, start=1):
         try:
             if unknown := entry.keys() - _KEYS[section] - {"reason"}:
@@ -338,23 +354,23 @@ def _entries(
     return tuple(found)
 
 
-def _pair(entry: _Entry) -> tuple[str, str, str, str]:
-    return _text(entry, "from"), _text(entry, "to"), _text(entry, "at"), _began(entry)
+def _read_pair(entry: _Entry) -> tuple[str, str, str, str]:
+    return _read_text(entry, "from"), _read_text(entry, "to"), _read_text(entry, "at"), _read_start(entry)
 
 
-def _began(entry: _Entry) -> str:
+def _read_start(entry: _Entry) -> str:
     """The place, which answers of former times do not tell."""
-    return _text(entry, "began") if "began" in entry else ""
+    return _read_text(entry, "began") if "began" in entry else ""
 
 
-def _text(entry: _Entry, key: str) -> str:
+def _read_text(entry: _Entry, key: str) -> str:
     value = entry.get(key)
     if not isinstance(value, str) or not value:
         raise ValueError(f"{key} is missing" if value is None else f"{key} is no text: {value!r}")
     return value
 
 
-def _day(entry: _Entry, key: str) -> date:
+def _read_day(entry: _Entry, key: str) -> date:
     value = entry.get(key)
     if isinstance(value, str):
         return date.fromisoformat(value)
@@ -363,16 +379,16 @@ def _day(entry: _Entry, key: str) -> date:
     return value
 
 
-def _block(section: str, entry: Mapping[str, str | date]) -> str:
+def _format_block(section: str, entry: Mapping[str, str | date]) -> str:
     lines = [
-        f"{key} = {value.isoformat() if isinstance(value, date) else _quoted(value)}"
+        f"{key} = {value.isoformat() if isinstance(value, date) else _quote_text(value)}"
         for key, value in entry.items()
         if value
     ]
     return "\n".join(["", f"[[{section}]]", *lines, ""])
 
 
-def _quoted(text: str) -> str:
+def _quote_text(text: str) -> str:
     """A TOML basic string. JSON's escapes are TOML's, but for the one character that only TOML escapes."""
     if any("\ud800" <= ch <= "\udfff" for ch in text):
         raise BadConfiguration(f"{text!r} holds bytes that are no text", hint="type it in UTF-8")

@@ -20,13 +20,13 @@ from schemaman.model.types import Type
 Verdict = Literal["epoch", "own", "open"]
 """Of a change of form: another table changed so at that time; another one kept the old form; neither."""
 
-Place = tuple[str, int, int, str, str]
+ChangeId = tuple[str, int, int, str, str]
 """Topic, partition and offset of the first record of a new form, the old form and the new one."""
-Verdicts = Mapping[Place, Verdict]
+Verdicts = Mapping[ChangeId, Verdict]
 UNDECIDED: Verdicts = MappingProxyType({})
-Rule = tuple[str, str]
+FormRule = tuple[str, str]
 """The old and the new form."""
-Shows = Callable[[str, int, int, str], bool]
+FormQuery = Callable[[str, int, int, str], bool]
 """Whether a form is shown between two moments by any table but one: form, first, last, that table."""
 
 
@@ -47,7 +47,7 @@ class Epoch:
 
 
 @dataclass(frozen=True, slots=True)
-class WireField:
+class EventField:
     """A field that is not as its `column` is; `name` and `type` are None if no event has it."""
 
     column: str
@@ -56,12 +56,12 @@ class WireField:
 
 
 @dataclass(frozen=True, slots=True)
-class WireFace:
+class EventSchema:
     """How events carried a version from `at` on, in the epoch of that number; other fields are as told."""
 
     epoch: int
     at: Coordinates
-    fields: tuple[WireField, ...] = ()
+    fields: tuple[EventField, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,31 +82,31 @@ class FormChange:
     until_ms: int
 
     @property
-    def place(self) -> Place:
+    def id(self) -> ChangeId:
         """What names the change, however the times around it become known."""
         return (self.at.topic, self.at.partition, self.at.offset, self.was, self.now)
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> FormRule:
         """The forms, without the columns."""
         return (self.was, self.now)
 
-    def seconds(self, other: FormChange) -> bool:
+    def is_confirming(self, other: FormChange) -> bool:
         """Whether another table's change by the same rule may be of the same moment, and of another table.
 
         A table that is renamed and gets its name back is two tables to its records; then all that is known
         under one name lies where nothing is known under the other.
         """
         meet = self.after_ms <= other.at_ms and other.after_ms <= self.at_ms
-        return meet and not self.within(other) and not other.within(self)
+        return meet and not self.is_within(other) and not other.is_within(self)
 
-    def within(self, other: FormChange) -> bool:
+    def is_within(self, other: FormChange) -> bool:
         """Whether all that the change was seen in lies between the two forms of another one."""
         return other.after_ms <= self.since_ms and self.until_ms <= other.at_ms
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class FormInterval:
     """A form that only one setting writes, and from when to when a table showed it without a break."""
 
     form: str
@@ -115,17 +115,17 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Footprint:
+class ConnectorSettingsShown:
     """What one table shows of its connector's settings."""
 
     changes: tuple[FormChange, ...] = ()
-    shown: tuple[Shown, ...] = ()
+    form_intervals: tuple[FormInterval, ...] = ()
 
 
-NO_FOOTPRINT = Footprint()
+NO_SETTINGS_SHOWN = ConnectorSettingsShown()
 
 
-def decide(footprints: Mapping[str, Footprint]) -> dict[str, dict[Place, Verdict]]:
+def decide_changes(footprints: Mapping[str, ConnectorSettingsShown]) -> dict[str, dict[ChangeId, Verdict]]:
     """What is decided about each change of the tables of one server, by table.
 
     A setting changes the form of all columns of a kind at one moment. So a change is no epoch where another
@@ -134,38 +134,38 @@ def decide(footprints: Mapping[str, Footprint]) -> dict[str, dict[Place, Verdict
     """
     forms: dict[str, list[tuple[int, int, str]]] = {}
     for table, footprint in footprints.items():
-        for one in footprint.shown:
+        for one in footprint.form_intervals:
             forms.setdefault(one.form, []).append((one.first_ms, one.last_ms, table))
     intervals = {form: _Intervals(found) for form, found in forms.items()}
     nothing = _Intervals(())
 
     def shows(form: str, first: int, last: int, but: str) -> bool:
-        return intervals.get(form, nothing).meet(first, last, but)
+        return intervals.get(form, nothing).has_overlap(first, last, but)
 
     changes = [(table, change) for table, f in footprints.items() for change in f.changes]
-    decided: dict[str, dict[Place, Verdict]] = {}
-    for (table, change), verdict in zip(changes, verdicts(changes, shows), strict=True):
-        decided.setdefault(table, {})[change.place] = verdict
+    decided: dict[str, dict[ChangeId, Verdict]] = {}
+    for (table, change), verdict in zip(changes, reach_verdicts(changes, shows), strict=True):
+        decided.setdefault(table, {})[change.id] = verdict
     return decided
 
 
-def verdicts(changes: Sequence[tuple[str, FormChange]], shows: Shows) -> list[Verdict]:
+def reach_verdicts(changes: Sequence[tuple[str, FormChange]], shows: FormQuery) -> list[Verdict]:
     """What is decided about changes, each with its table; all of one rule have to be there."""
-    own = [contradicted(table, change, shows) for table, change in changes]
-    rules: dict[Rule, list[tuple[str, FormChange]]] = {}
+    own = [is_contradicted(table, change, shows) for table, change in changes]
+    rules: dict[FormRule, list[tuple[str, FormChange]]] = {}
     for (table, change), refuted in zip(changes, own, strict=True):
         if not refuted:
             rules.setdefault(change.rule, []).append((table, change))
     moments = {rule: _Moments(found) for rule, found in rules.items()}
     return [
         "own" if refuted
-        else "epoch" if moments[change.rule].second(table, change)
+        else "epoch" if moments[change.rule].has_confirming(table, change)
         else "open"
         for (table, change), refuted in zip(changes, own, strict=True)
     ]  # fmt: skip
 
 
-def contradicted(table: str, change: FormChange, shows: Shows) -> bool:
+def is_contradicted(table: str, change: FormChange, shows: FormQuery) -> bool:
     """Whether another table kept the old form behind the change, or had the new one before it."""
     return shows(change.was, change.at_ms, change.until_ms, table) or shows(
         change.now, change.since_ms, change.after_ms, table
@@ -190,7 +190,7 @@ class _Intervals:
                 other = max(other, last)
             self._latest.append((best, other))
 
-    def meet(self, first: int, last: int, but: str) -> bool:
+    def has_overlap(self, first: int, last: int, but: str) -> bool:
         """Whether an interval of another table has a moment in common with this one."""
         index = bisect_right(self._firsts, last) - 1
         if index < 0:
@@ -215,12 +215,12 @@ class _Moments:
         self._latest = [*accumulate((one.at_ms for one, _ in self._ordered), max)]
         """Up to each: the last moment at which any of them may have been."""
 
-    def second(self, table: str, change: FormChange) -> bool:
+    def has_confirming(self, table: str, change: FormChange) -> bool:
         """Whether a change of another table seconds this one."""
         for index in range(bisect_right(self._after, change.at_ms) - 1, -1, -1):
             if self._latest[index] < change.after_ms:
                 return False
             one, tables = self._ordered[index]
-            if one.seconds(change) and (len(tables) > 1 or table not in tables):
+            if one.is_confirming(change) and (len(tables) > 1 or table not in tables):
                 return True
         return False

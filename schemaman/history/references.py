@@ -38,7 +38,7 @@ class TableName:
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class VersionNumber:
     """The version of that number, with the attributes of `revision` or of its last one."""
 
     number: int
@@ -49,7 +49,7 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Back:
+class VersionsBack:
     """So many versions before the newest; 0 is `latest`."""
 
     steps: int
@@ -70,7 +70,7 @@ class AsOf:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class ShapeId:
     """The newest version of a shape: its id, or the first digits of it."""
 
     id: str
@@ -80,7 +80,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourcePosition:
     """What stood at a position of the source's own log; `value` as the connector prints it."""
 
     kind: PositionKind
@@ -90,7 +90,7 @@ class Place:
         return f"{self.kind}:{self.value}"
 
 
-Selector = Number | Back | AsOf | Shape | Place
+Selector = VersionNumber | VersionsBack | AsOf | ShapeId | SourcePosition
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class TableRef:
     """A version of a table in the history."""
 
     name: TableName
-    selector: Selector = Back(0)
+    selector: Selector = VersionsBack(0)
 
     def __str__(self) -> str:
         return f"{self.name}@{self.selector}"
@@ -157,18 +157,18 @@ def parse(text: str) -> Reference:
     """
     scheme, colon, rest = text.partition(":")
     if not colon or scheme not in SCHEMES:
-        return _table_ref(text)
+        return _parse_table_ref(text)
     if not rest:
-        raise BadReference(f"{text!r}: nothing behind {scheme}:", hint=_form_of(scheme))
+        raise BadReference(f"{text!r}: nothing behind {scheme}:", hint=_hint_form(scheme))
     match scheme:
         case "file":
             return FileRef(rest)
         case "lake":
             return LakeRef(rest)
         case "git":
-            return _git(text, rest)
+            return _parse_git(text, rest)
         case _:
-            return _registry(text, rest)
+            return _parse_registry(text, rest)
 
 
 def parse_name(text: str) -> TableName:
@@ -178,7 +178,7 @@ def parse_name(text: str) -> TableName:
         BadReference: a part is empty or badly quoted.
     """
     reader = _NameReader(text)
-    name = reader.name()
+    name = reader.read_name()
     if reader.at < len(text):
         raise BadReference(
             f"{text!r}: a name ends before character {reader.at + 1}", hint='quote a part: "a@b".orders'
@@ -186,50 +186,52 @@ def parse_name(text: str) -> TableName:
     return name
 
 
-def name_of(table: TableId) -> TableName:
+def name_table(table: TableId) -> TableName:
     """The whole name of a table, its stream included."""
     return TableName(table.parts, table.stream)
 
 
-def told_apart(tables: Iterable[TableId]) -> dict[TableId, TableName]:
+def name_distinctly(tables: Iterable[TableId]) -> dict[TableId, TableName]:
     """Whole names of tables; where two have equal parts, what nobody told of them is written as `""`.
 
     So it is where one record calls the same word a database and another one a schema.
     """
     known = tuple(tables)
     often = Counter((t.parts, t.stream) for t in known)
-    return {t: TableName(t.levels, t.stream) if often[t.parts, t.stream] > 1 else name_of(t) for t in known}
+    return {
+        t: TableName(t.levels, t.stream) if often[t.parts, t.stream] > 1 else name_table(t) for t in known
+    }
 
 
-def _table_ref(text: str) -> TableRef:
+def _parse_table_ref(text: str) -> TableRef:
     reader = _NameReader(text)
-    name = reader.name()
+    name = reader.read_name()
     if reader.at == len(text):
         return TableRef(name)
-    return TableRef(name, _selector(text, text[reader.at + 1 :]))
+    return TableRef(name, _parse_selector(text, text[reader.at + 1 :]))
 
 
-def _selector(text: str, told: str) -> Selector:
+def _parse_selector(text: str, told: str) -> Selector:
     if told == "latest":
-        return Back(0)
+        return VersionsBack(0)
     if found := re.fullmatch(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?", told):
-        return Number(int(found[1]), None if found[2] is None else int(found[2]))
+        return VersionNumber(int(found[1]), None if found[2] is None else int(found[2]))
     if found := re.fullmatch(r"-([0-9]{1,9})", told):
-        return Back(int(found[1]))
+        return VersionsBack(int(found[1]))
     if found := _TIME.fullmatch(told):
-        return _as_of(text, told, found)
+        return _parse_time(text, told, found)
     kind, colon, value = told.partition(":")
     if kind == "id" and re.fullmatch(r"[0-9A-Fa-f]{4,12}", value):
-        return Shape(value.lower())
+        return ShapeId(value.lower())
     if kind == "id":
         raise BadReference(f"{text!r}: {value!r} is no id", hint="an id has 12 hexadecimal digits, 4 will do")
     for known in _KINDS:
         if kind == known and colon:
-            return Place(known, _position_value(text, known, value))
+            return SourcePosition(known, _parse_position(text, known, value))
     raise BadReference(f"{text!r}: {told!r} names no version", hint=f"forms: {FORMS}")
 
 
-def _as_of(text: str, told: str, found: re.Match[str]) -> AsOf:
+def _parse_time(text: str, told: str, found: re.Match[str]) -> AsOf:
     day, clock, zulu, offset = found.groups()
     if clock is None:
         raise BadReference(f"{text!r}: a day is not a moment", hint=f"write {day}T00:00Z")
@@ -244,7 +246,7 @@ def _as_of(text: str, told: str, found: re.Match[str]) -> AsOf:
     return AsOf(whole * 1000 + int(f"{fraction}000"[:3]))
 
 
-def _position_value(text: str, kind: PositionKind, value: str) -> str:
+def _parse_position(text: str, kind: PositionKind, value: str) -> str:
     """The value as the connector prints it; PostgreSQL's own `X/Y` is two halves of 32 bits.
 
     Source: postgresql.org/docs, "pg_lsn Type".
@@ -278,23 +280,23 @@ _POSITIONS: dict[PositionKind, str] = {
 }
 
 
-def _git(text: str, rest: str) -> GitRef:
+def _parse_git(text: str, rest: str) -> GitRef:
     revision, _, path = rest.partition(":")
     if not revision or not path:
-        raise BadReference(f"{text!r}: a revision and a path are needed", hint=_form_of("git"))
+        raise BadReference(f"{text!r}: a revision and a path are needed", hint=_hint_form("git"))
     return GitRef(revision, path)
 
 
-def _registry(text: str, rest: str) -> RegistryRef:
+def _parse_registry(text: str, rest: str) -> RegistryRef:
     subject, found, version = rest.rpartition("@")
     if not found:
         return RegistryRef(rest)
     if not subject or not (version == "latest" or re.fullmatch(r"[0-9]{1,9}", version)):
-        raise BadReference(f"{text!r}: {version!r} is no version of a subject", hint=_form_of("registry"))
+        raise BadReference(f"{text!r}: {version!r} is no version of a subject", hint=_hint_form("registry"))
     return RegistryRef(subject, None if version == "latest" else int(version))
 
 
-def _form_of(scheme: str) -> str:
+def _hint_form(scheme: str) -> str:
     forms = (form for form in FORMS.split(" · ") if form.startswith(f"{scheme}:"))
     return f"write {next(forms)}"
 
@@ -306,34 +308,34 @@ class _NameReader:
         self.text = text
         self.at = 0
 
-    def name(self) -> TableName:
+    def read_name(self) -> TableName:
         stream: str | None = None
-        parts = [self.part()]
-        if self.take(":"):
-            stream, parts = parts[0], [self.part()]
-        while self.take("."):
-            parts.append(self.part())
+        parts = [self.read_part()]
+        if self.skip_text(":"):
+            stream, parts = parts[0], [self.read_part()]
+        while self.skip_text("."):
+            parts.append(self.read_part())
         if self.at < len(self.text) and self.text[self.at] != "@":
-            raise self.wrong(f"unexpected {self.text[self.at]!r}")
+            raise self.make_error(f"unexpected {self.text[self.at]!r}")
         return TableName(tuple(parts), stream)
 
-    def take(self, mark: str) -> bool:
+    def skip_text(self, mark: str) -> bool:
         found = self.text.startswith(mark, self.at)
         self.at += found
         return found
 
-    def part(self) -> str:
+    def read_part(self) -> str:
         quoted = re.compile(r'"((?:[^"]|"")*)"').match(self.text, self.at)
         if quoted is not None:
             self.at = quoted.end()
             return quoted[1].replace('""', '"')
         plain = re.compile(r'[^."@: ]+').match(self.text, self.at)
         if plain is None:
-            raise self.wrong("a part of the name is missing or its quotes do not end")
+            raise self.make_error("a part of the name is missing or its quotes do not end")
         self.at = plain.end()
         return plain[0]
 
-    def wrong(self, why: str) -> BadReference:
+    def make_error(self, why: str) -> BadReference:
         return BadReference(
             f"{self.text!r}, character {self.at + 1}: {why}",
             hint="a table is [stream:]server.database.schema.table, or the last parts of that; "

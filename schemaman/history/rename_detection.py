@@ -18,34 +18,36 @@ from schemaman.model.diff import find_longest_increasing
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import widens
 
-ALIKE = 0.5
+SIMILARITY_THRESHOLD = 0.5
 """Names that share at least this part of their letters count as similar."""
 
-_WIDE = 4_000
+_MAX_LETTER_PAIRS = 4_000
 """More pairs than this are not compared letter by letter."""
 
 
-def candidates(old: TableSchema, new: TableSchema, append_only: bool) -> tuple[RenameCandidate, ...]:
+def find_rename_candidates(
+    old: TableSchema, new: TableSchema, append_only: bool
+) -> tuple[RenameCandidate, ...]:
     """Vanished and new columns that may be one, in the order of the old columns.
 
     Columns are known by id where every one has an id, else by name. `append_only` tells that
     the source never inserts a column before an existing one; where the order contradicts
     that (a rebuilt table, another column filter, a transform that reorders), nothing is proven.
     """
-    pairs = _kept(old, new)
+    pairs = _match_columns(old, new)
     if len(pairs) in (len(old.columns), len(new.columns)):
         return ()
-    segments = _segments(old, new, pairs)
-    ordered = append_only and _trustworthy(old, new, pairs, segments)
-    single = sum(len(s.vanished) for s in segments) == 1 == sum(len(s.fresh) for s in segments)
+    segments = _split_segments(old, new, pairs)
+    ordered = append_only and _is_trustworthy(old, new, pairs, segments)
+    single = sum(len(s.dropped_columns) for s in segments) == 1 == sum(len(s.added_columns) for s in segments)
     if not ordered:
-        segments = [_joined(segments)]
+        segments = [_join_segments(segments)]
     found: list[RenameCandidate] = []
     for segment in segments:
         if ordered and segment.after is not None:
-            found += _between_anchors(segment)
+            found += _pair_between_anchors(segment)
         else:
-            found += _suggested(segment, prefix=ordered, single=single)
+            found += _suggest_pairs(segment, prefix=ordered, single=single)
     places = {name: i for i, name in enumerate(old.names)}
     return tuple(sorted(found, key=lambda c: places[c.old]))
 
@@ -54,18 +56,18 @@ def candidates(old: TableSchema, new: TableSchema, append_only: bool) -> tuple[R
 class _Segment:
     """What lies between two columns that stayed; `after` is the one behind it, None at the end.
 
-    `mixed` tells that a column which exists on both sides left or entered the segment: its
+    `is_mixed` tells that a column which exists on both sides left or entered the segment: its
     name was given up and used again, so that counting proves nothing.
     """
 
     before: str | None
     after: str | None
-    vanished: tuple[Column, ...]
-    fresh: tuple[Column, ...]
-    mixed: bool = False
+    dropped_columns: tuple[Column, ...]
+    added_columns: tuple[Column, ...]
+    is_mixed: bool = False
 
 
-def _kept(old: TableSchema, new: TableSchema) -> dict[int, int]:
+def _match_columns(old: TableSchema, new: TableSchema) -> dict[int, int]:
     """Old index → new index of each column that is on both sides."""
     if all(c.id is not None for c in (*old.columns, *new.columns)):
         places = {c.id: i for i, c in enumerate(new.columns)}
@@ -74,7 +76,7 @@ def _kept(old: TableSchema, new: TableSchema) -> dict[int, int]:
     return {i: names[c.name] for i, c in enumerate(old.columns) if c.name in names}
 
 
-def _segments(old: TableSchema, new: TableSchema, pairs: dict[int, int]) -> list[_Segment]:
+def _split_segments(old: TableSchema, new: TableSchema, pairs: dict[int, int]) -> list[_Segment]:
     stay = find_longest_increasing(list(pairs.values()))
     ends = (-1, -1), (len(old.columns), len(new.columns))
     anchors = [ends[0], *((i, j) for i, j in pairs.items() if j in stay), ends[1]]
@@ -96,13 +98,13 @@ def _segments(old: TableSchema, new: TableSchema, pairs: dict[int, int]) -> list
     return result
 
 
-def _joined(segments: Sequence[_Segment]) -> _Segment:
-    vanished = tuple(c for s in segments for c in s.vanished)
-    fresh = tuple(c for s in segments for c in s.fresh)
-    return _Segment(None, None, vanished, fresh, any(s.mixed for s in segments))
+def _join_segments(segments: Sequence[_Segment]) -> _Segment:
+    vanished = tuple(c for s in segments for c in s.dropped_columns)
+    fresh = tuple(c for s in segments for c in s.added_columns)
+    return _Segment(None, None, vanished, fresh, any(s.is_mixed for s in segments))
 
 
-def _trustworthy(
+def _is_trustworthy(
     old: TableSchema, new: TableSchema, pairs: dict[int, int], segments: Sequence[_Segment]
 ) -> bool:
     """Whether the order of the columns is one that an append-only table can show."""
@@ -113,40 +115,44 @@ def _trustworthy(
     if 3 * anchors < max(len(old.columns), len(new.columns)):
         # most columns are others: the table was dropped and created again under its name
         return False
-    return all(s.mixed or s.after is None or len(s.fresh) <= len(s.vanished) for s in segments)
+    return all(
+        s.is_mixed or s.after is None or len(s.added_columns) <= len(s.dropped_columns) for s in segments
+    )
 
 
-def _between_anchors(segment: _Segment) -> Iterator[RenameCandidate]:
+def _pair_between_anchors(segment: _Segment) -> Iterator[RenameCandidate]:
     """Every fresh name is one of the vanished columns; which one is sure if their counts agree."""
-    place = _place(segment)
-    if len(segment.fresh) == len(segment.vanished):
-        grade: Grade = "likely" if segment.mixed else "proven"
-        for a, b in zip(segment.vanished, segment.fresh, strict=True):
-            yield _candidate(a, b, grade, place)
+    place = _describe_place(segment)
+    if len(segment.added_columns) == len(segment.dropped_columns):
+        grade: Grade = "likely" if segment.is_mixed else "proven"
+        for a, b in zip(segment.dropped_columns, segment.added_columns, strict=True):
+            yield _make_candidate(a, b, grade, place)
         return
-    told = f"{place}, but {len(segment.vanished)} columns vanished there and {len(segment.fresh)} are new"
-    for a, b in _aligned(segment.vanished, segment.fresh, prefix=False):
-        alone = sum(c.type == b.type for c in segment.vanished) == 1
-        sure = a.type == b.type and (alone or _likeness(a.name, b.name) >= ALIKE)
-        yield _candidate(a, b, "likely" if sure and not segment.mixed else "possible", told)
+    told = f"{place}, but {len(segment.dropped_columns)} columns vanished there and {len(segment.added_columns)} are new"
+    for a, b in _align_columns(segment.dropped_columns, segment.added_columns, prefix=False):
+        alone = sum(c.type == b.type for c in segment.dropped_columns) == 1
+        sure = a.type == b.type and (alone or _measure_likeness(a.name, b.name) >= SIMILARITY_THRESHOLD)
+        yield _make_candidate(a, b, "likely" if sure and not segment.is_mixed else "possible", told)
 
 
-def _suggested(segment: _Segment, *, prefix: bool, single: bool) -> Iterator[RenameCandidate]:
+def _suggest_pairs(segment: _Segment, *, prefix: bool, single: bool) -> Iterator[RenameCandidate]:
     """Pairs of one type and similar names; of a single drop and add whatever they are."""
-    for a, b in _aligned(segment.vanished, segment.fresh, prefix=prefix):
-        if a.type == b.type and _likeness(a.name, b.name) >= ALIKE:
-            yield _candidate(a, b, "likely", "one vanished and the other appeared in one step")
+    for a, b in _align_columns(segment.dropped_columns, segment.added_columns, prefix=prefix):
+        if a.type == b.type and _measure_likeness(a.name, b.name) >= SIMILARITY_THRESHOLD:
+            yield _make_candidate(a, b, "likely", "one vanished and the other appeared in one step")
         elif single:
-            yield _candidate(a, b, "possible", "the only column that vanished and the only one that appeared")
+            yield _make_candidate(
+                a, b, "possible", "the only column that vanished and the only one that appeared"
+            )
 
 
-def _place(segment: _Segment) -> str:
+def _describe_place(segment: _Segment) -> str:
     edge = f"before {segment.after}"
     where = edge if segment.before is None else f"between {segment.before} and {segment.after}"
     return f"{where}, where a table that only appends columns cannot gain one"
 
 
-def _candidate(a: Column, b: Column, grade: Grade, place: str) -> RenameCandidate:
+def _make_candidate(a: Column, b: Column, grade: Grade, place: str) -> RenameCandidate:
     evidence = [place]
     if a.type == b.type:
         evidence.append(f"same type {format_type(a.type)}")
@@ -154,34 +160,36 @@ def _candidate(a: Column, b: Column, grade: Grade, place: str) -> RenameCandidat
         evidence.append(f"type {format_type(a.type)} became {format_type(b.type)}")
     if a.nullable == b.nullable and a.default == b.default and (a.default is not None or not a.nullable):
         evidence.append("same nullability and default")
-    if (alike := _likeness(a.name, b.name)) >= ALIKE:
+    if (alike := _measure_likeness(a.name, b.name)) >= SIMILARITY_THRESHOLD:
         evidence.append(f"the names are {alike:.0%} alike")
     return RenameCandidate(a.name, b.name, grade, tuple(evidence))
 
 
-def _likeness(a: str, b: str) -> float:
+def _measure_likeness(a: str, b: str) -> float:
     return SequenceMatcher(None, a.casefold(), b.casefold(), autojunk=False).ratio()
 
 
-def _score(a: Column, b: Column, letters: bool) -> float:
+def _score_pair(a: Column, b: Column, letters: bool) -> float:
     """How well two columns go together; nothing below 1 is more than a guess."""
     kin = 1.0 if a.type == b.type else 0.5 if widens(a.type, b.type) or widens(b.type, a.type) else 0.0
     rest = 0.1 * (a.nullable == b.nullable) + 0.1 * (a.default == b.default) + 0.1 * (a.comment == b.comment)
-    return kin + rest + (_likeness(a.name, b.name) if letters else 0.0)
+    return kin + rest + (_measure_likeness(a.name, b.name) if letters else 0.0)
 
 
-def _aligned(old: Sequence[Column], new: Sequence[Column], *, prefix: bool) -> list[tuple[Column, Column]]:
+def _align_columns(
+    old: Sequence[Column], new: Sequence[Column], *, prefix: bool
+) -> list[tuple[Column, Column]]:
     """The order-preserving pairs with the highest total score.
 
     With `prefix` only the first of the new columns can be old ones: what an append-only table
     gained stands behind whatever it kept.
     """
-    letters = len(old) * len(new) <= _WIDE
+    letters = len(old) * len(new) <= _MAX_LETTER_PAIRS
     best = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]
     paired = [[False] * (len(new) + 1) for _ in range(len(old) + 1)]
     for i in reversed(range(len(old))):
         for j in reversed(range(len(new))):
-            both = _score(old[i], new[j], letters) + best[i + 1][j + 1]
+            both = _score_pair(old[i], new[j], letters) + best[i + 1][j + 1]
             apart = best[i + 1][j] if prefix else max(best[i + 1][j], best[i][j + 1])
             paired[i][j] = both > apart
             best[i][j] = max(both, apart)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from schemaman.history.past_versions import Became
-from schemaman.history.rename_detection import candidates
-from schemaman.history.versions import MemberAnswer, SchemaVersion
+from schemaman.history.past_versions import CurrentField
+from schemaman.history.rename_detection import find_rename_candidates
+from schemaman.history.versions import NestedFieldAnswer, SchemaVersion
 from schemaman.model.schema import Column, Path, TableSchema, quote_part, walk_fields
 from schemaman.model.types import Array, Field, Map, Struct, Type
 
@@ -22,179 +22,185 @@ Question = tuple[Path, Path]
 
 
 @dataclass(frozen=True, slots=True)
-class _End:
+class _FieldEnd:
     """Where a member is (None: it left), whether that is sure, and the question on whose answer it hangs.
 
-    One whose own name came back is sure, though an open question asks whether it did. `left`: for good,
-    before that version, and where it had been: two that left are one where that is the same. `asked_at`: the
+    One whose own name came back is sure, though an open question asks whether it did. `dropped_at`: for good,
+    before that version, and where it had been: two that left are one where that is the same. `question_version`: the
     version, by its place in the history, in whose step the question arose.
     """
 
     path: Path | None
-    sure: bool = True
+    is_sure: bool = True
     question: Question | None = None
-    left: tuple[int, Path] | None = None
-    asked_at: int | None = None
+    dropped_at: tuple[int, Path] | None = None
+    question_version: int | None = None
 
-    def asks(self, name: str) -> bool:
+    def has_question(self, name: str) -> bool:
         """Whether a member of that name may be another one by now, also where its own name came back."""
-        if self.sure and self.question is not None and self.path is not None:
+        if self.is_sure and self.question is not None and self.path is not None:
             return self.path[-1].lower() == name.lower() == self.question[0][-1].lower()
-        return not self.sure
+        return not self.is_sure
 
 
 @dataclass(frozen=True, slots=True)
-class Unsettled:
+class UnsettledFields:
     """Members of a version, named as in `became`: those of which an open question keeps where they are now.
 
     Also such whose own name came back: it may be another's. `lost` left, as another one of their name did;
-    `renamed` left under another name, which is told.
+    `new_names` left under another name, which is told.
     """
 
-    asked: dict[Path, Question]
+    questions: dict[Path, Question]
     lost: set[Path]
-    renamed: dict[Path, str]
+    new_names: dict[Path, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Pair:
+class _StructPair:
     """A struct before and after a step, and where; `partners` are members that are on both sides."""
 
-    here: Path
-    there: Path
+    old_path: Path
+    new_path: Path
     old: Fields
     new: Fields
     partners: Mapping[str, Field]
 
     @property
-    def went(self) -> Fields:
+    def dropped_fields(self) -> Fields:
         return tuple(f for f in self.old if f.name not in self.partners)
 
     @property
-    def came(self) -> Fields:
+    def added_fields(self) -> Fields:
         taken = {f.name for f in self.partners.values()}
         return tuple(f for f in self.new if f.name not in taken)
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _ColumnStep:
     """A column after a step: where the members of before are, which left, which came by a person's word.
 
-    `asked` are those that came and may be one that left.
+    `questions` are those that came and may be one that left.
     """
 
     after: Column
     partners: Mapping[Path, Path]
-    called: frozenset[Path]
-    left: frozenset[Path]
-    asked: Mapping[Path, Question]
+    renamed_paths: frozenset[Path]
+    dropped_paths: frozenset[Path]
+    questions: Mapping[Path, Question]
 
 
 @dataclass(slots=True)
-class _Life:
+class _FieldTrace:
     """A column through its versions, from the newest back: where its members are in the end.
 
-    `fates` are those of the members of each version; `taken` are places where one that left may still stand
+    `ends` are those of the members of each version; `taken_paths` are places where one that left may still stand
     in a lake, and whose name a person gave to another one later.
     """
 
-    steps: dict[int, _Step] = field(default_factory=dict)
-    fates: dict[int, dict[Path, _End]] = field(default_factory=dict)
-    taken: dict[int, set[Path]] = field(default_factory=dict)
+    steps: dict[int, _ColumnStep] = field(default_factory=dict)
+    ends: dict[int, dict[Path, _FieldEnd]] = field(default_factory=dict)
+    taken_paths: dict[int, set[Path]] = field(default_factory=dict)
 
-    def step(self, at: int, before: Column, after: Column, answers: Sequence[MemberAnswer]) -> None:
+    def add_step(self, at: int, before: Column, after: Column, answers: Sequence[NestedFieldAnswer]) -> None:
         """One step further back: from version number `at` to the next one."""
-        pairs = list(_structs(before.type, after.type, (before.name,), (after.name,), answers))
+        pairs = list(_pair_structs(before.type, after.type, (before.name,), (after.name,), answers))
         partners = {
-            (*pair.here, old): (*pair.there, new.name) for pair in pairs for old, new in pair.partners.items()
+            (*pair.old_path, old): (*pair.new_path, new.name)
+            for pair in pairs
+            for old, new in pair.partners.items()
         }
         called = {new for old, new in partners.items() if old[-1].lower() != new[-1].lower()}
-        left = {(*pair.here, old.name) for pair in pairs for old in pair.went}
-        asked = {old: (old, new) for pair in pairs for old, new in _asked(pair, answers)}
+        left = {(*pair.old_path, old.name) for pair in pairs for old in pair.dropped_fields}
+        asked = {old: (old, new) for pair in pairs for old, new in _list_questions(pair, answers)}
         came = {question[1]: question for question in asked.values()}
-        self.steps[at] = _Step(after, partners, frozenset(called), frozenset(left), came)
-        fates = self.fates[at] = {}
+        self.steps[at] = _ColumnStep(after, partners, frozenset(called), frozenset(left), came)
+        fates = self.ends[at] = {}
         for pair in pairs:
             for old in pair.old:
-                here = (*pair.here, old.name)
+                here = (*pair.old_path, old.name)
                 if here in partners:
-                    fates[here] = self._end(at + 1, partners[here])
+                    fates[here] = self._find_end(at + 1, partners[here])
                 else:
-                    fates[here] = self._gone(at + 1, (*pair.there, old.name), asked.get(here))
-                    fates |= self._inside(at, here, old.type, (*pair.there, old.name))
+                    fates[here] = self._trace_dropped(at + 1, (*pair.new_path, old.name), asked.get(here))
+                    fates |= self._trace_nested(at, here, old.type, (*pair.new_path, old.name))
 
-    def told(self) -> dict[int, dict[Path, Became]]:
+    def list_changes(self) -> dict[int, dict[Path, CurrentField]]:
         """The members of each version whose name says no more what they are."""
-        found: dict[int, dict[Path, Became]] = {}
-        for at in sorted(self.fates.keys() | self.taken.keys()):
-            found[at] = dict.fromkeys(self.taken.get(at, ()), Became(None))
-            for path, end in self.fates.get(at, {}).items():
-                told = end.asks(path[-1])
+        found: dict[int, dict[Path, CurrentField]] = {}
+        for at in sorted(self.ends.keys() | self.taken_paths.keys()):
+            found[at] = dict.fromkeys(self.taken_paths.get(at, ()), CurrentField(None))
+            for path, end in self.ends.get(at, {}).items():
+                told = end.has_question(path[-1])
                 if end.path is None or told or end.path[-1].lower() != path[-1].lower():
                     name = None if end.path is None else end.path[-1]
                     asked = end.question if told else None
-                    found[at][path] = Became(name, end.sure, asked, None if asked is None else end.asked_at)
+                    found[at][path] = CurrentField(
+                        name, end.is_sure, asked, None if asked is None else end.question_version
+                    )
         return found
 
-    def _end(self, at: int, path: Path) -> _End:
-        return self.fates.get(at, {}).get(path, _End(path))
+    def _find_end(self, at: int, path: Path) -> _FieldEnd:
+        return self.ends.get(at, {}).get(path, _FieldEnd(path))
 
-    def _gone(self, at: int, place: Path, question: Question | None) -> _End:
+    def _trace_dropped(self, at: int, place: Path, question: Question | None) -> _FieldEnd:
         """Where one is that left `place` before version `at`, if the `question` does not keep it open."""
-        landed = self._back(at, place)
-        left = _End(None, left=(at, place)) if landed is None else self._landed(*landed)
+        landed = self._find_return(at, place)
+        left = _FieldEnd(None, dropped_at=(at, place)) if landed is None else self._trace_return(*landed)
         if question is None:
             return left
-        other = self._end(at, question[1])
+        other = self._find_end(at, question[1])
         if left.path == other.path:
             if other.path is None or left.question is not None:
                 return left
-            return replace(left, question=other.question, asked_at=other.asked_at)
+            return replace(left, question=other.question, question_version=other.question_version)
         same = left.path is not None and left.path[-1].lower() == place[-1].lower()
         if other.path is None or same:
-            return replace(left, question=question, asked_at=at)
-        return _End(other.path, False, question, asked_at=at)
+            return replace(left, question=question, question_version=at)
+        return _FieldEnd(other.path, False, question, question_version=at)
 
-    def _landed(self, at: int, place: Path) -> _End:
+    def _trace_return(self, at: int, place: Path) -> _FieldEnd:
         """Where one is that came back in version `at`, unless an answer would make that another one."""
-        end, question = self._end(at, place), self.steps[at - 1].asked.get(place)
-        return end if question is None else replace(end, question=question, asked_at=at)
+        end, question = self._find_end(at, place), self.steps[at - 1].questions.get(place)
+        return end if question is None else replace(end, question=question, question_version=at)
 
-    def _inside(self, at: int, here: Path, type: Type, place: Path) -> dict[Path, _End]:
+    def _trace_nested(self, at: int, here: Path, type: Type, place: Path) -> dict[Path, _FieldEnd]:
         """Where the members of one are that left before the next version, and came back."""
-        landed = self._back(at + 1, place)
+        landed = self._find_return(at + 1, place)
         if landed is None:
             return {}
         back, there = landed
-        other = _type_at(self.steps[back - 1].after, there)
-        found: dict[Path, _End] = {}
-        for pair in _structs(type, other, here, there, ()):
+        other = _find_type(self.steps[back - 1].after, there)
+        found: dict[Path, _FieldEnd] = {}
+        for pair in _pair_structs(type, other, here, there, ()):
             for old in pair.old:
                 to = pair.partners.get(old.name)
-                end = (back, (*pair.there, old.name if to is None else to.name))
-                found[*pair.here, old.name] = self._gone(*end, None) if to is None else self._end(*end)
+                end = (back, (*pair.new_path, old.name if to is None else to.name))
+                found[*pair.old_path, old.name] = (
+                    self._trace_dropped(*end, None) if to is None else self._find_end(*end)
+                )
         return found
 
-    def _back(self, at: int, place: Path) -> tuple[int, Path] | None:
+    def _find_return(self, at: int, place: Path) -> tuple[int, Path] | None:
         """The version, and where, in which one came back that had left `place` before version `at`."""
         empty: list[tuple[int, Path]] = []
         while at - 1 in self.steps:
             step = self.steps[at - 1]
-            there = next((p for p in _members_of(step.after) if _alike(p, place)), None)
-            if there is not None and there not in step.called:
+            there = next((p for p in _list_paths(step.after) if _is_same_path(p, place)), None)
+            if there is not None and there not in step.renamed_paths:
                 return at, there
             if there is not None:
                 for version, path in empty:
-                    self.taken.setdefault(version, set()).add(path)
+                    self.taken_paths.setdefault(version, set()).add(path)
                 return None
             empty.append((at, place))
-            moved = self._moved(at, place[:-1])
+            moved = self._follow_path(at, place[:-1])
             if moved is None:
                 return None
             at, place = moved[0], (*moved[1], place[-1])
         return None
 
-    def _moved(self, at: int, path: Path) -> tuple[int, Path] | None:
+    def _follow_path(self, at: int, path: Path) -> tuple[int, Path] | None:
         """A place of version `at` in the next one, or in the one in which what held it came back.
 
         An element, a key or a value goes with its own.
@@ -202,39 +208,39 @@ class _Life:
         if at not in self.steps:
             return at + 1, path
         step = self.steps[at]
-        gone = next((n for n in range(2, len(path) + 1) if path[:n] in step.left), None)
+        gone = next((n for n in range(2, len(path) + 1) if path[:n] in step.dropped_paths), None)
         if gone is not None:
-            up = self._moved(at, path[: gone - 1])
-            landed = None if up is None else self._back(up[0], (*up[1], path[gone - 1]))
+            up = self._follow_path(at, path[: gone - 1])
+            landed = None if up is None else self._find_return(up[0], (*up[1], path[gone - 1]))
             return None if landed is None else (landed[0], (*landed[1], *path[gone:]))
         known = next((n for n in range(len(path), 1, -1) if path[:n] in step.partners), 1)
         start = step.partners[path[:known]] if known > 1 else (step.after.name,)
         return at + 1, (*start, *path[known:])
 
 
-def _members_of(column: Column) -> tuple[Path, ...]:
+def _list_paths(column: Column) -> tuple[Path, ...]:
     return tuple(path for path, _, _ in walk_fields(TableSchema((column,))))
 
 
-def _type_at(column: Column, path: Path) -> Type:
+def _find_type(column: Column, path: Path) -> Type:
     return next(type for at, type, _ in walk_fields(TableSchema((column,))) if at == path)
 
 
-def _alike(path: Path, other: Path) -> bool:
-    return lowered(path) == lowered(other)
+def _is_same_path(path: Path, other: Path) -> bool:
+    return lower_path(path) == lower_path(other)
 
 
-def path_text(path: Path) -> str:
+def format_path(path: Path) -> str:
     """A member as decisions name it: `address.street`, `lines.element.qty`."""
     return ".".join(quote_part(part) for part in path)
 
 
-def lowered(path: Path) -> Path:
+def lower_path(path: Path) -> Path:
     """A path as a lake compares it: without regard to case."""
     return tuple(part.lower() for part in path)
 
 
-def named_now(path: Path, told: Mapping[Path, Became]) -> Path:
+def rename_parents(path: Path, told: Mapping[Path, CurrentField]) -> Path:
     """Where a member of a version is by the names of now, as far as those that hold it have one.
 
     `told` is what became of the members of that version.
@@ -244,8 +250,8 @@ def named_now(path: Path, told: Mapping[Path, Became]) -> Path:
     return (path[0], *(now.name if now and now.name else part for now, part in between), path[-1])
 
 
-def exchanged(
-    before: TableSchema, after: TableSchema, answers: Sequence[MemberAnswer]
+def pair_changed_fields(
+    before: TableSchema, after: TableSchema, answers: Sequence[NestedFieldAnswer]
 ) -> Mapping[tuple[str, str], Question]:
     """Each pair of a member that went and one that came into the same struct, by how decisions name them.
 
@@ -255,15 +261,17 @@ def exchanged(
     for column in before.columns:
         same = (c for c in after.columns if c.id == column.id and (c.id is not None or c.name == column.name))
         for other in same:
-            for pair in _structs(column.type, other.type, (column.name,), (other.name,), answers):
-                names = replace(pair, partners=_partners(pair.old, pair.new, pair.here, pair.there, ()))
-                for a, b in ((a, b) for a in names.went for b in names.came):
-                    old, new = (*pair.here, a.name), (*pair.there, b.name)
-                    found[path_text(old), path_text(new)] = old, new
+            for pair in _pair_structs(column.type, other.type, (column.name,), (other.name,), answers):
+                names = replace(
+                    pair, partners=_match_fields(pair.old, pair.new, pair.old_path, pair.new_path, ())
+                )
+                for a, b in ((a, b) for a in names.dropped_fields for b in names.added_fields):
+                    old, new = (*pair.old_path, a.name), (*pair.new_path, b.name)
+                    found[format_path(old), format_path(new)] = old, new
     return found
 
 
-def became(versions: Sequence[SchemaVersion], ids: Ids) -> list[dict[Path, Became]]:
+def trace_fields(versions: Sequence[SchemaVersion], ids: Ids) -> list[dict[Path, CurrentField]]:
     """For each version what became of its members that are no more what they were; see `Past.members`.
 
     One that is what it was is told of where another version's member of that name is not.
@@ -272,89 +280,91 @@ def became(versions: Sequence[SchemaVersion], ids: Ids) -> list[dict[Path, Becam
     """
     newest = versions[-1].schema
     now = {ids.get(c.id, c.id): c for c in newest.columns if isinstance(c.type, Array | Map | Struct)}
-    told: list[dict[Path, Became]] = [{} for _ in versions]
+    told: list[dict[Path, CurrentField]] = [{} for _ in versions]
     for id, column in now.items():
-        for at, found in _life(versions, id, ids).told().items():
-            told[at] |= {(column.name, *path[1:]): _numbered(now, versions) for path, now in found.items()}
-    changed = {lowered(named_now(path, each)) for each in told for path in each}
+        for at, found in _trace_column(versions, id, ids).list_changes().items():
+            told[at] |= {
+                (column.name, *path[1:]): _set_version_number(now, versions) for path, now in found.items()
+            }
+    changed = {lower_path(rename_parents(path, each)) for each in told for path in each}
     for version, found in zip(versions, told, strict=True):
-        same = (path for path in _paths(version, now, ids) - found.keys())
-        same = (path for path in same if lowered(named_now(path, found)) in changed)
-        found |= {path: Became(path[-1]) for path in list(same)}
+        same = (path for path in _list_current_paths(version, now, ids) - found.keys())
+        same = (path for path in same if lower_path(rename_parents(path, found)) in changed)
+        found |= {path: CurrentField(path[-1]) for path in list(same)}
     return told
 
 
-def _numbered(now: Became, versions: Sequence[SchemaVersion]) -> Became:
+def _set_version_number(now: CurrentField, versions: Sequence[SchemaVersion]) -> CurrentField:
     """The same, with the version that asks by its number, as people call it."""
     return now if now.version is None else replace(now, version=versions[now.version].number)
 
 
-def unsettled(versions: Sequence[SchemaVersion]) -> list[Unsettled]:
+def find_unsettled_fields(versions: Sequence[SchemaVersion]) -> list[UnsettledFields]:
     """For each version its members whose values nobody can place by what `became` tells."""
-    found = [Unsettled({}, set(), {}) for _ in versions]
+    found = [UnsettledFields({}, set(), {}) for _ in versions]
     for column in versions[-1].schema.columns:
         if not isinstance(column.type, Array | Map | Struct):
             continue
-        life = _life(versions, column.id, {})
-        told = life.told()
+        life = _trace_column(versions, column.id, {})
+        told = life.list_changes()
         left: dict[Path, dict[tuple[int, Path] | None, list[tuple[int, Path]]]] = {}
-        for at, ends in life.fates.items():
+        for at, ends in life.ends.items():
             for path, end in ends.items():
                 here = (column.name, *path[1:])
-                last = path[-1] if end.left is None else end.left[1][-1]
-                if not _alike((last,), path[-1:]):
-                    found[at].renamed[here] = last
-                above = (column.name, *named_now(path, told[at])[1:-1])
-                own, place = lowered((*above, path[-1])), lowered((*above, last))
+                last = path[-1] if end.dropped_at is None else end.dropped_at[1][-1]
+                if not _is_same_path((last,), path[-1:]):
+                    found[at].new_names[here] = last
+                above = (column.name, *rename_parents(path, told[at])[1:-1])
+                own, place = lower_path((*above, path[-1])), lower_path((*above, last))
                 if end.question is not None:
-                    found[at].asked[here] = end.question
+                    found[at].questions[here] = end.question
                     # It may have left too, and then under that name.
                     left.setdefault(own, {}).setdefault(None, [])
                     left.setdefault(place, {}).setdefault(None, [])
                 elif end.path is None:
-                    left.setdefault(place, {}).setdefault(end.left, []).append((at, here))
+                    left.setdefault(place, {}).setdefault(end.dropped_at, []).append((at, here))
                     # A table that did not follow has it under that name yet.
-                    left.setdefault(own, {}).setdefault(end.left, [])
+                    left.setdefault(own, {}).setdefault(end.dropped_at, [])
         for several in (each for each in left.values() if len(each) > 1):
             for at, here in (one for same in several.values() for one in same):
                 found[at].lost.add(here)
     return found
 
 
-def _life(versions: Sequence[SchemaVersion], id: int | None, ids: Ids) -> _Life:
+def _trace_column(versions: Sequence[SchemaVersion], id: int | None, ids: Ids) -> _FieldTrace:
     """A column of the newest version, through the versions from where it came on."""
-    life = _Life()
+    life = _FieldTrace()
     for at in reversed(range(len(versions) - 1)):
-        before, next = (_column(v, id, ids) for v in versions[at : at + 2])
+        before, next = (_find_column(v, id, ids) for v in versions[at : at + 2])
         if before is None or next is None:
             break
-        life.step(at, before, next, versions[at + 1].members)
+        life.add_step(at, before, next, versions[at + 1].field_answers)
     return life
 
 
-def _structs(
-    old: Type, new: Type, here: Path, there: Path, answers: Sequence[MemberAnswer]
-) -> Iterator[_Pair]:
+def _pair_structs(
+    old: Type, new: Type, here: Path, there: Path, answers: Sequence[NestedFieldAnswer]
+) -> Iterator[_StructPair]:
     match old, new:
         case Struct(a), Struct(b):
-            pair = _Pair(here, there, a, b, _partners(a, b, here, there, answers))
+            pair = _StructPair(here, there, a, b, _match_fields(a, b, here, there, answers))
             yield pair
             for field in a:
                 other = pair.partners.get(field.name)
                 if other is not None:
                     inner = (*here, field.name), (*there, other.name)
-                    yield from _structs(field.type, other.type, *inner, answers)
+                    yield from _pair_structs(field.type, other.type, *inner, answers)
         case Array(a), Array(b):
-            yield from _structs(a, b, (*here, "element"), (*there, "element"), answers)
+            yield from _pair_structs(a, b, (*here, "element"), (*there, "element"), answers)
         case Map(key, a), Map(other_key, b):
-            yield from _structs(key, other_key, (*here, "key"), (*there, "key"), answers)
-            yield from _structs(a, b, (*here, "value"), (*there, "value"), answers)
+            yield from _pair_structs(key, other_key, (*here, "key"), (*there, "key"), answers)
+            yield from _pair_structs(a, b, (*here, "value"), (*there, "value"), answers)
         case _:
             return
 
 
-def _partners(
-    old: Fields, new: Fields, here: Path, there: Path, answers: Sequence[MemberAnswer]
+def _match_fields(
+    old: Fields, new: Fields, here: Path, there: Path, answers: Sequence[NestedFieldAnswer]
 ) -> dict[str, Field]:
     told = {a.old[-1]: a.new[-1] for a in answers if a.same and (a.old[:-1], a.new[:-1]) == (here, there)}
     names = {f.name.lower(): f for f in new}
@@ -363,19 +373,24 @@ def _partners(
     return found | {a: names[b.lower()] for a, b in told.items() if b.lower() in names}
 
 
-def _asked(pair: _Pair, answers: Sequence[MemberAnswer]) -> list[Question]:
+def _list_questions(pair: _StructPair, answers: Sequence[NestedFieldAnswer]) -> list[Question]:
     """Members that went, each with one that came and may be it, if nobody has said so."""
     answered = {(a.old, a.new) for a in answers}
-    old, new = (TableSchema(tuple(map(_as_column, fields))) for fields in (pair.went, pair.came))
-    pairs = (((*pair.here, c.old), (*pair.there, c.new)) for c in candidates(old, new, append_only=False))
+    old, new = (
+        TableSchema(tuple(map(_make_column, fields))) for fields in (pair.dropped_fields, pair.added_fields)
+    )
+    pairs = (
+        ((*pair.old_path, c.old), (*pair.new_path, c.new))
+        for c in find_rename_candidates(old, new, append_only=False)
+    )
     return [each for each in pairs if each not in answered]
 
 
-def _as_column(field: Field) -> Column:
+def _make_column(field: Field) -> Column:
     return Column(field.name, field.type, field.nullable, comment=field.comment)
 
 
-def _paths(version: SchemaVersion, now: Mapping[int | None, Column], ids: Ids) -> set[Path]:
+def _list_current_paths(version: SchemaVersion, now: Mapping[int | None, Column], ids: Ids) -> set[Path]:
     """The members of a version, under the names that their columns have now."""
     there = (
         replace(c, name=now[ids.get(c.id, c.id)].name)
@@ -385,5 +400,5 @@ def _paths(version: SchemaVersion, now: Mapping[int | None, Column], ids: Ids) -
     return {path for path, _, _ in walk_fields(TableSchema(tuple(there)))}
 
 
-def _column(version: SchemaVersion, id: int | None, ids: Ids) -> Column | None:
+def _find_column(version: SchemaVersion, id: int | None, ids: Ids) -> Column | None:
     return next((c for c in version.schema.columns if ids.get(c.id, c.id) == id), None)

@@ -10,11 +10,11 @@ from typing import Literal
 from schemaman.debezium.observation import EvidenceKind, Observation
 from schemaman.debezium.records import Coordinates
 from schemaman.errors import UnknownName
-from schemaman.history.epochs import NO_FOOTPRINT, Epoch, Footprint, WireFace
+from schemaman.history.epochs import NO_SETTINGS_SHOWN, ConnectorSettingsShown, Epoch, EventSchema
 from schemaman.model.display import DisplayedValue
 from schemaman.model.schema import Path, TableId, TableSchema
 
-OTHER_NULLS = "internal-nullability-differs"
+INTERNAL_NULLABILITY = "internal-nullability-differs"
 """The disagreement of a connector's own schema history about which columns take nulls."""
 Status = Literal["confirmed", "provisional", "phantom", "declared", "inferred"]
 Ending = Literal["dropped", "renamed"]
@@ -25,23 +25,23 @@ Grade = Literal["stated", "proven", "likely", "possible"]
 class Evidence:
     """What one kind of witness said for one version.
 
-    `records` are surely of it. `shared` counts those of runs that began before the version or went on behind
+    `records` are surely of it. `shared_records` counts those of runs that began before the version or went on behind
     it: of such a run only the first and the last record tell where they stand, the others are of this version
-    or of the one where the other edge lies, or of one between them. `placed` are the first and the last
+    or of the one where the other edge lies, or of one between them. `positioned_edges` are the first and the last
     record that have a position, where those are others: what is read beside the stream has none.
     """
 
-    witness: EvidenceKind
+    kind: EvidenceKind
     records: int
     first: Coordinates
     last: Coordinates
-    shared: int = 0
-    placed: tuple[Coordinates, Coordinates] | None = None
+    shared_records: int = 0
+    positioned_edges: tuple[Coordinates, Coordinates] | None = None
 
     @property
-    def marks(self) -> tuple[Coordinates, ...]:
+    def coordinates(self) -> tuple[Coordinates, ...]:
         """Every record of which it is known where it stands, in the order of the source."""
-        return (self.first, *(self.placed or ()), self.last)
+        return (self.first, *(self.positioned_edges or ()), self.last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class RenameCandidate:
 
 
 @dataclass(frozen=True, slots=True)
-class MemberAnswer:
+class NestedFieldAnswer:
     """What a person said of a member of a struct that went and one that came: whether they are one."""
 
     old: Path
@@ -97,13 +97,13 @@ class SchemaVersion:
     the first mark of what followed, None while it lasts. `id` is the fingerprint of its shape;
     `number` is an ordinal that late evidence may shift. `unconfirmed` names the facts that may
     be from the future: `key`, `nullable:<column>` (of a new column, its default too), `default:<column>`,
-    and `type:<column>` where the connector's settings may have made the difference. `carried` are the
+    and `type:<column>` where the connector's settings may have made the difference. `event_schemas` are the
     ways in which events carried it that are not just as it is, each from its mark on. `candidates` are
     suspected renames from the version before. Columns and types are of `at`; key and nullability are
-    certain from `proven` on, which may be later, and is None while one of them is unconfirmed; `proofs` say
-    it of each fact that is not certain from the first record on that told it, defaults included. `known_as`
+    certain from `proven_from` on, which may be later, and is None while one of them is unconfirmed; `proofs` say
+    it of each fact that is not certain from the first record on that told it, defaults included. `previous_ids`
     are the ids that its events alone give it, which it had while no witness declared it. `records` are surely
-    of it. `members` are people's answers about the step to it, which decisions put in; no store keeps them.
+    of it. `field_answers` are people's answers about the step to it, which decisions put in; no store keeps them.
     """
 
     number: int
@@ -118,28 +118,28 @@ class SchemaVersion:
     evidence: tuple[Evidence, ...]
     unconfirmed: tuple[str, ...] = ()
     candidates: tuple[RenameCandidate, ...] = ()
-    proven: Coordinates | None = None
-    carried: tuple[WireFace, ...] = ()
-    known_as: tuple[str, ...] = ()
-    members: tuple[MemberAnswer, ...] = ()
+    proven_from: Coordinates | None = None
+    event_schemas: tuple[EventSchema, ...] = ()
+    previous_ids: tuple[str, ...] = ()
+    field_answers: tuple[NestedFieldAnswer, ...] = ()
     proofs: tuple[Proof, ...] = ()
 
-    def answers_to(self, id: str) -> bool:
+    def has_id(self, id: str) -> bool:
         """Whether an id, or the first digits of one, is this version's or was it before it was declared."""
-        return any(own.startswith(id) for own in (self.id, *self.known_as))
+        return any(own.startswith(id) for own in (self.id, *self.previous_ids))
 
-    def late(self, revision: int) -> tuple[Proof, ...]:
+    def find_proofs(self, revision: int) -> tuple[Proof, ...]:
         """The proofs that hold of a revision: of each fact the last one up to it."""
         governing = {p.fact: p for p in self.proofs if p.revision <= revision}
         return tuple(governing.values())
 
-    def wire(self, face: WireFace | None = None) -> TableSchema:
+    def find_event_schema(self, face: EventSchema | None = None) -> TableSchema:
         """The version as events carried it, under one of its faces, or the newest.
 
         A column is named as its field and has the type of that; one that no event has is left out.
         """
         schema = self.schema
-        face = face or (self.carried[-1] if self.carried else None)
+        face = face or (self.event_schemas[-1] if self.event_schemas else None)
         others = {} if face is None else {field.column: field for field in face.fields}
         columns = []
         for column in schema.columns:
@@ -162,14 +162,14 @@ class SchemaVersion:
         """The number of the last revision."""
         return self.revisions[-1].number
 
-    def numbered(self, revision: Revision) -> str:
+    def format_number(self, revision: Revision) -> str:
         """What a reference to one of its revisions says: `3.0`; `3` if it is the only one."""
         return f"{self.number}.{revision.number}" if self.revision else str(self.number)
 
     @property
-    def shared(self) -> int:
+    def shared_records(self) -> int:
         """Records that are of it or of another version, which nobody can tell."""
-        return sum(e.shared for e in self.evidence)
+        return sum(e.shared_records for e in self.evidence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,27 +190,27 @@ KeyOrigin = Literal["primary-key", "unique-index", "configured", "none"]
 class KeySpan:
     """One key of a table, in key order, from the interval (`after`, `at`] on until `until`.
 
-    `told` says by whom: declared, emitted where nothing is declared, or `events` where these have another key
-    than the declared one. `origins` are those that fit what is known. `confirmed`: not of the future; it
-    is certain from `at` on, or only from `proven` on, where it was read later than the rows before that.
+    `evidence` says by whom: declared, emitted where nothing is declared, or `events` where these have another key
+    than the declared one. `origins` are those that fit what is known. `is_confirmed`: not of the future; it
+    is certain from `at` on, or only from `proven_from` on, where it was read later than the rows before that.
     """
 
     columns: tuple[str, ...]
-    told: Literal["declared", "emitted", "events"]
+    evidence: Literal["declared", "emitted", "events"]
     origins: tuple[KeyOrigin, ...]
     after: Coordinates | None
     at: Coordinates
     until: Coordinates | None = None
-    confirmed: bool = True
-    proven: Coordinates | None = None
+    is_confirmed: bool = True
+    proven_from: Coordinates | None = None
 
     @property
     def certain_from(self) -> Coordinates | None:
         """From where on it is certain; None while nothing confirms it."""
-        return (self.proven or self.at) if self.confirmed else None
+        return (self.proven_from or self.at) if self.is_confirmed else None
 
 
-REMARKS = frozenset(
+REMARK_KINDS = frozenset(
     {
         "altered-unseen",
         "changed-while-read",
@@ -244,12 +244,12 @@ class Disagreement:
     kind: str
     versions: tuple[int, ...]
     message: str
-    marks: tuple[Coordinates, ...]
+    coordinates: tuple[Coordinates, ...]
 
     @property
-    def remark(self) -> bool:
+    def is_remark(self) -> bool:
         """Whether it only says what may have made a difference, and nobody was contradicted."""
-        return self.kind in REMARKS
+        return self.kind in REMARK_KINDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,8 +270,8 @@ class TableEvent:
 class TableHistory(DisplayedValue):
     """All that is known of one table. `connector` is the newest one that spoke of it.
 
-    `epochs` are the ways in which connectors wrote its events; the `footprint` tells of their settings;
-    `keys` are its keys one after the other. `shared` counts the records of which it is not known which of
+    `epochs` are the ways in which connectors wrote its events; the `settings_shown` tells of their settings;
+    `keys` are its keys one after the other. `shared_records` counts the records of which it is not known which of
     several versions they are of, each once.
     """
 
@@ -283,12 +283,12 @@ class TableHistory(DisplayedValue):
     events: tuple[TableEvent, ...] = ()
     identity: Literal["source", "weak"] = "source"
     epochs: tuple[Epoch, ...] = ()
-    footprint: Footprint = NO_FOOTPRINT
+    settings_shown: ConnectorSettingsShown = NO_SETTINGS_SHOWN
     keys: tuple[KeySpan, ...] = ()
-    shared: int = 0
+    shared_records: int = 0
 
     def __repr__(self) -> str:
-        ends = ", dropped" if self.dropped else ""
+        ends = ", dropped" if self.is_dropped else ""
         return f"<TableHistory of {self.table}: {len(self.versions)} versions, {self.records} records{ends}>"
 
     def __bool__(self) -> bool:
@@ -326,7 +326,7 @@ class TableHistory(DisplayedValue):
     @property
     def records(self) -> int:
         """All records that told of it."""
-        return sum(v.records for v in self.versions) + self.shared
+        return sum(v.records for v in self.versions) + self.shared_records
 
     @property
     def latest(self) -> SchemaVersion:
@@ -334,7 +334,7 @@ class TableHistory(DisplayedValue):
         return self.versions[-1]
 
     @property
-    def last_seen(self) -> Coordinates:
+    def last_record(self) -> Coordinates:
         """The record that spoke of the table last, by the time of the source, else of connector or broker."""
         marks = [e.last for v in self.versions for e in v.evidence]
         marks += [e.at for e in self.events] or [self.latest.at]
@@ -346,24 +346,26 @@ class TableHistory(DisplayedValue):
         return tuple(dict.fromkeys(a.name for a in self.aliases if a.kind == "topic"))
 
     @property
-    def disputed(self) -> bool:
+    def is_disputed(self) -> bool:
         """Whether witnesses contradict each other."""
-        return any(not d.remark for d in self.disagreements)
+        return any(not d.is_remark for d in self.disagreements)
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether the incarnation of the latest version has ended, whatever stands under its name since."""
         last = self.versions[-1].incarnation if self.versions else 0
         return any(e.kind in ("dropped", "renamed") and e.incarnation == last for e in self.events)
 
     @property
-    def dropped(self) -> bool:
+    def is_dropped(self) -> bool:
         """Whether the newest incarnation has ended, also one of which no structure is known."""
         lives = [e for e in self.events if e.kind != "truncated"]
-        return self.ended and lives[-1].kind != "created"
+        return self.has_ended and lives[-1].kind != "created"
 
 
-def made_anew(before: SchemaVersion, after: SchemaVersion) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def find_recreated_columns(
+    before: SchemaVersion, after: SchemaVersion
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Names that both versions have, and that mean other columns: dropped and made, or exchanged.
 
     Those whose column is gone, and those whose column has come.
@@ -377,25 +379,25 @@ def made_anew(before: SchemaVersion, after: SchemaVersion) -> tuple[tuple[str, .
 
 
 @dataclass(frozen=True, slots=True)
-class Emitted:
+class EmittedSchema:
     """A structure as an event carried it: `at` is that event, `name` the schema's own name.
 
-    `changed`: the first event of the version carried another structure, as when a setting of the connector
+    `has_changed`: the first event of the version carried another structure, as when a setting of the connector
     changed or another release of it began.
     """
 
     schema: TableSchema
     at: Coordinates
     name: str | None
-    changed: bool = False
+    has_changed: bool = False
 
 
-def emitted(version: SchemaVersion, testimony: Iterable[Observation]) -> Emitted | None:
+def find_emitted_schema(version: SchemaVersion, testimony: Iterable[Observation]) -> EmittedSchema | None:
     """The structure of the newest event of a version, out of all that was said of its table.
 
     None if no event with a schema has carried the version.
     """
-    seen = next((e for e in version.evidence if e.witness == "emitted"), None)
+    seen = next((e for e in version.evidence if e.kind == "emitted"), None)
     if seen is None:
         return None
     mine = [o for o in testimony if o.evidence == "emitted" and o.schema is not None]
@@ -403,17 +405,17 @@ def emitted(version: SchemaVersion, testimony: Iterable[Observation]) -> Emitted
     if newest is None or newest.schema is None:
         return None
     first = next((o for o in mine if seen.first in (o.first, o.last)), newest)
-    return Emitted(newest.schema, seen.last, newest.schema_name, first.schema != newest.schema)
+    return EmittedSchema(newest.schema, seen.last, newest.schema_name, first.schema != newest.schema)
 
 
-KINDS = frozenset({"perhaps-altered", "perhaps-another-mode", "values-not-carried"})
+UNRESOLVED_KINDS = frozenset({"perhaps-altered", "perhaps-another-mode", "values-not-carried"})
 """Remarks of a history that a reader of its structures alone would never hear of."""
 
 
-def left_open(history: TableHistory, first: int, last: int) -> tuple[Disagreement, ...]:
+def list_unresolved(history: TableHistory, first: int, last: int) -> tuple[Disagreement, ...]:
     """What is open about the versions from `first` to `last`, each thing once, at the newest of them."""
     found: dict[tuple[str, str], Disagreement] = {}
     for one in history.disagreements:
-        if one.kind in KINDS and any(first <= number <= last for number in one.versions):
+        if one.kind in UNRESOLVED_KINDS and any(first <= number <= last for number in one.versions):
             found[one.kind, one.message] = one
     return tuple(found.values())

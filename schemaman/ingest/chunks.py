@@ -25,8 +25,8 @@ from schemaman.debezium.records import (
 from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import SchemamanError, UnknownName, UnreadableInput, UsageError
 from schemaman.ingest.scan import Scanner, merge
-from schemaman.store.edge_hashes import EdgeHashes, Edges, Extents, same
-from schemaman.store.offsets import GAPS, Place, Ranges
+from schemaman.store.edge_hashes import EdgeHashes, EdgeSource, Extents, is_same_hash
+from schemaman.store.offsets import GAPS, Partition, Ranges
 
 CHUNK = 50_000
 """Records of a source that enter in one transaction; counted from its beginning, whoever reads it."""
@@ -46,12 +46,12 @@ class UnreadableItem:
 class KnownOffsets:
     """What has been read of a stream before: offset ranges, and the hashes of records at edges of runs."""
 
-    ranges: Mapping[Place, Ranges] = field(default_factory=dict)
-    edges: Edges = field(default_factory=EdgeHashes)
+    ranges: Mapping[Partition, Ranges] = field(default_factory=dict)
+    edges: EdgeSource = field(default_factory=EdgeHashes)
 
     def load_hashes(self) -> KnownOffsets:
         """The same for a process that cannot ask the store."""
-        return KnownOffsets(self.ranges, self.edges.loaded())
+        return KnownOffsets(self.ranges, self.edges.load_all())
 
     def restrict_to(self, extents: Extents) -> KnownOffsets:
         """What of it records from the first to the last offset of some places can meet, for such a process.
@@ -64,7 +64,7 @@ class KnownOffsets:
             for place, (first, last) in extents.items()
             if any(low <= last and first <= high for low, high in ranges.get(place, ()))
         }
-        return KnownOffsets(ranges, self.edges.within(met))
+        return KnownOffsets(ranges, self.edges.select_extents(met))
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ class _PartReader:
         self._known = known
         self._reading = reading
         self._scanner = Scanner(reading)
-        self._places: dict[Place, _PartitionProgress] = {}
+        self._places: dict[Partition, _PartitionProgress] = {}
 
     def take(self, items: Iterable[Record | UnreadableItem]) -> ChunkPart:
         self._places = {}
@@ -237,7 +237,7 @@ class _PartReader:
 
     def _check(self, record: Record) -> None:
         expected = self._known.edges.hash(record.topic, record.partition, record.offset)
-        if expected is not None and not same(expected, hash_record(record)):
+        if expected is not None and not is_same_hash(expected, hash_record(record)):
             raise UsageError(
                 f"{record.topic}[{record.partition}]@{record.offset}: other bytes than those read before",
                 hint="a topic that was created again, or another cluster, is another stream: --stream NAME",

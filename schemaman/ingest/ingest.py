@@ -36,8 +36,8 @@ from schemaman.ingest.chunks import (
 from schemaman.model.display import DisplayedValue
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
-from schemaman.store.log import Covered, Entry, Rejected, Renumbered
-from schemaman.store.offsets import GAPS, Place, strays
+from schemaman.store.log import CoveredRange, Entry, RejectEntry, RenumberingEntry
+from schemaman.store.offsets import GAPS, Partition, find_stray_rejects
 
 SHOWN_REJECTS = 5
 NO_PARTITION = -1
@@ -65,7 +65,7 @@ class Summary(DisplayedValue):
     tables: tuple[TableId, ...] = ()
     waiting: int = 0
     notes: int = 0
-    shifts: tuple[Renumbered, ...] = ()
+    shifts: tuple[RenumberingEntry, ...] = ()
 
     def __repr__(self) -> str:
         return (
@@ -146,7 +146,7 @@ class Intake:
         self._forms = forms
         self._reading = build_reading(schemas, forms)
         self._keep_payload = keep_payload
-        self._reached: dict[Place, int] = {}
+        self._reached: dict[Partition, int] = {}
         self._gaps = Counter({place: len(ranges) - 1 for place, ranges in self.known.ranges.items()})
 
     def enter(self, taken: ChunkPart) -> None:
@@ -163,11 +163,11 @@ class Intake:
             outcomes += (*told, *self._late(stretch))
         outcomes += [outcome for run in taken.waiting for outcome in self._decoded(run)]
         recorded = self._registry.record(outcomes, covered)
-        entered = [entry for entry in recorded.entries if isinstance(entry, Covered)]
+        entered = [entry for entry in recorded.entries if isinstance(entry, CoveredRange)]
         asides: Counter[str] = Counter()
         for one in entered:
-            asides.update(dict(one.asides))
-        rejects = strays(outcomes, set(covered).difference(entered))
+            asides.update(dict(one.skipped_counts))
+        rejects = find_stray_rejects(outcomes, set(covered).difference(entered))
         waited = _count_waiting(recorded.entries)
         new = waited + sum(one.records for one in entered)
         self.summary += Summary(
@@ -220,12 +220,12 @@ class Intake:
 
     def _covered(
         self, stretch: Stretch, told: Iterable[Outcome], edges: tuple[tuple[int, str], ...]
-    ) -> Covered:
+    ) -> CoveredRange:
         asides: Counter[str] = Counter()
         for outcome in told:
             if isinstance(outcome, Skipped):
                 asides[outcome.kind] += outcome.count
-        return Covered(
+        return CoveredRange(
             self._stream,
             stretch.topic,
             stretch.partition,
@@ -261,6 +261,6 @@ def _collect_edges(
 def _count_waiting(entries: Iterable[Entry]) -> int:
     """How many records entered as rejects alone: they lie in no range, and are read again."""
     told = tuple(entries)
-    covered = [entry for entry in told if isinstance(entry, Covered)]
-    outside = strays((entry.reject for entry in told if isinstance(entry, Rejected)), covered)
+    covered = [entry for entry in told if isinstance(entry, CoveredRange)]
+    outside = find_stray_rejects((entry.reject for entry in told if isinstance(entry, RejectEntry)), covered)
     return sum(reject.partition != NO_PARTITION for reject in outside)

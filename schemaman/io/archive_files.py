@@ -17,7 +17,7 @@ from typing import BinaryIO
 
 from schemaman.errors import CouldNotDo, UnreadableInput
 from schemaman.store import archive
-from schemaman.store.archive import Copy
+from schemaman.store.archive import LogCopy
 
 _MAGIC = b"\x1f\x8b"
 _HINT = "take another copy: `schemaman store export`"
@@ -82,13 +82,13 @@ def keep_stream(stream: BinaryIO, where: str) -> Iterator[Path]:
         yield path
 
 
-def load_copy(path: Path, where: str = "") -> Copy:
+def load_copy(path: Path, where: str = "") -> LogCopy:
     """The copy in a file, called `where` in messages.
 
     Raises:
         UnreadableInput: as `archive.read`, or the file cannot be read.
     """
-    return archive.read(_read_lines(path, where or str(path)), where or str(path))
+    return archive.read_copy(_read_lines(path, where or str(path)), where or str(path))
 
 
 def _pack_lines(file: BinaryIO, lines: Iterable[str]) -> int:

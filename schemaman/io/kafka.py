@@ -17,7 +17,7 @@ from schemaman.debezium.records import Record
 from schemaman.errors import BadConfiguration, BadReference, EngineUnavailable, UnreadableInput, UsageError
 from schemaman.plugins import install_hint
 from schemaman.settings import is_secret
-from schemaman.store.offsets import Place, Ranges, missing
+from schemaman.store.offsets import Partition, Ranges, find_missing
 
 SCHEME = "kafka://"
 _TOPIC = re.compile(r"[A-Za-z0-9._*-]{1,249}")
@@ -125,7 +125,7 @@ def find_topics(source: str) -> Topics:
 def read_records(
     source: Topics,
     options: Mapping[str, str],
-    known: Mapping[Place, Ranges],
+    known: Mapping[Partition, Ranges],
     since_ms: int | None = None,
 ) -> Iterator[Record]:
     """The records of the topics that had been committed when the reading began.
@@ -159,7 +159,7 @@ def list_pieces(low: int, end: int, known: Ranges) -> Ranges:
     Each piece begins with the last known record before what is missing. Where nothing is missing, the last
     record is read again; few known records between two pieces are read along.
     """
-    lacking = missing(low, end - 1, known) if low < end else ()
+    lacking = find_missing(low, end - 1, known) if low < end else ()
     if not lacking:
         return ((end - 1, end),) if low < end else ()
     found: list[tuple[int, int]] = []
@@ -199,7 +199,7 @@ class _KafkaReader:
                 f"an option of Kafka: {self._told(error)}", hint="--kafka-config"
             ) from None
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[Partition]:
         """Topics and partitions that are meant, in order."""
         there: Mapping[str, Any] = self._asked(
             lambda: self._consumer.list_topics(timeout=1.0), _CONNECT_SECONDS

@@ -1,7 +1,7 @@
-"""Structures in the schema languages of others: what is written, and what such a text cannot say.
+"""Writes structures in schema languages, and reports what such a text cannot express.
 
-Law: nothing is lost in silence. What is written is read back, and every difference to the structure becomes a
-remark; a column whose type the language has no word for is refused.
+Law: nothing is lost in silence. The written text is read back, and every difference to the structure becomes
+a remark. A column whose type the language does not have is refused.
 """
 
 from __future__ import annotations
@@ -25,27 +25,25 @@ class SchemaLanguage(Protocol):
 
     name: str
 
-    def hold(self, type: Type) -> LakeType | Refusal:
-        """How the language says a logical type, or why it cannot."""
+    def hold_type(self, type: Type) -> LakeType | Refusal:
+        """Returns the language's type for a logical type, or a refusal."""
 
-    def refuse(self, schema: TableSchema) -> Mapping[str, Refusal]:
-        """The columns that cannot stand in it because of their names."""
+    def refuse_names(self, schema: TableSchema) -> Mapping[str, Refusal]:
+        """Returns the columns that the language cannot express because of their names."""
 
     def write(self, schema: TableSchema, name: str) -> str:
-        """The text for a structure of types that it holds; `name` is what the rows are called.
-
-        It ends without a line end.
-        """
+        """Writes a structure whose types the language has; `name` names the rows. No final line end."""
 
     def read(self, text: str) -> TableSchema:
-        """The structure that such a text tells, columns in order; raises `UnreadableInput`."""
+        """Reads the structure from such a text, columns in order; raises `UnreadableInput`."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenSchema:
-    """A structure in a language, and in sentences what the text says otherwise or not at all.
+    """A structure in a language.
 
-    `omitted_columns` names the columns that the language cannot say.
+    `remarks` are sentences: how the text differs from the structure, and what it does not express.
+    `omitted_columns` names the columns that the language cannot express.
     """
 
     text: str
@@ -54,41 +52,41 @@ class WrittenSchema:
 
 
 def write_schema(
-    notation: SchemaLanguage, schema: TableSchema, name: str, where: str, *, partial: bool = False
+    language: SchemaLanguage, schema: TableSchema, name: str, where: str, *, partial: bool = False
 ) -> WrittenSchema:
-    """A structure in a language; `where` names the structure in messages.
+    """Writes a structure in a language; `where` names the structure in messages.
 
-    `partial` leaves out the columns that the language cannot say.
+    `partial` omits the columns that the language cannot express.
 
     Raises:
-        UsageError: there are such columns, and `partial` was not asked for; or none is left.
+        UsageError: there are such columns and `partial` is False, or no other column remains.
     """
-    refused = dict(notation.refuse(schema))
+    refused = dict(language.refuse_names(schema))
     held: dict[str, LakeType] = {}
     for column in schema.columns:
-        answer = notation.hold(column.type)
-        if isinstance(answer, Refusal):
-            refused.setdefault(column.name, answer)
+        lake_type = language.hold_type(column.type)
+        if isinstance(lake_type, Refusal):
+            refused.setdefault(column.name, lake_type)
         elif column.name not in refused:
-            held[column.name] = answer
+            held[column.name] = lake_type
     if refused and not partial:
         raise UsageError(
-            f"{notation.name} cannot say {where}: {_list_refused(schema, refused)}",
-            hint="--partial leaves these columns out; --as columns and --as json can say everything",
+            f"{language.name} cannot express {where}: {_list_refused(schema, refused)}",
+            hint="--partial leaves these columns out; --as columns and --as json express everything",
         )
     if not held:
-        raise UsageError(f"{where} has no column that {notation.name} can say", hint="try --as json")
+        raise UsageError(f"{where} has no column that {language.name} can express", hint="try --as json")
     kept = tuple(c for c in schema.columns if c.name in held)
     key = tuple(k for k in schema.key if k in held)
-    said = replace(schema, columns=tuple(replace(c, type=held[c.name].type) for c in kept), key=key)
-    text = notation.write(said, name)
+    mapped = replace(schema, columns=tuple(replace(c, type=held[c.name].type) for c in kept), key=key)
+    text = language.write(mapped, name)
     remarks = [f"left out: {_list_refused(schema, refused)}"] if refused else []
-    remarks += _find_differences(replace(schema, columns=kept), notation.read(text), held)
+    remarks += _find_differences(replace(schema, columns=kept), language.read(text), held)
     return WrittenSchema(text, tuple(remarks), tuple(refused))
 
 
 def extract_key(schema: TableSchema) -> TableSchema:
-    """The structure of a table's key: its columns in key order.
+    """Extracts the structure of a table's key: its columns in key order.
 
     Raises:
         UsageError: the table has no key.
@@ -107,29 +105,33 @@ def _list_refused(schema: TableSchema, refused: Mapping[str, Refusal]) -> str:
     )
 
 
-def _find_differences(wanted: TableSchema, told: TableSchema, held: Mapping[str, LakeType]) -> list[str]:
-    """What the read-back text says otherwise; columns are compared by their places."""
-    pairs = tuple(zip(wanted.columns, told.columns, strict=True))
-    remarks = [f"{format_name(w.name)} is called {format_name(t.name)}" for w, t in pairs if t.name != w.name]
+def _find_differences(schema: TableSchema, read_back: TableSchema, held: Mapping[str, LakeType]) -> list[str]:
+    """Describes how the read-back structure differs; columns are compared in order."""
+    pairs = tuple(zip(schema.columns, read_back.columns, strict=True))
+    remarks = [
+        f"{format_name(wanted.name)} is called {format_name(column.name)}"
+        for wanted, column in pairs
+        if column.name != wanted.name
+    ]
     remarks += _describe_types(pairs, held)
     for what, value in _ATTRIBUTES.items():
-        unlike = [format_name(w.name) for w, t in pairs if value(w) != value(t)]
-        remarks += [f"not said: {what} {', '.join(unlike)}"] if unlike else []
-    own = {t.name: w.name for w, t in pairs}
-    if wanted.key != tuple(own.get(name, name) for name in told.key):
-        remarks.append(f"not said: the key ({', '.join(map(format_name, wanted.key))})")
-    if (wanted.comment or None) != (told.comment or None):
-        remarks.append("not said: the comment of the table")
+        unlike = [format_name(wanted.name) for wanted, column in pairs if value(wanted) != value(column)]
+        remarks += [f"not expressed: {what} {', '.join(unlike)}"] if unlike else []
+    own = {column.name: wanted.name for wanted, column in pairs}
+    if schema.key != tuple(own.get(name, name) for name in read_back.key):
+        remarks.append(f"not expressed: the key ({', '.join(map(format_name, schema.key))})")
+    if (schema.comment or None) != (read_back.comment or None):
+        remarks.append("not expressed: the comment of the table")
     return remarks
 
 
 def _describe_types(pairs: Iterable[tuple[Column, Column]], held: Mapping[str, LakeType]) -> list[str]:
-    """A sentence for each type that stands for others."""
+    """Writes a sentence for each type that replaces other types."""
     groups: dict[tuple[str, str | None], list[str]] = {}
-    for wanted, told in pairs:
-        if wanted.type != told.type:
-            place = (format_type(told.type), held[wanted.name].note)
-            groups.setdefault(place, []).append(f"{format_name(wanted.name)} {format_type(wanted.type)}")
+    for wanted, read_back in pairs:
+        if wanted.type != read_back.type:
+            group_key = (format_type(read_back.type), held[wanted.name].note)
+            groups.setdefault(group_key, []).append(f"{format_name(wanted.name)} {format_type(wanted.type)}")
     return [
         f"written as {type}{f' ({note})' if note else ''}: {', '.join(columns)}"
         for (type, note), columns in groups.items()

@@ -1,4 +1,4 @@
-"""The structure that a file holds: a snapshot, a column list, a schema in a language of `show`, a record."""
+"""Reads the structure in a file: a snapshot, a column list, a schema in a language of `show`, or a record."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ _ENVELOPE = {"before", "after", "op"}
 
 
 def read_schema(text: str, where: str) -> TableSchema:
-    """The structure in the text of a file that `where` names; its first character tells the language.
+    """Reads the structure in the text of a file; `where` names the file. The text itself shows its language.
 
-    Of a change event it is the row behind `after`; the key is known only from a record that was
+    The structure of a change event is the row of `after`. Its key is read only from a record that was
     dumped with its key (`kcat -J`).
 
     Raises:
-        UnreadableInput: the text is nothing of that kind.
-        BadConfiguration: it is a snapshot, and a wrong one.
+        UnreadableInput: the text is of no known kind.
+        BadConfiguration: the text is a damaged snapshot.
     """
     text = text.strip()
     try:
         if not text:
-            raise UnreadableInput("nothing in it")
+            raise UnreadableInput("the file is empty")
         if not text.startswith("{"):
             return parse_columns(text)
-        told = json.loads(text)
-        if is_snapshot(told):
+        document = json.loads(text)
+        if is_snapshot(document):
             return from_text(text, where).schema
-        if isinstance(told, dict) and (notation := _find_language(told)) is not None:
-            return notation.read(text)
-        if isinstance(told, dict) and {"schema_version", "columns"} <= told.keys():
-            return _read_shown(told)
-        value, key = _split_nodes(told)
+        if isinstance(document, dict) and (language := _find_language(document)) is not None:
+            return language.read(text)
+        if isinstance(document, dict) and {"schema_version", "columns"} <= document.keys():
+            return _read_shown(document)
+        value, key = _split_nodes(document)
         columns = connect.read_columns(_find_row(value))
         own = {c.emitted_name: c.name for c in columns}
         names = [f["field"] for f in connect.read_fields(key)] if key else []
@@ -54,47 +54,51 @@ def read_schema(text: str, where: str) -> TableSchema:
     except (ValueError, RecursionError) as error:
         raise UnreadableInput(f"{where}: not JSON: {error}", hint=_HINT) from error
     except (BadReference, UnreadableInput) as error:
-        # Of a file its name is told, not its whole text.
-        why = error.message.removeprefix(f"{text!r}: ")
-        raise UnreadableInput(f"{where}: {why}", hint=_HINT) from error
+        # The message names the file and does not repeat its whole text.
+        reason = error.message.removeprefix(f"{text!r}: ")
+        raise UnreadableInput(f"{where}: {reason}", hint=_HINT) from error
 
 
-def _find_language(told: Node) -> SchemaLanguage | None:
-    """The language of a struct whose fields are those of a table format; None for a Connect struct."""
-    fields = told.get("fields")
+def _find_language(node: Node) -> SchemaLanguage | None:
+    """Finds the language of a struct whose fields are those of a table format; None for a Connect struct."""
+    fields = node.get("fields")
     first = fields[0] if isinstance(fields, list) and fields else None
-    if told.get("type") != "struct" or not isinstance(first, dict) or "field" in first:
+    if node.get("type") != "struct" or not isinstance(first, dict) or "field" in first:
         return None
     language = "spark" if "nullable" in first else "iceberg" if "required" in first else None
     return None if language is None else SCHEMA_LANGUAGES.get(language)
 
 
-def _read_shown(told: Node) -> TableSchema:
-    """The structure in a document of `show`."""
+def _read_shown(document: Node) -> TableSchema:
+    """Reads the structure in a document of `show`."""
     try:
-        members = ("default", "comment", "source_type", "emitted_name", "id")
+        optional = ("default", "comment", "source_type", "emitted_name", "id")
         columns = tuple(
-            Column(c["name"], parse_type(c["type"]), c["nullable"], **{m: c.get(m) for m in members})
-            for c in told["columns"]
+            Column(
+                c["name"], parse_type(c["type"]), c["nullable"], **{name: c.get(name) for name in optional}
+            )
+            for c in document["columns"]
         )
-        return TableSchema(columns, tuple(told.get("key", ())), told.get("comment"))
+        return TableSchema(columns, tuple(document.get("key", ())), document.get("comment"))
     except (KeyError, TypeError, AttributeError) as fault:
         raise UnreadableInput(f"no structure as `show` prints it: {fault!r}") from fault
 
 
-def _split_nodes(told: Any) -> tuple[Node, Node | None]:
-    """The Connect nodes of a value and of its key, if there is one."""
-    if not isinstance(told, dict):
+def _split_nodes(document: Any) -> tuple[Node, Node | None]:
+    """Finds the Connect nodes of a value and of its key, if there is one."""
+    if not isinstance(document, dict):
         raise UnreadableInput("no JSON object")
-    if told.get("type") == "record":
-        return avro.to_connect(json.dumps(told)), None
-    if told.get("type") == "struct":
-        return told, None
-    if isinstance(told.get("schema"), dict):
-        return told["schema"], None
-    if {"topic", "payload"} <= told.keys() and isinstance(told["payload"], str):
-        key = told.get("key")
-        return _split_nodes(json.loads(told["payload"]))[0], _split_nodes(json.loads(key))[0] if key else None
+    if document.get("type") == "record":
+        return avro.to_connect(json.dumps(document)), None
+    if document.get("type") == "struct":
+        return document, None
+    if isinstance(document.get("schema"), dict):
+        return document["schema"], None
+    if {"topic", "payload"} <= document.keys() and isinstance(document["payload"], str):
+        key = document.get("key")
+        return _split_nodes(json.loads(document["payload"]))[0], _split_nodes(json.loads(key))[
+            0
+        ] if key else None
     raise UnreadableInput("no schema in it")
 
 

@@ -82,7 +82,7 @@ def list_row_types(source: MigrationSource) -> Mapping[str, tuple[Type, ...]]:
     types = {column.name: [column.type] for column in source.schema.columns}
     for past in source.past:
         for then in past.types:
-            types.get(past.names.get(then) or "", []).append(past.type_now(then))
+            types.get(past.names.get(then) or "", []).append(past.find_current_type(then))
     return {name: tuple(dict.fromkeys(told)) for name, told in types.items()}
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
-from schemaman.history.past_versions import Past as Past
+from schemaman.history.past_versions import PreviousVersion as PreviousVersion
 from schemaman.migration.policy import ChangeKind as ChangeKind
 from schemaman.migration.policy import DropPolicy as DropPolicy
 from schemaman.migration.policy import Level as Level
@@ -65,13 +65,13 @@ class MigrationSource:
     began: Mapping[str, object] = field(default_factory=dict)
     former_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     unanswered: tuple[tuple[str, str], ...] = ()
-    past: tuple[Past, ...] = ()
-    ended: tuple[Past, ...] = ()
+    past: tuple[PreviousVersion, ...] = ()
+    ended: tuple[PreviousVersion, ...] = ()
     inferred: bool = False
     phantom: bool = False
     proven: tuple[str, ...] = ()
     unsure_types: tuple[str, ...] = ()
-    newer: tuple[Past, ...] = ()
+    newer: tuple[PreviousVersion, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

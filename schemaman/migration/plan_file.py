@@ -15,12 +15,12 @@ from itertools import chain
 from typing import Any, cast, get_args
 
 from schemaman.errors import BadConfiguration, BadReference, StalePlan
-from schemaman.history.past_versions import Became
+from schemaman.history.past_versions import CurrentField
 from schemaman.migration.conditions import list_unknown_conditions
 from schemaman.migration.fitting import find_misfit
 from schemaman.migration.plan import (
     MigrationSource,
-    Past,
+    PreviousVersion,
     Phase,
     PhaseName,
     Plan,
@@ -235,24 +235,31 @@ def _source_document(source: MigrationSource) -> _Json:
     }
 
 
-def _past_document(past: Past) -> _Json:
-    known_as = {"known_as": list(past.known_as)} if past.known_as else {}
+def _past_document(past: PreviousVersion) -> _Json:
+    known_as = {"known_as": list(past.previous_ids)} if past.previous_ids else {}
     members = [
-        [list(path), now.name, now.sure, *(told for told in (now.asked, now.version) if told is not None)]
-        for path, now in past.members.items()
+        [
+            list(path),
+            now.name,
+            now.is_sure,
+            *(told for told in (now.question, now.version) if told is not None),
+        ]
+        for path, now in past.nested_fields.items()
     ]
     parts = {"members": members} if members else {}
     types = {"types": {name: format_type(type) for name, type in past.types.items()}} if past.types else {}
     return {"id": past.id, "began": dict(past.began), "names": dict(past.names), **known_as, **parts, **types}
 
 
-def _past(told: _Json) -> Past:
+def _past(told: _Json) -> PreviousVersion:
     members = {
-        tuple(path): Became(name, sure, (tuple(ask[0][0]), tuple(ask[0][1])) if ask else None, *ask[1:])
+        tuple(path): CurrentField(name, sure, (tuple(ask[0][0]), tuple(ask[0][1])) if ask else None, *ask[1:])
         for path, name, sure, *ask in told.get("members", ())
     }
     types = {name: parse_type(text) for name, text in told.get("types", {}).items()}
-    return Past(told["id"], told["began"], told["names"], tuple(told.get("known_as", ())), members, types)
+    return PreviousVersion(
+        told["id"], told["began"], told["names"], tuple(told.get("known_as", ())), members, types
+    )
 
 
 def _source(told: _Json) -> MigrationSource:

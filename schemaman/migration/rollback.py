@@ -29,7 +29,7 @@ from schemaman.migration.properties.names import KEY_PROPERTY
 from schemaman.migration.recipes.phases import count_differing, count_unfit_keys
 from schemaman.migration.target import TARGETS, LakeTable, Target
 from schemaman.model.ddl import quote_name
-from schemaman.store.log import Migrated
+from schemaman.store.log import MigrationEntry
 
 _UNDO_KINDS: Mapping[StepKind, StepKind] = {
     "add-columns": "drop-columns",
@@ -57,7 +57,7 @@ _HARMLESS = frozenset({
 """Operations of a Delta table's history that write no rows. Source: Delta `DeltaOperations`."""
 
 
-def find_version_before(lines: Iterable[Migrated]) -> str | None:
+def find_version_before(lines: Iterable[MigrationEntry]) -> str | None:
     """The version that the table had when the plan was first begun."""
     return next((line.version for line in lines if line.state == "started"), None)
 

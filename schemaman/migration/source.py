@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from schemaman.history import struct_fields as members
 from schemaman.history.versions import SchemaVersion, TableHistory
-from schemaman.migration.plan import MigrationSource, Past
+from schemaman.migration.plan import MigrationSource, PreviousVersion
 
 Pair = tuple[str, str]
 ColumnId = int | None
@@ -35,13 +35,13 @@ def migration_source(
     now = {same.get(c.id, c.id): c.name for c in newest.schema.columns}
     types = {same.get(c.id, c.id): c.type for c in newest.schema.columns}
     came = {same.get(id, id) for ids in on_proof.values() for id in ids}
-    parts = members.became(versions, same)
+    parts = members.trace_fields(versions, same)
     past = tuple(
-        Past(
+        PreviousVersion(
             v.id,
             _began_document(v),
             {c.name: now.get(same.get(c.id, c.id)) for c in v.schema.columns},
-            v.known_as,
+            v.previous_ids,
             parts[number],
             {c.name: c.type for c in v.schema.columns if types.get(same.get(c.id, c.id), c.type) != c.type},
         )
@@ -110,9 +110,9 @@ def _list_unanswered(
     return tuple(asked)
 
 
-def _name_version(version: SchemaVersion) -> Past:
+def _name_version(version: SchemaVersion) -> PreviousVersion:
     """A version as a stamp may name it, of which nothing but that matters."""
-    return Past(version.id, _began_document(version), known_as=version.known_as)
+    return PreviousVersion(version.id, _began_document(version), previous_ids=version.previous_ids)
 
 
 def _began_document(version: SchemaVersion) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Tables as text: a column list in Spark's notation, plus what Spark forgets.
+"""A table as one line of text: a column list as Spark writes it, with attributes that Spark does not have.
 
 Law: `parse_columns(format_columns(s)) == s` for every table.
 
@@ -21,7 +21,7 @@ _OPEN, _CLOSE = "(<", ")>"
 
 
 def format_columns(schema: TableSchema) -> str:
-    """The table as one line: columns in order, then the key, then the comment of the table."""
+    """Format a table as one line: its columns in order, then its key, then its comment."""
     items = [_format_column(c) for c in schema.columns]
     if schema.key:
         items.append(f"PRIMARY KEY ({', '.join(map(format_name, schema.key))})")
@@ -31,10 +31,10 @@ def format_columns(schema: TableSchema) -> str:
 
 
 def parse_columns(text: str) -> TableSchema:
-    """The table that a column list describes; an empty text has no columns.
+    """Parse a column list as a table; an empty text gives a table without columns.
 
     Raises:
-        BadReference: the text is no column list, or names a column twice or a key that is none.
+        BadReference: the text is no column list, names a column twice, or has a key that is no column.
     """
     reader = _ColumnListReader(text)
     columns: list[Column] = []
@@ -43,21 +43,21 @@ def parse_columns(text: str) -> TableSchema:
     while reader.peek():
         if reader.accept("PRIMARY"):
             reader.expect("KEY")
-            key = reader.names()
+            key = reader.read_names()
         elif reader.accept("COMMENT"):
-            comment = reader.text()
+            comment = reader.read_text()
         else:
-            columns.append(reader.column())
+            columns.append(reader.read_column())
         if not reader.accept(","):
             break
         if not reader.peek():
-            raise reader.wrong("a column")
-    reader.end()
+            raise reader.make_error("a column")
+    reader.require_end()
     return _check_columns(TableSchema(tuple(columns), key, comment), text)
 
 
 def format_scalar(value: Scalar) -> str:
-    """A default in words: numbers as they are, texts in single quotes, true or false; NULL for None."""
+    """Format a default: numbers as they are, texts in single quotes, true or false; None becomes NULL."""
     match value:
         case None:
             return "NULL"
@@ -72,14 +72,14 @@ def format_scalar(value: Scalar) -> str:
 def _check_columns(schema: TableSchema, text: str) -> TableSchema:
     names = schema.names
     if twice := sorted({n for n in names if names.count(n) > 1}):
-        raise BadReference(f"{text!r}: column {twice[0]!r} is there twice")
+        raise BadReference(f"{text!r}: column {twice[0]!r} occurs twice")
     if missing := [k for k in schema.key if k not in names]:
         raise BadReference(f"{text!r}: the key names {missing[0]!r}, which is no column")
     return schema
 
 
 def format_name(name: str) -> str:
-    """The name of a column as a list of columns has it: in back-ticks unless it is a plain word."""
+    """Format the name of a column: a plain word as it is, any other name in back-ticks."""
     plain = _PLAIN_NAME.fullmatch(name) and name.upper() not in _KEYWORDS
     return name if plain else quote_name(name)
 
@@ -114,7 +114,7 @@ _TOKEN = re.compile(
 
 
 class _ColumnListReader:
-    """A reader of column lists; it stands at `at` in `source`."""
+    """A recursive-descent reader of column lists; `at` is the position of the next token in `source`."""
 
     def __init__(self, source: str) -> None:
         self.source = source
@@ -127,7 +127,7 @@ class _ColumnListReader:
     def take(self) -> str:
         match = _TOKEN.match(self.source, self.at)
         if match is None:
-            raise self.wrong("more")
+            raise self.make_error("more")
         self.at = match.end()
         return match[1]
 
@@ -139,39 +139,41 @@ class _ColumnListReader:
 
     def expect(self, wanted: str) -> None:
         if not self.accept(wanted):
-            raise self.wrong(repr(wanted))
+            raise self.make_error(repr(wanted))
 
-    def end(self) -> None:
+    def require_end(self) -> None:
         if self.source[self.at :].strip():
-            raise self.wrong("a comma or the end")
+            raise self.make_error("a comma or the end")
 
-    def wrong(self, wanted: str) -> BadReference:
+    def make_error(self, wanted: str) -> BadReference:
         return BadReference(f"{self.source!r}: expected {wanted} at character {self.at}")
 
-    def name(self) -> str:
+    def read_name(self) -> str:
         token = self.peek()
         if token.startswith("`") and len(token) > 1:
             self.take()
             return token[1:-1].replace("``", "`")
         if not _PLAIN_NAME.fullmatch(token):
-            raise self.wrong("a name, in back-ticks if it has other characters than letters, digits and _")
+            raise self.make_error(
+                "a name, in back-ticks if it has other characters than letters, digits and _"
+            )
         return self.take()
 
-    def names(self) -> tuple[str, ...]:
+    def read_names(self) -> tuple[str, ...]:
         self.expect("(")
-        found = [self.name()]
+        found = [self.read_name()]
         while self.accept(","):
-            found.append(self.name())
+            found.append(self.read_name())
         self.expect(")")
         return tuple(found)
 
-    def text(self) -> str:
+    def read_text(self) -> str:
         if not self.peek().startswith("'") or len(self.peek()) < 2:
-            raise self.wrong("a text in single quotes")
+            raise self.make_error("a text in single quotes")
         return unquote_text(self.take())
 
-    def type_text(self) -> str:
-        """The words of a type: one word, UNSIGNED or the parts of an interval, and what its brackets hold."""
+    def read_type_text(self) -> str:
+        """Read the text of a type: its word, UNSIGNED or the parts of an interval, and its brackets."""
         start = self.at
         if self.take().upper() == "INTERVAL" and (self.accept("YEAR") or self.accept("DAY")):
             self.expect("TO")
@@ -185,36 +187,36 @@ class _ColumnListReader:
                 break
         return self.source[start : self.at]
 
-    def column(self) -> Column:
-        name = self.name()
+    def read_column(self) -> Column:
+        name = self.read_name()
         start = self.at
         try:
-            type = parse_type(self.type_text())
+            type = parse_type(self.read_type_text())
         except SchemamanError as error:
             self.at = start
-            raise BadReference(f"{self.wrong('a type').message}: {error.message}") from error
+            raise BadReference(f"{self.make_error('a type').message}: {error.message}") from error
         nullable = not self.accept("NOT")
         if not nullable:
             self.expect("NULL")
-        default = self.scalar() if self.accept("DEFAULT") else None
-        comment = self.optional("COMMENT", self.text)
-        source_type = self.optional("SOURCE", self.text)
-        emitted_name = self.optional("EMITTED", self.text)
+        default = self.read_scalar() if self.accept("DEFAULT") else None
+        comment = self.read_optional("COMMENT", self.read_text)
+        source_type = self.read_optional("SOURCE", self.read_text)
+        emitted_name = self.read_optional("EMITTED", self.read_text)
         id = int(self.take()) if self.accept("ID") and self.peek().isdecimal() else None
         return Column(name, type, nullable, default, comment, source_type, emitted_name, id)
 
-    def optional(self, keyword: str, read: Callable[[], str]) -> str | None:
+    def read_optional(self, keyword: str, read: Callable[[], str]) -> str | None:
         return read() if self.accept(keyword) else None
 
-    def scalar(self) -> Scalar:
+    def read_scalar(self) -> Scalar:
         token = self.peek()
         if token.startswith("'"):
-            return self.text()
+            return self.read_text()
         if token.lower() in ("true", "false"):
             return self.take().lower() == "true"
         try:
             value = float(token) if re.search(r"[.eEn]", token) else int(token)
         except ValueError:
-            raise self.wrong("a number, a quoted text, true or false") from None
+            raise self.make_error("a number, a quoted text, true or false") from None
         self.take()
         return value

@@ -1,6 +1,6 @@
-"""Types and tables as text, in Spark's words plus what Spark forgets.
+"""Types as text: Spark's words, and words for the types that Spark does not have.
 
-Laws: `parse_type(format_type(t)) == t` for every type, and the same for column lists.
+Law: `parse_type(format_type(t)) == t` for every type.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _PLAIN |= {Integer(bits, signed=False): f"{word} UNSIGNED" for bits, word in _IN
 
 
 def format_type(type: Type) -> str:
-    """The type in words: `DECIMAL(10,2)`, `TIMESTAMP_NTZ(3)`, `ARRAY<INT>`, `UNKNOWN('box')`."""
+    """Format a type: `DECIMAL(10,2)`, `TIMESTAMP_NTZ(3)`, `ARRAY<INT>`, `UNKNOWN('box')`."""
     plain = _PLAIN.get(type)
     if plain is not None:
         return plain
@@ -98,15 +98,15 @@ def format_type(type: Type) -> str:
 
 
 def find_common_type(types: Iterable[Type]) -> Type:
-    """The narrowest type for the values of all of these: one of them, or their union.
+    """Find the narrowest type that holds the values of all types: one of them, or their union.
 
     Raises:
-        ValueError: there are none.
+        ValueError: `types` is empty.
     """
     single = {member for type in types for member in list_members(type)}
     if not single:
         raise ValueError("no type at all")
-    # Of two that hold each other's values, as labels in another order, the first by name stays.
+    # Two types may hold each other's values, as enums with labels in another order: keep the first by name.
     ordered = sorted(single, key=format_type)
     kept = [
         type
@@ -121,24 +121,24 @@ def _is_covered_by(other: Type, type: Type, before: bool) -> bool:
 
 
 def quote_name(name: str) -> str:
-    """An identifier in back-ticks, a back-tick inside doubled."""
+    """Quote an identifier in back-ticks, and double each back-tick inside."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def quote_text(text: str) -> str:
-    """A text in single quotes, with backslashes before quotes, backslashes and the n of a line end."""
+    r"""Quote a text in single quotes; quotes and backslashes get a backslash, a line end becomes `\n`."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n") + "'"
 
 
 def parse_type(text: str) -> Type:
-    """The type that a text names.
+    """Parse the text of a type.
 
     Raises:
-        BadReference: the text is no type; the message says where it went wrong.
+        BadReference: the text is no type; the message names the character where parsing failed.
     """
     reader = _TypeReader(text)
-    type = reader.type()
-    reader.end()
+    type = reader.read_type()
+    reader.require_end()
     return type
 
 
@@ -176,7 +176,7 @@ _SIZED: dict[str, Callable[..., Type]] = {
 
 
 class _TypeReader:
-    """A recursive-descent reader of types; it stands at `at` in `text`."""
+    """A recursive-descent reader of types; `at` is the position of the next token in `text`."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -189,13 +189,13 @@ class _TypeReader:
     def take(self) -> str:
         match = _TOKEN.match(self.text, self.at)
         if match is None:
-            raise self.wrong("a type")
+            raise self.make_error("a type")
         self.at = match.end()
         return match[0].strip()
 
     def expect(self, wanted: str) -> None:
         if self.peek().upper() != wanted:
-            raise self.wrong(repr(wanted))
+            raise self.make_error(repr(wanted))
         self.take()
 
     def accept(self, wanted: str) -> bool:
@@ -204,33 +204,33 @@ class _TypeReader:
         self.take()
         return True
 
-    def end(self) -> None:
+    def require_end(self) -> None:
         if self.text[self.at :].strip():
-            raise self.wrong("the end")
+            raise self.make_error("the end")
 
-    def wrong(self, wanted: str) -> BadReference:
+    def make_error(self, wanted: str) -> BadReference:
         return BadReference(f"{self.text!r}: expected {wanted} at character {self.at}")
 
-    def type(self) -> Type:
+    def read_type(self) -> Type:
         start, word = self.at, self.take().upper()
         if word in ("ARRAY", "MAP", "STRUCT", "UNION"):
-            return self.nested(word)
+            return self.read_nested_type(word)
         if word in ("ENUM", "SET", "UNKNOWN") and self.peek() == "(":
-            return self.labelled(word)
+            return self.read_labelled_type(word)
         if word in _SIZED and self.peek() == "(":
             try:
-                return _SIZED[word](*self.numbers())
+                return _SIZED[word](*self.read_numbers())
             except TypeError:
-                raise self.wrong("another count of numbers") from None
+                raise self.make_error("another count of numbers") from None
         if word not in _WORDS:
             self.at = start
-            raise self.wrong("a type")
+            raise self.make_error("a type")
         found = _WORDS[word]
         if isinstance(found, Integer) and self.accept("UNSIGNED"):
             return Integer(found.bits, signed=False)
-        return self.interval() if found == Interval() else found
+        return self.read_interval() if found == Interval() else found
 
-    def interval(self) -> Type:
+    def read_interval(self) -> Type:
         for parts in (Interval("YEAR TO MONTH"), Interval("DAY TO SECOND")):
             first, to, last = parts.parts.split()
             if self.accept(first):
@@ -239,71 +239,71 @@ class _TypeReader:
                 return parts
         return Interval()
 
-    def labelled(self, word: str) -> Type:
-        labels = self.labels()
+    def read_labelled_type(self, word: str) -> Type:
+        labels = self.read_labels()
         if word == "ENUM":
             return Enum(labels)
         if word == "SET":
             return EnumSet(labels)
         if len(labels) != 1:
-            raise self.wrong("one quoted name in UNKNOWN('…')")
+            raise self.make_error("one quoted name in UNKNOWN('…')")
         return Unknown(labels[0])
 
-    def nested(self, word: str) -> Type:
+    def read_nested_type(self, word: str) -> Type:
         self.expect("<")
         found: Type
         if word == "ARRAY":
-            found = Array(self.type(), self.nullable())
+            found = Array(self.read_type(), self.read_nullability())
         elif word == "MAP":
-            key = self.type()
+            key = self.read_type()
             self.expect(",")
-            found = Map(key, self.type(), self.nullable())
+            found = Map(key, self.read_type(), self.read_nullability())
         elif word == "UNION":
-            members = [self.type()]
+            members = [self.read_type()]
             while self.accept(","):
-                members.append(self.type())
+                members.append(self.read_type())
             found = find_common_type(members)
         else:
             fields: list[Field] = []
             while self.peek() != ">":
-                fields.append(self.field())
+                fields.append(self.read_field())
                 if not self.accept(","):
                     break
             if len({f.name for f in fields}) < len(fields):
-                raise self.wrong("every member once")
+                raise self.make_error("a nested field with a name of its own")
             found = Struct(tuple(fields))
         self.expect(">")
         return found
 
-    def field(self) -> Field:
+    def read_field(self) -> Field:
         name = self.take()
         if name.startswith("`"):
             name = name[1:-1].replace("``", "`")
         self.accept(":")
-        type, nullable = self.type(), self.nullable()
+        type, nullable = self.read_type(), self.read_nullability()
         comment = unquote_text(self.take()) if self.accept("COMMENT") else None
         return Field(name, type, nullable, comment)
 
-    def nullable(self) -> bool:
+    def read_nullability(self) -> bool:
         if not self.accept("NOT"):
             return True
         self.expect("NULL")
         return False
 
-    def numbers(self) -> list[int]:
+    def read_numbers(self) -> list[int]:
         self.expect("(")
         found: list[int] = []
         while self.peek() != ")":
             token = self.take()
             if not token.isdecimal():
-                raise self.wrong("a number")
+                raise self.make_error("a number")
             found.append(int(token))
             if not self.accept(","):
                 break
         self.expect(")")
         return found
 
-    def labels(self) -> tuple[str, ...]:
+    def read_labels(self) -> tuple[str, ...]:
         self.expect("(")
         found: list[str] = []
         while self.peek().startswith("'"):
@@ -318,7 +318,7 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
 
 
 def unquote_text(token: str) -> str:
-    """The text that `quote_text` wrote, or a literal of Spark SQL."""
+    """Read the text inside quotes, as `quote_text` writes it or as a literal of Spark SQL."""
     return re.sub(r"\\(?:u([0-9A-Fa-f]{4})|(.))", _unescape, token[1:-1], flags=re.DOTALL)
 
 

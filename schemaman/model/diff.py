@@ -1,9 +1,9 @@
-"""The one diff: what changed between two structures, as a closed union of small values.
+"""The changes between two table schemas, as values of a closed union.
 
 Laws: `patch(old, diff(old, new)) == new`; `diff(a, a) == ()`.
 
-Columns are matched by id when every column of both sides has one, else by name; a caller
-that knows of renames says so. Changes come in the order in which `patch` applies them:
+`diff` matches columns by id when every column of both sides has one, else by name; the
+caller passes known renames. Changes come in the order in which `patch` applies them:
 drops, renames (all at once, by old names), moves, additions, then attributes by new names.
 """
 
@@ -24,7 +24,7 @@ M = TypeVar("M", Column, Field)
 
 @dataclass(frozen=True, slots=True)
 class AddColumn:
-    """A column or struct member appears behind `after`, or in front of all when None."""
+    """A column or nested field is added behind `after`, or in front of all when None."""
 
     path: Path
     column: ColumnOrField
@@ -33,7 +33,7 @@ class AddColumn:
 
 @dataclass(frozen=True, slots=True)
 class DropColumn:
-    """A column or struct member goes."""
+    """A column or nested field is dropped."""
 
     path: Path
     column: ColumnOrField
@@ -41,7 +41,7 @@ class DropColumn:
 
 @dataclass(frozen=True, slots=True)
 class RenameColumn:
-    """A column gets another name; `path` ends in the old one."""
+    """A column or nested field gets another name; `path` ends in the old one."""
 
     path: Path
     name: str
@@ -49,7 +49,7 @@ class RenameColumn:
 
 @dataclass(frozen=True, slots=True)
 class MoveColumn:
-    """A column or member changes its place among its siblings."""
+    """A column or nested field moves behind `after` among its siblings, or in front of all when None."""
 
     path: Path
     after: str | None
@@ -57,7 +57,10 @@ class MoveColumn:
 
 @dataclass(frozen=True, slots=True)
 class ChangeType:
-    """Another type. Structs, arrays and maps that stay such are reported member by member."""
+    """A column or nested field gets another type.
+
+    Structs, arrays and maps that stay structs, arrays and maps give changes of their nested fields instead.
+    """
 
     path: Path
     old: Type
@@ -75,7 +78,7 @@ class ChangeNullable:
 
 @dataclass(frozen=True, slots=True)
 class ChangeDefault:
-    """Another default; None means that there is none."""
+    """A column gets another default; None means no default."""
 
     path: Path
     old: Scalar
@@ -84,7 +87,7 @@ class ChangeDefault:
 
 @dataclass(frozen=True, slots=True)
 class ChangeComment:
-    """Another comment on a column or member; an empty path speaks of the table."""
+    """A column or nested field gets another comment; an empty path means the table."""
 
     path: Path
     old: str | None
@@ -93,7 +96,7 @@ class ChangeComment:
 
 @dataclass(frozen=True, slots=True)
 class ChangeAttribute:
-    """Another spelling of the source type, another name on the wire, or another column id."""
+    """A column gets another spelling of its source type, another field name in events, or another id."""
 
     path: Path
     attribute: Literal["source_type", "emitted_name", "id"]
@@ -103,7 +106,7 @@ class ChangeAttribute:
 
 @dataclass(frozen=True, slots=True)
 class ChangeKey:
-    """Other key columns, or another order of them; renames alone are no key change."""
+    """The table gets other key columns, or another order of them; renames alone are no key change."""
 
     old: tuple[str, ...]
     new: tuple[str, ...]
@@ -126,21 +129,21 @@ Diff = tuple[Change, ...]
 
 
 FieldRenames = Mapping[Path, str]
-"""Members that got another name: the new names around them and their own old one → the new one."""
+"""Renames of nested fields: path → new name. A path has new names, but ends in the field's old name."""
 
 
 def diff(
     old: TableSchema,
     new: TableSchema,
     renames: Mapping[str, str] | None = None,
-    members: FieldRenames | None = None,
+    field_renames: FieldRenames | None = None,
 ) -> Diff:
-    """The changes that turn `old` into `new`; `renames` maps old to new column names.
+    """Find the changes that turn `old` into `new`; `renames` maps old to new column names.
 
-    `members` are renames inside of columns: none to a name that another member of the old struct has.
+    `field_renames` are renames of nested fields; no new name may belong to another field of the old struct.
     """
     pairs = _pair_columns(old, new, renames or {})
-    changes = _compare_fields((), old.columns, new.columns, pairs, members or {})
+    changes = _compare_fields((), old.columns, new.columns, pairs, field_renames or {})
     renamed = {a: b for a, b in pairs.items() if a != b}
     key = tuple(renamed.get(name, name) for name in old.key)
     if key != new.key:
@@ -151,10 +154,10 @@ def diff(
 
 
 def patch(schema: TableSchema, changes: Sequence[Change]) -> TableSchema:
-    """The schema after the changes.
+    """Apply the changes to a schema.
 
     Raises:
-        KeyError: a change names a place that the schema does not have, or gives a name that is taken.
+        KeyError: a change names a path that the schema does not have, or a new name that is taken.
     """
     renames = [c for c in changes if isinstance(c, RenameColumn)]
     done: set[Path] = set()
@@ -176,7 +179,7 @@ def patch(schema: TableSchema, changes: Sequence[Change]) -> TableSchema:
 
 
 def _pair_columns(old: TableSchema, new: TableSchema, renames: Mapping[str, str]) -> dict[str, str]:
-    """Old name → new name of each column that is on both sides."""
+    """Match the columns of both sides: old name → new name."""
     if all(c.id is not None for c in (*old.columns, *new.columns)):
         names = {c.id: c.name for c in new.columns}
         return {c.name: names[c.id] for c in old.columns if c.id in names}
@@ -191,7 +194,7 @@ def _compare_fields(
     old: Sequence[ColumnOrField],
     new: Sequence[ColumnOrField],
     pairs: Mapping[str, str],
-    members: FieldRenames,
+    field_renames: FieldRenames,
 ) -> list[Change]:
     changes: list[Change] = []
     changes += (DropColumn((*parent, m.name), m) for m in old if m.name not in pairs)
@@ -199,18 +202,18 @@ def _compare_fields(
     partners = {pairs[m.name]: m for m in old if m.name in pairs}
     changes += _find_moves(parent, list(partners), [m.name for m in new if m.name in partners])
     before: str | None = None
-    for member in new:
-        if member.name not in partners:
-            changes.append(AddColumn((*parent, member.name), member, before))
-        before = member.name
-    for member in new:
-        if member.name in partners:
-            changes += _compare_attributes((*parent, member.name), partners[member.name], member, members)
+    for field in new:
+        if field.name not in partners:
+            changes.append(AddColumn((*parent, field.name), field, before))
+        before = field.name
+    for field in new:
+        if field.name in partners:
+            changes += _compare_attributes((*parent, field.name), partners[field.name], field, field_renames)
     return changes
 
 
 def _find_moves(parent: Path, old: list[str], new: list[str]) -> list[Change]:
-    """The fewest moves: everything outside the longest run that keeps its order."""
+    """Find the fewest moves: those of all columns outside the longest subsequence that keeps its order."""
     ranks = {name: i for i, name in enumerate(old)}
     stay = find_longest_increasing([ranks[name] for name in new])
     moves: list[Change] = []
@@ -223,7 +226,7 @@ def _find_moves(parent: Path, old: list[str], new: list[str]) -> list[Change]:
 
 
 def find_longest_increasing(values: list[int]) -> set[int]:
-    """The members of a longest increasing subsequence, by patience sorting."""
+    """Find the elements of a longest increasing subsequence, by patience sorting."""
     tops: list[int] = []
     piles: list[tuple[int, int]] = []
     for value in values:
@@ -241,9 +244,9 @@ def find_longest_increasing(values: list[int]) -> set[int]:
 
 
 def _compare_attributes(
-    path: Path, old: ColumnOrField, new: ColumnOrField, members: FieldRenames
+    path: Path, old: ColumnOrField, new: ColumnOrField, field_renames: FieldRenames
 ) -> list[Change]:
-    changes = _compare_types(path, old.type, new.type, members)
+    changes = _compare_types(path, old.type, new.type, field_renames)
     if old.nullable != new.nullable:
         changes.append(ChangeNullable(path, old.nullable, new.nullable))
     if isinstance(old, Column) and isinstance(new, Column):
@@ -260,22 +263,22 @@ def _compare_attributes(
     return changes
 
 
-def _compare_types(path: Path, old: Type, new: Type, members: FieldRenames) -> list[Change]:
+def _compare_types(path: Path, old: Type, new: Type, field_renames: FieldRenames) -> list[Change]:
     if old == new:
         return []
     match old, new:
         case Struct(a), Struct(b):
-            told = {m.name: name for m in a if (name := members.get((*path, m.name))) is not None}
-            own = {m.name for m in b} - set(told.values())
-            pairs = {m.name: told.get(m.name, m.name) for m in a if m.name in told or m.name in own}
-            return _compare_fields(path, a, b, pairs, members)
+            renamed = {m.name: name for m in a if (name := field_renames.get((*path, m.name))) is not None}
+            own = {m.name for m in b} - set(renamed.values())
+            pairs = {m.name: renamed.get(m.name, m.name) for m in a if m.name in renamed or m.name in own}
+            return _compare_fields(path, a, b, pairs, field_renames)
         case Array(a, an), Array(b, bn):
             inner = (*path, "element")
-            return [*_compare_types(inner, a, b, members), *_compare_nullability(inner, an, bn)]
+            return [*_compare_types(inner, a, b, field_renames), *_compare_nullability(inner, an, bn)]
         case Map(ak, a, an), Map(bk, b, bn):
             inner = (*path, "value")
-            keys = _compare_types((*path, "key"), ak, bk, members)
-            return [*keys, *_compare_types(inner, a, b, members), *_compare_nullability(inner, an, bn)]
+            keys = _compare_types((*path, "key"), ak, bk, field_renames)
+            return [*keys, *_compare_types(inner, a, b, field_renames), *_compare_nullability(inner, an, bn)]
         case _:
             return [ChangeType(path, old, new)]
 
@@ -285,25 +288,25 @@ def _compare_nullability(path: Path, old: bool, new: bool) -> list[Change]:
 
 
 def _rename_fields(schema: TableSchema, renames: Sequence[RenameColumn]) -> TableSchema:
-    """The schema after the renames of one place, all at once: names may be handed on."""
+    """Apply the renames of one struct or table all at once, since two columns may swap their names."""
     names = {c.path[0]: c.name for c in renames if len(c.path) == 1}
-    aside = [replace(c, name=f"\0{number}") for number, c in enumerate(renames)]
+    temporary = [replace(c, name=f"\0{number}") for number, c in enumerate(renames)]
     columns: Siblings = schema.columns
-    for change in aside:
+    for change in temporary:
         columns = _change_at(columns, change.path, change)
-    for change, final in zip(aside, renames, strict=True):
+    for change, final in zip(temporary, renames, strict=True):
         columns = _change_at(columns, (*change.path[:-1], change.name), final)
     return replace(
         schema, columns=_require_kind(Column, columns), key=tuple(names.get(k, k) for k in schema.key)
     )
 
 
-def _change_at(members: Siblings, path: Path, change: Change) -> Siblings:
-    """The members after a change at `path` below them."""
+def _change_at(siblings: Siblings, path: Path, change: Change) -> Siblings:
+    """Apply a change at `path` below these columns or fields."""
     head, rest = path[0], path[1:]
     if not rest:
-        return _apply_change(members, head, change)
-    return _edit_one(members, head, lambda m: replace(m, type=_change_inside(m.type, rest, change)))
+        return _apply_change(siblings, head, change)
+    return _edit_one(siblings, head, lambda m: replace(m, type=_change_inside(m.type, rest, change)))
 
 
 def _change_inside(type: Type, path: Path, change: Change) -> Type:
@@ -339,68 +342,68 @@ def _change_part(type: Type, nullable: bool, change: Change) -> tuple[Type, bool
             raise KeyError(change)
 
 
-def _apply_change(members: Siblings, name: str, change: Change) -> Siblings:
+def _apply_change(siblings: Siblings, name: str, change: Change) -> Siblings:
     match change:
         case DropColumn():
-            return tuple(m for m in _edit_one(members, name, lambda m: m) if m.name != name)
+            return tuple(m for m in _edit_one(siblings, name, lambda m: m) if m.name != name)
         case AddColumn(_, column, after):
-            if any(m.name == column.name for m in members):
+            if any(m.name == column.name for m in siblings):
                 raise KeyError(column.name)
-            return _insert_field(members, column, after)
+            return _insert_field(siblings, column, after)
         case MoveColumn(_, after):
-            moved = next(m for m in _edit_one(members, name, lambda m: m) if m.name == name)
-            return _insert_field(tuple(m for m in members if m.name != name), moved, after)
+            moved = next(m for m in _edit_one(siblings, name, lambda m: m) if m.name == name)
+            return _insert_field(tuple(m for m in siblings if m.name != name), moved, after)
         case RenameColumn(_, new):
-            if any(m.name == new for m in members):
+            if any(m.name == new for m in siblings):
                 raise KeyError(new)
-            return _edit_one(members, name, lambda m: replace(m, name=new))
+            return _edit_one(siblings, name, lambda m: replace(m, name=new))
         case ChangeKey():
             raise KeyError(change)
         case _:
-            return _edit_one(members, name, lambda m: _edit_field(m, change))
+            return _edit_one(siblings, name, lambda m: _edit_field(m, change))
 
 
 def _edit_field(
-    member: ColumnOrField,
+    field: ColumnOrField,
     change: ChangeType | ChangeNullable | ChangeDefault | ChangeComment | ChangeAttribute,
 ) -> ColumnOrField:
-    match change, member:
+    match change, field:
         case ChangeType(_, _, type), _:
-            return replace(member, type=type)
+            return replace(field, type=type)
         case ChangeNullable(_, _, nullable), _:
-            return replace(member, nullable=nullable)
+            return replace(field, nullable=nullable)
         case ChangeComment(_, _, comment), _:
-            return replace(member, comment=comment)
+            return replace(field, comment=comment)
         case ChangeDefault(_, _, default), Column():
-            return replace(member, default=default)
+            return replace(field, default=default)
         case ChangeAttribute(_, "id", _, int() | None as value), Column():
-            return replace(member, id=value)
+            return replace(field, id=value)
         case ChangeAttribute(_, "source_type", _, str() | None as value), Column():
-            return replace(member, source_type=value)
+            return replace(field, source_type=value)
         case ChangeAttribute(_, "emitted_name", _, str() | None as value), Column():
-            return replace(member, emitted_name=value)
+            return replace(field, emitted_name=value)
         case _:
             raise KeyError(change)
 
 
-def _edit_one(members: Siblings, name: str, edit: Callable[[ColumnOrField], ColumnOrField]) -> Siblings:
-    if all(m.name != name for m in members):
+def _edit_one(siblings: Siblings, name: str, edit: Callable[[ColumnOrField], ColumnOrField]) -> Siblings:
+    if all(m.name != name for m in siblings):
         raise KeyError(name)
-    return tuple(edit(m) if m.name == name else m for m in members)
+    return tuple(edit(m) if m.name == name else m for m in siblings)
 
 
-def _insert_field(members: Siblings, member: ColumnOrField, after: str | None) -> Siblings:
+def _insert_field(siblings: Siblings, field: ColumnOrField, after: str | None) -> Siblings:
     if after is None:
-        return (member, *members)
-    at = next((i for i, m in enumerate(members) if m.name == after), None)
+        return (field, *siblings)
+    at = next((i for i, m in enumerate(siblings) if m.name == after), None)
     if at is None:
         raise KeyError(after)
-    return (*members[: at + 1], member, *members[at + 1 :])
+    return (*siblings[: at + 1], field, *siblings[at + 1 :])
 
 
-def _require_kind(kind: type[M], members: Siblings) -> tuple[M, ...]:
-    """The members, all of one kind: a column among struct fields is a mistake of the caller."""
-    found = tuple(m for m in members if isinstance(m, kind))
-    if len(found) != len(members):
-        raise KeyError(tuple(m.name for m in members))
+def _require_kind(kind: type[M], siblings: Siblings) -> tuple[M, ...]:
+    """Return the siblings if all are of one kind; a column among struct fields is an error of the caller."""
+    found = tuple(m for m in siblings if isinstance(m, kind))
+    if len(found) != len(siblings):
+        raise KeyError(tuple(m.name for m in siblings))
     return found

@@ -1,7 +1,7 @@
-"""Names on their way from a database to a topic, a Connect schema and Avro, and what collides there.
+"""Adjustment of database names for topics, Connect schemas and Avro, and the collisions that follow.
 
-Nothing here can be turned round: several names may become one. `list_adjusted_forms` gives all the
-forms in which one column may travel, so that a field can be recognised.
+An adjustment has no inverse: several names may become one. `list_adjusted_forms` lists all field
+names that a column may have in events, so that a field can be matched with its column.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ NEWEST: Release = (3, 7)
 TOPIC_LENGTH = 249
 
 DISPLACED_SUFFIX = "__old"
-"""What stands behind the name of a lake's column that gave it to a later one of its source."""
+"""The suffix of a displaced column: a lake column whose name a later source column took over."""
 
 TEMPORARY_PREFIX = "__schemaman_"
-"""How a column of a lake begins that stands between two names while a plan runs."""
+"""The prefix of the temporary name that a lake column has between two names while a plan runs."""
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]")
 _UNICODE_TOPIC = re.compile(r"[A-Za-z0-9.-]")
@@ -40,9 +40,9 @@ _MISREAD = re.compile("[\uff80-\uffff]")
 
 
 def make_topic_name(prefix: str, *parts: str | None, delimiter: str = ".", unicode: bool = False) -> str:
-    """The topic of a table: prefix and parts joined, empty parts left out, made legal for Kafka.
+    """Make the topic name of a table: join prefix and non-empty parts, and make the name legal for Kafka.
 
-    `unicode`: the strategies that escape illegal characters instead of replacing them by `_`.
+    `unicode` selects the strategies that escape illegal characters instead of replacing them by `_`.
     Source: Debezium AbstractTopicNamingStrategy.sanitizedTopicName, DefaultUnicodeTopicNamingStrategy.
     """
     name = delimiter.join(p for p in (prefix, *parts) if p)
@@ -53,9 +53,9 @@ def make_topic_name(prefix: str, *parts: str | None, delimiter: str = ".", unico
 
 
 def adjust_schema(name: str, mode: Mode, release: Release = NEWEST) -> str:
-    """The name of a Connect schema in that mode; only the first character of all may be no digit.
+    """Adjust the name of a Connect schema; only its very first character may be no digit.
 
-    Source: Debezium SchemaNameAdjuster; before 2.3 a leading digit was replaced instead of kept.
+    Source: Debezium SchemaNameAdjuster; before 2.3 it replaced a leading digit instead of keeping it.
     """
     match mode:
         case "none":
@@ -70,10 +70,10 @@ def adjust_schema(name: str, mode: Mode, release: Release = NEWEST) -> str:
 
 @lru_cache(1 << 14)
 def adjust_field(name: str, mode: Mode, release: Release = NEWEST) -> str:
-    """The field name of a column in that mode.
+    """Adjust the name of a column to a field name.
 
     Source: Debezium FieldNameSelector (up to 2.1 `sanitize.field.names`, which does what `avro`
-    does); in 2.2 alone a leading digit was lost.
+    does); 2.2 alone dropped a leading digit.
     """
     match mode:
         case "none":
@@ -88,7 +88,7 @@ def adjust_field(name: str, mode: Mode, release: Release = NEWEST) -> str:
 
 @lru_cache(1 << 14)
 def list_adjusted_forms(name: str) -> frozenset[str]:
-    """Every field name under which a column may travel, its own name included."""
+    """List every field name that a column may have in events, its own name included."""
     forms: set[str] = set()
     for form in (name, misread_name(name)):
         forms |= {adjust_field(form, mode) for mode in ("none", "avro", "avro_unicode", "scrubbed")}
@@ -97,7 +97,7 @@ def list_adjusted_forms(name: str) -> frozenset[str]:
 
 
 def misread_name(name: str) -> str:
-    """A name as PostgreSQL streams carried it up to Debezium 3.4: UTF-8 read byte by byte.
+    """Misread a name as PostgreSQL's stream did up to Debezium 3.4: UTF-8 read byte by byte.
 
     Each byte above 7F became the character U+FF00 + byte, since Java's bytes are signed.
     Source: recordings of Debezium 1.4 to 3.4 against PostgreSQL 15.
@@ -106,7 +106,7 @@ def misread_name(name: str) -> str:
 
 
 def restore_misread_name(name: str) -> str:
-    """The name before it was misread; the name itself if it cannot have been."""
+    """Restore a misread name; return the name itself if it cannot be a misread one."""
     if not _MISREAD.search(name) or any("\x7f" < ch < "\uff80" or ch > "\uffff" for ch in name):
         return name
     try:
@@ -116,7 +116,7 @@ def restore_misread_name(name: str) -> str:
 
 
 def find_collisions(names: Iterable[str], mode: Mode) -> tuple[tuple[str, ...], ...]:
-    """Groups of column names that become one field name in that mode; the order of names is kept."""
+    """Group the column names that become one field name in that mode, in the order of `names`."""
     groups: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
         groups.setdefault(adjust_field(name, mode), []).append(name)
@@ -141,7 +141,7 @@ def _adjust_unicode(name: str, later: re.Pattern[str]) -> str:
 
 
 def _escape(unit: str) -> str:
-    """`_u` and the hexadecimal digits, which are padded by two zeros only where they are one or two.
+    """Escape a character as `_u` and hexadecimal digits; one or two digits get two zeros in front.
 
     Source: Debezium UnicodeReplacementFunction.
     """
@@ -150,7 +150,7 @@ def _escape(unit: str) -> str:
 
 
 def _split_units(name: str) -> list[str]:
-    """The UTF-16 units of a name, as Java counts characters."""
+    """Split a name into UTF-16 units, as Java counts characters."""
     data = name.encode("utf-16-be", "surrogatepass")
     return [chr(int.from_bytes(data[i : i + 2])) for i in range(0, len(data), 2)]
 
@@ -167,7 +167,7 @@ def _url_encode(byte: int) -> str:
     ch = chr(byte)
     if _FIELD.match(ch):
         return ch
-    # what URLEncoder leaves alone, and `+` for a space, become `_` in the next step anyway
+    # URLEncoder keeps these characters and writes `+` for a space; the next step makes them `_` anyway
     return "_" if ch in ".-* " else f"_{byte:02X}"
 
 
@@ -176,7 +176,7 @@ def _is_avro_name(part: str) -> bool:
 
 
 def explain_unusable_name(name: str) -> str:
-    """Why no column or member of a Spark table can be called so; empty if it can.
+    """Explain why no column or nested field of a Spark table can have this name; empty if it can.
 
     Source: Spark substitutes `${…}` in any statement (`spark.sql.variable.substitute`).
     """

@@ -1,4 +1,4 @@
-"""Tables and their columns as values: identity, structure, paths, fingerprint."""
+"""Tables and columns as values: identity, schema, paths, fingerprint."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from schemaman.model.types import Array, Map, Struct, Type, without_labels
 
 Scalar = str | int | float | bool | None
 Path = tuple[str, ...]
-"""A place inside a table: column name, then member names, with `element` inside arrays
-and `key` or `value` inside maps, as in Iceberg."""
+"""The path of a column or nested field: column name, then names of nested fields, with `element`
+inside arrays and `key` or `value` inside maps, as in Iceberg."""
 
 DEFAULT_STREAM = "main"
 SCHEMES = ("file", "git", "lake", "registry")
-"""What a REF to something else than a table begins with, before a colon."""
+"""The words before the colon of a REF that is no table."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class TableId:
-    """Who a table is: where its records come from and what its database calls it.
+    """The identity of a table: the stream of its records and its full name in the database.
 
     `schema` is empty for databases without that level (MySQL, MariaDB, MongoDB).
     """
@@ -35,12 +35,12 @@ class TableId:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """Server, database, schema and table, empty parts left out."""
+        """Server, database, schema and table, without empty parts."""
         return tuple(p for p in (self.server, self.database, self.schema, self.table) if p)
 
     @property
     def levels(self) -> tuple[str, ...]:
-        """Server, database, schema and table, empty parts as well: what tells tables of equal parts apart."""
+        """Server, database, schema and table with empty parts, so that tables of equal `parts` differ."""
         return (self.server, self.database, self.schema, self.table)
 
     def __str__(self) -> str:
@@ -52,10 +52,10 @@ class TableId:
 class Column:
     """A column of a table.
 
-    `id` is given by the history and never reused; None where no history speaks (a live
-    table, a file). `default` is what the witness printed, not an expression to run.
-    `source_type` is the database's own word for the type. `emitted_name` is the name
-    on the wire, None where no event showed it.
+    The history assigns `id` and never reuses it; a column of a lake table or a file has None.
+    `default` is the text that the record printed, not an expression to run. `source_type` is
+    the database's own word for the type. `emitted_name` is the field name in events, None
+    where no event had the column.
     """
 
     name: str
@@ -68,13 +68,13 @@ class Column:
     id: int | None = None
 
     def __hash__(self) -> int:
-        """Of what tells columns apart mostly: all that a column says takes three times as long."""
+        """Hash name, id and nullability, which differ for most columns; hashing all attributes is slower."""
         return hash((self.name, self.id, self.nullable))
 
     def with_identity(self, id: int | None, emitted_name: str | None) -> Column:
-        """The column with that id and that name on the wire; itself if it has them.
+        """Return the column with that id and that field name in events; the same object if it has them.
 
-        What the fold does to each column of each record: `dataclasses.replace` takes five times as long.
+        The fold calls this for each column of each record: `dataclasses.replace` takes five times as long.
         """
         if self.id == id and self.emitted_name == emitted_name:
             return self
@@ -84,7 +84,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class TableSchema:
-    """The structure of a table: columns in order, key columns in key order, comment."""
+    """The schema of a table: columns in order, names of key columns in key order, comment."""
 
     columns: tuple[Column, ...]
     key: tuple[str, ...] = ()
@@ -96,24 +96,24 @@ class TableSchema:
         return tuple([c.name for c in self.columns])  # a generator takes twice as long
 
     def column(self, name: str) -> Column | None:
-        """The column of that exact name, if there is one."""
+        """Return the column of that exact name; None if the table has no such column."""
         return next((c for c in self.columns if c.name == name), None)
 
 
 def quote_part(part: str) -> str:
-    """One part of a dotted name, in double quotes where dots, colons or `@` would mislead."""
+    """Quote one part of a dotted name if it is empty or contains a dot, a colon, a quote, `@` or a space."""
     if part and all(ch not in '."@: ' for ch in part):
         return part
     return '"' + part.replace('"', '""') + '"'
 
 
 def quote_stream(stream: str) -> str:
-    """The name of a stream before a table's; in double quotes too where a REF would take it for a scheme."""
+    """Quote the name of a stream like a part of a name, and also where a REF would read it as a scheme."""
     return f'"{stream}"' if stream in SCHEMES else quote_part(stream)
 
 
 def walk_fields(schema: TableSchema) -> Iterator[tuple[Path, Type, bool]]:
-    """Every place of a table in order: path, type, nullable; parents first; a union is one place."""
+    """Yield path, type and nullability of every column and nested field, parents first; unions stay whole."""
     for column in schema.columns:
         yield from _walk_type((column.name,), column.type, column.nullable)
 
@@ -137,9 +137,9 @@ _type_text = lru_cache(1 << 14)(format_type)
 
 
 def format_shape(schema: TableSchema) -> str:
-    """The shape as text: names, logical types, nullability and key; nothing else.
+    """Format the shape of a table: names, logical types, nullability and key.
 
-    Order, comments, defaults, enum labels, ids and spellings of the source are attributes.
+    Order, comments, defaults, enum labels, ids and source types are attributes and no part of the shape.
     """
     rows = sorted(
         f"{c.name!r} {_type_text(without_labels(c.type))}{'' if c.nullable else ' NOT NULL'}"
@@ -149,5 +149,5 @@ def format_shape(schema: TableSchema) -> str:
 
 
 def fingerprint(schema: TableSchema) -> str:
-    """The stable id of a shape: 12 hexadecimal digits of its SHA-256."""
+    """Return the stable id of a shape: 12 hexadecimal digits of its SHA-256."""
     return hashlib.sha256(format_shape(schema).encode()).hexdigest()[:12]

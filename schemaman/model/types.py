@@ -1,4 +1,4 @@
-"""Logical types: what a column holds, whoever says so, and which change loses nothing.
+"""Logical types of columns, the same for all sources and targets, and which type changes lose no value.
 
 Laws: `widens` is reflexive and transitive; every value of `old` is exactly a value of
 `new` when `widens(old, new)`. Text form: `ddl.format_type` and `ddl.parse_type`.
@@ -32,7 +32,7 @@ class Floating:
 
 @dataclass(frozen=True, slots=True)
 class Decimal:
-    """A decimal number of `precision` digits, `scale` of them behind the point."""
+    """A decimal number of `precision` digits, `scale` of them after the decimal point."""
 
     precision: int
     scale: int = 0
@@ -40,7 +40,7 @@ class Decimal:
 
 @dataclass(frozen=True, slots=True)
 class Numeric:
-    """A decimal number without declared precision; each value brings its own scale."""
+    """A decimal number without declared precision; each value has its own scale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class Timestamp:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A span of time; `parts` names the only ones that it counts, empty for all from years to seconds."""
+    """A span of time; `parts` names the units that it counts, empty for all units from years to seconds."""
 
     parts: Literal["", "YEAR TO MONTH", "DAY TO SECOND"] = ""
 
@@ -110,7 +110,7 @@ class Xml:
 
 @dataclass(frozen=True, slots=True)
 class Enum:
-    """One label out of `values`. An empty tuple means that no witness told the labels."""
+    """One label out of `values`. An empty tuple means that no record has the labels."""
 
     values: tuple[str, ...] = ()
 
@@ -132,7 +132,7 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class Map:
-    """A map from `key` to `value`; `nullable` speaks of the value."""
+    """A map from `key` to `value`; `nullable` is the nullability of the value."""
 
     key: Type
     value: Type
@@ -141,7 +141,7 @@ class Map:
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A named member of a struct."""
+    """A nested field: a named field of a struct."""
 
     name: str
     type: Type
@@ -151,17 +151,17 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """A record of named members, in order."""
+    """A struct of nested fields, in order."""
 
     fields: tuple[Field, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """Values of several types in one place, as documents have them; build it with `either`.
+    """A column or nested field with values of several types, as in documents; `find_common_type` builds it.
 
-    `members` are two or more, none a union, none able to hold all values of another, in the order of their
-    names: so equal unions are equal values.
+    `members` are two or more types in the order of their names. None of them is a union, and none holds all
+    values of another. So equal unions are equal values.
     """
 
     members: tuple[Type, ...]
@@ -169,7 +169,7 @@ class Union:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """A type that no dialect knows; `name` is the database's own word for it."""
+    """A type that schemaman does not know; `name` is the database's own word for it."""
 
     name: str
 
@@ -205,12 +205,12 @@ _MANTISSA_BITS = {32: 24, 64: 53}
 
 
 def count_digits(type: Integer) -> int:
-    """The number of decimal digits that hold every value of an integer type."""
+    """Count the decimal digits that every value of an integer type fits in."""
     return _DIGITS[type.bits, type.signed]
 
 
 def widens(old: Type, new: Type) -> bool:
-    """Whether every value of `old` is, unchanged, a value of `new`."""
+    """Return whether every value of `old` is, unchanged, a value of `new`."""
     if old == new:
         return True
     if isinstance(old, Union):
@@ -260,13 +260,13 @@ def widens(old: Type, new: Type) -> bool:
 
 
 def list_members(type: Type) -> tuple[Type, ...]:
-    """The types that a value of this type may have: those of a union, else the type itself."""
+    """List the types that a value of this type may have: the members of a union, else the type itself."""
     return type.members if isinstance(type, Union) else (type,)
 
 
 def without_labels(type: Type) -> Type:
-    """The type with the labels of every enum left out: labels are attributes, not shape."""
-    if not isinstance(type, _WITH_LABELS):  # nearly all are none of these, and it is asked of each column
+    """Return the type without the labels of its enums: labels are attributes, not shape."""
+    if not isinstance(type, _WITH_LABELS):  # nearly all types of columns have no labels
         return type
     match type:
         case Enum():

@@ -26,7 +26,7 @@ def find_incarnation(live: LakeTable, history: TableHistory) -> int | None:
     mine = zip([v.incarnation for v in history.versions if v.incarnation == last], source.past, strict=True)
     ended = zip([v.incarnation for v in history.versions if v.incarnation != last], source.ended, strict=True)
     pasts = [*mine, *ended]
-    there = [(life, format_began(past.began) == began) for life, past in pasts if past.answers_to(stamp)]
+    there = [(life, format_began(past.began) == began) for life, past in pasts if past.has_id(stamp)]
     exact = {life for life, same in there if same} or {life for life, _ in there}
     return exact.pop() if len(exact) == 1 else None
 
@@ -49,31 +49,37 @@ def place_columns(live: LakeTable, history: TableHistory) -> ColumnPlacement:
     `live` is the table without the columns that are not the source's.
     """
     newest = {c.id: c.name.lower() for c in history.latest.schema.columns}
-    told, away = read_names(live), read_displaced(live)
-    life = [v for v in history.versions if v.incarnation == history.latest.incarnation]
-    then = list_versions_up_to_stamp(live, history)
-    before = _ColumnHolder(told, then or life)
-    since = [_ColumnHolder(told, [version]) for version in life[len(then) :]] if then else []
+    names, displaced = read_names(live), read_displaced(live)
+    versions = [v for v in history.versions if v.incarnation == history.latest.incarnation]
+    stamped = list_versions_up_to_stamp(live, history)
+    up_to_stamp = _ColumnHolder(names, stamped or versions)
+    since = [_ColumnHolder(names, [version]) for version in versions[len(stamped) :]] if stamped else []
     found: dict[int, str] = {}
     unclear: set[str] = set()
-    for lake in live.schema.names:
-        there = told.get(lake, lake).lower()
-        entry = away.get(lake)
-        id = _find_displaced_column(entry, history) if entry else _find_held_column(lake, before, since)
+    for lake_name in live.schema.names:
+        source_name = names.get(lake_name, lake_name).lower()
+        entry = displaced.get(lake_name)
+        id = (
+            _find_displaced_column(entry, history)
+            if entry
+            else _find_held_column(lake_name, up_to_stamp, since)
+        )
         if id is None:
-            unclear.add(there)
-        elif id not in found or newest.get(id) == there:
-            found[id] = lake
-    theirs = {told.get(lake, lake) for lake in live.schema.names}
-    lost = {c.name.lower() for c in history.latest.schema.columns if c.id not in found and c.name in theirs}
+            unclear.add(source_name)
+        elif id not in found or newest.get(id) == source_name:
+            found[id] = lake_name
+    source_names = {names.get(lake_name, lake_name) for lake_name in live.schema.names}
+    lost = {
+        c.name.lower() for c in history.latest.schema.columns if c.id not in found and c.name in source_names
+    }
     return ColumnPlacement(found, frozenset(unclear | lost))
 
 
 class _ColumnHolder:
     """What the columns of a table hold, by names in some versions, oldest first."""
 
-    def __init__(self, told: Mapping[str, str], versions: Sequence[SchemaVersion]) -> None:
-        self.spellings = FormerSpellings(told, (v.schema.names for v in versions))
+    def __init__(self, names: Mapping[str, str], versions: Sequence[SchemaVersion]) -> None:
+        self.spellings = FormerSpellings(names, (v.schema.names for v in versions))
         self.ids = {c.name: c.id for v in versions for c in v.schema.columns}
 
     def find_id(self, lake: str) -> int | None:
@@ -114,6 +120,6 @@ def list_versions_up_to_stamp(live: LakeTable, history: TableHistory) -> Sequenc
 
 def _list_versions_up_to(history: TableHistory, id: str | None, began: str | None) -> Sequence[SchemaVersion]:
     """The versions of the newest incarnation up to the one of this id that began there, oldest first."""
-    life = [v for v in history.versions if v.incarnation == history.latest.incarnation]
-    standing = find_version(migration_source(history).past, id, began)
-    return () if standing is None else life[: standing + 1]
+    versions = [v for v in history.versions if v.incarnation == history.latest.incarnation]
+    last = find_version(migration_source(history).past, id, began)
+    return () if last is None else versions[: last + 1]

@@ -136,9 +136,9 @@ class RecordTables:
         history = self.require_history(id)
         if not any(_has_types(version) for version in history.versions):
             raise UnreadableInput(f"{NO_SCHEMA}, and no version of {id} has any but those of JSON")
-        told = connector or history.connector
+        source_connector = connector or history.connector
         return self._settle_version(
-            RecordTable(id, "json", None, told, find_versions(history, dict.fromkeys(names)))
+            RecordTable(id, "json", None, source_connector, find_versions(history, dict.fromkeys(names)))
         )
 
     def require_history(self, id: TableId) -> TableHistory:
@@ -258,10 +258,10 @@ class RecordTables:
                 raise UnreadableInput(f"{NO_SCHEMA}: {', '.join(unknown)}")
             return make_decoder([self._make_cell_by_modes(n, made.columns[n]) for n in names])
         cells = []
-        for node, told in zip(read_fields(form.schema), read_columns(form.schema), strict=True):
+        for node, key_column in zip(read_fields(form.schema), read_columns(form.schema), strict=True):
             name = node["field"]
             if not _is_routing(name, payload, made, id):
-                column = made.columns.get(name) or made.schema.column(told.name) or told
+                column = made.columns.get(name) or made.schema.column(key_column.name) or key_column
                 cells.append(make_cell(node, column, form.encoding, self._modes, whole=True))
         return make_decoder(cells)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 
-from schemaman.history.past_versions import Became
-from schemaman.history.struct_fields import became, lowered, named_now, unsettled
+from schemaman.history.past_versions import CurrentField
+from schemaman.history.struct_fields import find_unsettled_fields, lower_path, rename_parents, trace_fields
 from schemaman.history.versions import TableHistory
 from schemaman.migration.projection.column_names import spell_name
 from schemaman.migration.properties.column_swaps import find_free_name
@@ -42,18 +42,20 @@ def find_dropped_columns(
     `reused`: names that came back mean other columns.
     """
     newest = history.latest
-    life = [v for v in history.versions if v.incarnation == newest.incarnation]
-    borne = {c.id for v in life if v.number in versions for c in v.schema.columns if c.id is not None}
-    now = {c.id for c in newest.schema.columns}
-    if borne <= now:
+    incarnation = [v for v in history.versions if v.incarnation == newest.incarnation]
+    row_ids = {
+        c.id for v in incarnation if v.number in versions for c in v.schema.columns if c.id is not None
+    }
+    current_ids = {c.id for c in newest.schema.columns}
+    if row_ids <= current_ids:
         return DroppedColumns()
-    last = {c.id: c for v in life for c in v.schema.columns if c.id is not None}
-    asked = find_undecided_columns(history, reused=reused)
+    last = {c.id: c for v in incarnation for c in v.schema.columns if c.id is not None}
+    undecided = find_undecided_columns(history, reused=reused)
     # A name is the last column's that had it, whatever that is called by now.
-    owners = {c.name.lower(): c.id for v in life for c in v.schema.columns}
-    gone = [replace(last[id], nullable=True) for id in sorted(borne - now - asked.keys())]
-    named = tuple(c for c in gone if owners[c.name.lower()] == c.id)
-    return DroppedColumns(named, tuple(c for c in gone if c not in named))
+    owners = {c.name.lower(): c.id for v in incarnation for c in v.schema.columns}
+    dropped = [replace(last[id], nullable=True) for id in sorted(row_ids - current_ids - undecided.keys())]
+    named = tuple(c for c in dropped if owners[c.name.lower()] == c.id)
+    return DroppedColumns(named, tuple(c for c in dropped if c not in named))
 
 
 def rename_displaced(
@@ -66,19 +68,19 @@ def rename_displaced(
     """
     taken = [*live.schema.names, *history.latest.schema.names]
     named: list[Column] = []
-    told = read_displaced(live)
+    displaced = read_displaced(live)
     for column in columns:
         name = find_free_name(spell_name(column.name, style), "old", taken)
         taken.append(name)
         named.append(replace(column, name=name))
-        told[name] = _describe_displaced(history, column)
-    return add_columns(history, named), told
+        displaced[name] = _describe_displaced(history, column)
+    return add_columns(history, named), displaced
 
 
 def _describe_displaced(history: TableHistory, column: Column) -> DisplacedColumn:
     """A column by the last version that had it."""
-    life = [v for v in history.versions if v.incarnation == history.latest.incarnation]
-    versions = zip(migration_source(history).past, life, strict=True)
+    incarnation = [v for v in history.versions if v.incarnation == history.latest.incarnation]
+    versions = zip(migration_source(history).past, incarnation, strict=True)
     past = [past for past, v in versions if any(c.id == column.id for c in v.schema.columns)][-1]
     return DisplacedColumn(column.name, column.name, past.id, format_began(past.began))
 
@@ -126,43 +128,49 @@ def add_nested_fields(history: TableHistory, versions: Collection[int]) -> Table
 
 def _find_dropped_fields(history: TableHistory, versions: Collection[int]) -> list[tuple[Path, Type]]:
     """Members that left since, by the names of the newest version, outer ones first, as they were last."""
-    life = [v for v in history.versions if v.incarnation == history.latest.incarnation]
+    incarnation = [v for v in history.versions if v.incarnation == history.latest.incarnation]
     newest = {c.id: c.name for c in history.latest.schema.columns}
-    here = {lowered(path) for path, _, _ in walk_fields(history.latest.schema)}
+    current_paths = {lower_path(path) for path, _, _ in walk_fields(history.latest.schema)}
     found: dict[Path, tuple[Path, Type]] = {}
-    borne: set[Path] = set()
-    opens = unsettled(life)
-    asked = {path[0] for open in opens for path in open.asked}
-    for version, parts, open in zip(life, became(life, {}), opens, strict=True):
+    row_paths: set[Path] = set()
+    unsettled = find_unsettled_fields(incarnation)
+    asked = {path[0] for unsettled_fields in unsettled for path in unsettled_fields.questions}
+    for version, parts, unsettled_fields in zip(
+        incarnation, trace_fields(incarnation, {}), unsettled, strict=True
+    ):
         columns = (replace(c, name=newest[c.id]) for c in version.schema.columns if c.id in newest)
         for path, type, _ in walk_fields(TableSchema(tuple(columns))):
-            place = (*named_now(path, parts)[:-1], open.renamed.get(path, path[-1]))
-            gone = parts.get(path) == Became(None) and path[0] not in asked and path not in open.lost
-            if gone and lowered(place) not in here:
-                found[lowered(place)] = place, type
-                borne |= {lowered(place)} if version.number in versions else set()
-    return sorted((found[place] for place in borne), key=lambda each: len(each[0]))
+            position = (*rename_parents(path, parts)[:-1], unsettled_fields.new_names.get(path, path[-1]))
+            is_dropped = (
+                parts.get(path) == CurrentField(None)
+                and path[0] not in asked
+                and path not in unsettled_fields.lost
+            )
+            if is_dropped and lower_path(position) not in current_paths:
+                found[lower_path(position)] = position, type
+                row_paths |= {lower_path(position)} if version.number in versions else set()
+    return sorted((found[position] for position in row_paths), key=lambda each: len(each[0]))
 
 
-def _add_nested_field(type: Type, path: Path, member: Type) -> Type:
+def _add_nested_field(type: Type, path: Path, field_type: Type) -> Type:
     """The type with one more member, where it has a struct for it and no member of that name."""
     name, *rest = path
     match type:
         case Struct(fields) if not rest:
-            there = {f.name.lower() for f in fields}
-            return type if name.lower() in there else Struct((*fields, Field(name, member)))
+            names = {f.name.lower() for f in fields}
+            return type if name.lower() in names else Struct((*fields, Field(name, field_type)))
         case Struct(fields):
             inner = tuple(rest)
             return Struct(
                 tuple(
-                    replace(f, type=_add_nested_field(f.type, inner, member)) if f.name == name else f
+                    replace(f, type=_add_nested_field(f.type, inner, field_type)) if f.name == name else f
                     for f in fields
                 )
             )
         case Array(element) if rest:
-            return replace(type, element=_add_nested_field(element, tuple(rest), member))
+            return replace(type, element=_add_nested_field(element, tuple(rest), field_type))
         case Map(_, value) if rest and name == "value":
-            return replace(type, value=_add_nested_field(value, tuple(rest), member))
+            return replace(type, value=_add_nested_field(value, tuple(rest), field_type))
         case _:
             return type
 

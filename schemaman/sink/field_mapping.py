@@ -10,15 +10,15 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from schemaman.history.past_versions import Became
+from schemaman.history.past_versions import CurrentField
 from schemaman.history.struct_fields import (
     Question,
-    Unsettled,
-    became,
-    lowered,
-    named_now,
-    path_text,
-    unsettled,
+    UnsettledFields,
+    find_unsettled_fields,
+    format_path,
+    lower_path,
+    rename_parents,
+    trace_fields,
 )
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.migration.target import LakeTable
@@ -34,35 +34,46 @@ _UNDECIDED_RENAME = (
 
 
 def find_field_renamings(
-    told: TableHistory, joined: TableHistory, live: LakeTable, places: Mapping[int, Type]
+    undecided: TableHistory, joined: TableHistory, live: LakeTable, places: Mapping[int, Type]
 ) -> Iterator[tuple[tuple[int, str], FieldRenaming]]:
     """The columns of each version whose members are called otherwise in the lake, or have to wait.
 
     Each by the version's number and its name there. `joined` is the history `told` with more renames taken
     for such. `places` are the types of the lake's columns, by the ids that the columns have in `told`.
     """
-    life = joined.latest.incarnation
-    pairs = [(v, w) for v, w in zip(told.versions, joined.versions, strict=True) if w.incarnation == life]
+    incarnation = joined.latest.incarnation
+    pairs = [
+        (v, w)
+        for v, w in zip(undecided.versions, joined.versions, strict=True)
+        if w.incarnation == incarnation
+    ]
     if not any(isinstance(type, Array | Map | Struct) for type in places.values()):
         return
     versions = [w for _, w in pairs]
-    stands = len(list_versions_up_to_stamp(live, joined)) - 1
-    for ids, known in _group_by_last_version(versions, stands, str(joined.table)):
-        for at, (version, same) in enumerate(pairs[: len(known)]):
+    stamped = len(list_versions_up_to_stamp(live, joined)) - 1
+    for ids, known in _group_by_last_version(versions, stamped, str(joined.table)):
+        for index, (version, same) in enumerate(pairs[: len(known)]):
             for column, other in zip(version.schema.columns, same.schema.columns, strict=True):
                 if other.id not in ids or column.id is None or column.id not in places:
                     continue
-                said = known[at].get(other.id)
-                if said is None:
+                fields = known[index].get(other.id)
+                if fields is None:
                     continue
                 lake = places[column.id]
-                gone = said.dropped | {
-                    path for path, made in said.uncertain_renames.items() if not _has_renames(made, lake)
+                dropped = fields.dropped | {
+                    path for path, made in fields.uncertain_renames.items() if not _has_renames(made, lake)
                 }
-                called = {p: name for p, name in said.later_names.items() if _has_path(lake, (*p[:-1], name))}
-                gone |= said.later_names.keys() - called.keys()
+                current_names = {
+                    p: name for p, name in fields.later_names.items() if _has_path(lake, (*p[:-1], name))
+                }
+                dropped |= fields.later_names.keys() - current_names.keys()
                 found = make_renaming(
-                    column.type, lake, said.current_names | called, gone, said.undecided, said.certain_names
+                    column.type,
+                    lake,
+                    fields.current_names | current_names,
+                    dropped,
+                    fields.undecided,
+                    fields.certain_names,
                 )
                 if found is not None:
                     yield (version.number, column.name), found
@@ -92,7 +103,7 @@ _FieldsByColumn = list[dict[int | None, _KnownFields]]
 
 
 def _group_by_last_version(
-    versions: Sequence[SchemaVersion], stands: int, table: str
+    versions: Sequence[SchemaVersion], stamped: int, table: str
 ) -> Iterator[tuple[set[int], _FieldsByColumn]]:
     """The ids of nested columns in the newest version, then of those that left, with what is known of each.
 
@@ -107,49 +118,52 @@ def _group_by_last_version(
     for end in sorted(set(last.values()), reverse=True):
         yield (
             {id for id, at in last.items() if at == end},
-            _collect_known_fields(versions[: end + 1], stands, table),
+            _collect_known_fields(versions[: end + 1], stamped, table),
         )
 
 
-def _collect_known_fields(versions: Sequence[SchemaVersion], stands: int, table: str) -> _FieldsByColumn:
+def _collect_known_fields(versions: Sequence[SchemaVersion], stamped: int, table: str) -> _FieldsByColumn:
     """What is known of the members of each version by the names of the last one; the table stands at one."""
     ids = {c.name: c.id for c in versions[-1].schema.columns}
-    here = {lowered(path) for path, _, _ in walk_fields(versions[-1].schema)}
-    lake = _StampedFields(versions, stands)
+    current_paths = {lower_path(path) for path, _, _ in walk_fields(versions[-1].schema)}
+    lake = _StampedFields(versions, stamped)
     found: _FieldsByColumn = [{} for _ in versions]
-    told, opens = became(versions, {}), unsettled(versions)
-    inside = _find_inner_renames(told, opens)
-    for at, (parts, open) in enumerate(zip(told, opens, strict=True)):
-        for id, path, name in lake.list_names(at):
-            said = found[at].setdefault(id, _KnownFields())
-            said.certain_names[path] = name
+    traces, unsettled = trace_fields(versions, {}), find_unsettled_fields(versions)
+    inner_renames = _find_inner_renames(traces, unsettled)
+    for index, (parts, unsettled_fields) in enumerate(zip(traces, unsettled, strict=True)):
+        for id, path, name in lake.list_names(index):
+            fields = found[index].setdefault(id, _KnownFields())
+            fields.certain_names[path] = name
             # Where somebody renamed it by hand since, it has the name of today.
-            said.current_names[path] = path[-1]
-        for id, path in lake.list_name_clashes(at):
-            found[at].setdefault(id, _KnownFields()).dropped.add(path)
-        for path in parts.keys() | open.asked.keys():
-            said = found[at].setdefault(ids[path[0]], _KnownFields())
-            now, question = parts.get(path, Became(path[-1])), open.asked.get(path)
-            if (question or now.name is None) and path[1:] in said.certain_names:
-                del said.current_names[path[1:]]
+            fields.current_names[path] = path[-1]
+        for id, path in lake.list_name_clashes(index):
+            found[index].setdefault(id, _KnownFields()).dropped.add(path)
+        for path in parts.keys() | unsettled_fields.questions.keys():
+            fields = found[index].setdefault(ids[path[0]], _KnownFields())
+            current, question = parts.get(path, CurrentField(path[-1])), unsettled_fields.questions.get(path)
+            if (question or current.name is None) and path[1:] in fields.certain_names:
+                del fields.current_names[path[1:]]
                 continue
             if question is not None:
-                said.undecided[path[1:]] = _explain_undecided(path, question, table)
-            elif now.name is not None:
-                said.current_names[path[1:]] = now.name
-                if lowered((*named_now(path, parts)[:-1], path[-1])) in here:
-                    said.certain_names.setdefault(path[1:], now.name)
-            elif path in open.lost or (place := lowered(_find_last_path(path, parts, open))) in here:
-                said.dropped.add(path[1:])
-            elif path in open.renamed:
-                said.later_names[path[1:]] = open.renamed[path]
-            elif place in inside:
-                said.uncertain_renames[path[1:]] = inside[place]
+                fields.undecided[path[1:]] = _explain_undecided(path, question, table)
+            elif current.name is not None:
+                fields.current_names[path[1:]] = current.name
+                if lower_path((*rename_parents(path, parts)[:-1], path[-1])) in current_paths:
+                    fields.certain_names.setdefault(path[1:], current.name)
+            elif (
+                path in unsettled_fields.lost
+                or (position := lower_path(_find_last_path(path, parts, unsettled_fields))) in current_paths
+            ):
+                fields.dropped.add(path[1:])
+            elif path in unsettled_fields.new_names:
+                fields.later_names[path[1:]] = unsettled_fields.new_names[path]
+            elif position in inner_renames:
+                fields.uncertain_renames[path[1:]] = inner_renames[position]
     return found
 
 
 def _find_inner_renames(
-    told: Sequence[Mapping[Path, Became]], opens: Sequence[Unsettled]
+    traces: Sequence[Mapping[Path, CurrentField]], unsettled: Sequence[UnsettledFields]
 ) -> dict[Path, _Renames | None]:
     """Places of members that left, and inside of which names were given to others before, with those names.
 
@@ -158,39 +172,44 @@ def _find_inner_renames(
     """
     found: dict[Path, _Renames] = {}
     others: set[Path] = set()
-    for parts, open in zip(told, opens, strict=True):
-        others |= {lowered(named_now(path, parts)) for path in open.asked.keys() | open.lost}
-        for path, now in parts.items():
-            old = lowered(named_now(path, parts))
-            if now.name is None or not now.sure:
+    for parts, unsettled_fields in zip(traces, unsettled, strict=True):
+        others |= {
+            lower_path(rename_parents(path, parts))
+            for path in unsettled_fields.questions.keys() | unsettled_fields.lost
+        }
+        for path, current in parts.items():
+            old = lower_path(rename_parents(path, parts))
+            if current.name is None or not current.is_sure:
                 others.add(old)
-            if now.name is None or now.name.lower() == path[-1].lower():
+            if current.name is None or current.name.lower() == path[-1].lower():
                 continue
-            for length in (n for n in range(2, len(path)) if parts.get(path[:n]) == Became(None)):
+            for length in (n for n in range(2, len(path)) if parts.get(path[:n]) == CurrentField(None)):
                 renames = found.setdefault(old[:length], set())
-                renames.add((old[1:], (*old[1:-1], now.name.lower())))
-    unknown = {place for place in found if any(o[: len(place)] == place and o != place for o in others)}
-    return {place: None if place in unknown else renames for place, renames in found.items()}
+                renames.add((old[1:], (*old[1:-1], current.name.lower())))
+    unknown = {outer for outer in found if any(o[: len(outer)] == outer and o != outer for o in others)}
+    return {outer: None if outer in unknown else renames for outer, renames in found.items()}
 
 
-def _find_last_path(path: Path, parts: Mapping[Path, Became], open: Unsettled) -> Path:
+def _find_last_path(path: Path, parts: Mapping[Path, CurrentField], open: UnsettledFields) -> Path:
     """Where a member was last, by the names that those have now that hold it."""
-    return (*named_now(path, parts)[:-1], open.renamed.get(path, path[-1]))
+    return (*rename_parents(path, parts)[:-1], open.new_names.get(path, path[-1]))
 
 
 def _has_path(lake: Type, path: Path) -> bool:
-    return lowered(path) in {lowered(at[1:]) for at, _, _ in walk_fields(TableSchema((Column("", lake),)))}
+    return lower_path(path) in {
+        lower_path(at[1:]) for at, _, _ in walk_fields(TableSchema((Column("", lake),)))
+    }
 
 
 def _has_renames(renames: _Renames | None, lake: Type) -> bool:
     """Whether a lake's column has the later names of members, and none of the earlier ones."""
-    there = {lowered(path[1:]) for path, _, _ in walk_fields(TableSchema((Column("", lake),)))}
+    there = {lower_path(path[1:]) for path, _, _ in walk_fields(TableSchema((Column("", lake),)))}
     return renames is not None and all(new in there and old not in there for old, new in renames)
 
 
 def _explain_undecided(path: Path, question: Question, table: str) -> str:
-    old, new = map(path_text, question)
-    return _UNDECIDED_RENAME.format(path_text(path), old, new, table, old, new)
+    old, new = map(format_path, question)
+    return _UNDECIDED_RENAME.format(format_path(path), old, new, table, old, new)
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,9 +228,9 @@ class _StampedFields:
         Each with the id of its column and its path below that.
         """
         ids, ends = self._map_paths(at)
-        several = Counter(lowered(end) for end in ends.values() if end is not None)
+        several = Counter(lower_path(end) for end in ends.values() if end is not None)
         for path, end in ends.items():
-            if end is None or several[lowered(end)] > 1 or len(path) < 2:
+            if end is None or several[lower_path(end)] > 1 or len(path) < 2:
                 continue
             here, name = (path, end[-1]) if at <= self.version_index else (end, path[-1])
             yield ids[path[0]], here[1:], name
@@ -219,13 +238,13 @@ class _StampedFields:
     def list_name_clashes(self, at: int) -> Iterator[tuple[int | None, Path]]:
         """The members of a later version of which the table has the name, though for another one."""
         ids, ends = self._map_paths(at) if at > self.version_index else ({}, {})
-        held = set(map(lowered, ends))
-        stood = {lowered(end): path for path, end in ends.items() if end is not None}
+        held = set(map(lower_path, ends))
+        stood = {lower_path(end): path for path, end in ends.items() if end is not None}
         for path, _, _ in walk_fields(self.versions[at].schema) if ends else ():
-            holder = stood.get(lowered(path[:-1]))
-            if path[0] not in ids or holder is None or lowered(path) in stood:
+            holder = stood.get(lower_path(path[:-1]))
+            if path[0] not in ids or holder is None or lower_path(path) in stood:
                 continue
-            if lowered((*holder, path[-1])) in held:
+            if lower_path((*holder, path[-1])) in held:
                 yield ids[path[0]], path[1:]
 
     def _map_paths(self, at: int) -> tuple[dict[str, int | None], dict[Path, Path | None]]:
@@ -237,7 +256,7 @@ class _StampedFields:
             return {}, {}
         first, last = sorted((at, self.version_index))
         window = self.versions[first : last + 1]
-        parts, open = became(window, {})[0], unsettled(window)[0]
+        parts, open = trace_fields(window, {})[0], find_unsettled_fields(window)[0]
         ids = {c.name: c.id for c in window[-1].schema.columns}
         called = {id: name for name, id in ids.items()}
         then = (replace(c, name=called[c.id]) for c in window[0].schema.columns if c.id in called)
@@ -246,12 +265,12 @@ class _StampedFields:
         }
 
 
-def _follow_path(path: Path, parts: Mapping[Path, Became], open: Unsettled) -> Path | None:
+def _follow_path(path: Path, parts: Mapping[Path, CurrentField], open: UnsettledFields) -> Path | None:
     """Where a member of a version is in the end, if that is sure of it and of all that hold it."""
     found = path[:1]
     for length in range(2, len(path) + 1):
-        now = parts.get(path[:length], Became(path[length - 1]))
-        if now.name is None or not now.sure or path[:length] in open.asked:
+        now = parts.get(path[:length], CurrentField(path[length - 1]))
+        if now.name is None or not now.is_sure or path[:length] in open.questions:
             return None
         found = (*found, now.name)
     return found

@@ -26,7 +26,7 @@ from schemaman.registry import Registry, RegistryStore
 from schemaman.sink.column_mapping import find_incarnation
 from schemaman.sink.stale_rows import StaleRowCheck, StaleRows
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
-from schemaman.store.log import Migrated
+from schemaman.store.log import MigrationEntry
 
 Address = Callable[[TableId], str]
 """Where a target has the lake table of a source table."""
@@ -62,7 +62,7 @@ class Preflight:
 
     store: RegistryStore
     registry: Registry
-    journal: Callable[[str], Sequence[Migrated]]
+    journal: Callable[[str], Sequence[MigrationEntry]]
     executor: Executor
     modes: ConnectorModes = UNKNOWN_MODES
 
@@ -95,13 +95,13 @@ class Preflight:
         )
         return plan if doubt is None else _require_approval(plan, doubt)
 
-    def find_stale_rows(self, told: TableHistory, live: LakeTable, format: str) -> StaleRows | None:
+    def find_stale_rows(self, history: TableHistory, live: LakeTable, format: str) -> StaleRows | None:
         """Why a table must stay as it is: it has rows that were read as what they are not.
 
         `told` is the history without answers. Raises `StatementFailed`.
         """
         name = TARGETS.get(format).table_name(live.name)
-        return StaleRowCheck(self.store, self.modes).find_stale_rows(told, live, name, self.executor)
+        return StaleRowCheck(self.store, self.modes).find_stale_rows(history, live, name, self.executor)
 
     def find_missing_table(
         self, history: TableHistory, format: str, lake_table: str, address: Address | None
@@ -140,28 +140,32 @@ class Preflight:
         self, history: TableHistory, format: str, lake_table: str, address: Address
     ) -> MissingTable | None:
         """Its rows are in a table that follows the name that the source table had before."""
-        formers = {alias.name for alias in history.aliases if alias.kind == "table"}
+        previous_names = {alias.name for alias in history.aliases if alias.kind == "table"}
         seen = {history.table}
-        todo = [t for t in self.store.tables() if str(t) in formers and t not in seen] if formers else []
+        todo = (
+            [t for t in self.store.tables() if str(t) in previous_names and t not in seen]
+            if previous_names
+            else []
+        )
         while todo:
-            former = todo.pop()
-            seen.add(former)
-            there = address(former)
-            live = self.executor.inspect(there, format)
-            if live is not None and self._is_renamed(former, live):
+            previous = todo.pop()
+            seen.add(previous)
+            lake_table = address(previous)
+            live = self.executor.inspect(lake_table, format)
+            if live is not None and self._is_renamed(previous, live):
                 return MissingTable(
-                    f"the source renamed {former} to {history.table}, and its rows are in {there}",
+                    f"the source renamed {previous} to {history.table}, and its rows are in {lake_table}",
                     f"rename that table to {lake_table} and set its property {SOURCE_PROPERTY} to "
                     f"{history.table}",
                     "it begins empty beside them",
                 )
-            before = {a.name for a in self.registry.history(former).aliases if a.kind == "table"}
-            todo += [t for t in self.store.tables() if str(t) in before and t not in seen]
+            names = {a.name for a in self.registry.history(previous).aliases if a.kind == "table"}
+            todo += [t for t in self.store.tables() if str(t) in names and t not in seen]
         return None
 
-    def _is_renamed(self, former: TableId, live: LakeTable) -> bool:
+    def _is_renamed(self, previous: TableId, live: LakeTable) -> bool:
         """Whether a lake table holds the rows of a life that ended with a rename."""
-        history = self.registry.history(former)
+        history = self.registry.history(previous)
         return find_incarnation(live, history) in {
             e.incarnation for e in history.events if e.kind == "renamed"
         }

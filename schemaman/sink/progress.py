@@ -79,105 +79,119 @@ class ReadProgress:
         self._certain_offsets: dict[TablePartition, int] = {}
         known = (past or {}).items()
         self._read_orders = {
-            here: ([parse_offset(o) for o in os], list(accumulate(os, max))) for here, os in known
+            partition: ([parse_offset(o) for o in os], list(accumulate(os, max))) for partition, os in known
         }
         self._read_snapshot_positions = {
-            here: list(accumulate(map(_parse_snapshot_position, os), max)) for here, os in known
+            partition: list(accumulate(map(_parse_snapshot_position, os), max)) for partition, os in known
         }
         self._snapshot_positions: dict[TablePartition, str] = {}
 
     def order_change(
-        self, table: TableId, mark: Coordinates, source: Mapping[str, Any], *, read: bool
+        self, table: TableId, coordinates: Coordinates, source: Mapping[str, Any], *, read: bool
     ) -> tuple[str, bool, str]:
         """The order of a change at a mark, whether its partition had been read further before, and a doubt.
 
         `read`: from the table, not from the log. The doubt is `UNKNOWN_POSITION`, `POSSIBLE_EARLIER_DELETE`, or empty.
         """
-        here = (table, mark.topic, mark.partition)
-        before = self._find_greatest_before(here, mark.offset)
-        own, step = self._find_own_position(mark, source, read, before)
-        doubt = (
-            "" if self._ambiguity is None else self._find_ambiguity(self._ambiguity, here, mark, step, before)
+        partition = (table, coordinates.topic, coordinates.partition)
+        before = self._find_greatest_before(partition, coordinates.offset)
+        own, step = self._find_own_position(coordinates, source, read, before)
+        ambiguity = (
+            ""
+            if self._ambiguity is None
+            else self._find_ambiguity(self._ambiguity, partition, coordinates, step, before)
         )
         if read and step == SNAPSHOT:
-            self._snapshot_positions[here] = max(own, self._snapshot_positions.get(here, ""))
-        elif not read and _lacks_commit(mark, source):
-            own = max(own, self._find_snapshot_before(here, mark.offset))
-        found = format_order_at(own, step, mark.partition, mark.offset)
+            self._snapshot_positions[partition] = max(own, self._snapshot_positions.get(partition, ""))
+        elif not read and _lacks_commit(coordinates, source):
+            own = max(own, self._find_snapshot_before(partition, coordinates.offset))
+        found = format_order_at(own, step, coordinates.partition, coordinates.offset)
         if found > before:
-            self.greatest_orders[here] = found
+            self.greatest_orders[partition] = found
         if step == UNPOSITIONED and before and self._ambiguity is not None and self._ambiguity.has_gaps:
             # it was set aside, and what came behind it since then may be written: it stays before that
-            found = format_order_at(own, parse_order(before)[1], mark.partition, mark.offset)
-        return found, found < before, doubt
+            found = format_order_at(own, parse_order(before)[1], coordinates.partition, coordinates.offset)
+        return found, found < before, ambiguity
 
     def _find_ambiguity(
-        self, doubts: OrderAmbiguity, here: TablePartition, mark: Coordinates, step: int, before: str
+        self,
+        ambiguity: OrderAmbiguity,
+        partition: TablePartition,
+        coordinates: Coordinates,
+        step: int,
+        before: str,
     ) -> str:
         """What cannot be told of a record's order from what was read; from then on it is known again."""
-        offset = mark.offset
-        if not doubts.has_gaps and (here in doubts.read_partitions or here in self._certain_offsets):
+        offset = coordinates.offset
+        if not ambiguity.has_gaps and (
+            partition in ambiguity.read_partitions or partition in self._certain_offsets
+        ):
             return ""
-        if doubts.has_gaps and self._certain_offsets.get(here) == offset - 1:
-            self._certain_offsets[here] = offset
+        if ambiguity.has_gaps and self._certain_offsets.get(partition) == offset - 1:
+            self._certain_offsets[partition] = offset
             return ""
         last = parse_order(before)[0] if before else NO_POSITION_TEXT
-        asked = (
-            doubts.queried_offsets is not None
-            and (mark.topic, mark.partition, offset) in doubts.queried_offsets
+        was_queried = (
+            ambiguity.queried_offsets is not None
+            and (coordinates.topic, coordinates.partition, offset) in ambiguity.queried_offsets
         )
-        inside = any(first < offset <= end for first, end in doubts.spans.get(here, ()))
-        untold = mark.position.kind == "none" or step == INCREMENTAL
-        doubt = ""
-        if last != NO_POSITION_TEXT and not asked:
-            if untold:
-                doubt = UNKNOWN_POSITION if inside else ""
-            elif format_position(mark.position) <= last:
-                doubt = POSSIBLE_EARLIER_DELETE
-        found_out = asked or not inside or (bool(doubt) and doubts.queried_offsets is None)
-        if found_out or (not doubts.has_gaps and not untold):
-            self._certain_offsets[here] = offset
-        return doubt
+        inside = any(first < offset <= end for first, end in ambiguity.spans.get(partition, ()))
+        is_unknown = coordinates.position.kind == "none" or step == INCREMENTAL
+        reason = ""
+        if last != NO_POSITION_TEXT and not was_queried:
+            if is_unknown:
+                reason = UNKNOWN_POSITION if inside else ""
+            elif format_position(coordinates.position) <= last:
+                reason = POSSIBLE_EARLIER_DELETE
+        is_certain = was_queried or not inside or (bool(reason) and ambiguity.queried_offsets is None)
+        if is_certain or (not ambiguity.has_gaps and not is_unknown):
+            self._certain_offsets[partition] = offset
+        return reason
 
-    def has_read(self, table: TableId, mark: Coordinates) -> bool:
+    def has_read(self, table: TableId, coordinates: Coordinates) -> bool:
         """Whether anything was read of a table in a partition."""
-        here = (table, mark.topic, mark.partition)
-        return here in self.greatest_orders or bool(self._find_greatest_before(here, mark.offset))
-
-    def find_bounds(self, table: TableId, mark: Coordinates) -> PositionBounds:
-        """The places that a record without one stands between, as far as its partition is known."""
-        here = (table, mark.topic, mark.partition)
-        before, (offsets, greatest) = (
-            self._find_greatest_before(here, mark.offset),
-            self._read_orders.get(here, ((), ())),
+        partition = (table, coordinates.topic, coordinates.partition)
+        return partition in self.greatest_orders or bool(
+            self._find_greatest_before(partition, coordinates.offset)
         )
-        index = bisect_right(offsets, mark.offset)
+
+    def find_bounds(self, table: TableId, coordinates: Coordinates) -> PositionBounds:
+        """The places that a record without one stands between, as far as its partition is known."""
+        partition = (table, coordinates.topic, coordinates.partition)
+        before, (offsets, greatest) = (
+            self._find_greatest_before(partition, coordinates.offset),
+            self._read_orders.get(partition, ((), ())),
+        )
+        index = bisect_right(offsets, coordinates.offset)
         ends = parse_order(greatest[index])[0] if index < len(offsets) else None
         return parse_order(before)[0] if before else "", ends
 
-    def _find_greatest_before(self, here: TablePartition, offset: int) -> str:
+    def _find_greatest_before(self, partition: TablePartition, offset: int) -> str:
         """The greatest order that is known of a place before an offset."""
-        reached, known = self.greatest_orders.get(here, ""), self._read_orders.get(here)
+        reached, known = self.greatest_orders.get(partition, ""), self._read_orders.get(partition)
         if known is None:
             return reached
         offsets, greatest = known
         index = bisect_left(offsets, offset)
         return max(reached, greatest[index - 1]) if index else reached
 
-    def _find_snapshot_before(self, here: TablePartition, offset: int) -> str:
+    def _find_snapshot_before(self, partition: TablePartition, offset: int) -> str:
         """The greatest place of a read of the table itself that is known before an offset."""
-        read, known = self._snapshot_positions.get(here, ""), self._read_orders.get(here)
+        read, known = self._snapshot_positions.get(partition, ""), self._read_orders.get(partition)
         index = 0 if known is None else bisect_left(known[0], offset)
-        return max(read, self._read_snapshot_positions[here][index - 1]) if index else read
+        return max(read, self._read_snapshot_positions[partition][index - 1]) if index else read
 
     def _find_own_position(
-        self, mark: Coordinates, source: Mapping[str, Any], read: bool, before: str
+        self, coordinates: Coordinates, source: Mapping[str, Any], read: bool, before: str
     ) -> tuple[str, int]:
-        position = mark.position
+        position = coordinates.position
         last, last_step = parse_order(before) if before else (NO_POSITION_TEXT, SNAPSHOT)
         if read and (position.kind == "none" or source.get("snapshot") == "incremental"):
-            told = read_stream_position(source)
-            own, step = max(NO_POSITION_TEXT if told is None else format_position(told), last), INCREMENTAL
+            stream_position = read_stream_position(source)
+            own, step = (
+                max(NO_POSITION_TEXT if stream_position is None else format_position(stream_position), last),
+                INCREMENTAL,
+            )
         elif position.kind == "none":
             # a delete of which only the key is left stands where its partition stood
             return last, UNPOSITIONED
@@ -188,7 +202,7 @@ class ReadProgress:
         return (last, UNPOSITIONED) if last_step == UNPOSITIONED and own <= last else (own, step)
 
 
-def _lacks_commit(mark: Coordinates, source: Mapping[str, Any]) -> bool:
+def _lacks_commit(coordinates: Coordinates, source: Mapping[str, Any]) -> bool:
     """Whether a record tells its place and no commit: a snapshot that stands behind it may not show it.
 
     PostgreSQL's is of the first transaction behind a snapshot. Oracle's may be any: one that comes after a
@@ -197,7 +211,7 @@ def _lacks_commit(mark: Coordinates, source: Mapping[str, Any]) -> bool:
     Source: Debezium PostgresSchemaFactory, `sequence`: the lsn of the last commit, null before there was one;
     XstreamStreamingChangeEventSource, which begins with the snapshot's number, in order of commits.
     """
-    kind, commit = mark.position.kind, mark.position.commit
+    kind, commit = coordinates.position.kind, coordinates.position.commit
     return commit is None and (kind == "scn" or (kind == "lsn" and "sequence" in source))
 
 
@@ -207,29 +221,32 @@ def _parse_snapshot_position(order: str) -> str:
     return place if step == SNAPSHOT else ""
 
 
-def collect_orders(told: Iterable[Observation]) -> ReadOrders:
+def collect_orders(observations: Iterable[Observation]) -> ReadOrders:
     """What a history tells of the rows that were read: their edges, as positions never go back in a run."""
     found: dict[TablePartition, set[str]] = {}
-    for said in told:
-        if said.evidence not in ("emitted", "inferred"):
+    for observation in observations:
+        if observation.evidence not in ("emitted", "inferred"):
             continue
-        step = SNAPSHOT if said.snapshot else STREAM
-        for mark in (said.first, said.last):
-            if mark.position.kind != "none" and _is_valid_position(mark.position):
-                here = (said.table, mark.topic, mark.partition)
-                found.setdefault(here, set()).add(
-                    format_order(mark.position, step, mark.partition, mark.offset)
+        step = SNAPSHOT if observation.snapshot else STREAM
+        for coordinates in (observation.first, observation.last):
+            if coordinates.position.kind != "none" and _is_valid_position(coordinates.position):
+                partition = (observation.table, coordinates.topic, coordinates.partition)
+                found.setdefault(partition, set()).add(
+                    format_order(coordinates.position, step, coordinates.partition, coordinates.offset)
                 )
-    return {here: sorted(orders, key=parse_offset) for here, orders in found.items()}
+    return {partition: sorted(orders, key=parse_offset) for partition, orders in found.items()}
 
 
-def collect_spans(told: Iterable[Observation]) -> Spans:
+def collect_spans(observations: Iterable[Observation]) -> Spans:
     """The stretches of rows of which a history tells the edges alone, by their offsets."""
     found: dict[TablePartition, list[tuple[int, int]]] = {}
-    for said in told:
-        if said.evidence in ("emitted", "inferred") and said.first.offset < said.last.offset:
-            here = (said.table, said.first.topic, said.first.partition)
-            found.setdefault(here, []).append((said.first.offset, said.last.offset))
+    for observation in observations:
+        if (
+            observation.evidence in ("emitted", "inferred")
+            and observation.first.offset < observation.last.offset
+        ):
+            partition = (observation.table, observation.first.topic, observation.first.partition)
+            found.setdefault(partition, []).append((observation.first.offset, observation.last.offset))
     return found
 
 

@@ -95,8 +95,8 @@ class RowReader:
         """The outcome of a record."""
         self._is_delete_record = False
         found = self._read_or_reject(record)
-        told = record.key if self._is_delete_record else None
-        self._last[record.topic, record.partition] = (record.offset, told)
+        deleted_key = record.key if self._is_delete_record else None
+        self._last[record.topic, record.partition] = (record.offset, deleted_key)
         return found
 
     def _read_or_reject(self, record: Record) -> RowOutcome:
@@ -267,16 +267,16 @@ class RowReader:
     def _find_table(self, payload: Mapping[str, Any], form: BodySchema) -> RecordTable | None:
         """The table of an event; None for what a tool works on in its stead."""
         source = payload["source"]
-        told = tuple([source.get(name) for name in _NAMES])
+        names_in_source = tuple([source.get(name) for name in _NAMES])
         row = None if form.schema is not None else next((r for r in map(payload.get, _IMAGES) if r), None)
         names = None if row is None else tuple(row)
         try:
-            return cast("RecordTable | None", form.decoders[told, names])
+            return cast("RecordTable | None", form.decoders[names_in_source, names])
         except KeyError:
             pass
         except TypeError:
             raise UnreadableInput("the source block does not name its table in words") from None
-        found = form.decoders[told, names] = self._make_table(read_origin(payload), form, names)
+        found = form.decoders[names_in_source, names] = self._make_table(read_origin(payload), form, names)
         return found
 
     def _make_table(

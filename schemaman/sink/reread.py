@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass, fields, replace
+from typing import Any, NamedTuple, cast
 
 from schemaman.debezium.converters.connect import Node
-from schemaman.debezium.records import Coordinates
-from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.debezium.records import Coordinates, Position
+from schemaman.history.epochs import EventField, EventSchema
+from schemaman.history.versions import NestedFieldAnswer, RenameCandidate, SchemaVersion, TableHistory
 from schemaman.model.ddl import format_type
 from schemaman.model.schema import Column
 from schemaman.model.types import Integer
@@ -48,12 +49,44 @@ class RereadStretch:
 
 
 def hash_reading(history: TableHistory) -> str:
-    """A digest of all in a history that decides how rows are read: 16 hexadecimal digits."""
-    told = [
-        (v.id, v.incarnation, v.at, v.schema.columns, v.carried, v.candidates, v.members)
+    """A digest of all in a history that decides how rows are read: 16 hexadecimal digits.
+
+    Lake tables carry the digest in a property, so its text is a contract: it names classes and fields as the
+    first release did (`_DIGEST_NAMES`), whatever the code calls them now.
+    """
+    versions = [
+        (v.id, v.incarnation, v.at, v.schema.columns, v.event_schemas, v.candidates, v.field_answers)
         for v in history.versions
     ]
-    return hashlib.sha256(repr(told).encode()).hexdigest()[:16]
+    text = f"[{', '.join(map(_format_for_digest, versions))}]"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+_DIGEST_NAMES: Mapping[type, tuple[str, tuple[str, ...]]] = {
+    Coordinates: (
+        "Mark",
+        ("topic", "partition", "offset", "position", "ts_ms", "read_ms", "timestamp_ms"),
+    ),
+    Position: ("Position", ("kind", "value", "commit")),
+    EventSchema: ("WireFace", ("epoch", "at", "fields")),
+    EventField: ("WireField", ("column", "name", "type")),
+    RenameCandidate: ("RenameCandidate", ("old", "new", "grade", "evidence")),
+    NestedFieldAnswer: ("MemberAnswer", ("old", "new", "same")),
+}
+"""For each class in the digest its name there, and those of its fields in order."""
+
+
+def _format_for_digest(value: object) -> str:
+    """The value as `repr` wrote it in the first release."""
+    if type(value) is tuple:
+        texts = [_format_for_digest(item) for item in value]
+        return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
+    names = _DIGEST_NAMES.get(type(value))
+    if names is None:
+        return repr(value)
+    values = (getattr(value, field.name) for field in fields(cast(Any, value)))
+    parts = (f"{name}={_format_for_digest(part)}" for name, part in zip(names[1], values, strict=True))
+    return f"{names[0]}({', '.join(parts)})"
 
 
 def find_reread_stretches(
@@ -64,7 +97,7 @@ def find_reread_stretches(
     `modes` are those of the connector, which decide how records without schemas are read. Only places count
     that the source's own log tells: without them nothing can be said.
     """
-    plain = any(e.witness == "inferred" for v in after.versions for e in v.evidence)
+    plain = any(e.kind == "inferred" for v in after.versions for e in v.evidence)
     every = tuple(_map_version(version) for version in after.versions)
     known = dict.fromkeys(n for v in before.versions for n in _list_field_names(v))
     later = dict.fromkeys(n for v in after.versions for n in _list_field_names(v))
@@ -74,11 +107,13 @@ def find_reread_stretches(
             then, now = (find_versions(h, dict.fromkeys(sorted(names))) for h in (before, after))
         except UnknownVersion:
             continue
-        told_by = modes if plain else None
-        for told in _find_differences(then, now, before.versions, every, told_by, known=names in known):
-            found.setdefault((told.since, told.until, None), told)
-    for told in _find_joined_columns(before.versions, every):
-        found.setdefault((told.since, told.until, told.joined), told)
+        checked_modes = modes if plain else None
+        for stretch in _find_differences(
+            then, now, before.versions, every, checked_modes, known=names in known
+        ):
+            found.setdefault((stretch.since, stretch.until, None), stretch)
+    for stretch in _find_joined_columns(before.versions, every):
+        found.setdefault((stretch.since, stretch.until, stretch.joined), stretch)
     return tuple(found[key] for key in sorted(found, key=lambda key: (key[0], (key[2] or ())[:2])))
 
 
@@ -91,8 +126,8 @@ def _map_version(version: SchemaVersion) -> CarriedVersion:
 def _list_field_names(version: SchemaVersion) -> Iterator[frozenset[str]]:
     """The names of the fields in which events carry a version."""
     yield frozenset(c.emitted_name or c.name for c in version.schema.columns)
-    for face in version.carried:
-        yield frozenset(version.wire(face).names)
+    for face in version.event_schemas:
+        yield frozenset(version.find_event_schema(face).names)
 
 
 def _find_differences(

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from schemaman.debezium.observation import STATEMENT_KINDS
 from schemaman.debezium.records import PositionKind, Rank
-from schemaman.history.versions import SchemaVersion, TableHistory, made_anew
+from schemaman.history.versions import SchemaVersion, TableHistory, find_recreated_columns
 from schemaman.migration.projection.column_names import map_lake_names
 from schemaman.migration.projection.metadata_columns import read_metadata_columns
 from schemaman.migration.row_columns import (
@@ -130,24 +130,24 @@ def _find_missing(history: TableHistory) -> frozenset[str]:
     They are of an older version: that these columns left was told in a record that is not read yet.
     """
     newest = history.latest
-    life = [v for v in history.versions[:-1] if v.incarnation == newest.incarnation]
+    versions = [v for v in history.versions[:-1] if v.incarnation == newest.incarnation]
     kind = newest.at.position.kind
     shown = max(_find_last_rank(newest, kind), newest.at.position.rank)
-    later = [v for v in life if _find_last_rank(v, kind) > shown]
-    borne = [{c.id for c in v.schema.columns} for v in later]
-    return frozenset(c.name for c in newest.schema.columns if any(c.id not in ids for ids in borne))
+    later = [v for v in versions if _find_last_rank(v, kind) > shown]
+    ids_by_version = [{c.id for c in v.schema.columns} for v in later]
+    return frozenset(c.name for c in newest.schema.columns if any(c.id not in ids for ids in ids_by_version))
 
 
 def _find_last_rank(version: SchemaVersion, kind: PositionKind) -> Rank:
     """The place of the last row of a version, among places of a kind; empty if none has one."""
-    rows = (e for e in version.evidence if e.witness not in STATEMENT_KINDS)
-    places = (mark.position for e in rows for mark in e.marks)
+    rows = (e for e in version.evidence if e.kind not in STATEMENT_KINDS)
+    places = (mark.position for e in rows for mark in e.coordinates)
     return max((place.rank for place in places if place.kind == kind), default=())
 
 
-def _match_ids(told: TableHistory, joined: TableHistory) -> dict[int, int]:
+def _match_ids(history: TableHistory, joined_history: TableHistory) -> dict[int, int]:
     """Each id of a column in a history, and what it is in the one where renames have been taken for such."""
-    pairs = zip(told.versions, joined.versions, strict=True)
+    pairs = zip(history.versions, joined_history.versions, strict=True)
     columns = (zip(v.schema.columns, w.schema.columns, strict=True) for v, w in pairs)
     return {c.id: d.id for found in columns for c, d in found if c.id is not None and d.id is not None}
 
@@ -172,7 +172,7 @@ def _list_candidates(
 ) -> Iterator[tuple[int, int, str]]:
     """Columns of a version, each with one of the next one that it may be, and why if that is not a rename."""
     pairs = [(candidate.old, candidate.new, "") for candidate in after.candidates]
-    gone, came = made_anew(before, after)
+    gone, came = find_recreated_columns(before, after)
     names = sorted({*gone, *came})
     if len(names) > 1 and not reused:
         pairs += [(old, new, _UNDECIDED_NAMES.format(", ".join(names))) for old in gone for new in came]
@@ -188,16 +188,16 @@ def map_change(change: RowChange, to: RowMap) -> LakeChange | EndedIncarnation |
         return UnfitColumn(to.key[0], _UNKNOWN_POSITION)
     if change.version is not None and to.incarnations.get(change.version, to.incarnation) != to.incarnation:
         return EndedIncarnation()
-    place = (change.record.topic, change.record.partition, change.record.offset)
+    record = (change.record.topic, change.record.partition, change.record.offset)
     image = change.before if change.op == "d" else change.after
     if change.op == "d" and not to.key:
         lacking = next((c for c in change.unread_reasons.items() if _is_required(c[0], change, to)), None)
         if lacking is not None:
             return UnfitColumn(*lacking)
     # Of a row that is gone only the key is written.
-    told = {} if change.op == "d" and to.key else _map_values(image or {}, change, to)
-    if isinstance(told, UnfitColumn):
-        return told
+    mapped = {} if change.op == "d" and to.key else _map_values(image or {}, change, to)
+    if isinstance(mapped, UnfitColumn):
+        return mapped
     unavailable = frozenset(n for n in (_find_lake_name(u, change, to) for u in change.unavailable) if n)
     if not to.key:
         if unavailable:
@@ -205,14 +205,14 @@ def map_change(change: RowChange, to: RowMap) -> LakeChange | EndedIncarnation |
                 min(unavailable), "the value was not sent, and a table without a key has no old row"
             )
         return LakeChange(
-            change.op, change.order, place, told | _fill_row_columns(change) | _fill_metadata(change, to)
+            change.op, change.order, record, mapped | _fill_row_columns(change) | _fill_metadata(change, to)
         )
-    key = _map_key(change, told, to)
+    key = _map_key(change, mapped, to)
     if isinstance(key, UnfitColumn):
         return key
-    values = key if change.op == "d" else told | key
+    values = key if change.op == "d" else mapped | key
     values = {**values, **_fill_metadata(change, to)}
-    return LakeChange(change.op, change.order, place, values, unavailable - key.keys(), change.redelivered)
+    return LakeChange(change.op, change.order, record, values, unavailable - key.keys(), change.redelivered)
 
 
 def read_mapped_key(change: RowChange, to: RowMap) -> dict[str, object] | None:
@@ -257,12 +257,12 @@ def _fill_row_columns(change: RowChange) -> dict[str, object]:
     }
 
 
-def _map_key(change: RowChange, told: Mapping[str, object], to: RowMap) -> dict[str, object] | UnfitColumn:
+def _map_key(change: RowChange, image: Mapping[str, object], to: RowMap) -> dict[str, object] | UnfitColumn:
     """The table's key as the record tells it, by its own key, else by an image that can be trusted for it."""
     then = {_find_lake_name(name, change, to) or name for name in change.schema.key}
     if then and then != set(to.key):
-        told_by = f"({', '.join(change.schema.key)}), and the table's is ({', '.join(to.key)})"
-        return UnfitColumn(to.key[0], f"the row was written when the key was {told_by}")
+        keys = f"({', '.join(change.schema.key)}), and the table's is ({', '.join(to.key)})"
+        return UnfitColumn(to.key[0], f"the row was written when the key was {keys}")
     own = _map_values(change.key or {}, change, to)
     if isinstance(own, UnfitColumn):
         return own
@@ -271,8 +271,8 @@ def _map_key(change: RowChange, told: Mapping[str, object], to: RowMap) -> dict[
     missing = [name for name in to.key if name not in own]
     if not missing:
         return {name: own[name] for name in to.key}
-    if change.op != "d" and all(name in told for name in to.key) and _is_key_unchanged(change, told, to):
-        return {name: told[name] for name in to.key}
+    if change.op != "d" and all(name in image for name in to.key) and _is_key_unchanged(change, image, to):
+        return {name: image[name] for name in to.key}
     record = ", ".join(change.key or ()) or "none"
     wanted = ", ".join(to.key)
     return UnfitColumn(
@@ -280,7 +280,7 @@ def _map_key(change: RowChange, told: Mapping[str, object], to: RowMap) -> dict[
     )
 
 
-def _is_key_unchanged(change: RowChange, told: Mapping[str, object], to: RowMap) -> bool:
+def _is_key_unchanged(change: RowChange, image: Mapping[str, object], to: RowMap) -> bool:
     """Whether an update left the key as it was: PostgreSQL sends the old row only where the key changed.
 
     Source: PostgreSQL "Logical Replication Message Formats", Update: the old tuple is there if the replica
@@ -289,7 +289,7 @@ def _is_key_unchanged(change: RowChange, told: Mapping[str, object], to: RowMap)
     if change.op != "u" or change.before is None:
         return True
     before = _map_values(change.before, change, to)
-    return not isinstance(before, UnfitColumn) and all(before.get(n) == told.get(n) for n in to.key)
+    return not isinstance(before, UnfitColumn) and all(before.get(n) == image.get(n) for n in to.key)
 
 
 def _map_values(row: Row, change: RowChange, to: RowMap) -> dict[str, object] | UnfitColumn:

@@ -75,37 +75,39 @@ class StaleRowCheck:
         known = _parse_property(live)
         if known is None:
             return _UNREADABLE_PROPERTY
-        said = self._count_read_observations(history, live)
-        if said is None or ORDER not in live.schema.names:
+        count = self._count_read_observations(history, live)
+        if count is None or ORDER not in live.schema.names:
             return None
-        told = self.store.load(history.table)
-        before = fold(told[:said], history.table, CONNECTORS.get)
-        after = fold(told, history.table, CONNECTORS.get)
+        observations = self.store.load(history.table)
+        before = fold(observations[:count], history.table, CONNECTORS.get)
+        after = fold(observations, history.table, CONNECTORS.get)
         if before is None or after is None:
             return None
         modes = self.modes if self.modes != UNKNOWN_MODES else ConnectorModes(**known.get("modes", {}))
-        told_of = find_reread_stretches(before, after, modes)
-        for beside in dict.fromkeys(each.joined for each in told_of):
-            placed = _find_placed_column(live, before, beside)
-            own = placed or _find_named_column(live, beside)
-            if beside and own is None:
+        all_stretches = find_reread_stretches(before, after, modes)
+        for columns in dict.fromkeys(each.joined for each in all_stretches):
+            placed_column = _find_placed_column(live, before, columns)
+            column = placed_column or _find_named_column(live, columns)
+            if columns and column is None:
                 continue
-            stretches = merge_stretches([each for each in told_of if each.joined == beside])
+            stretches = merge_stretches([each for each in all_stretches if each.joined == columns])
             # nobody else's values ever stand in a column that is known for what it is, whatever its name
-            for one in (replace(each, until=None) for each in stretches) if placed else stretches:
-                where = _format_condition(one, own)
-                found = executor.query(_format_count_query(name, where))
+            for one in (replace(each, until=None) for each in stretches) if placed_column else stretches:
+                condition = _format_condition(one, column)
+                found = executor.query(_format_count_query(name, condition))
                 if found:
-                    return _explain_stale_rows(history, name, one, where, found)
-        former = self._find_rename(before, after)
-        if former is not None and executor.query(_format_count_query(name, f"`{ORDER}` >= ''")):
-            return _explain_rename(history, name, former)
+                    return _explain_stale_rows(history, name, one, condition, found)
+        previous = self._find_rename(before, after)
+        if previous is not None and executor.query(_format_count_query(name, f"`{ORDER}` >= ''")):
+            return _explain_rename(history, name, previous)
         return None
 
     def _find_rename(self, before: TableHistory, after: TableHistory) -> TableId | None:
         """A table that had rows, and that is known to have become this one only by what was told since."""
-        known, told = ({a.name for a in h.aliases if a.kind == "table"} for h in (before, after))
-        tables = (table for table in self.store.tables() if str(table) in told - known)
+        known_before, known_after = (
+            {a.name for a in h.aliases if a.kind == "table"} for h in (before, after)
+        )
+        tables = (table for table in self.store.tables() if str(table) in known_after - known_before)
         return next(
             (t for t in tables if any(o.evidence not in STATEMENT_KINDS for o in self.store.load(t))), None
         )
@@ -116,18 +118,18 @@ class StaleRowCheck:
         Raises `StatementFailed`.
         """
         known = _parse_property(live) or {}
-        mine: dict[str, Any] = {
+        current: dict[str, Any] = {
             "store": self.store.id, "table": str(history.table), "reading": hash_reading(history)
         }  # fmt: skip
         if self.modes != UNKNOWN_MODES:
-            mine["modes"] = {name: mode for name, mode in asdict(self.modes).items() if mode is not None}
-        if {key: known.get(key) for key in mine} == mine:
+            current["modes"] = {name: mode for name, mode in asdict(self.modes).items() if mode is not None}
+        if {key: known.get(key) for key in current} == current:
             return True
-        mine["said"] = str(len(self.store.load(history.table)))
+        current["said"] = str(len(self.store.load(history.table)))
         newest = self.store.history(history.table)
-        if newest is None or hash_reading(newest) != mine["reading"]:
+        if newest is None or hash_reading(newest) != current["reading"]:
             return False
-        executor.run(set_properties(name, {READ_PROPERTY: json.dumps(mine, sort_keys=True)}))
+        executor.run(set_properties(name, {READ_PROPERTY: json.dumps(current, sort_keys=True)}))
         return True
 
     def _count_read_observations(self, history: TableHistory, live: LakeTable) -> int | None:
@@ -142,35 +144,36 @@ class StaleRowCheck:
 def _parse_property(live: LakeTable) -> Mapping[str, Any] | None:
     """What a table bears; None if nobody can read it."""
     try:
-        told = json.loads(live.properties.get(READ_PROPERTY, "{}"))
-        right = told == {} or (
-            told["said"].isdecimal() and all(isinstance(told[m], str) for m in _PROPERTY_KEYS)
+        property_value = json.loads(live.properties.get(READ_PROPERTY, "{}"))
+        is_valid = property_value == {} or (
+            property_value["said"].isdecimal()
+            and all(isinstance(property_value[m], str) for m in _PROPERTY_KEYS)
         )
-        ConnectorModes(**told.get("modes", {}))
+        ConnectorModes(**property_value.get("modes", {}))
     except (ValueError, LookupError, TypeError, AttributeError):
         return None
-    return dict(told) if right else None
+    return dict(property_value) if is_valid else None
 
 
-def _find_placed_column(live: LakeTable, before: TableHistory, beside: JoinedColumns | None) -> str | None:
+def _find_placed_column(live: LakeTable, before: TableHistory, columns: JoinedColumns | None) -> str | None:
     """The column of a table that holds what belongs into another one by now; None if it lacks one of both.
 
     What the two were when rows were written tells it: others may have had their names.
     """
-    if beside is None:
+    if columns is None:
         return None
     names = map_columns(before, live).names
-    held = [names.get(id) for id in (beside.previous_id, beside.kept_id) if id is not None]
+    held = [names.get(id) for id in (columns.previous_id, columns.kept_id) if id is not None]
     return held[0] if len({None, *held}) == 3 else None
 
 
-def _find_named_column(live: LakeTable, beside: JoinedColumns | None) -> str | None:
+def _find_named_column(live: LakeTable, columns: JoinedColumns | None) -> str | None:
     """The same as the names alone tell it, where the stamp does not tell what is what."""
-    if beside is None:
+    if columns is None:
         return None
-    former, kept = beside.previous, beside.kept
-    gave = former.casefold() == kept.casefold()  # a lake knows names without regard to case
-    held = _find_lake_name(live, former, DISPLACED_SUFFIX if gave else ""), _find_lake_name(live, kept)
+    previous, kept = columns.previous, columns.kept
+    same_name = previous.casefold() == kept.casefold()  # a lake knows names without regard to case
+    held = _find_lake_name(live, previous, DISPLACED_SUFFIX if same_name else ""), _find_lake_name(live, kept)
     return held[0] if len({None, *held}) == 3 else None
 
 
@@ -179,11 +182,11 @@ def _find_lake_name(live: LakeTable, column: str, behind: str = "") -> str | Non
 
     What the table itself says of its names comes first, then the forms in which a name may travel.
     """
-    told = read_names(live)
+    names = read_names(live)
     forms = {f"{form}{behind}".casefold() for form in list_adjusted_forms(column)}
-    said = (lake for lake, there in told.items() if there == f"{column}{behind}")
-    alike = sorted((lake for lake in live.schema.names if lake.casefold() in forms), key=told.__contains__)
-    return next(iter((*said, *alike)), None)
+    named = (lake for lake, source_name in names.items() if source_name == f"{column}{behind}")
+    alike = sorted((lake for lake in live.schema.names if lake.casefold() in forms), key=names.__contains__)
+    return next(iter((*named, *alike)), None)
 
 
 def _format_condition(one: RereadStretch, own: str | None) -> str:
@@ -217,12 +220,12 @@ def _explain_stale_rows(
     )
 
 
-def _explain_rename(history: TableHistory, name: str, former: TableId) -> StaleRows:
+def _explain_rename(history: TableHistory, name: str, previous: TableId) -> StaleRows:
     topics = " and ".join(history.topics) or "its topic"
     return StaleRows(
-        f"its rows were written before it was read that the source had renamed {former} to {history.table}: "
-        f"those of {former} are not among them",
-        f"drop it, rename the lake table that has the rows of {former} to {name}, set that one's property "
+        f"its rows were written before it was read that the source had renamed {previous} to {history.table}: "
+        f"those of {previous} are not among them",
+        f"drop it, rename the lake table that has the rows of {previous} to {name}, set that one's property "
         f"{SOURCE_PROPERTY} to {history.table}, and read {topics} again from its first row on, with a new "
         f"checkpoint: until then its records wait. Or leave both apart: unset its property {READ_PROPERTY}",
     )

@@ -119,10 +119,10 @@ class _FoldedRow:
             case _:
                 assert_never(change.op)
         self.deleted = change.op == "d"
-        told, unsent = change.values.keys(), frozenset() if self.deleted else change.unavailable
+        sent, unsent = change.values.keys(), frozenset() if self.deleted else change.unavailable
         self.values |= change.values
-        self.value_orders |= dict.fromkeys(told, change.order)
-        self.unsent = (self.unsent | (unsent & self.values.keys())) - told
+        self.value_orders |= dict.fromkeys(sent, change.order)
+        self.unsent = (self.unsent | (unsent & self.values.keys())) - sent
         self.unknown = (self.unknown | unsent) - self.values.keys()
 
     def _clear(self) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from schemaman.debezium.observation import STATEMENT_KINDS
 from schemaman.debezium.records import Coordinates
-from schemaman.history.fold.event_match import match
+from schemaman.history.fold.event_match import fit_columns
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.model.name_adjustment import list_adjusted_forms
 from schemaman.model.schema import Column, TableSchema
@@ -71,7 +71,7 @@ def find_versions(history: TableHistory, fields: Fields) -> tuple[CarriedVersion
 
 
 def _is_statement_only(version: SchemaVersion) -> bool:
-    return all(told.witness in STATEMENT_KINDS for told in version.evidence)
+    return all(evidence.kind in STATEMENT_KINDS for evidence in version.evidence)
 
 
 def choose_version(candidates: Sequence[CarriedVersion], mark: Coordinates) -> CarriedVersion:
@@ -102,7 +102,7 @@ def is_same_structure(candidates: Sequence[CarriedVersion]) -> bool:
     return all(face.columns == first.columns and face.schema == first.schema for face in candidates[1:])
 
 
-def find_versions_by_key(history: TableHistory, told: Collection[str]) -> tuple[CarriedVersion, ...]:
+def find_versions_by_key(history: TableHistory, fields: Collection[str]) -> tuple[CarriedVersion, ...]:
     """The versions that a key with the fields `told` can be of, oldest first.
 
     Those with just that key, if there are any; else those that have the fields; else all.
@@ -117,14 +117,14 @@ def find_versions_by_key(history: TableHistory, told: Collection[str]) -> tuple[
         carried = [CarriedVersion(version.number, version.schema, way, version) for way in ways if way] or [
             CarriedVersion(version.number, version.schema, {}, version)
         ]
-        exact += [face for face in carried if _list_key_fields(face) == set(told)][:1]
-        named += [face for face in carried if face.columns.keys() >= set(told)][:1]
+        exact += [face for face in carried if _list_key_fields(face) == set(fields)][:1]
+        named += [face for face in carried if face.columns.keys() >= set(fields)][:1]
         every += carried[:1]
     return tuple(exact or named or every)
 
 
 def choose_version_by_bounds(
-    candidates: Sequence[CarriedVersion], told: Collection[str], mark: Coordinates, between: PositionBounds
+    candidates: Sequence[CarriedVersion], fields: Collection[str], mark: Coordinates, between: PositionBounds
 ) -> CarriedVersion:
     """The version that a record without a place is of: the last one that had begun; `told` are its fields.
 
@@ -137,11 +137,11 @@ def choose_version_by_bounds(
     )[-1]
     later = [face for face in candidates if face.number > found.number]
     if any(
-        _have_different_columns(found, face, told) and _may_have_begun_by_latest(face.version, mark, ends)
+        _have_different_columns(found, face, fields) and _may_have_begun_by_latest(face.version, mark, ends)
         for face in later
     ):
         raise UnknownVersion(
-            f"a delete of which only the key ({', '.join(told)}) is left, without a place: its columns "
+            f"a delete of which only the key ({', '.join(fields)}) is left, without a place: its columns "
             "exchanged names, and nobody can tell whether that was before it. Delete its row by hand"
         )
     return found
@@ -186,7 +186,7 @@ FieldColumns = Mapping[str, tuple[Column, Type | None]]
 
 def _list_field_columns(version: SchemaVersion, fields: Fields) -> Iterator[FieldColumns]:
     """The ways in which events carry a version: as it is, under each of its faces, by adjusted names."""
-    for face in (None, *version.carried):
+    for face in (None, *version.event_schemas):
         others = {} if face is None else {field.column: field for field in face.fields}
         found: dict[str, tuple[Column, Type | None]] = {}
         for column in version.schema.columns:
@@ -199,12 +199,12 @@ def _list_field_columns(version: SchemaVersion, fields: Fields) -> Iterator[Fiel
     by_form = {form: c for c in version.schema.columns for form in sorted(list_adjusted_forms(c.name))}
     if all(type is None for type in fields.values()) and fields.keys() <= by_form.keys():
         yield {name: (by_form[name], None) for name in fields}
-    told = {name: type for name, type in fields.items() if type is not None}
-    if told and len(told) == len(fields):
-        wire = TableSchema(tuple(Column(name, type) for name, type in told.items()))
-        fit = match(version.schema, wire)
-        declared = any(e.witness in STATEMENT_KINDS for e in version.evidence)
-        if fit.exact or (declared and not fit.wrong):
+    typed = {name: type for name, type in fields.items() if type is not None}
+    if typed and len(typed) == len(fields):
+        wire = TableSchema(tuple(Column(name, type) for name, type in typed.items()))
+        fit = fit_columns(version.schema, wire)
+        declared = any(e.kind in STATEMENT_KINDS for e in version.evidence)
+        if fit.is_exact or (declared and not fit.unexplained):
             columns = {c.name: c for c in version.schema.columns}
             yield {emitted: (columns[own], None) for own, emitted in fit.names.items()}
 

@@ -68,10 +68,10 @@ def find_generated_columns(location: str, features: Iterable[str], query: Query)
     except StatementFailed as error:
         if "PATH_NOT_FOUND" not in error.message:
             raise
-    told = [(str(name), str(schema)) for name, schema in found if schema is not None]
-    if not told:
+    schemas = [(str(name), str(schema)) for name, schema in found if schema is not None]
+    if not schemas:
         raise StatementFailed(f"{log} tells no structure of the table")
-    return _read_generated(json.loads(max(told)[1]))
+    return _read_generated(json.loads(max(schemas)[1]))
 
 
 def clear_unfinished(folder: str) -> bool:
@@ -92,9 +92,9 @@ def clear_unfinished(folder: str) -> bool:
 
 
 def _read_generated(schema: Mapping[str, list[dict[str, dict[str, str]]]]) -> dict[str, str]:
-    told = {str(f["name"]): f.get("metadata", {}) for f in schema["fields"]}
+    metadata_by_name = {str(f["name"]): f.get("metadata", {}) for f in schema["fields"]}
     return {
         name: str(metadata.get(_EXPRESSION, ""))
-        for name, metadata in told.items()
+        for name, metadata in metadata_by_name.items()
         if _EXPRESSION in metadata or _IDENTITY in metadata
     }

@@ -196,8 +196,8 @@ class SparkExecutor:
         if self._is_cached(name):
             self.run(f"REFRESH TABLE {name}")
             columns = self._read_columns(name) or ()
-        told = {row["key"]: row["value"] for row in self._collect_rows(f"SHOW TBLPROPERTIES {name}")}
-        if not told.get("format", "").startswith("iceberg"):
+        properties = {row["key"]: row["value"] for row in self._collect_rows(f"SHOW TBLPROPERTIES {name}")}
+        if not properties.get("format", "").startswith("iceberg"):
             raise StatementFailed(f"{table} is no Iceberg table")
         newest = self._collect_rows(f"SELECT file FROM {name}.metadata_log_entries")[-1]["file"]
         metadata = self._read_metadata(newest)
@@ -206,7 +206,7 @@ class SparkExecutor:
         described = [
             (r["col_name"], r["data_type"]) for r in self._collect_rows(f"DESCRIBE TABLE EXTENDED {name}")
         ]
-        return read_description(table, columns, newest, told, described)
+        return read_description(table, columns, newest, properties, described)
 
     def _is_cached(self, name: str) -> bool:
         """Whether the session may remember a table as it was: a user's own session may."""

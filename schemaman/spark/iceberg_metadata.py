@@ -64,7 +64,7 @@ def read_description(
 ) -> LakeTable:
     """The table by `SHOW TBLPROPERTIES` and `DESCRIBE TABLE EXTENDED`: all but its uuid."""
     details = dict(described[described.index(("# Detailed Table Information", "")) :])
-    told = properties.get("identifier-fields", "[]")[1:-1].split(",")
+    identifier_names = properties.get("identifier-fields", "[]")[1:-1].split(",")
     names = {c.name for c in columns}
     partitions = [_parse_field(word, names) for name, word in described if re.fullmatch(r"Part \d+", name)]
     sort = [
@@ -78,7 +78,7 @@ def read_description(
         file=file,
         properties={key: value for key, value in properties.items() if key not in _SHOWN_ONLY},
         format_version=int(properties["format-version"]),
-        identifiers=tuple((c.name,) for c in columns if c.name in told),
+        identifiers=tuple((c.name,) for c in columns if c.name in identifier_names),
         partitions=tuple(partitions),
         sort=tuple(sort),
         comment=details.get("Comment"),

@@ -21,7 +21,7 @@ from schemaman.ingest.ingest import Intake, Summary
 from schemaman.io.files import STANDARD_INPUT, File
 from schemaman.registry import Registry
 from schemaman.spark.record_source import SCHEMA, PartScanner, split_file
-from schemaman.store.offsets import Ranges, missing
+from schemaman.store.offsets import Ranges, find_missing
 
 _PARTS = 64
 """At most so many tasks a file: enough for the cores of a machine, few enough for a small one."""
@@ -93,6 +93,6 @@ def _is_overtaken(takes: Iterable[ChunkPart], known: KnownOffsets, now: KnownOff
         for topic, partition, first, last in taken.extents:
             before: Ranges = known.ranges.get((topic, partition), ())
             after: Ranges = now.ranges.get((topic, partition), ())
-            if missing(first, last, before) != missing(first, last, after):
+            if find_missing(first, last, before) != find_missing(first, last, after):
                 return True
     return False

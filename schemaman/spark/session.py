@@ -171,10 +171,12 @@ def require_java() -> str:
     if found is None:
         where = f"JAVA_HOME={home} has no bin/java" if home else "there is no java on the PATH"
         raise EngineUnavailable(f"Spark needs Java and {where}", hint=_JAVA_HINT)
-    told = subprocess.run([found, "-version"], capture_output=True, text=True, check=False)
-    version = re.search(r'version "(?:1\.)?(\d+)', told.stderr + told.stdout)
-    if told.returncode != 0 or version is None:
-        raise EngineUnavailable(f"{found} -version failed with exit code {told.returncode}", hint=_JAVA_HINT)
+    result = subprocess.run([found, "-version"], capture_output=True, text=True, check=False)
+    version = re.search(r'version "(?:1\.)?(\d+)', result.stderr + result.stdout)
+    if result.returncode != 0 or version is None:
+        raise EngineUnavailable(
+            f"{found} -version failed with exit code {result.returncode}", hint=_JAVA_HINT
+        )
     if int(version[1]) < _OLDEST_JAVA:
         raise EngineUnavailable(
             f"Spark needs Java {_OLDEST_JAVA} or newer and {found} is {version[1]}", hint=_JAVA_HINT

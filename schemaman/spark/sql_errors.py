@@ -40,8 +40,8 @@ def is_absent(error: Exception) -> bool:
 
 def find_condition(error: Exception) -> str:
     """The error's condition without its second part; empty where it has none."""
-    told = error.getCondition() if isinstance(error, PySparkException) else None
-    return (told or "").split(".")[0]
+    condition = error.getCondition() if isinstance(error, PySparkException) else None
+    return (condition or "").split(".")[0]
 
 
 def make_failure(error: Exception, statement: str) -> StatementFailed:
@@ -52,8 +52,8 @@ def make_failure(error: Exception, statement: str) -> StatementFailed:
     if condition and condition.split(".")[0] not in line:
         line = f"[{condition}] {line}"
     if isinstance(error, Py4JNetworkError | ConnectionError) or _UNAVAILABLE in str(error):
-        told = f"{_abbreviate_statement(statement)}: Spark is gone: {without_secrets(line)}"
-        return SessionLost(told, hint="start again: what was done is known, and is not done twice")
+        message = f"{_abbreviate_statement(statement)}: Spark is gone: {without_secrets(line)}"
+        return SessionLost(message, hint="start again: what was done is known, and is not done twice")
     kind = StatementConflict if any(word in f"{condition} {text}" for word in _CONFLICTS) else StatementFailed
     # A catalogue that cannot be reached is told by its address, with all that this says.
     return kind(f"{_abbreviate_statement(statement)}: {without_secrets(line)}")

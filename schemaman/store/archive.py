@@ -13,7 +13,7 @@ from typing import Any
 
 from schemaman.errors import UnreadableInput
 from schemaman.store import schema_json as structure_codec
-from schemaman.store.hash_chain import Sealed
+from schemaman.store.hash_chain import SealedEntry
 
 LAYOUT = 1
 """Of the lines: a head, a line an entry, and a last one with their count and the SHA-256 of all before it."""
@@ -26,27 +26,27 @@ _NEWER = "upgrade schemaman, or take a copy with this one"
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class LogCopy:
     """A copy of a store: its identity, and its log, which can be gone through once.
 
     Only the last line shows that the copy is whole: `log` raises there, so keep nothing before its end.
     """
 
     store: str
-    log: Iterator[Sealed]
+    log: Iterator[SealedEntry]
 
 
-def write(log: Iterable[Sealed], store: str = "") -> Iterator[str]:
+def write_copy(log: Iterable[SealedEntry], store: str = "") -> Iterator[str]:
     """The lines of a copy, without line breaks; `store` is the identity of what is copied."""
     told, entries = hashlib.sha256(), -1
-    for line in _lines(log, store):
+    for line in _write_lines(log, store):
         told.update(line.encode() + b"\n")
         entries += 1
         yield line
-    yield _json({"entries": entries, "sha256": told.hexdigest()})
+    yield _format_json({"entries": entries, "sha256": told.hexdigest()})
 
 
-def read(lines: Iterable[str], where: str = "archive") -> Copy:
+def read_copy(lines: Iterable[str], where: str = "archive") -> LogCopy:
     """The copy that lines hold. What is wrong with the first line is told at once, all else by its `log`.
 
     Raises:
@@ -56,20 +56,20 @@ def read(lines: Iterable[str], where: str = "archive") -> Copy:
     head = next(rest, None)
     if head is None:
         raise UnreadableInput(f"{where} is cut short: it is empty", hint=_HINT)
-    body = _object(head, f"{where}:1")
+    body = _parse_object(head, f"{where}:1")
     if "schemaman_log" not in body:
         raise UnreadableInput(f"{where}:1: not a copy of a log", hint=_HINT)
     if body["schemaman_log"] != LAYOUT:
         told = f"{where}: layout {body['schemaman_log']!r}, not {LAYOUT}"
         raise UnreadableInput(told, hint=_NEWER)
-    return Copy(str(body.get("store", "")), _entries(head, rest, where))
+    return LogCopy(str(body.get("store", "")), _read_entries(head, rest, where))
 
 
-def _entries(head: str, rest: Iterable[str], where: str) -> Iterator[Sealed]:
-    told = hashlib.sha256(_bare(head).encode() + b"\n")
+def _read_entries(head: str, rest: Iterable[str], where: str) -> Iterator[SealedEntry]:
+    told = hashlib.sha256(_strip_line(head).encode() + b"\n")
     ended, entries = False, 0
     for number, line in enumerate(rest, 2):
-        body = _object(line, f"{where}:{number}")
+        body = _parse_object(line, f"{where}:{number}")
         if ended or "schemaman_log" in body:
             raise UnreadableInput(f"{where}:{number}: not a copy of a log", hint=_HINT)
         if "sha256" in body:
@@ -77,28 +77,28 @@ def _entries(head: str, rest: Iterable[str], where: str) -> Iterator[Sealed]:
             if (body.get("entries"), body["sha256"]) != (entries, told.hexdigest()):
                 raise UnreadableInput(f"{where} was altered: its hash is another", hint=_HINT)
             continue
-        told.update(_bare(line).encode() + b"\n")
+        told.update(_strip_line(line).encode() + b"\n")
         entries += 1
-        yield _sealed(body, f"{where}:{number}")
+        yield _parse_entry(body, f"{where}:{number}")
     if not ended:
         raise UnreadableInput(f"{where} is cut short: its last line is missing", hint=_HINT)
 
 
-def _lines(log: Iterable[Sealed], store: str) -> Iterator[str]:
-    yield _json({"schemaman_log": LAYOUT, "store": store})
+def _write_lines(log: Iterable[SealedEntry], store: str) -> Iterator[str]:
+    yield _format_json({"schemaman_log": LAYOUT, "store": store})
     for s in log:
-        yield _json({"at_ms": s.at_ms, "body": s.body, "hash": s.hash, "sequence": s.sequence})
+        yield _format_json({"at_ms": s.at_ms, "body": s.body, "hash": s.hash, "sequence": s.sequence})
 
 
-def _json(value: dict[str, object]) -> str:
-    return structure_codec.canonical(value).decode()
+def _format_json(value: dict[str, object]) -> str:
+    return structure_codec.encode_canonical(value).decode()
 
 
-def _bare(line: str) -> str:
+def _strip_line(line: str) -> str:
     return line.rstrip("\r\n")
 
 
-def _object(line: str, where: str) -> dict[str, Any]:
+def _parse_object(line: str, where: str) -> dict[str, Any]:
     try:
         body = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -108,9 +108,9 @@ def _object(line: str, where: str) -> dict[str, Any]:
     return body
 
 
-def _sealed(body: dict[str, Any], where: str) -> Sealed:
+def _parse_entry(body: dict[str, Any], where: str) -> SealedEntry:
     match body:
         case {"at_ms": int(at_ms), "body": str(text), "hash": str(hash), "sequence": int(sequence)}:
-            return Sealed(sequence, at_ms, text, hash)
+            return SealedEntry(sequence, at_ms, text, hash)
         case _:
             raise UnreadableInput(f"{where}: no log entry", hint=_HINT)

@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from schemaman.debezium.connector import CONNECTORS
 from schemaman.debezium.observation import Observation
 from schemaman.errors import Locked, UsageError
-from schemaman.history.epochs import NO_FOOTPRINT, Footprint, Verdicts, decide
+from schemaman.history.epochs import NO_SETTINGS_SHOWN, ConnectorSettingsShown, Verdicts, decide_changes
 from schemaman.history.fold import fold as history
 from schemaman.history.versions import TableHistory
 from schemaman.model.schema import TableId
-from schemaman.store.log import Entry, Lease, tables_of
+from schemaman.store.log import Entry, Lease, list_tables
 
 Clock = Callable[[], int]
 """The time in epoch milliseconds."""
@@ -27,21 +27,21 @@ def fold(observations: Iterable[Observation], table: TableId, verdicts: Verdicts
     return history.fold(observations, table, CONNECTORS.get, verdicts)
 
 
-def footprint_of(folded: TableHistory | None) -> Footprint:
+def find_settings_shown(folded: TableHistory | None) -> ConnectorSettingsShown:
     """What a table shows of its connector's settings; nothing where its server is not known for sure."""
-    return NO_FOOTPRINT if folded is None or folded.identity == "weak" else folded.footprint
+    return NO_SETTINGS_SHOWN if folded is None or folded.identity == "weak" else folded.settings_shown
 
 
-def decided_over(histories: Iterable[TableHistory]) -> dict[TableId, Verdicts]:
+def decide_all(histories: Iterable[TableHistory]) -> dict[TableId, Verdicts]:
     """What all tables of a server decide about the changes of form of each, where there are any."""
     scopes: dict[tuple[str, str], dict[str, TableHistory]] = {}
     for found in histories:
-        if footprint_of(found) != NO_FOOTPRINT:
+        if find_settings_shown(found) != NO_SETTINGS_SHOWN:
             scopes.setdefault((found.table.stream, found.table.server), {})[str(found.table)] = found
     decided: dict[TableId, Verdicts] = {}
     for scope in scopes.values():
-        if any(found.footprint.changes for found in scope.values()):
-            told = decide({name: found.footprint for name, found in scope.items()})
+        if any(found.settings_shown.changes for found in scope.values()):
+            told = decide_changes({name: found.settings_shown for name, found in scope.items()})
             decided |= {scope[name].table: verdicts for name, verdicts in told.items()}
     return decided
 
@@ -51,17 +51,17 @@ def wall_clock() -> int:
     return time.time_ns() // 1_000_000
 
 
-def touched(entries: Iterable[Entry]) -> tuple[TableId, ...]:
+def list_touched_tables(entries: Iterable[Entry]) -> tuple[TableId, ...]:
     """The tables that entries speak of, each once, in order."""
-    return tuple(sorted({table for entry in entries for table in tables_of(entry)}))
+    return tuple(sorted({table for entry in entries for table in list_tables(entry)}))
 
 
-def not_empty(where: str) -> UsageError:
+def make_not_empty_error(where: str) -> UsageError:
     """The refusal to put a copy beside what is there."""
     return UsageError(f"{where} is not empty", hint="put the copy into a new store: --store NEW")
 
 
-def locked(lease: Lease) -> Locked:
+def make_locked_error(lease: Lease) -> Locked:
     """The refusal that says who holds a target, and until when."""
     until = datetime.fromtimestamp(lease.expires_ms / 1000, UTC).isoformat(timespec="seconds")
     return Locked(
@@ -71,7 +71,7 @@ def locked(lease: Lease) -> Locked:
     )
 
 
-def lost(target: str) -> Locked:
+def make_lost_error(target: str) -> Locked:
     """The refusal for a token whose lease has ended and was taken over or given back."""
     return Locked(
         f"the lease on {target} is no longer ours: it ended, and somebody else may be at work there",

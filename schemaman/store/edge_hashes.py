@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from schemaman.store.log import Covered
+from schemaman.store.log import CoveredRange
 
 _WIDTH = 16
 """Hexadecimal digits of a hash."""
@@ -21,21 +21,21 @@ Extents = Mapping[tuple[str, int], tuple[int, int]]
 """The first and the last offset, by topic and partition."""
 
 
-class Edges(Protocol):
+class EdgeSource(Protocol):
     """What is known of the records at edges of one stream."""
 
     def hash(self, topic: str, partition: int, offset: int) -> str | None:
         """The hash of the record at that offset, if it is the edge of a run that was read."""
 
-    def loaded(self) -> EdgeHashes:
+    def load_all(self) -> EdgeHashes:
         """The same at hand, for a process that cannot ask the store."""
 
-    def within(self, extents: Extents) -> EdgeHashes:
+    def select_extents(self, extents: Extents) -> EdgeHashes:
         """Those from the first to the last offset of some places, for a process that cannot ask the store."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _PartitionEdges:
     """Offsets in order, and the hash of each, in 24 bytes together: a store may know millions."""
 
     offsets: array[int]
@@ -47,30 +47,30 @@ class _Place:
             return None
         return self.hashes[at * _WIDTH : (at + 1) * _WIDTH].decode().rstrip()
 
-    def within(self, first: int, last: int) -> _Place:
+    def select_offsets(self, first: int, last: int) -> _PartitionEdges:
         begin, end = bisect_left(self.offsets, first), bisect_right(self.offsets, last)
-        return _Place(self.offsets[begin:end], self.hashes[begin * _WIDTH : end * _WIDTH])
+        return _PartitionEdges(self.offsets[begin:end], self.hashes[begin * _WIDTH : end * _WIDTH])
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeHashes:
     """The hashes at edges by topic and partition; can be sent to other processes."""
 
-    places: Mapping[tuple[str, int], _Place] = field(default_factory=dict)
+    places: Mapping[tuple[str, int], _PartitionEdges] = field(default_factory=dict)
 
     def hash(self, topic: str, partition: int, offset: int) -> str | None:
         """The hash of the record at that offset, if it is the edge of a run that was read."""
         place = self.places.get((topic, partition))
         return None if place is None else place.hash(offset)
 
-    def loaded(self) -> EdgeHashes:
+    def load_all(self) -> EdgeHashes:
         """Itself."""
         return self
 
-    def within(self, extents: Extents) -> EdgeHashes:
+    def select_extents(self, extents: Extents) -> EdgeHashes:
         """Those from the first to the last offset of some places."""
         there = ((place, self.places[place]) for place in extents if place in self.places)
-        return EdgeHashes({place: found.within(*extents[place]) for place, found in there})
+        return EdgeHashes({place: found.select_offsets(*extents[place]) for place, found in there})
 
 
 class EdgesOnDemand:
@@ -78,47 +78,47 @@ class EdgesOnDemand:
 
     def __init__(self, load: Callable[[], EdgeHashes]) -> None:
         self._load = load
-        self._held: EdgeHashes | None = None
+        self._loaded: EdgeHashes | None = None
 
     def hash(self, topic: str, partition: int, offset: int) -> str | None:
         """The hash of the record at that offset, if it is the edge of a run that was read."""
-        return self.loaded().hash(topic, partition, offset)
+        return self.load_all().hash(topic, partition, offset)
 
-    def loaded(self) -> EdgeHashes:
+    def load_all(self) -> EdgeHashes:
         """What was read, now or before."""
-        if self._held is None:
-            self._held = self._load()
-        return self._held
+        if self._loaded is None:
+            self._loaded = self._load()
+        return self._loaded
 
-    def within(self, extents: Extents) -> EdgeHashes:
+    def select_extents(self, extents: Extents) -> EdgeHashes:
         """Those from the first to the last offset of some places; nothing is read for none."""
-        return self.loaded().within(extents) if extents else EdgeHashes()
+        return self.load_all().select_extents(extents) if extents else EdgeHashes()
 
 
-def hashes_of(covered: Covered) -> Mapping[int, str]:
+def list_hashes(covered: CoveredRange) -> Mapping[int, str]:
     """The hashes that an entry of the log tells, by offset; empty ones tell nothing."""
     ends = {covered.first: covered.first_hash, covered.last: covered.last_hash}
     return {offset: hash for offset, hash in (ends | dict(covered.edges)).items() if hash}
 
 
-def edges_of(covered: Iterable[Covered]) -> EdgeHashes:
+def collect_edges(covered: Iterable[CoveredRange]) -> EdgeHashes:
     """The hashes that entries of the log tell of one stream."""
     building: dict[tuple[str, int], tuple[array[int], bytearray]] = {}
     for one in covered:
         offsets, hashes = building.setdefault((one.topic, one.partition), (array("q"), bytearray()))
-        for offset, hash in sorted(hashes_of(one).items()):
+        for offset, hash in sorted(list_hashes(one).items()):
             offsets.append(offset)
             hashes += f"{hash:{_WIDTH}.{_WIDTH}}".encode("ascii", "replace")
-    return EdgeHashes({place: _ordered(*found) for place, found in building.items()})
+    return EdgeHashes({place: _sort_edges(*found) for place, found in building.items()})
 
 
-def same(hash: str, other: str) -> bool:
+def is_same_hash(hash: str, other: str) -> bool:
     """Whether two hashes are of the same bytes."""
     return hash[:_WIDTH] == other[:_WIDTH]
 
 
-def _ordered(offsets: array[int], hashes: bytearray) -> _Place:
+def _sort_edges(offsets: array[int], hashes: bytearray) -> _PartitionEdges:
     """Parts of a partition may have been read in any order."""
     order = sorted(range(len(offsets)), key=offsets.__getitem__)
     pieces = (hashes[at * _WIDTH : (at + 1) * _WIDTH] for at in order)
-    return _Place(array("q", (offsets[at] for at in order)), b"".join(pieces))
+    return _PartitionEdges(array("q", (offsets[at] for at in order)), b"".join(pieces))

@@ -17,30 +17,39 @@ from schemaman.debezium.observation import (
     Reject,
 )
 from schemaman.errors import StoreUnavailable
-from schemaman.store.log import Covered, Entry, Migrated, Moved, Noted, Observed, Rejected, Renumbered
+from schemaman.store.log import (
+    CoveredRange,
+    Entry,
+    MigrationEntry,
+    NoteEntry,
+    ObservationEntry,
+    RejectEntry,
+    RenumberingEntry,
+    VersionMove,
+)
 from schemaman.store.schema_json import (
     UPGRADE,
     VERSION,
     Json,
     Parsed,
-    canonical,
-    given,
+    convert_optional,
+    coordinates_from_json,
+    coordinates_to_json,
+    drop_nones,
+    encode_canonical,
     loads,
-    mark_from_json,
-    mark_to_json,
-    maybe,
-    reading,
+    read_object,
+    require_version,
     schema_from_json,
     schema_to_json,
     table_from_json,
     table_to_json,
-    versioned,
 )
 
 
 def to_bytes(entry: Entry) -> bytes:
     """A log entry as canonical bytes."""
-    return canonical(to_json(entry))
+    return encode_canonical(to_json(entry))
 
 
 def from_bytes(body: bytes | str, where: str = "log entry") -> Entry:
@@ -55,18 +64,18 @@ def from_bytes(body: bytes | str, where: str = "log entry") -> Entry:
 def to_json(entry: Entry) -> Json:
     """A log entry as JSON with its layout version `v` and its `kind`."""
     match entry:
-        case Observed(observation):
+        case ObservationEntry(observation):
             return {"v": VERSION, "kind": "observed", **observation_to_json(observation)}
-        case Rejected(reject):
+        case RejectEntry(reject):
             return {"v": VERSION, "kind": "rejected", **reject_to_json(reject)}
-        case Noted(note):
+        case NoteEntry(note):
             return {"v": VERSION, "kind": "noted", **note_to_json(note)}
-        case Covered():
+        case CoveredRange():
             return {"v": VERSION, "kind": "covered", **_covered_to_json(entry)}
-        case Renumbered(table, moved):
+        case RenumberingEntry(table, moved):
             told = [[one.id, one.was, one.now] for one in moved]
             return {"v": VERSION, "kind": "renumbered", "table": table_to_json(table), "moved": told}
-        case Migrated():
+        case MigrationEntry():
             return {"v": VERSION, "kind": "migrated", **_migrated_to_json(entry)}
         case _:
             assert_never(entry)
@@ -78,15 +87,15 @@ def from_json(value: object, where: str = "log entry") -> Entry:
     Raises:
         StoreUnavailable: an unknown layout version or kind, or a member that is missing or wrong.
     """
-    body = versioned(value, where)
+    body = require_version(value, where)
     kind = body.get("kind")
     read = _READERS.get(kind) if isinstance(kind, str) else None
     if read is None:
         raise StoreUnavailable(f"{where}: unknown kind of entry {kind!r}", hint=UPGRADE)
-    return reading(read, body, f"{where} ({kind})")
+    return read_object(read, body, f"{where} ({kind})")
 
 
-def kind_of(kind: type[Entry]) -> str:
+def find_kind(kind: type[Entry]) -> str:
     """The word that stands for a class of entries in `kind`."""
     return kind.__name__.lower()
 
@@ -100,13 +109,13 @@ def observation_to_json(observation: Observation) -> Json:
         "action": o.action,
         "connector": o.connector,
         "connector_version": o.connector_version,
-        "first": mark_to_json(o.first),
-        "last": mark_to_json(o.last),
+        "first": coordinates_to_json(o.first),
+        "last": coordinates_to_json(o.last),
         "count": o.count,
         "snapshot": o.snapshot,
-        **given(
-            schema=maybe(schema_to_json, o.schema),
-            previous=maybe(table_to_json, o.previous),
+        **drop_nones(
+            schema=convert_optional(schema_to_json, o.schema),
+            previous=convert_optional(table_to_json, o.previous),
             ddl=o.ddl,
             renames=[list(pair) for pair in o.renames] or None,
             schema_name=o.schema_name,
@@ -114,7 +123,7 @@ def observation_to_json(observation: Observation) -> Json:
             weak=o.weak or None,
             stated=[list(said) for said in o.stated_attributes] or None,
             silent=list(o.unstated_attributes) or None,
-            seen=maybe(_seen_to_json, o.inferred),
+            seen=convert_optional(_inferred_to_json, o.inferred),
         ),
     }
 
@@ -127,12 +136,12 @@ def observation_from_json(value: Parsed) -> Observation:
         value["action"],
         value["connector"],
         value["connector_version"],
-        mark_from_json(value["first"]),
-        mark_from_json(value["last"]),
+        coordinates_from_json(value["first"]),
+        coordinates_from_json(value["last"]),
         value["count"],
         value["snapshot"],
-        maybe(schema_from_json, value.get("schema")),
-        maybe(table_from_json, value.get("previous")),
+        convert_optional(schema_from_json, value.get("schema")),
+        convert_optional(table_from_json, value.get("previous")),
         value.get("ddl"),
         tuple((old, new) for old, new in value.get("renames", ())),
         value.get("schema_name"),
@@ -142,27 +151,27 @@ def observation_from_json(value: Parsed) -> Observation:
             (column, attribute, text) for column, attribute, text in value.get("stated", ())
         ),
         unstated_attributes=tuple(value.get("silent", ())),
-        inferred=maybe(_seen, value.get("seen")),
+        inferred=convert_optional(_inferred_from_json, value.get("seen")),
     )
 
 
-def _seen_to_json(seen: InferredFields) -> Json:
+def _inferred_to_json(seen: InferredFields) -> Json:
     """What was seen; a tally names its marks by their places in `marks`, since many have the same."""
     marks = dict.fromkeys(mark for tally in seen.counts for mark in (*tally.early, tally.last))
     places = {mark: place for place, mark in enumerate(marks)}
     return {
         "documents": seen.documents,
-        "marks": [mark_to_json(mark) for mark in marks],
+        "marks": [coordinates_to_json(mark) for mark in marks],
         "tallies": [
             [list(t.path), t.kind, t.documents, [places[m] for m in t.early], places[t.last]]
             for t in seen.counts
         ],
-        **given(cut=[list(path) for path in seen.truncated_paths] or None),
+        **drop_nones(cut=[list(path) for path in seen.truncated_paths] or None),
     }
 
 
-def _seen(value: Parsed) -> InferredFields:
-    marks = [mark_from_json(mark) for mark in value["marks"]]
+def _inferred_from_json(value: Parsed) -> InferredFields:
+    marks = [coordinates_from_json(mark) for mark in value["marks"]]
     tallies = tuple(
         FieldCount(tuple(path), kind, documents, tuple(marks[place] for place in early), marks[last])
         for path, kind, documents, early, last in value["tallies"]
@@ -180,7 +189,7 @@ def reject_to_json(reject: Reject) -> Json:
         "count": reject.count,
         "reason": reject.reason,
         "sha256": reject.sha256,
-        **given(payload=maybe(bytes.hex, reject.payload)),
+        **drop_nones(payload=convert_optional(bytes.hex, reject.payload)),
     }
 
 
@@ -194,7 +203,7 @@ def reject_from_json(value: Parsed) -> Reject:
         value["count"],
         value["reason"],
         value["sha256"],
-        maybe(bytes.fromhex, value.get("payload")),
+        convert_optional(bytes.fromhex, value.get("payload")),
     )
 
 
@@ -208,7 +217,7 @@ def note_to_json(note: Note) -> Json:
         "note": note.kind,
         "message": note.message,
         "count": note.count,
-        **given(table=maybe(table_to_json, note.table)),
+        **drop_nones(table=convert_optional(table_to_json, note.table)),
     }
 
 
@@ -221,12 +230,12 @@ def note_from_json(value: Parsed) -> Note:
         value["offset"],
         value["note"],
         value["message"],
-        maybe(table_from_json, value.get("table")),
+        convert_optional(table_from_json, value.get("table")),
         value["count"],
     )
 
 
-def _covered_to_json(covered: Covered) -> Json:
+def _covered_to_json(covered: CoveredRange) -> Json:
     return {
         "stream": covered.stream,
         "topic": covered.topic,
@@ -235,16 +244,16 @@ def _covered_to_json(covered: Covered) -> Json:
         "last": covered.last,
         "first_hash": covered.first_hash,
         "last_hash": covered.last_hash,
-        **given(
-            asides=[list(pair) for pair in covered.asides] or None,
-            gaps=_steps(covered) or None,
+        **drop_nones(
+            asides=[list(pair) for pair in covered.skipped_counts] or None,
+            gaps=_gaps_to_json(covered) or None,
             edges=[list(edge) for edge in covered.edges] or None,
         ),
     }
 
 
-def _covered(value: Parsed) -> Covered:
-    return Covered(
+def _covered_from_json(value: Parsed) -> CoveredRange:
+    return CoveredRange(
         value["stream"],
         value["topic"],
         value["partition"],
@@ -253,12 +262,12 @@ def _covered(value: Parsed) -> Covered:
         value["first_hash"],
         value["last_hash"],
         tuple((kind, count) for kind, count in value.get("asides", ())),
-        _gaps(value["first"], value.get("gaps", ())),
+        _gaps_from_json(value["first"], value.get("gaps", ())),
         tuple((offset, hash) for offset, hash in value.get("edges", ())),
     )
 
 
-def _steps(covered: Covered) -> list[int]:
+def _gaps_to_json(covered: CoveredRange) -> list[int]:
     """The gaps as numbers of offsets, read and not read in turns: a compacted topic has thousands of them."""
     steps, at = list[int](), covered.first
     for start, end in covered.gaps:
@@ -267,7 +276,7 @@ def _steps(covered: Covered) -> list[int]:
     return steps
 
 
-def _gaps(at: int, steps: Sequence[int]) -> tuple[tuple[int, int], ...]:
+def _gaps_from_json(at: int, steps: Sequence[int]) -> tuple[tuple[int, int], ...]:
     gaps = []
     for read, lacking in zip(steps[::2], steps[1::2], strict=True):
         gaps.append((at + read, at + read + lacking - 1))
@@ -275,13 +284,13 @@ def _gaps(at: int, steps: Sequence[int]) -> tuple[tuple[int, int], ...]:
     return tuple(gaps)
 
 
-def _migrated_to_json(migrated: Migrated) -> Json:
+def _migrated_to_json(migrated: MigrationEntry) -> Json:
     return {
         "run": migrated.run,
         "plan": migrated.plan,
         "target": migrated.target,
         "state": migrated.state,
-        **given(
+        **drop_nones(
             step=migrated.step,
             statement=migrated.statement or None,
             version=migrated.version or None,
@@ -290,8 +299,8 @@ def _migrated_to_json(migrated: Migrated) -> Json:
     }
 
 
-def _migrated(value: Parsed) -> Migrated:
-    return Migrated(
+def _migrated_from_json(value: Parsed) -> MigrationEntry:
+    return MigrationEntry(
         value["run"],
         value["plan"],
         value["target"],
@@ -304,12 +313,12 @@ def _migrated(value: Parsed) -> Migrated:
 
 
 _READERS: dict[str, Callable[[Parsed], Entry]] = {
-    "observed": lambda value: Observed(observation_from_json(value)),
-    "rejected": lambda value: Rejected(reject_from_json(value)),
-    "noted": lambda value: Noted(note_from_json(value)),
-    "covered": _covered,
-    "renumbered": lambda value: Renumbered(
-        table_from_json(value["table"]), tuple(Moved(id, was, now) for id, was, now in value["moved"])
+    "observed": lambda value: ObservationEntry(observation_from_json(value)),
+    "rejected": lambda value: RejectEntry(reject_from_json(value)),
+    "noted": lambda value: NoteEntry(note_from_json(value)),
+    "covered": _covered_from_json,
+    "renumbered": lambda value: RenumberingEntry(
+        table_from_json(value["table"]), tuple(VersionMove(id, was, now) for id, was, now in value["moved"])
     ),
-    "migrated": _migrated,
+    "migrated": _migrated_from_json,
 }

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 from schemaman.errors import UnreadableInput
 from schemaman.store import entry_json as codec
-from schemaman.store.log import Stamped
+from schemaman.store.log import LogEntry
 
 GENESIS = ""
 """What the hash of the first entry follows."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sealed:
+class SealedEntry:
     """An entry as it lies in a log: canonical JSON, and the hash of it and of the entry before."""
 
     sequence: int
@@ -26,30 +26,30 @@ class Sealed:
     body: str
     hash: str
 
-    def opened(self, where: str = "log") -> Stamped:
+    def open_entry(self, where: str = "log") -> LogEntry:
         """The entry itself. Raises `StoreUnavailable` if the body is none; `where` is named."""
-        return Stamped(
+        return LogEntry(
             self.sequence, self.at_ms, codec.from_bytes(self.body, f"{where}: log entry {self.sequence}")
         )
 
 
-def link(previous: str, sequence: int, at_ms: int, body: str) -> str:
+def hash_entry(previous: str, sequence: int, at_ms: int, body: str) -> str:
     """The hash of an entry, which holds that of the entry before: nothing can be altered in between."""
     return hashlib.sha256(f"{previous}\n{sequence}\n{at_ms}\n{body}".encode()).hexdigest()
 
 
-def seal(log: Iterable[Stamped], head: str = GENESIS) -> Iterator[Sealed]:
+def seal_entries(log: Iterable[LogEntry], head: str = GENESIS) -> Iterator[SealedEntry]:
     """Entries as they are added behind the one whose hash is `head`."""
     for stamped in log:
         body = codec.to_bytes(stamped.entry).decode()
-        head = link(head, stamped.sequence, stamped.at_ms, body)
-        yield Sealed(stamped.sequence, stamped.at_ms, body, head)
+        head = hash_entry(head, stamped.sequence, stamped.at_ms, body)
+        yield SealedEntry(stamped.sequence, stamped.at_ms, body, head)
 
 
 _ANOTHER_COPY = "nothing behind it can be trusted: take another copy, or read the records into a new store"
 
 
-def unbroken(log: Iterable[Sealed], where: str = "log") -> Iterator[Sealed]:
+def check_chain(log: Iterable[SealedEntry], where: str = "log") -> Iterator[SealedEntry]:
     """The entries of a whole log. Raises `UnreadableInput` at the first that does not follow."""
     head = GENESIS
     for number, sealed in enumerate(log, 1):
@@ -58,7 +58,7 @@ def unbroken(log: Iterable[Sealed], where: str = "log") -> Iterator[Sealed]:
                 f"{where}: log entry {sealed.sequence} stands in place {number}",
                 hint=_ANOTHER_COPY,
             )
-        if sealed.hash != link(head, sealed.sequence, sealed.at_ms, sealed.body):
+        if sealed.hash != hash_entry(head, sealed.sequence, sealed.at_ms, sealed.body):
             raise UnreadableInput(
                 f"{where}: log entry {number} is not what was written: its hash does not follow",
                 hint=_ANOTHER_COPY,

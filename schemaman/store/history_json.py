@@ -10,13 +10,20 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from schemaman.debezium.records import Coordinates
-from schemaman.history.epochs import Epoch, Footprint, FormChange, Shown, WireFace, WireField
+from schemaman.history.epochs import (
+    ConnectorSettingsShown,
+    Epoch,
+    EventField,
+    EventSchema,
+    FormChange,
+    FormInterval,
+)
 from schemaman.history.versions import (
     Alias,
     Disagreement,
     Evidence,
     KeySpan,
-    MemberAnswer,
+    NestedFieldAnswer,
     Proof,
     RenameCandidate,
     Revision,
@@ -29,17 +36,17 @@ from schemaman.store.schema_json import (
     VERSION,
     Json,
     Parsed,
-    given,
+    convert_optional,
+    coordinates_from_json,
+    coordinates_to_json,
+    drop_nones,
     loads,
-    mark_from_json,
-    mark_to_json,
-    maybe,
-    reading,
+    read_object,
+    require_version,
     schema_from_json,
     schema_to_json,
     table_from_json,
     table_to_json,
-    versioned,
 )
 
 
@@ -51,14 +58,14 @@ def to_json(history: TableHistory) -> Json:
         "connector": history.connector,
         "identity": history.identity,
         "versions": [version_to_json(v) for v in history.versions],
-        **given(
+        **drop_nones(
             aliases=[_alias_to_json(a) for a in history.aliases] or None,
             disagreements=[_disagreement_to_json(d) for d in history.disagreements] or None,
             events=[_event_to_json(e) for e in history.events] or None,
             epochs=[epoch_to_json(e) for e in history.epochs] or None,
-            footprint=footprint_to_json(history.footprint) or None,
+            footprint=settings_shown_to_json(history.settings_shown) or None,
             keys=[_key_to_json(k) for k in history.keys] or None,
-            shared=history.shared or None,
+            shared=history.shared_records or None,
         ),
     }
 
@@ -69,13 +76,13 @@ def from_json(value: object, where: str = "history") -> TableHistory:
     Raises:
         StoreUnavailable: another layout version, or a member that is missing or wrong.
     """
-    return reading(_history, versioned(value, where), where)
+    return read_object(_history_from_json, require_version(value, where), where)
 
 
 _VERSION_ID = re.compile(r'"id":"([^"\\]*)"')
 
 
-def ids_of(body: str) -> tuple[str, ...]:
+def read_ids(body: str) -> tuple[str, ...]:
     """The ids of the versions in what `to_bytes` wrote, in order, without reading the rest of it.
 
     A quote inside of a text is escaped there: only a version has a text as its `id`.
@@ -96,18 +103,18 @@ def version_to_json(version: SchemaVersion) -> Json:
         "incarnation": version.incarnation,
         "status": version.status,
         "revisions": [_revision_to_json(r) for r in version.revisions],
-        "at": mark_to_json(version.at),
+        "at": coordinates_to_json(version.at),
         "records": version.records,
         "evidence": [_evidence_to_json(e) for e in version.evidence],
-        **given(
-            after=maybe(mark_to_json, version.after),
-            until=maybe(mark_to_json, version.until),
+        **drop_nones(
+            after=convert_optional(coordinates_to_json, version.after),
+            until=convert_optional(coordinates_to_json, version.until),
             unconfirmed=list(version.unconfirmed) or None,
             candidates=[_candidate_to_json(c) for c in version.candidates] or None,
-            proven=maybe(mark_to_json, version.proven),
-            carried=[face_to_json(f) for f in version.carried] or None,
-            known_as=list(version.known_as) or None,
-            members=[[list(m.old), list(m.new), m.same] for m in version.members] or None,
+            proven=convert_optional(coordinates_to_json, version.proven_from),
+            carried=[event_schema_to_json(f) for f in version.event_schemas] or None,
+            known_as=list(version.previous_ids) or None,
+            members=[[list(m.old), list(m.new), m.same] for m in version.field_answers] or None,
             proofs=_proofs_to_json(version.proofs) or None,
         ),
     }
@@ -120,19 +127,19 @@ def version_from_json(value: Parsed) -> SchemaVersion:
         value["id"],
         value["incarnation"],
         value["status"],
-        tuple(_revision(r) for r in value["revisions"]),
-        maybe(mark_from_json, value.get("after")),
-        mark_from_json(value["at"]),
-        maybe(mark_from_json, value.get("until")),
+        tuple(_revision_from_json(r) for r in value["revisions"]),
+        convert_optional(coordinates_from_json, value.get("after")),
+        coordinates_from_json(value["at"]),
+        convert_optional(coordinates_from_json, value.get("until")),
         value["records"],
-        tuple(_evidence(e) for e in value["evidence"]),
+        tuple(_evidence_from_json(e) for e in value["evidence"]),
         tuple(value.get("unconfirmed", ())),
-        tuple(_candidate(c) for c in value.get("candidates", ())),
-        maybe(mark_from_json, value.get("proven")),
-        tuple(face_from_json(f) for f in value.get("carried", ())),
+        tuple(_candidate_from_json(c) for c in value.get("candidates", ())),
+        convert_optional(coordinates_from_json, value.get("proven")),
+        tuple(event_schema_from_json(f) for f in value.get("carried", ())),
         tuple(value.get("known_as", ())),
-        tuple(MemberAnswer(tuple(a), tuple(b), same) for a, b, same in value.get("members", ())),
-        tuple(_proofs(value.get("proofs", ()))),
+        tuple(NestedFieldAnswer(tuple(a), tuple(b), same) for a, b, same in value.get("members", ())),
+        tuple(_proofs_from_json(value.get("proofs", ()))),
     )
 
 
@@ -140,14 +147,14 @@ def _revision_to_json(revision: Revision) -> Json:
     return {
         "number": revision.number,
         "schema": schema_to_json(revision.schema),
-        "at": mark_to_json(revision.at),
-        **given(after=maybe(mark_to_json, revision.after)),
+        "at": coordinates_to_json(revision.at),
+        **drop_nones(after=convert_optional(coordinates_to_json, revision.after)),
     }
 
 
-def _revision(value: Parsed) -> Revision:
-    schema, at = schema_from_json(value["schema"]), mark_from_json(value["at"])
-    return Revision(value["number"], schema, at, maybe(mark_from_json, value.get("after")))
+def _revision_from_json(value: Parsed) -> Revision:
+    schema, at = schema_from_json(value["schema"]), coordinates_from_json(value["at"])
+    return Revision(value["number"], schema, at, convert_optional(coordinates_from_json, value.get("after")))
 
 
 def _proofs_to_json(proofs: tuple[Proof, ...]) -> list[Json]:
@@ -155,54 +162,61 @@ def _proofs_to_json(proofs: tuple[Proof, ...]) -> list[Json]:
     result: list[Json] = []
     for (revision, at), same in groupby(proofs, key=lambda p: (p.revision, p.at)):
         facts = [proof.fact for proof in same]
-        result.append({"facts": facts, **given(revision=revision or None, at=maybe(mark_to_json, at))})
+        result.append(
+            {
+                "facts": facts,
+                **drop_nones(revision=revision or None, at=convert_optional(coordinates_to_json, at)),
+            }
+        )
     return result
 
 
-def _proofs(value: Iterable[Parsed]) -> Iterator[Proof]:
+def _proofs_from_json(value: Iterable[Parsed]) -> Iterator[Proof]:
     for told in value:
-        at = maybe(mark_from_json, told.get("at"))
+        at = convert_optional(coordinates_from_json, told.get("at"))
         yield from (Proof(fact, told.get("revision", 0), at) for fact in told["facts"])
 
 
-def _history(value: Parsed) -> TableHistory:
+def _history_from_json(value: Parsed) -> TableHistory:
     return TableHistory(
         table_from_json(value["table"]),
         value["connector"],
         tuple(version_from_json(v) for v in value["versions"]),
-        tuple(_alias(a) for a in value.get("aliases", ())),
-        tuple(_disagreement(d) for d in value.get("disagreements", ())),
-        tuple(_event(e) for e in value.get("events", ())),
+        tuple(_alias_from_json(a) for a in value.get("aliases", ())),
+        tuple(_disagreement_from_json(d) for d in value.get("disagreements", ())),
+        tuple(_event_from_json(e) for e in value.get("events", ())),
         value["identity"],
         tuple(epoch_from_json(e) for e in value.get("epochs", ())),
-        footprint_from_json(value.get("footprint", {})),
-        tuple(_key(k) for k in value.get("keys", ())),
+        settings_shown_from_json(value.get("footprint", {})),
+        tuple(_key_from_json(k) for k in value.get("keys", ())),
         value.get("shared", 0),
     )
 
 
 def _evidence_to_json(evidence: Evidence) -> Json:
     return {
-        "witness": evidence.witness,
+        "witness": evidence.kind,
         "records": evidence.records,
-        "first": mark_to_json(evidence.first),
-        "last": mark_to_json(evidence.last),
-        **given(
-            shared=evidence.shared or None,
-            placed=None if evidence.placed is None else [mark_to_json(m) for m in evidence.placed],
+        "first": coordinates_to_json(evidence.first),
+        "last": coordinates_to_json(evidence.last),
+        **drop_nones(
+            shared=evidence.shared_records or None,
+            placed=None
+            if evidence.positioned_edges is None
+            else [coordinates_to_json(m) for m in evidence.positioned_edges],
         ),
     }
 
 
-def _evidence(value: Parsed) -> Evidence:
-    first, last = mark_from_json(value["first"]), mark_from_json(value["last"])
-    placed = maybe(_pair, value.get("placed"))
+def _evidence_from_json(value: Parsed) -> Evidence:
+    first, last = coordinates_from_json(value["first"]), coordinates_from_json(value["last"])
+    placed = convert_optional(_pair_from_json, value.get("placed"))
     return Evidence(value["witness"], value["records"], first, last, value.get("shared", 0), placed)
 
 
-def _pair(value: list[Parsed]) -> tuple[Coordinates, Coordinates]:
+def _pair_from_json(value: list[Parsed]) -> tuple[Coordinates, Coordinates]:
     first, last = value
-    return mark_from_json(first), mark_from_json(last)
+    return coordinates_from_json(first), coordinates_from_json(last)
 
 
 def _candidate_to_json(candidate: RenameCandidate) -> Json:
@@ -210,41 +224,53 @@ def _candidate_to_json(candidate: RenameCandidate) -> Json:
     return {"old": c.old, "new": c.new, "grade": c.grade, "evidence": list(c.evidence)}
 
 
-def _candidate(value: Parsed) -> RenameCandidate:
+def _candidate_from_json(value: Parsed) -> RenameCandidate:
     return RenameCandidate(value["old"], value["new"], value["grade"], tuple(value["evidence"]))
 
 
 def _key_to_json(key: KeySpan) -> Json:
-    after, until = maybe(mark_to_json, key.after), maybe(mark_to_json, key.until)
+    after, until = (
+        convert_optional(coordinates_to_json, key.after),
+        convert_optional(coordinates_to_json, key.until),
+    )
     return {
         "columns": list(key.columns),
-        "told": key.told,
+        "told": key.evidence,
         "origins": list(key.origins),
-        "at": mark_to_json(key.at),
-        **given(
+        "at": coordinates_to_json(key.at),
+        **drop_nones(
             after=after,
             until=until,
-            unconfirmed=None if key.confirmed else True,
-            proven=maybe(mark_to_json, key.proven),
+            unconfirmed=None if key.is_confirmed else True,
+            proven=convert_optional(coordinates_to_json, key.proven_from),
         ),
     }
 
 
-def _key(value: Parsed) -> KeySpan:
-    after, until = maybe(mark_from_json, value.get("after")), maybe(mark_from_json, value.get("until"))
+def _key_from_json(value: Parsed) -> KeySpan:
+    after, until = (
+        convert_optional(coordinates_from_json, value.get("after")),
+        convert_optional(coordinates_from_json, value.get("until")),
+    )
     columns, origins = tuple(value["columns"]), tuple(value["origins"])
-    at, confirmed = mark_from_json(value["at"]), "unconfirmed" not in value
-    proven = maybe(mark_from_json, value.get("proven"))
+    at, confirmed = coordinates_from_json(value["at"]), "unconfirmed" not in value
+    proven = convert_optional(coordinates_from_json, value.get("proven"))
     return KeySpan(columns, value["told"], origins, after, at, until, confirmed, proven)
 
 
 def _alias_to_json(alias: Alias) -> Json:
-    first, until = maybe(mark_to_json, alias.first), maybe(mark_to_json, alias.until)
-    return {"kind": alias.kind, "name": alias.name, **given(first=first, until=until)}
+    first, until = (
+        convert_optional(coordinates_to_json, alias.first),
+        convert_optional(coordinates_to_json, alias.until),
+    )
+    return {"kind": alias.kind, "name": alias.name, **drop_nones(first=first, until=until)}
 
 
-def _alias(value: Parsed) -> Alias:
-    first, until = maybe(mark_from_json, value.get("first")), maybe(mark_from_json, value.get("until"))
+def _alias_from_json(value: Parsed) -> Alias:
+    first, until = (
+        convert_optional(coordinates_from_json, value.get("first")),
+        convert_optional(coordinates_from_json, value.get("until")),
+    )
     return Alias(value["kind"], value["name"], first, until)
 
 
@@ -253,24 +279,24 @@ def _disagreement_to_json(disagreement: Disagreement) -> Json:
         "kind": disagreement.kind,
         "versions": list(disagreement.versions),
         "message": disagreement.message,
-        "marks": [mark_to_json(m) for m in disagreement.marks],
+        "marks": [coordinates_to_json(m) for m in disagreement.coordinates],
     }
 
 
-def _disagreement(value: Parsed) -> Disagreement:
-    marks = tuple(mark_from_json(m) for m in value["marks"])
+def _disagreement_from_json(value: Parsed) -> Disagreement:
+    marks = tuple(coordinates_from_json(m) for m in value["marks"])
     return Disagreement(value["kind"], tuple(value["versions"]), value["message"], marks)
 
 
 def _event_to_json(event: TableEvent) -> Json:
-    other = maybe(table_to_json, event.other)
-    at = mark_to_json(event.at)
-    return {"kind": event.kind, "at": at, "incarnation": event.incarnation, **given(other=other)}
+    other = convert_optional(table_to_json, event.other)
+    at = coordinates_to_json(event.at)
+    return {"kind": event.kind, "at": at, "incarnation": event.incarnation, **drop_nones(other=other)}
 
 
-def _event(value: Parsed) -> TableEvent:
-    other = maybe(table_from_json, value.get("other"))
-    return TableEvent(value["kind"], mark_from_json(value["at"]), value["incarnation"], other)
+def _event_from_json(value: Parsed) -> TableEvent:
+    other = convert_optional(table_from_json, value.get("other"))
+    return TableEvent(value["kind"], coordinates_from_json(value["at"]), value["incarnation"], other)
 
 
 def epoch_to_json(epoch: Epoch) -> Json:
@@ -279,46 +305,53 @@ def epoch_to_json(epoch: Epoch) -> Json:
         "number": epoch.number,
         "connector": epoch.connector,
         "connector_version": epoch.connector_version,
-        "at": mark_to_json(epoch.at),
-        **given(after=maybe(mark_to_json, epoch.after), changes=list(epoch.changes) or None),
+        "at": coordinates_to_json(epoch.at),
+        **drop_nones(
+            after=convert_optional(coordinates_to_json, epoch.after), changes=list(epoch.changes) or None
+        ),
     }
 
 
 def epoch_from_json(value: Parsed) -> Epoch:
     """The epoch that `epoch_to_json` wrote."""
-    after, at = maybe(mark_from_json, value.get("after")), mark_from_json(value["at"])
+    after, at = (
+        convert_optional(coordinates_from_json, value.get("after")),
+        coordinates_from_json(value["at"]),
+    )
     release = value["connector"], value["connector_version"]
     return Epoch(value["number"], *release, after, at, tuple(value.get("changes", ())))
 
 
-def face_to_json(face: WireFace) -> Json:
+def event_schema_to_json(face: EventSchema) -> Json:
     """How events carried a version from a mark on."""
     fields = [
-        {"column": f.column, **given(name=f.name, type=maybe(format_type, f.type))} for f in face.fields
+        {"column": f.column, **drop_nones(name=f.name, type=convert_optional(format_type, f.type))}
+        for f in face.fields
     ]
-    return {"epoch": face.epoch, "at": mark_to_json(face.at), "fields": fields}
+    return {"epoch": face.epoch, "at": coordinates_to_json(face.at), "fields": fields}
 
 
-def face_from_json(value: Parsed) -> WireFace:
-    """The face that `face_to_json` wrote."""
+def event_schema_from_json(value: Parsed) -> EventSchema:
+    """The face that `event_schema_to_json` wrote."""
     fields = (
-        WireField(f["column"], f.get("name"), maybe(parse_type, f.get("type"))) for f in value["fields"]
+        EventField(f["column"], f.get("name"), convert_optional(parse_type, f.get("type")))
+        for f in value["fields"]
     )
-    return WireFace(value["epoch"], mark_from_json(value["at"]), tuple(fields))
+    return EventSchema(value["epoch"], coordinates_from_json(value["at"]), tuple(fields))
 
 
-def footprint_to_json(footprint: Footprint) -> Json:
+def settings_shown_to_json(footprint: ConnectorSettingsShown) -> Json:
     """What a table shows of its connector's settings; empty if that is nothing."""
-    return given(
+    return drop_nones(
         changes=[_change_to_json(c) for c in footprint.changes] or None,
-        shown=[[s.form, s.first_ms, s.last_ms] for s in footprint.shown] or None,
+        shown=[[s.form, s.first_ms, s.last_ms] for s in footprint.form_intervals] or None,
     )
 
 
-def footprint_from_json(value: Parsed) -> Footprint:
-    """The footprint that `footprint_to_json` wrote."""
-    shown = (Shown(form, first, last) for form, first, last in value.get("shown", ()))
-    return Footprint(tuple(_change(c) for c in value.get("changes", ())), tuple(shown))
+def settings_shown_from_json(value: Parsed) -> ConnectorSettingsShown:
+    """The footprint that `settings_shown_to_json` wrote."""
+    shown = (FormInterval(form, first, last) for form, first, last in value.get("shown", ()))
+    return ConnectorSettingsShown(tuple(_change_from_json(c) for c in value.get("changes", ())), tuple(shown))
 
 
 def _change_to_json(change: FormChange) -> Json:
@@ -328,11 +361,11 @@ def _change_to_json(change: FormChange) -> Json:
         "columns": list(c.columns),
         "was": c.was,
         "now": c.now,
-        "at": mark_to_json(c.at),
+        "at": coordinates_to_json(c.at),
         "ms": times,
     }
 
 
-def _change(value: Parsed) -> FormChange:
-    at = mark_from_json(value["at"])
+def _change_from_json(value: Parsed) -> FormChange:
+    at = coordinates_from_json(value["at"])
     return FormChange(tuple(value["columns"]), value["was"], value["now"], at, *value["ms"])

@@ -11,40 +11,40 @@ from schemaman.history.versions import TableHistory
 from schemaman.model.schema import TableId
 
 StepState = Literal["intent", "done", "skipped", "failed"]
-RunMark = Literal["started", "claimed", "finished", "drifted", "settled"]
+RunState = Literal["started", "claimed", "finished", "drifted", "settled"]
 """`claimed`: the table bears the run's mark. `drifted`: someone else changed the table, as `statement` says
 in words; `settled`: it is again as the last migration left it, or, where `statement` says so, a person has
 let it go."""
 
 
 @dataclass(frozen=True, slots=True)
-class Observed:
+class ObservationEntry:
     """Something was said about a table."""
 
     observation: Observation
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected:
+class RejectEntry:
     """A record was set aside."""
 
     reject: Reject
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class NoteEntry:
     """A record told something that a person should know."""
 
     note: Note
 
 
 @dataclass(frozen=True, slots=True)
-class Covered:
+class CoveredRange:
     """The records from `first` to `last` of a topic-partition have been read, but for the `gaps`.
 
     `first_hash` and `last_hash` are SHA-256 prefixes of the edge records (key and value):
     other bytes at a known offset are another stream. `edges` are those at the edges of runs in between, as
-    (offset, hash) in order of the offsets. `asides` counts what was no testimony.
+    (offset, hash) in order of the offsets. `skipped_counts` counts what was no testimony.
     `gaps` are offsets in between, as inclusive pairs in order, at which nothing was read: compaction
     and the markers of transactions leave such holes, and so does a dump that is not whole.
     """
@@ -56,7 +56,7 @@ class Covered:
     last: int
     first_hash: str
     last_hash: str
-    asides: tuple[tuple[str, int], ...] = ()
+    skipped_counts: tuple[tuple[str, int], ...] = ()
     gaps: tuple[tuple[int, int], ...] = ()
     edges: tuple[tuple[int, str], ...] = ()
 
@@ -67,21 +67,21 @@ class Covered:
 
 
 @dataclass(frozen=True, slots=True)
-class Migrated:
+class MigrationEntry:
     """A line of the journal of a migration; `step` counts from 0, None speaks of the whole run."""
 
     run: str
     plan: str
     target: str
     step: int | None
-    state: StepState | RunMark
+    state: StepState | RunState
     statement: str = ""
     version: str = ""
     error: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class VersionMove:
     """A version by its id, the number that it had, and the one it has now; None if it is none any more."""
 
     id: str
@@ -90,18 +90,18 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class Renumbered:
+class RenumberingEntry:
     """Late evidence put a version of a table between others, or took one away."""
 
     table: TableId
-    moved: tuple[Moved, ...]
+    moves: tuple[VersionMove, ...]
 
 
-Entry = Observed | Rejected | Noted | Covered | Renumbered | Migrated
+Entry = ObservationEntry | RejectEntry | NoteEntry | CoveredRange | RenumberingEntry | MigrationEntry
 
 
 @dataclass(frozen=True, slots=True)
-class Stamped:
+class LogEntry:
     """An entry with its place in the log and the time when it was written (epoch ms)."""
 
     sequence: int
@@ -109,9 +109,9 @@ class Stamped:
     entry: Entry
 
 
-def tables_of(entry: Entry) -> tuple[TableId, ...]:
+def list_tables(entry: Entry) -> tuple[TableId, ...]:
     """The tables that an entry speaks of: two for a rename, none for what is no observation."""
-    if not isinstance(entry, Observed):
+    if not isinstance(entry, ObservationEntry):
         return ()
     said = entry.observation
     return (said.table,) if said.previous in (None, said.table) else (said.table, said.previous)
@@ -123,10 +123,10 @@ class Store(Protocol):
     def append(self, entries: Sequence[Entry], expect: int) -> int:
         """Append if the log still ends at `expect`; the new end. Raises `Conflict` otherwise.
 
-        Behind them stands what they did to the numbers of versions (`Renumbered`), if anything.
+        Behind them stands what they did to the numbers of versions (`RenumberingEntry`), if anything.
         """
 
-    def read(self, after: int = 0, kinds: Iterable[type[Entry]] = ()) -> Iterator[Stamped]:
+    def read(self, after: int = 0, kinds: Iterable[type[Entry]] = ()) -> Iterator[LogEntry]:
         """The entries behind `after` in order, of the given kinds or of all."""
 
     def load(self, table: TableId) -> Sequence[Observation]:
@@ -142,19 +142,19 @@ class Projections(Protocol):
     def tables(self) -> tuple[TableId, ...]:
         """Every table that has a history, in order."""
 
-    def named(self, last: str) -> tuple[TableId, ...]:
+    def find_by_name(self, last: str) -> tuple[TableId, ...]:
         """The tables that have a history and whose name ends with that part, in order."""
 
-    def aliased(self, name: str) -> tuple[TableId, ...]:
+    def find_by_alias(self, name: str) -> tuple[TableId, ...]:
         """The tables that have that alias, in order."""
 
     def history(self, table: TableId) -> TableHistory | None:
         """The folded history of a table; None if nothing gives it a structure."""
 
-    def held(self, tables: Iterable[TableId]) -> Callable[[TableId], TableHistory | None]:
+    def read_histories(self, tables: Iterable[TableId]) -> Callable[[TableId], TableHistory | None]:
         """The histories of these tables as they are now, each made when it is asked for."""
 
-    def covered(self, stream: str, topics: Iterable[str] | None = None) -> tuple[Covered, ...]:
+    def read_ranges(self, stream: str, topics: Iterable[str] | None = None) -> tuple[CoveredRange, ...]:
         """What has been read of a stream, or of some topics of it, in as few ranges as possible, in order."""
 
 

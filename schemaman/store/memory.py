@@ -18,20 +18,28 @@ from schemaman.model.schema import TableId
 from schemaman.store.derived import (
     Clock,
     Fold,
-    decided_over,
+    decide_all,
     fold,
-    locked,
-    lost,
-    not_empty,
-    touched,
+    list_touched_tables,
+    make_locked_error,
+    make_lost_error,
+    make_not_empty_error,
     wall_clock,
 )
-from schemaman.store.hash_chain import Sealed, seal, unbroken
-from schemaman.store.log import Covered, Entry, Lease, Observed, Renumbered, Stamped, tables_of
-from schemaman.store.offsets import merge
-from schemaman.store.renumbering import ids_now, renumbered
+from schemaman.store.hash_chain import SealedEntry, check_chain, seal_entries
+from schemaman.store.log import (
+    CoveredRange,
+    Entry,
+    Lease,
+    LogEntry,
+    ObservationEntry,
+    RenumberingEntry,
+    list_tables,
+)
+from schemaman.store.offsets import merge_ranges
+from schemaman.store.renumbering import list_current_ids, renumber_versions
 
-Said = Mapping[TableId, tuple[Observation, ...]]
+ObservationsByTable = Mapping[TableId, tuple[Observation, ...]]
 
 
 class MemoryStore:
@@ -44,9 +52,9 @@ class MemoryStore:
         self._clock = clock
         self._fold = fold
         self._lock = threading.Lock()
-        self._log: tuple[Stamped, ...] = ()
-        self._said: Said = {}
-        self._covered: tuple[Covered, ...] = ()
+        self._log: tuple[LogEntry, ...] = ()
+        self._observations: ObservationsByTable = {}
+        self._covered: tuple[CoveredRange, ...] = ()
         self._histories: Mapping[TableId, TableHistory] = {}
         self._leases: dict[str, Lease] = {}
 
@@ -64,12 +72,14 @@ class MemoryStore:
                 )
             at_ms = self._clock()
             before = self._histories
-            end = self._add(tuple(Stamped(n, at_ms, entry) for n, entry in enumerate(entries, expect + 1)))
-            told = _renumbered(before, self._histories)
-            self._log = (*self._log, *(Stamped(n, at_ms, shift) for n, shift in enumerate(told, end + 1)))
+            end = self._add_entries(
+                tuple(LogEntry(n, at_ms, entry) for n, entry in enumerate(entries, expect + 1))
+            )
+            told = _list_renumberings(before, self._histories)
+            self._log = (*self._log, *(LogEntry(n, at_ms, shift) for n, shift in enumerate(told, end + 1)))
             return len(self._log)
 
-    def restore(self, log: Iterable[Sealed], identity: str = "") -> int:
+    def restore(self, log: Iterable[SealedEntry], identity: str = "") -> int:
         """Put a whole log into this empty store, and take on its identity; the new end.
 
         Raises:
@@ -78,23 +88,23 @@ class MemoryStore:
         """
         with self._lock:
             if self._log:
-                raise not_empty(self.where)
-            end = self._add(tuple(sealed.opened() for sealed in unbroken(log)))
+                raise make_not_empty_error(self.where)
+            end = self._add_entries(tuple(sealed.open_entry() for sealed in check_chain(log)))
             self.id = identity or self.id
             return end
 
-    def sealed(self) -> Iterator[Sealed]:
+    def sealed(self) -> Iterator[SealedEntry]:
         """The log as it lies, each entry with its hash."""
-        return seal(self._log)
+        return seal_entries(self._log)
 
-    def read(self, after: int = 0, kinds: Iterable[type[Entry]] = ()) -> Iterator[Stamped]:
+    def read(self, after: int = 0, kinds: Iterable[type[Entry]] = ()) -> Iterator[LogEntry]:
         """The entries behind `after` in order, of the given kinds or of all."""
         wanted = tuple(kinds)
         return (s for s in self._log[after:] if not wanted or isinstance(s.entry, wanted))
 
     def load(self, table: TableId) -> Sequence[Observation]:
         """All observations that speak of a table (also as the old name of a rename), in log order."""
-        return self._said.get(table, ())
+        return self._observations.get(table, ())
 
     def end(self) -> int:
         """The sequence of the last entry; 0 for an empty log."""
@@ -104,11 +114,11 @@ class MemoryStore:
         """Every table that has a history, in order."""
         return tuple(sorted(self._histories))
 
-    def named(self, last: str) -> tuple[TableId, ...]:
+    def find_by_name(self, last: str) -> tuple[TableId, ...]:
         """The tables that have a history and whose name ends with that part, in order."""
         return tuple(t for t in self.tables() if t.parts[-1:] == (last,))
 
-    def aliased(self, name: str) -> tuple[TableId, ...]:
+    def find_by_alias(self, name: str) -> tuple[TableId, ...]:
         """The tables that have that alias, in order."""
         return tuple(t for t in self.tables() if any(a.name == name for a in self._histories[t].aliases))
 
@@ -116,11 +126,11 @@ class MemoryStore:
         """The folded history of a table; None if nothing gives it a structure."""
         return self._histories.get(table)
 
-    def held(self, tables: Iterable[TableId]) -> Callable[[TableId], TableHistory | None]:
+    def read_histories(self, tables: Iterable[TableId]) -> Callable[[TableId], TableHistory | None]:
         """The histories of these tables as they are now."""
         return {table: self._histories.get(table) for table in tables}.get
 
-    def covered(self, stream: str, topics: Iterable[str] | None = None) -> tuple[Covered, ...]:
+    def read_ranges(self, stream: str, topics: Iterable[str] | None = None) -> tuple[CoveredRange, ...]:
         """What has been read of a stream, or of some topics of it, in as few ranges as possible, in order."""
         wanted = None if topics is None else set(topics)
         mine = (c for c in self._covered if c.stream == stream)
@@ -132,7 +142,7 @@ class MemoryStore:
         with self._lock:
             held = self._leases.get(target)
             if held is not None and held.expires_ms > now_ms:
-                raise locked(held)
+                raise make_locked_error(held)
             self._leases[target] = Lease(target, owner, token, now_ms + ttl_ms)
         return token
 
@@ -141,7 +151,7 @@ class MemoryStore:
         with self._lock:
             held = self._leases.get(target)
             if held is None or held.token != token:
-                raise lost(target)
+                raise make_lost_error(target)
             self._leases[target] = Lease(target, held.owner, token, now_ms + ttl_ms)
 
     def release(self, target: str, token: str) -> None:
@@ -159,11 +169,11 @@ class MemoryStore:
     def check(self) -> tuple[str, ...]:
         """What is wrong with the projections; empty if they are the fold of the log."""
         entries = [s.entry for s in self._log]
-        said = _heard({}, entries)
+        said = _add_observations({}, entries)
         faults: list[str] = []
-        if merge(e for e in entries if isinstance(e, Covered)) != self._covered:
+        if merge_ranges(e for e in entries if isinstance(e, CoveredRange)) != self._covered:
             faults.append("the offsets that count as read are not those of the log")
-        folded = self._folded({}, said, tuple(said))
+        folded = self._fold_tables({}, said, tuple(said))
         faults += [
             f"the history of {table} is not the fold of the log"
             for table in sorted({*folded, *self._histories})
@@ -175,28 +185,28 @@ class MemoryStore:
         """Fold everything again from the log, which stays as it is."""
         with self._lock:
             entries = [s.entry for s in self._log]
-            self._said = _heard({}, entries)
-            self._covered = merge(e for e in entries if isinstance(e, Covered))
-            self._histories = self._folded({}, self._said, tuple(self._said))
+            self._observations = _add_observations({}, entries)
+            self._covered = merge_ranges(e for e in entries if isinstance(e, CoveredRange))
+            self._histories = self._fold_tables({}, self._observations, tuple(self._observations))
 
     def close(self) -> None:
         """Nothing has to be given back."""
 
-    def _add(self, new: tuple[Stamped, ...]) -> int:
+    def _add_entries(self, new: tuple[LogEntry, ...]) -> int:
         entries = [stamped.entry for stamped in new]
-        covered = merge([*self._covered, *(e for e in entries if isinstance(e, Covered))])
-        said = _heard(self._said, entries)
-        histories = self._folded(self._histories, said, touched(entries))
+        covered = merge_ranges([*self._covered, *(e for e in entries if isinstance(e, CoveredRange))])
+        said = _add_observations(self._observations, entries)
+        histories = self._fold_tables(self._histories, said, list_touched_tables(entries))
         self._log, self._covered = (*self._log, *new), covered
-        self._said, self._histories = said, histories
+        self._observations, self._histories = said, histories
         return len(self._log)
 
-    def _folded(
-        self, before: Mapping[TableId, TableHistory], said: Said, tables: Iterable[TableId]
+    def _fold_tables(
+        self, before: Mapping[TableId, TableHistory], said: ObservationsByTable, tables: Iterable[TableId]
     ) -> Mapping[TableId, TableHistory]:
-        after, known = dict(before), decided_over(before.values())
+        after, known = dict(before), decide_all(before.values())
         self._fold_into(after, said, tables, known)
-        now = decided_over(after.values())
+        now = decide_all(after.values())
         others = [t for t in {*known, *now} if t in after and known.get(t, {}) != now.get(t, {})]
         self._fold_into(after, said, others, now)
         return after
@@ -204,7 +214,7 @@ class MemoryStore:
     def _fold_into(
         self,
         histories: dict[TableId, TableHistory],
-        said: Said,
+        said: ObservationsByTable,
         tables: Iterable[TableId],
         decided: Mapping[TableId, Verdicts],
     ) -> None:
@@ -215,23 +225,23 @@ class MemoryStore:
                 histories[table] = folded
 
 
-def _renumbered(
+def _list_renumberings(
     before: Mapping[TableId, TableHistory], after: Mapping[TableId, TableHistory]
-) -> tuple[Renumbered, ...]:
+) -> tuple[RenumberingEntry, ...]:
     other = sorted(t for t, history in before.items() if after.get(t) is not history)
-    shifts = (_shift(before[t], after.get(t)) for t in other)
+    shifts = (_renumber_history(before[t], after.get(t)) for t in other)
     return tuple(shift for shift in shifts if shift is not None)
 
 
-def _shift(before: TableHistory, after: TableHistory | None) -> Renumbered | None:
+def _renumber_history(before: TableHistory, after: TableHistory | None) -> RenumberingEntry | None:
     ids = [version.id for version in before.versions]
-    return renumbered(before.table, ids, ids_now(ids, after.versions if after else ()))
+    return renumber_versions(before.table, ids, list_current_ids(ids, after.versions if after else ()))
 
 
-def _heard(said: Said, entries: Iterable[Entry]) -> Said:
+def _add_observations(said: ObservationsByTable, entries: Iterable[Entry]) -> ObservationsByTable:
     after = dict(said)
     for entry in entries:
-        if isinstance(entry, Observed):
-            for table in tables_of(entry):
+        if isinstance(entry, ObservationEntry):
+            for table in list_tables(entry):
                 after[table] = (*after.get(table, ()), entry.observation)
     return after

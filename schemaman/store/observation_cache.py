@@ -1,6 +1,6 @@
 """What was said about tables, decoded once in a process: a log only grows, so what was read of it stays true.
 
-Law: nothing is kept of a transaction that has not ended well, and never more than `KEPT` observations.
+Law: nothing is kept of a transaction that has not ended well, and never more than `MAX_KEPT` observations.
 """
 
 from __future__ import annotations
@@ -12,49 +12,49 @@ from dataclasses import dataclass
 from schemaman.debezium.observation import Observation
 from schemaman.model.schema import TableId
 
-KEPT = 20_000
+MAX_KEPT = 20_000
 """Observations, of whichever tables were spoken of last: about a kilobyte each."""
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class TableObservations:
     """All observations that speak of a table in the log up to the entry `until`, in its order."""
 
     until: int = 0
     observations: tuple[Observation, ...] = ()
 
-    def then(self, fresh: Sequence[tuple[int, Observation]]) -> Said:
+    def append_observations(self, fresh: Sequence[tuple[int, Observation]]) -> TableObservations:
         """With what stands behind it in the log, each with its place there."""
         if not fresh:
             return self
-        return Said(fresh[-1][0], (*self.observations, *(said for _, said in fresh)))
+        return TableObservations(fresh[-1][0], (*self.observations, *(said for _, said in fresh)))
 
 
-class Sayings:
+class ObservationCache:
     """What is known of the tables that were spoken of last; safe for several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._said: dict[TableId, Said] = {}
+        self._observations: dict[TableId, TableObservations] = {}
         self._kept = 0
 
-    def get(self, table: TableId) -> Said:
+    def get(self, table: TableId) -> TableObservations:
         """What was said about a table at least; nothing if it is not known."""
-        return self._said.get(table, _NOTHING)
+        return self._observations.get(table, _NOTHING)
 
-    def keep(self, said: Mapping[TableId, Said]) -> None:
+    def keep(self, said: Mapping[TableId, TableObservations]) -> None:
         """Know these, and forget those that were spoken of long ago."""
         with self._lock:
             for table, one in said.items():
-                before = self._said.pop(table, _NOTHING)
-                self._said[table] = one = max(before, one, key=lambda s: s.until)
+                before = self._observations.pop(table, _NOTHING)
+                self._observations[table] = one = max(before, one, key=lambda s: s.until)
                 self._kept += len(one.observations) - len(before.observations)
-            while self._kept > KEPT:
-                self._kept -= len(self._said.pop(next(iter(self._said))).observations)
+            while self._kept > MAX_KEPT:
+                self._kept -= len(self._observations.pop(next(iter(self._observations))).observations)
 
-    def join(self, other: Sayings) -> None:
+    def join(self, other: ObservationCache) -> None:
         """Know what another one knows."""
-        self.keep(other._said)
+        self.keep(other._observations)
 
 
-_NOTHING = Said()
+_NOTHING = TableObservations()

@@ -22,10 +22,10 @@ from schemaman.debezium.observation import (
 )
 from schemaman.errors import Conflict, UsageError
 from schemaman.history.versions import SchemaVersion, TableHistory
-from schemaman.store.edge_hashes import EdgeHashes, hashes_of, same
-from schemaman.store.log import Covered, Entry, Noted, Observed, Rejected
+from schemaman.store.edge_hashes import EdgeHashes, is_same_hash, list_hashes
+from schemaman.store.log import CoveredRange, Entry, NoteEntry, ObservationEntry, RejectEntry
 
-Place = tuple[str, int]
+Partition = tuple[str, int]
 """A topic and a partition."""
 
 Ranges = tuple[tuple[int, int], ...]
@@ -37,21 +37,21 @@ them, and its runs pass over them, so that the log grows with facts and not with
 
 NO_EDGES: Mapping[str, EdgeHashes] = MappingProxyType({})
 
-ByPlace = Mapping[tuple[str, str, int], Ranges]
+RangesByPartition = Mapping[tuple[str, str, int], Ranges]
 Extent = tuple[str, str, int, int, int]
-Told = Observation | Reject | Note
+LoggedOutcome = Observation | Reject | Note
 RejectKey = tuple[str, str, int, int, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Admitted:
-    """What may enter: `entries` in their order in the log; `skipped` outcomes were known."""
+class Admission:
+    """What may enter: `entries` in their order in the log; `known_count` outcomes were known."""
 
     entries: tuple[Entry, ...]
-    skipped: int
+    known_count: int
 
 
-def merge(covered: Iterable[Covered]) -> tuple[Covered, ...]:
+def merge_ranges(covered: Iterable[CoveredRange]) -> tuple[CoveredRange, ...]:
     """The same coverage in as few entries as possible, in order of stream, topic, partition, offset.
 
     What touches or lies in the gaps of another one joins it; the whole keeps the hashes of its outer edges
@@ -60,34 +60,38 @@ def merge(covered: Iterable[Covered]) -> tuple[Covered, ...]:
     Raises:
         Conflict: two of them cover the same offset.
     """
-    groups: list[list[Covered]] = []
+    groups: list[list[CoveredRange]] = []
     end = 0
-    for following in sorted(covered, key=_order):
-        if groups and _place(groups[-1][0]) == _place(following) and following.first <= end + 1:
+    for following in sorted(covered, key=_order_key):
+        if (
+            groups
+            and _find_partition(groups[-1][0]) == _find_partition(following)
+            and following.first <= end + 1
+        ):
             groups[-1].append(following)
             end = max(end, following.last)
         else:
             groups.append([following])
             end = following.last
-    return tuple(replace(group[0], edges=()) if len(group) == 1 else _joined(group) for group in groups)
+    return tuple(replace(group[0], edges=()) if len(group) == 1 else _join_ranges(group) for group in groups)
 
 
-def spans(covered: Covered) -> Ranges:
+def list_spans(covered: CoveredRange) -> Ranges:
     """The offsets that an entry covers: what its gaps leave."""
     starts = (covered.first, *(end + 1 for _, end in covered.gaps))
     ends = (*(start - 1 for start, _ in covered.gaps), covered.last)
     return tuple(zip(starts, ends, strict=True))
 
 
-def ranges(covered: Iterable[Covered]) -> Mapping[Place, Ranges]:
+def group_ranges(covered: Iterable[CoveredRange]) -> Mapping[Partition, Ranges]:
     """The offsets that have been read, by topic and partition."""
-    return {(topic, partition): found for (_, topic, partition), found in _by_place(covered).items()}
+    return {(topic, partition): found for (_, topic, partition), found in _group_spans(covered).items()}
 
 
-def again(read: Iterable[Covered], known: Iterable[Covered]) -> tuple[Covered, ...]:
+def find_read_again(read: Iterable[CoveredRange], known: Iterable[CoveredRange]) -> tuple[CoveredRange, ...]:
     """Those of what was read that meet what is `known` to have been read."""
-    before = _by_place(known)
-    return tuple(one for one in read if _inside((*_place(one), one.first, one.last), before))
+    before = _group_spans(known)
+    return tuple(one for one in read if _find_ranges((*_find_partition(one), one.first, one.last), before))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +106,7 @@ class Hole:
     head: bool
 
 
-def holes(history: TableHistory, known: Mapping[Place, Ranges]) -> tuple[Hole, ...]:
+def find_holes(history: TableHistory, known: Mapping[Partition, Ranges]) -> tuple[Hole, ...]:
     """Where the beginnings of versions are open, since records right before them were not read.
 
     Of a partition with more than `GAPS` gaps nothing is said: those are of compaction or transactions.
@@ -112,12 +116,12 @@ def holes(history: TableHistory, known: Mapping[Place, Ranges]) -> tuple[Hole, .
         place = (version.at.topic, version.at.partition)
         read = known.get(place, ())
         if len(read) <= GAPS + 1:
-            lacking = missing(_open_from(version, read), version.at.offset - 1, read)
+            lacking = find_missing(_find_open_start(version, read), version.at.offset - 1, read)
             found += (Hole(version.number, *place, a, b, a < read[0][0]) for a, b in lacking)
     return tuple(found)
 
 
-def _open_from(version: SchemaVersion, read: Ranges) -> int:
+def _find_open_start(version: SchemaVersion, read: Ranges) -> int:
     """The first offset of its partition at which a version may have begun."""
     at, after = version.at, version.after
     if after is None:
@@ -129,7 +133,7 @@ def _open_from(version: SchemaVersion, read: Ranges) -> int:
     return at.offset if start < at.offset else max((end + 1 for _, end in read if end < start), default=0)
 
 
-def missing(first: int, last: int, known: Ranges) -> Ranges:
+def find_missing(first: int, last: int, known: Ranges) -> Ranges:
     """The parts of `first`..`last` that are not in `known`."""
     found: list[tuple[int, int]] = []
     for start, end in known:
@@ -143,38 +147,39 @@ def missing(first: int, last: int, known: Ranges) -> Ranges:
     return tuple(found)
 
 
-def strays(outcomes: Iterable[Outcome], read: Iterable[Covered]) -> tuple[Reject, ...]:
+def find_stray_rejects(outcomes: Iterable[Outcome], read: Iterable[CoveredRange]) -> tuple[Reject, ...]:
     """The rejects that lie in no range that was read: a torn line of a file has no offset."""
-    places = _by_place(read)
+    places = _group_spans(read)
     rejects = (o for o in outcomes if isinstance(o, Reject))
-    return tuple(r for r in rejects if not _inside(_extent(r), places))
+    return tuple(r for r in rejects if not _find_ranges(_find_extent(r), places))
 
 
-def standing(rejects: Iterable[Reject], known: Iterable[Covered]) -> tuple[Reject, ...]:
+def select_open_rejects(rejects: Iterable[Reject], known: Iterable[CoveredRange]) -> tuple[Reject, ...]:
     """The rejects that still hold, given what is `known` to have been read: each once, in their order.
 
     A record that waited for its schema has been read if it lies in a range now; of several reasons to
     wait the last one holds.
     """
-    places, last = _by_place(known), dict[Extent, Reject]()
-    once = {_reject_key(reject): reject for reject in rejects}
+    places, last = _group_spans(known), dict[Extent, Reject]()
+    once = {_make_reject_key(reject): reject for reject in rejects}
     for reject in once.values():
         if is_awaiting_schema(reject.reason):
-            last[_extent(reject)] = reject
+            last[_find_extent(reject)] = reject
     return tuple(
         r
         for r in once.values()
-        if not is_awaiting_schema(r.reason) or (last[_extent(r)] is r and not _inside(_extent(r), places))
+        if not is_awaiting_schema(r.reason)
+        or (last[_find_extent(r)] is r and not _find_ranges(_find_extent(r), places))
     )
 
 
-def admit(
+def admit_outcomes(
     outcomes: Iterable[Outcome],
-    read: Iterable[Covered],
-    known: Iterable[Covered],
+    read: Iterable[CoveredRange],
+    known: Iterable[CoveredRange],
     rejected: Iterable[Reject] = (),
     edges: Mapping[str, EdgeHashes] = NO_EDGES,
-) -> Admitted:
+) -> Admission:
     """What of a reading is new, given what is `known` to have been read (of every stream concerned).
 
     A range that is known with all its records is skipped with what it taught, and a reject without
@@ -187,49 +192,51 @@ def admit(
         UsageError: other bytes stand at an offset that has been read: this is another stream.
         ValueError: an observation lies in no range that was read, or those ranges overlap.
     """
-    new: list[Covered] = []
-    seen: list[Covered] = []
+    new: list[CoveredRange] = []
+    seen: list[CoveredRange] = []
     known = tuple(known)
-    before, hashes = _by_place(known), _hashes(known)
-    for one in _disjoint(read):
+    before, hashes = _group_spans(known), _index_hashes(known)
+    for one in _require_disjoint(read):
         _check_edges(one, hashes, edges.get(one.stream, EdgeHashes()))
-        there = _inside((*_place(one), one.first, one.last), before)
-        lacking = tuple(piece for span in spans(one) for piece in missing(*span, there)) if there else ()
+        there = _find_ranges((*_find_partition(one), one.first, one.last), before)
+        lacking = (
+            tuple(piece for span in list_spans(one) for piece in find_missing(*span, there)) if there else ()
+        )
         if not there:
             new.append(one)
         elif not lacking:
             seen.append(one)
         else:
             raise Conflict(
-                f"{_span(one)}: a part of it has been read meanwhile; still missing: {_spelled(lacking)}",
+                f"{_format_span(one)}: a part of it has been read meanwhile; still missing: {_format_spans(lacking)}",
                 hint="read again: only what is missing will be taken",
             )
     told = [o for o in outcomes if not isinstance(o, Skipped)]
-    fresh, old = _extents(new), _extents(seen)
-    before_rejects = {_reject_key(r) for r in rejected}
-    entering = [o for o in told if _enters(o, fresh, old, before, before_rejects)]
-    entries = [_entry(o) for o in sorted(entering, key=_extent)]
-    return Admitted((*entries, *new), len(told) - len(entering))
+    fresh, old = _list_extents(new), _list_extents(seen)
+    before_rejects = {_make_reject_key(r) for r in rejected}
+    entering = [o for o in told if _is_new(o, fresh, old, before, before_rejects)]
+    entries = [_make_entry(o) for o in sorted(entering, key=_find_extent)]
+    return Admission((*entries, *new), len(told) - len(entering))
 
 
-def _disjoint(read: Iterable[Covered]) -> list[Covered]:
-    ordered = sorted(read, key=_order)
+def _require_disjoint(read: Iterable[CoveredRange]) -> list[CoveredRange]:
+    ordered = sorted(read, key=_order_key)
     for one, following in pairwise(ordered):
-        if _place(one) == _place(following) and following.first <= one.last:
-            raise ValueError(f"{_span(one)} and {_span(following)} were read at once")
+        if _find_partition(one) == _find_partition(following) and following.first <= one.last:
+            raise ValueError(f"{_format_span(one)} and {_format_span(following)} were read at once")
     return ordered
 
 
-def _hashes(known: Iterable[Covered]) -> Mapping[tuple[tuple[str, str, int], int], str]:
-    return {(_place(c), offset): hash for c in known for offset, hash in hashes_of(c).items()}
+def _index_hashes(known: Iterable[CoveredRange]) -> Mapping[tuple[tuple[str, str, int], int], str]:
+    return {(_find_partition(c), offset): hash for c in known for offset, hash in list_hashes(c).items()}
 
 
 def _check_edges(
-    one: Covered, hashes: Mapping[tuple[tuple[str, str, int], int], str], edges: EdgeHashes
+    one: CoveredRange, hashes: Mapping[tuple[tuple[str, str, int], int], str], edges: EdgeHashes
 ) -> None:
-    for offset, found in hashes_of(one).items():
-        expected = hashes.get((_place(one), offset)) or edges.hash(one.topic, one.partition, offset)
-        if expected is not None and not same(found, expected):
+    for offset, found in list_hashes(one).items():
+        expected = hashes.get((_find_partition(one), offset)) or edges.hash(one.topic, one.partition, offset)
+        if expected is not None and not is_same_hash(found, expected):
             raise UsageError(
                 f"{one.topic}[{one.partition}]@{offset}: other bytes than those read before in stream "
                 f"{one.stream!r}",
@@ -237,11 +244,15 @@ def _check_edges(
             )
 
 
-def _enters(
-    outcome: Told, new: ByPlace, seen: ByPlace, known: ByPlace, rejected: Container[RejectKey]
+def _is_new(
+    outcome: LoggedOutcome,
+    new: RangesByPartition,
+    seen: RangesByPartition,
+    known: RangesByPartition,
+    rejected: Container[RejectKey],
 ) -> bool:
-    extent = _extent(outcome)
-    fresh, old = _inside(extent, new), _inside(extent, seen)
+    extent = _find_extent(outcome)
+    fresh, old = _find_ranges(extent, new), _find_ranges(extent, seen)
     if fresh and old:
         raise Conflict(
             f"{extent[1]}[{extent[2]}]@{extent[3]}..{extent[4]}: a part of this run has been read meanwhile",
@@ -249,12 +260,12 @@ def _enters(
         )
     if not fresh and not old:
         if isinstance(outcome, Reject):
-            return _reject_key(outcome) not in rejected and not _inside(extent, known)
+            return _make_reject_key(outcome) not in rejected and not _find_ranges(extent, known)
         raise ValueError(f"{extent[1]}[{extent[2]}]@{extent[3]} lies in no range that was read")
     return bool(fresh)
 
 
-def _inside(extent: Extent, places: ByPlace) -> Ranges:
+def _find_ranges(extent: Extent, places: RangesByPartition) -> Ranges:
     """The ranges of a partition that an extent meets."""
     stream, topic, partition, first, last = extent
     ranges = places.get((stream, topic, partition), ())
@@ -263,11 +274,11 @@ def _inside(extent: Extent, places: ByPlace) -> Ranges:
     return tuple(ranges[start:end])
 
 
-def _reject_key(reject: Reject) -> RejectKey:
+def _make_reject_key(reject: Reject) -> RejectKey:
     return (reject.stream, reject.topic, reject.partition, reject.offset, reject.sha256, reject.reason)
 
 
-def _extent(outcome: Told) -> Extent:
+def _find_extent(outcome: LoggedOutcome) -> Extent:
     match outcome:
         case Observation(table=table, first=first, last=last):
             return (table.stream, first.topic, first.partition, first.offset, last.offset)
@@ -276,29 +287,29 @@ def _extent(outcome: Told) -> Extent:
             return (o.stream, o.topic, o.partition, o.offset, o.offset)
 
 
-def _entry(outcome: Told) -> Entry:
+def _make_entry(outcome: LoggedOutcome) -> Entry:
     match outcome:
         case Observation():
-            return Observed(outcome)
+            return ObservationEntry(outcome)
         case Reject():
-            return Rejected(outcome)
+            return RejectEntry(outcome)
         case Note():
-            return Noted(outcome)
+            return NoteEntry(outcome)
 
 
-def _joined(group: Sequence[Covered]) -> Covered:
+def _join_ranges(group: Sequence[CoveredRange]) -> CoveredRange:
     """Entries that touch or lie in each other's gaps, as one."""
     asides: Counter[str] = Counter()
     for one in group:
-        for kind, count in one.asides:
+        for kind, count in one.skipped_counts:
             asides[kind] += count
-    pieces = sorted(span for one in group for span in spans(one))
+    pieces = sorted(span for one in group for span in list_spans(one))
     gaps: list[tuple[int, int]] = []
     for (_, end), (start, _) in pairwise(pieces):
         if start <= end:
             one, other = (next(c for c in group if c.first <= o <= c.last) for o in (end, start))
             raise Conflict(
-                f"{_span(other)} overlaps {_span(one)}, which has been read",
+                f"{_format_span(other)} overlaps {_format_span(one)}, which has been read",
                 hint="read again: only what is missing will be taken",
             )
         if start > end + 1:
@@ -308,17 +319,17 @@ def _joined(group: Sequence[Covered]) -> Covered:
         group[0],
         last=last.last,
         last_hash=last.last_hash,
-        asides=tuple(sorted(asides.items())),
+        skipped_counts=tuple(sorted(asides.items())),
         gaps=tuple(gaps),
         edges=(),
     )
 
 
-def _by_place(covered: Iterable[Covered]) -> ByPlace:
+def _group_spans(covered: Iterable[CoveredRange]) -> RangesByPartition:
     """The offsets of each partition, in order, in as few ranges as possible."""
     found: dict[tuple[str, str, int], list[tuple[int, int]]] = {}
     for one in covered:
-        found.setdefault(_place(one), []).extend(spans(one))
+        found.setdefault(_find_partition(one), []).extend(list_spans(one))
     for place, pieces in found.items():
         whole: list[tuple[int, int]] = []
         for start, end in sorted(pieces):
@@ -330,25 +341,25 @@ def _by_place(covered: Iterable[Covered]) -> ByPlace:
     return {place: tuple(pieces) for place, pieces in found.items()}
 
 
-def _extents(covered: Iterable[Covered]) -> ByPlace:
+def _list_extents(covered: Iterable[CoveredRange]) -> RangesByPartition:
     """First and last offset of each entry, in order; the runs in it pass over its gaps."""
     found: dict[tuple[str, str, int], list[tuple[int, int]]] = {}
-    for one in sorted(covered, key=_order):
-        found.setdefault(_place(one), []).append((one.first, one.last))
+    for one in sorted(covered, key=_order_key):
+        found.setdefault(_find_partition(one), []).append((one.first, one.last))
     return {place: tuple(pieces) for place, pieces in found.items()}
 
 
-def _place(covered: Covered) -> tuple[str, str, int]:
+def _find_partition(covered: CoveredRange) -> tuple[str, str, int]:
     return (covered.stream, covered.topic, covered.partition)
 
 
-def _order(covered: Covered) -> tuple[str, str, int, int]:
+def _order_key(covered: CoveredRange) -> tuple[str, str, int, int]:
     return (covered.stream, covered.topic, covered.partition, covered.first)
 
 
-def _span(covered: Covered) -> str:
+def _format_span(covered: CoveredRange) -> str:
     return f"{covered.topic}[{covered.partition}]@{covered.first}..{covered.last}"
 
 
-def _spelled(spans: Ranges) -> str:
+def _format_spans(spans: Ranges) -> str:
     return ", ".join(f"{first}..{last}" for first, last in spans)

@@ -10,36 +10,36 @@ from collections.abc import Iterable, Sequence
 
 from schemaman.history.versions import SchemaVersion
 from schemaman.model.schema import TableId
-from schemaman.store.log import Moved, Renumbered
+from schemaman.store.log import RenumberingEntry, VersionMove
 
 
-def renumbered(table: TableId, before: Sequence[str], after: Sequence[str]) -> Renumbered | None:
+def renumber_versions(table: TableId, before: Sequence[str], after: Sequence[str]) -> RenumberingEntry | None:
     """What a new history does to the numbers of versions, given all ids in order; None if nothing."""
-    told = moved(before, after)
-    return Renumbered(table, told) if told else None
+    told = find_moves(before, after)
+    return RenumberingEntry(table, told) if told else None
 
 
-def ids_now(before: Sequence[str], versions: Iterable[SchemaVersion]) -> tuple[str, ...]:
+def list_current_ids(before: Sequence[str], versions: Iterable[SchemaVersion]) -> tuple[str, ...]:
     """The ids of versions in order, as they were `before`: a late witness only refines a version."""
     known = set(before)
     return tuple(
-        next((id for id in (version.id, *version.known_as) if id in known), version.id)
+        next((id for id in (version.id, *version.previous_ids) if id in known), version.id)
         for version in versions
     )
 
 
-def moved(before: Sequence[str], after: Sequence[str]) -> tuple[Moved, ...]:
+def find_moves(before: Sequence[str], after: Sequence[str]) -> tuple[VersionMove, ...]:
     """The versions that had another number before, or are none any more, by the ids of all versions in order.
 
     A history that only grew moved nothing.
     """
     if list(after[: len(before)]) == list(before):
         return ()
-    found: list[Moved] = []
+    found: list[VersionMove] = []
     match = difflib.SequenceMatcher(None, before, after, autojunk=False)
     for word, i, i_end, j, _ in match.get_opcodes():
         if word == "equal":
-            found += (Moved(before[n], n + 1, n + 1 + j - i) for n in range(i, i_end) if i != j)
+            found += (VersionMove(before[n], n + 1, n + 1 + j - i) for n in range(i, i_end) if i != j)
         else:
-            found += (Moved(before[n], n + 1, None) for n in range(i, i_end))
+            found += (VersionMove(before[n], n + 1, None) for n in range(i, i_end))
     return tuple(found)

@@ -27,7 +27,7 @@ UPGRADE = "this store was written by another schemaman: upgrade schemaman, or us
 _DAMAGED = "the store is damaged: run `schemaman store check`, and restore a copy or read the records again"
 
 
-def canonical(value: object) -> bytes:
+def encode_canonical(value: object) -> bytes:
     """A JSON value as bytes that are the same for equal values: sorted keys, no spaces, ASCII.
 
     ASCII, because names out of broken JSON may hold lone surrogates, which UTF-8 cannot carry.
@@ -43,7 +43,7 @@ def loads(body: bytes | str, where: str) -> object:
         raise StoreUnavailable(f"{where}: not JSON: {error}", hint=_DAMAGED) from error
 
 
-def versioned(value: object, where: str) -> Parsed:
+def require_version(value: object, where: str) -> Parsed:
     """The JSON object, if it is of the layout that this code knows. Raises `StoreUnavailable`."""
     if not isinstance(value, dict):
         raise StoreUnavailable(f"{where}: not a JSON object", hint=_DAMAGED)
@@ -52,7 +52,7 @@ def versioned(value: object, where: str) -> Parsed:
     return value
 
 
-def reading(read: Callable[[Parsed], V], value: Parsed, where: str) -> V:
+def read_object(read: Callable[[Parsed], V], value: Parsed, where: str) -> V:
     """What `read` makes of a JSON object. Raises `StoreUnavailable` where a member is missing or wrong."""
     try:
         return read(value)
@@ -62,19 +62,19 @@ def reading(read: Callable[[Parsed], V], value: Parsed, where: str) -> V:
         raise StoreUnavailable(f"{where}: {error}", hint=_DAMAGED) from error
 
 
-def given(**members: object) -> Json:
+def drop_nones(**members: object) -> Json:
     """The members that are not None."""
     return {name: members[name] for name in members if members[name] is not None}
 
 
-def maybe(convert: Callable[[Any], V], value: Any) -> V | None:
+def convert_optional(convert: Callable[[Any], V], value: Any) -> V | None:
     """The value converted, or None for None."""
     return None if value is None else convert(value)
 
 
 def position_to_json(position: Position) -> Json:
     """A source position: `kind`, `value` as the connector prints it, `commit` where there is one."""
-    return {"kind": position.kind, "value": position.value, **given(commit=position.commit)}
+    return {"kind": position.kind, "value": position.value, **drop_nones(commit=position.commit)}
 
 
 def position_from_json(value: Parsed) -> Position:
@@ -82,24 +82,26 @@ def position_from_json(value: Parsed) -> Position:
     return Position(value["kind"], value["value"], value.get("commit"))
 
 
-def mark_to_json(mark: Coordinates) -> Json:
+def coordinates_to_json(mark: Coordinates) -> Json:
     """Where and when a record stands; times in epoch milliseconds."""
     position = None if mark.position == NO_POSITION else position_to_json(mark.position)
     return {
         "topic": mark.topic,
         "partition": mark.partition,
         "offset": mark.offset,
-        **given(position=position, ts_ms=mark.ts_ms, read_ms=mark.read_ms, timestamp_ms=mark.timestamp_ms),
+        **drop_nones(
+            position=position, ts_ms=mark.ts_ms, read_ms=mark.read_ms, timestamp_ms=mark.timestamp_ms
+        ),
     }
 
 
-def mark_from_json(value: Parsed) -> Coordinates:
-    """The mark that `mark_to_json` wrote."""
+def coordinates_from_json(value: Parsed) -> Coordinates:
+    """The mark that `coordinates_to_json` wrote."""
     return Coordinates(
         value["topic"],
         value["partition"],
         value["offset"],
-        maybe(position_from_json, value.get("position")) or NO_POSITION,
+        convert_optional(position_from_json, value.get("position")) or NO_POSITION,
         value.get("ts_ms"),
         value.get("read_ms"),
         value.get("timestamp_ms"),
@@ -132,9 +134,9 @@ def column_to_json(column: Column) -> Json:
 def _column_to_json(column: Column) -> Json:
     return {
         "name": column.name,
-        "type": _type_text(column.type),
+        "type": _write_type(column.type),
         "nullable": column.nullable,
-        **given(
+        **drop_nones(
             default=_scalar_to_json(column.default),
             comment=column.comment,
             source_type=column.source_type,
@@ -146,11 +148,11 @@ def _column_to_json(column: Column) -> Json:
 
 def column_from_json(value: Parsed) -> Column:
     """The column that `column_to_json` wrote. Raises `BadReference` for a type that is none."""
-    return _column(
+    return _make_column(
         value["name"],
         value["type"],
         value["nullable"],
-        _scalar(value.get("default")),
+        _scalar_from_json(value.get("default")),
         value.get("comment"),
         value.get("source_type"),
         value.get("emitted_name"),
@@ -161,7 +163,7 @@ def column_from_json(value: Parsed) -> Column:
 def schema_to_json(schema: TableSchema) -> Json:
     """The structure of a table: `columns` in order, `key` in key order, `comment`."""
     columns = [column_to_json(c) for c in schema.columns]
-    return {"columns": columns, **given(key=list(schema.key) or None, comment=schema.comment)}
+    return {"columns": columns, **drop_nones(key=list(schema.key) or None, comment=schema.comment)}
 
 
 def schema_from_json(value: Parsed) -> TableSchema:
@@ -171,15 +173,15 @@ def schema_from_json(value: Parsed) -> TableSchema:
 
 
 @lru_cache(maxsize=1 << 16, typed=True)
-def _column(name: str, type: str, nullable: bool, default: Scalar, *rest: Any) -> Column:
+def _make_column(name: str, type: str, nullable: bool, default: Scalar, *rest: Any) -> Column:
     # Versions of a table share nearly all of their columns: reading a type once is ten times as fast.
     # `typed`, because the defaults 1, 1.0 and true are equal and not the same.
-    return Column(name, _type(type), nullable, default, *rest)
+    return Column(name, _read_type(type), nullable, default, *rest)
 
 
 _known_column = lru_cache(maxsize=1 << 16)(_column_to_json)
-_type = lru_cache(maxsize=1 << 14)(parse_type)
-_type_text = lru_cache(maxsize=1 << 14)(format_type)
+_read_type = lru_cache(maxsize=1 << 14)(parse_type)
+_write_type = lru_cache(maxsize=1 << 14)(format_type)
 
 
 def _scalar_to_json(value: Scalar) -> object:
@@ -187,6 +189,6 @@ def _scalar_to_json(value: Scalar) -> object:
     return {"float": repr(value)} if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _scalar(value: Any) -> Scalar:
+def _scalar_from_json(value: Any) -> Scalar:
     found: Scalar = float(value["float"]) if isinstance(value, dict) else value
     return found

@@ -18,7 +18,7 @@ from schemaman.model.diff import Change, diff
 from schemaman.model.schema import TableSchema
 from schemaman.model.types import without_labels
 from schemaman.registry import Registry
-from schemaman.store.log import Noted, Rejected
+from schemaman.store.log import NoteEntry, RejectEntry
 from schemaman.store.memory import MemoryStore
 from tests.records import Node, node, struct
 
@@ -190,8 +190,8 @@ def told(records: Sequence[Record], schemas: SchemaLookup = lambda id: None) -> 
     entries = [stamped.entry for stamped in store.read()]
     return Told(
         {h.table.table: h for h in registry.tables()},
-        tuple(e.reject for e in entries if isinstance(e, Rejected)),
-        tuple(e.note for e in entries if isinstance(e, Noted)),
+        tuple(e.reject for e in entries if isinstance(e, RejectEntry)),
+        tuple(e.note for e in entries if isinstance(e, NoteEntry)),
     )
 
 

@@ -72,7 +72,7 @@ def test_the_same_image_again_is_no_version(name: str):
 def test_a_table_that_falls_silent_was_not_dropped():
     for history in chain.histories("db2/shop-3.4.1-json"):
         assert history.events == ()
-        assert not history.dropped
+        assert not history.is_dropped
 
 
 @pytest.mark.case(33)
@@ -127,7 +127,7 @@ def test_a_second_capture_instance_begins_a_version_where_it_starts():
     assert len(history.versions) == 2
     new = history.latest
     assert new.status == "confirmed"
-    assert max(e.last.offset for e in new.evidence if e.witness == "emitted") == first.offset
+    assert max(e.last.offset for e in new.evidence if e.kind == "emitted") == first.offset
     assert new.after is not None
     assert (new.after.topic, new.after.offset) == (first.topic, first.offset - 1)
     assert new.after.position.rank < new.at.position.rank
@@ -146,7 +146,7 @@ def test_every_form_of_a_drop_ends_a_life(dropped: dict[str, Any]):
     last = connector.change(*dropped["tableChanges"], ddl=dropped["ddl"])
     history = connector.told()["t"]
     assert [(e.kind, e.at.offset) for e in history.events] == [("dropped", last.offset)]
-    assert history.dropped
+    assert history.is_dropped
 
 
 @pytest.mark.case(37)
@@ -261,7 +261,7 @@ def test_rows_that_were_read_behind_a_statement_are_of_what_it_made(kind: str, w
     assert (first.records, second.records, second.status) == (4, 4, "confirmed")
     assert second.after is not None
     assert (second.after.offset, second.after.position.rank < second.at.position.rank) == (2, True)
-    assert not [d for d in history.disagreements if not d.remark]
+    assert not [d for d in history.disagreements if not d.is_remark]
 
 
 @pytest.mark.case(42)
@@ -272,7 +272,7 @@ def test_a_table_outside_the_include_list_is_known_by_its_declaration_alone():
     )
     history = connector.told()["secret"]
     assert history.latest.status == "declared"
-    assert {e.witness for e in history.latest.evidence} == {"declared"}
+    assert {e.kind for e in history.latest.evidence} == {"declared"}
 
 
 @pytest.mark.case(65)
@@ -284,7 +284,7 @@ def test_a_table_that_was_dropped_and_created_has_a_second_life():
     history = connector.told()["t"]
     assert [v.incarnation for v in history.versions] == [1, 2]
     assert [e.kind for e in history.events] == ["dropped"]
-    assert not history.dropped
+    assert not history.is_dropped
 
 
 @pytest.mark.case(65)
@@ -301,7 +301,7 @@ def test_a_drop_alone_parts_two_lives_whatever_the_statement_behind_it_says(agai
     assert [e.kind for e in history.events] == ["truncated", "dropped"] * 10
     ids = [v.schema.columns[0].id for v in history.versions]
     assert len(set(ids)) == 10
-    assert history.dropped
+    assert history.is_dropped
 
 
 @pytest.mark.case(66)

@@ -17,7 +17,7 @@ from schemaman.debezium.connector import CONNECTORS, DeclaredColumn
 from schemaman.debezium.connectors._type_expression import format_type_expression
 from schemaman.debezium.converters.connect import read_columns, read_type
 from schemaman.debezium.table_changes import unquote_label
-from schemaman.history.fold.event_match import lost, tells_nullability
+from schemaman.history.fold.event_match import find_loss, has_nullability
 from schemaman.model.ddl import format_type
 from tests import sheets
 from tests.jvm.debezium import OPTIONS, Answer, Node, ask, settings
@@ -84,7 +84,7 @@ def told(connector: str, row: Row, answer: Answer) -> list[str]:
         else:
             wire = read_type(node)
             found.append(
-                sheets.line("emitted", node, format_type(wire), made, lost(source, wire, spelled) or "")
+                sheets.line("emitted", node, format_type(wire), made, find_loss(source, wire, spelled) or "")
             )
     return found
 
@@ -124,6 +124,6 @@ def test_a_required_column_is_a_required_field_where_the_type_tells_it(
 ) -> None:
     fields = [answer.required for _, answer in answers[connector] if answer.required is not None]
     assert fields
-    assert not [f for f in fields if f["optional"] and tells_nullability(read_type(f))]
-    silent = {f["name"].rpartition(".")[2] for f in fields if not tells_nullability(read_type(f))}
+    assert not [f for f in fields if f["optional"] and has_nullability(read_type(f))]
+    silent = {f["name"].rpartition(".")[2] for f in fields if not has_nullability(read_type(f))}
     assert silent == _SILENT.get(connector, set())

@@ -62,7 +62,7 @@ def test_rows_that_came_twice_make_no_shape_come_back(told: Told) -> None:
 def test_what_the_second_delivery_said_otherwise_is_told(told: Told) -> None:
     """A column that was renamed is not in the catalogue any more: the old row's schema lost its NOT NULL."""
     disputed = told.histories["returns"].disagreements
-    assert [(d.kind, d.versions, d.marks[0].offset) for d in disputed] == [
+    assert [(d.kind, d.versions, d.coordinates[0].offset) for d in disputed] == [
         ("delivered-twice-differently", (1,), 3),
         ("delivered-twice-differently", (2,), 4),
     ]

@@ -132,7 +132,7 @@ def test_what_was_never_so_is_never_confirmed(lagged: Lagged) -> None:
     """`stars` is nullable, but was not at the first row: it is proven from the row of later on."""
     assert {str(d) for d in lagged.later.differences()} == UNTRUE[lagged.how] - BECAME_TRUE
     (reviews,) = lagged.later.histories["reviews"].versions
-    assert (reviews.at.offset, reviews.proven and reviews.proven.offset) == (0, 2)
+    assert (reviews.at.offset, reviews.proven_from and reviews.proven_from.offset) == (0, 2)
 
 
 def test_reading_the_rest_later_is_the_same_as_reading_all_at_once(lagged: Lagged, tmp_path: Path) -> None:

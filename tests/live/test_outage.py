@@ -19,7 +19,7 @@ from schemaman.ingest.ingest import ingest
 from schemaman.io import files, kafka, schema_registry
 from schemaman.registry import Registry
 from schemaman.store.memory import MemoryStore
-from schemaman.store.offsets import Ranges, spans
+from schemaman.store.offsets import Ranges, list_spans
 from schemaman.store.sql.store import SqlStore
 from schemaman_cli.main import main
 from tests.certificates import self_signed
@@ -64,7 +64,7 @@ def kept() -> Ranges:
     """The offsets that the store in the working folder has of its one partition."""
     with SqlStore.open("schemaman.db") as store:
         assert store.check() == ()
-        return tuple(sorted(span for covered in store.covered("main") for span in spans(covered)))
+        return tuple(sorted(span for covered in store.read_ranges("main") for span in list_spans(covered)))
 
 
 @pytest.fixture

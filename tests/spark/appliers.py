@@ -29,7 +29,7 @@ from schemaman.migration.apply.apply import apply
 from schemaman.migration.apply.journal import StoreJournal
 from schemaman.migration.plan_file import from_text
 from schemaman.spark.executor import SparkExecutor
-from schemaman.store.log import Migrated
+from schemaman.store.log import MigrationEntry
 from schemaman.store.sql.store import SqlStore
 
 POINTS = ("intent-to-write", "intent-written", "statement-sent", "statement-done", "done-written")
@@ -145,7 +145,7 @@ class _Journal(StoreJournal):
         super().__init__(store)
         self.death = death
 
-    def write(self, line: Migrated) -> None:
+    def write(self, line: MigrationEntry) -> None:
         if line.step is not None:
             self.death.step = line.step
         if line.state == "intent":

@@ -15,14 +15,14 @@ from schemaman.migration.plan_file import from_text
 from schemaman.migration.target import Executor
 from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.session import start_session
-from schemaman.store.log import Migrated
+from schemaman.store.log import MigrationEntry
 from schemaman.store.sql.store import SqlStore
 
 
 class TellingJournal(StoreJournal):
     """A journal that says when it writes."""
 
-    def write(self, line: Migrated) -> None:
+    def write(self, line: MigrationEntry) -> None:
         super().write(line)
         tell(line.state)
 

@@ -17,7 +17,7 @@ from schemaman.migration.target import Target
 from schemaman.migration.targets import delta, iceberg
 from schemaman.model.column_list import parse_columns
 from schemaman.spark.executor import SparkExecutor
-from schemaman.store.log import Migrated
+from schemaman.store.log import MigrationEntry
 from schemaman.store.sql.store import SqlStore
 from tests.lives import source
 
@@ -126,7 +126,7 @@ def require_done(executor: SparkExecutor, store: SqlStore, table: Table) -> int:
     return marks
 
 
-def require_true(lines: list[Migrated], plan: Plan) -> None:
+def require_true(lines: list[MigrationEntry], plan: Plan) -> None:
     """Fails unless the journal tells of every step once that it was done, in order, and begun before that."""
     assert lines[-1].state == "finished"
     ends: dict[int, list[str]] = {}

@@ -19,7 +19,7 @@ from schemaman.migration.plan_file import from_text
 from schemaman.registry import Registry
 from schemaman.report.json import schemas
 from schemaman.spark.executor import SparkExecutor
-from schemaman.store.log import Migrated
+from schemaman.store.log import MigrationEntry
 from schemaman.store.sql.store import SqlStore
 from schemaman_cli.main import main
 from tests.done import Done
@@ -121,7 +121,7 @@ def test_what_a_run_left_half_way_is_no_drift_and_a_lost_target_hides_no_other(
         assert run("drift").code == 0
         SparkExecutor(spark).run(f"ALTER TABLE delta.`{plan.table}` ADD COLUMNS (mine STRING)")
         assert run("drift").code == 1
-        lost = Migrated("r", "p", "iceberg:nowhere.raw.t", None, "finished", "id INT")
+        lost = MigrationEntry("r", "p", "iceberg:nowhere.raw.t", None, "finished", "id INT")
         Registry(store, store.now_ms).note(lost)
         blind = run("drift", "--format", "json")
     assert blind.code == 3

@@ -12,7 +12,7 @@ from collections import Counter
 
 import pytest
 
-from schemaman.history.versions import MemberAnswer
+from schemaman.history.versions import NestedFieldAnswer
 from schemaman.migration import spark_sql as sql
 from schemaman.migration.plan import Plan, Policy
 from schemaman.migration.planner import make_plan
@@ -47,7 +47,7 @@ def prove(format: str, name: str, batch: list[Pair], executor: SparkExecutor, dr
     target = FORMATS[format]
     policy = Policy(drops="drop" if drops == "drop" else "keep", upgrades=True)
     old, new = tables(batch)
-    answers = [MemberAnswer(a, b, same=True) for pair in batch for a, b in pair.members]
+    answers = [NestedFieldAnswer(a, b, same=True) for pair in batch for a, b in pair.members]
     first, second = migration_source(history([old])), migration_source(history([old, new], answers))
     created = make_plan(first, None, target, name, policy)
     for step in created.steps:

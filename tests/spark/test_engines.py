@@ -20,7 +20,7 @@ from schemaman.registry import Registry
 from schemaman.spark import ingest as pipeline
 from schemaman.spark.record_source import split_file
 from schemaman.spark.streaming.micro_batch import COLUMNS, record_batch
-from schemaman.store.log import Stamped
+from schemaman.store.log import LogEntry
 from schemaman.store.memory import MemoryStore
 from tests.house import CAPTURES
 from tests.test_order import BYTES_ALTERNATE, dressed_rows, pieces_of
@@ -34,7 +34,7 @@ RECORDINGS = (
     "db2/shop-3.4.1-json",
     "mariadb/bookshop-mariadb-3.5.0-json",
 )
-Result = tuple[Summary, list[Stamped]]
+Result = tuple[Summary, list[LogEntry]]
 
 
 def schemas(source: str) -> schema_registry.RegistryExport:

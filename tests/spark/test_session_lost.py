@@ -18,9 +18,9 @@ import os, signal, sys
 from pathlib import Path
 from schemaman.errors import SessionLost
 from schemaman.spark.executor import SparkExecutor
-from schemaman.spark.session import session
+from schemaman.spark.session import start_session
 
-spark = session(warehouse=Path(sys.argv[1]))
+spark = start_session(warehouse=Path(sys.argv[1]))
 executor = SparkExecutor(spark)
 executor.inspect("ice.a.b", "iceberg")
 engine = spark.sparkContext._gateway.proc

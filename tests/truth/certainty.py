@@ -29,7 +29,9 @@ def provable(history: TableHistory, facts: Iterable[Fact], truth: Truth) -> set[
     ahead = max((_committed(f) - f.read_ms for f in mine if not f.snapshot), default=0)
     records = _by_version(history.versions, mine)
     # of a run of records that was read before and behind such a moment only its edges are kept
-    marks = {(m.topic, m.partition, m.offset) for v in history.versions for e in v.evidence for m in e.marks}
+    marks = {
+        (m.topic, m.partition, m.offset) for v in history.versions for e in v.evidence for m in e.coordinates
+    }
     edges = _by_version(history.versions, [f for f in mine if f.place in marks])
     unordered = any(str(f.source.get("version", "")).startswith("1.4") for f in mine)
     found = set()

@@ -49,7 +49,7 @@ def _began(
 ) -> Iterator[Judged]:
     """Whether the change that made the version lies in the interval that the history names."""
     late = _only_late(before, version)
-    upper = version.proven or last_mark(version) if late else version.at
+    upper = version.proven_from or last_mark(version) if late else version.at
     first, last = (None if m is None else step_of(m) for m in (version.after, upper))
     if first is None or last is None:
         return
@@ -59,7 +59,7 @@ def _began(
     holds = first.place < began or (first.place == began and not isinstance(truth, PostgresTruth))
     says = f"after step {first.number}, by step {last.number}"
     true = says if holds else f"step {truth.steps[began].number}"
-    sure = not late or version.proven is not None
+    sure = not late or version.proven_from is not None
     yield Judged(name_of(history.table), version.number, "began", "begin", says, true, sure)
 
 

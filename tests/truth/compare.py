@@ -56,9 +56,9 @@ def _begin(
 ) -> Found:
     """Columns and types where the version began, key and nullability from where on they are proven."""
     at = compare(history, version, version.at, truth, facts, type_of)
-    if version.proven is None or version.proven == version.at:
+    if version.proven_from is None or version.proven_from == version.at:
         return at
-    proven = compare(history, version, version.proven, truth, facts, type_of)
+    proven = compare(history, version, version.proven_from, truth, facts, type_of)
     columns = {f: said for f, said in at.items() if not f.startswith(LATE)}
     return columns | {f: said for f, said in proven.items() if f.startswith(LATE)}
 
@@ -70,7 +70,7 @@ def name_of(table: TableId) -> str:
 
 def last_mark(version: SchemaVersion) -> Coordinates:
     """The last record of the log that showed the version; an event rather than a declaration."""
-    marks = [e.last for e in version.evidence if e.witness == "emitted"] or [e.last for e in version.evidence]
+    marks = [e.last for e in version.evidence if e.kind == "emitted"] or [e.last for e in version.evidence]
     return max(marks, key=lambda m: (m.position.rank, m.offset))
 
 

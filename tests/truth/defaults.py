@@ -41,7 +41,7 @@ def defaults(
         older: set[int | None] = set()
         for version in (v for v in history.versions if v.status != "phantom"):
             for revision in version.revisions:
-                marks = [revision.at, *([version.proven] if version.proven is not None else [])]
+                marks = [revision.at, *([version.proven_from] if version.proven_from is not None else [])]
                 # what is read late is certain from where the version is proven on
                 last = late and revision == version.revisions[-1]
                 at = max(marks, key=lambda m: (m.position.rank, m.offset)) if last else revision.at

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from schemaman.errors import SchemamanError
-from schemaman.history.references import Place
+from schemaman.history.references import SourcePosition
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.model.schema import TableSchema
 from schemaman.resolve import select_version
@@ -80,12 +80,12 @@ def claimed(
             yield fact, (says, true)
 
 
-def _place(source: dict[str, Any]) -> Place | None:
+def _place(source: dict[str, Any]) -> SourcePosition | None:
     if source.get("change_lsn"):
-        return Place("commit_lsn", source["change_lsn"])
+        return SourcePosition("commit_lsn", source["change_lsn"])
     if source.get("file"):
-        return Place("binlog", f"{source['file']}:{source['pos']}:{source.get('row') or 0}")
-    return Place("lsn", str(source["lsn"])) if source.get("lsn") else None
+        return SourcePosition("binlog", f"{source['file']}:{source['pos']}:{source.get('row') or 0}")
+    return SourcePosition("lsn", str(source["lsn"])) if source.get("lsn") else None
 
 
 def _altered_since(history: TableHistory, version: SchemaVersion) -> bool:

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from schemaman.history.fold.ambiguity import UNSEEN_TOLD
+from schemaman.history.fold.ambiguity import ALTERED_UNSEEN_MESSAGE
 from schemaman.history.versions import TableHistory
 from schemaman.model.name_adjustment import Mode, adjust_field
 from tests import chain
@@ -145,7 +145,7 @@ def _answered(
     if not differing:
         return Line(fact, "right")
     if answer.doubted:
-        return Line(fact, "unknowable", UNSEEN_TOLD)
+        return Line(fact, "unknowable", ALTERED_UNSEEN_MESSAGE)
     whys = [open_ones.get((answer.table, answer.version, name), "") for name in differing]
     return Line(fact, "unknowable", min(whys)) if all(whys) else Line(fact, "wrong")
 

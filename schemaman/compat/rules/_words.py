@@ -1,4 +1,4 @@
-"""Words that rules share: places, columns in words, and what Avro's resolution makes of a column."""
+"""Helpers that rules share: paths and columns as text, and the result of Avro's schema resolution."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from schemaman.model.schema import Column, Path, TableSchema
 from schemaman.model.types import Type
 
 LATER = "read from the catalogue, perhaps at a later moment than the record"
-"""Why an unconfirmed fact weighs less."""
+"""The reason for the milder verdict of an unconfirmed fact."""
 
 
 def join_path(path: Path) -> str:
-    """A path in one word: `address.city`."""
+    """Formats a path: `address.city`."""
     return ".".join(path)
 
 
-def describe_column(member: ColumnOrField) -> str:
-    """A column in words: `INT NOT NULL DEFAULT 5`."""
-    words = [format_type(member.type), *([] if member.nullable else ["NOT NULL"])]
-    if isinstance(member, Column) and member.default is not None:
-        words.append(f"DEFAULT {format_scalar(member.default)}")
+def describe_column(column: ColumnOrField) -> str:
+    """Formats a column: `INT NOT NULL DEFAULT 5`."""
+    words = [format_type(column.type), *([] if column.nullable else ["NOT NULL"])]
+    if isinstance(column, Column) and column.default is not None:
+        words.append(f"DEFAULT {format_scalar(column.default)}")
     return " ".join(words)
 
 
 def restrict_to_column(verdicts: Verdicts, transition: Transition, *names: str) -> Verdicts:
-    """The verdicts for a column: merges are touched only if it is part of the key."""
+    """Returns the verdicts for a column: those of merges count only if it is part of the key."""
     if transition.has_key_column(*names):
         return verdicts
     return {reader: v for reader, v in verdicts.items() if reader != "merge-key"}
@@ -43,7 +43,7 @@ def restrict_to_column(verdicts: Verdicts, transition: Transition, *names: str) 
 def apply_resolution(
     verdicts: Verdicts, *, backward: bool, forward: bool, milder: Verdict = "danger"
 ) -> Verdicts:
-    """The verdicts with those of Avro as its resolution says: break, or at most `milder`."""
+    """Sets the verdicts of Avro's readers by the result of schema resolution: break, or at most `milder`."""
     result = dict(verdicts)
     if backward:
         result["avro-backward"] = "break"
@@ -57,18 +57,18 @@ def apply_resolution(
 
 
 def is_unfilled(column: Column, written: TableSchema) -> bool:
-    """Whether an Avro reader that knows the column finds neither value nor default for it."""
+    """Returns whether an Avro reader that has the column finds neither a value nor a default for it."""
     reader = to_avro(TableSchema((column,)), "Value")
     return bool(list_unreadable_fields(reader, to_avro(written, "Value")))
 
 
 def is_renamed(transition: Transition, path: Path) -> bool:
-    """Whether the column got its name in this step: then Avro never compares its old and new form."""
+    """Returns whether the step gave the column its name: then Avro does not compare its old and new form."""
     return any(isinstance(c, RenameColumn) and c.name == path[0] for c in transition.changes)
 
 
 def check_resolution(transition: Transition, path: Path, old: Type, new: Type) -> tuple[bool, bool]:
-    """Whether a type change stops Avro readers: the new reader on old data, the old one on new."""
+    """Returns whether a type change breaks the new Avro reader on old data, and the old one on new data."""
     if is_renamed(transition, path):
         return False, False
     before: Avro = type_to_avro(old, False, "Value")

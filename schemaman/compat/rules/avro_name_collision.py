@@ -3,8 +3,8 @@
 What happened: The table has columns whose names differ only in characters that Avro does not allow. With
 adjusted names both become the same field.
 
-Why it hurts: A record cannot have two fields of one name. The connector stops, or one column silently takes
-the place of the other, for every consumer behind it.
+Why it hurts: A record cannot have two fields of one name. The connector stops, or one column silently
+replaces the other for every consumer.
 
 What to do: Rename one of the columns at the source, or leave one out of the stream
 (`column.exclude.list`), or choose an adjustment that keeps them apart (`avro_unicode`).
@@ -28,7 +28,7 @@ ONLY_IN_AVRO = parse_verdicts("B B N N N N ·")
 
 
 def check(transition: Transition) -> Iterator[Finding]:
-    """Each group of names that became one by a new table, a new column or a rename."""
+    """Finds groups of names that became one by a new table, a new column or a rename."""
     if transition.new is None:
         return
     fresh = set(transition.new.names) if transition.old is None else _find_new_names(transition)
@@ -44,7 +44,7 @@ def check(transition: Transition) -> Iterator[Finding]:
                 (arrived[-1],),
                 names,
                 adjusted,
-                f"the columns {names} all become {adjusted} in Avro: one record cannot carry them all",
+                f"the columns {names} all become {adjusted} in Avro: one record cannot hold them all",
                 _find_verdicts(transition, transition.new, group),
                 fixes=(
                     f"rename {arrived[-1]!r} at the source",
@@ -66,9 +66,9 @@ def _find_new_names(transition: Transition) -> set[str]:
 
 
 def _find_verdicts(transition: Transition, schema: TableSchema, group: tuple[str, ...]) -> Verdicts:
-    """Where the wire carries them under names of their own, only Avro readers are hurt."""
-    wire = [c.emitted_name for c in schema.columns if c.name in group]
-    if None not in wire and len(set(wire)) == len(wire):
+    """Returns milder verdicts if the events name the columns differently: then only Avro readers break."""
+    emitted = [c.emitted_name for c in schema.columns if c.name in group]
+    if None not in emitted and len(set(emitted)) == len(emitted):
         return ONLY_IN_AVRO
     return _words.restrict_to_column(VERDICTS, transition, *group)
 
@@ -92,6 +92,6 @@ RULE = Rule(
             "id INT", "id INT, `a-b` INT", why="a name is adjusted and stays the only one: avro-name-adjusted"
         ),
         Example("`a-b` INT, a_b INT", "`a-b` INT, a_b INT, c INT", why="the collision was there before"),
-        Example("id INT", "id INT, ID STRING", why="Avro tells capitals apart: case-collision"),
+        Example("id INT", "id INT, ID STRING", why="Avro distinguishes upper and lower case: case-collision"),
     ),
 )

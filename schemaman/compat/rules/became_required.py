@@ -1,9 +1,9 @@
 """A column no longer allows NULL at the source.
 
-What happened: NOT NULL was added to a column, a struct member or the elements of an array.
+What happened: NOT NULL was added to a column, a nested field or the elements of an array.
 
-Why it hurts: Old data may hold null where the new schema has no place for it. A new Avro reader refuses all
-old data, since a union with null cannot be read as a plain type. The lake is not hurt: its column stays
+Why it hurts: Old data may hold null, and the new schema does not allow it. A new Avro reader refuses all old
+data, because a union with null cannot be read as a plain type. The lake does not break: its column stays
 nullable, because old rows may hold NULL.
 
 What to do: Read old data with its own schema, or keep the readers' column optional. A check constraint at the
@@ -25,13 +25,15 @@ VERDICTS = parse_verdicts("B N N N N N ·")
 
 
 def check(transition: Transition) -> Iterator[Finding]:
-    """Each place where NULL was allowed and is forbidden now."""
+    """Finds columns, nested fields and elements that allowed NULL and forbid it now."""
     for change in transition.changes:
         match change:
             case ChangeNullable(path, True, False):
-                where = _words.join_path(path)
-                told = f"{where} was nullable and is NOT NULL: a new reader cannot take the nulls of old data"
-                unsure = len(path) == 1 and transition.is_unconfirmed(f"nullable:{where}")
+                name = _words.join_path(path)
+                message = (
+                    f"{name} was nullable and is NOT NULL: a new reader cannot read the nulls of old data"
+                )
+                unsure = len(path) == 1 and transition.is_unconfirmed(f"nullable:{name}")
                 refused = not unsure and not _words.is_renamed(transition, path)
                 yield Finding(
                     NAME,
@@ -39,11 +41,11 @@ def check(transition: Transition) -> Iterator[Finding]:
                     path,
                     "nullable",
                     "NOT NULL",
-                    f"{told} (not confirmed: {_words.LATER})" if unsure else told,
+                    f"{message} (not confirmed: {_words.LATER})" if unsure else message,
                     _words.apply_resolution(VERDICTS, backward=refused, forward=False),
                     fixes=(
-                        f"keep {where} optional for readers that read old data",
-                        f"or forbid new nulls by a check at the source: CHECK ({where} IS NOT NULL)",
+                        f"keep {name} optional for readers that read old data",
+                        f"or forbid new nulls by a check at the source: CHECK ({name} IS NOT NULL)",
                     ),
                 )
             case _:

@@ -2,8 +2,8 @@
 
 What happened: The table, or a struct inside it, has a new NOT NULL column without a default.
 
-Why it hurts: Old data does not have the column, and nothing says what to put in its place: a new Avro reader
-refuses all old data. In the lake the column is added nullable, since old rows have no value for it.
+Why it hurts: Old data has neither the column nor a default for it: a new Avro reader refuses all old data.
+In the lake the column is added nullable, because old rows have no value for it.
 
 What to do: Give the column a default at the source, or add it nullable, fill it, and forbid NULL afterwards.
 
@@ -25,21 +25,23 @@ VERDICTS = parse_verdicts("B N D D D N ·")
 
 
 def check(transition: Transition) -> Iterator[Finding]:
-    """Each new NOT NULL column or struct member that no default fills."""
+    """Finds new NOT NULL columns and nested fields that have no default."""
     for change in transition.changes:
         match change:
             case AddColumn(path, column, _) if not column.nullable and _is_unfilled(transition, change):
-                where, what = _words.join_path(path), _words.describe_column(column)
-                told = f"{where} is new, {what}, without a default: new readers cannot read older data"
-                # nullability that may be of a later moment never stops an added column
-                unsure = len(path) == 1 and transition.is_unconfirmed(f"nullable:{where}")
+                name, definition = _words.join_path(path), _words.describe_column(column)
+                message = (
+                    f"{name} is new, {definition}, without a default: new readers cannot read older data"
+                )
+                # Unconfirmed nullability may be newer than the record, so it only makes a note.
+                unsure = len(path) == 1 and transition.is_unconfirmed(f"nullable:{name}")
                 yield Finding(
                     NAME,
                     transition.table,
                     path,
                     "",
-                    what,
-                    f"{told} (not confirmed: {_words.LATER})" if unsure else told,
+                    definition,
+                    f"{message} (not confirmed: {_words.LATER})" if unsure else message,
                     cap_verdicts("note", VERDICTS) if unsure else VERDICTS,
                     fixes=(
                         f"give it a default at the source: ALTER COLUMN {quote_name(path[-1])} SET DEFAULT …",

@@ -1,11 +1,11 @@
 """A column vanished and a similar one appeared.
 
-What happened: In one step a column went and another came that may be the same column under another
-name. The source did not say which it was: PostgreSQL and Db2 never do.
+What happened: One step dropped a column and added another one that may be the same column under another name.
+The source does not record renames: PostgreSQL and Db2 never do.
 
-Why it hurts: Both readings are wrong for somebody. If it was a rename, a plan that drops and adds loses the
-values of all old rows from the new column; if it was not, a plan that renames mixes the values of two
-columns. Until a person answers, the table is not migrated.
+Why it hurts: Each of both plans may be wrong. If it was a rename, a plan that drops and adds loses the values
+of all old rows from the new column. If it was no rename, a plan that renames mixes the values of two columns.
+Until a person answers, the table is not migrated.
 
 What to do: Look at the evidence and answer with `schemaman decide`, as a rename or as none. The answer is
 kept in `schemaman.decisions.toml`, under review like code.
@@ -30,7 +30,7 @@ VERDICTS = parse_verdicts("B B B B B B B")
 
 
 def check(transition: Transition) -> Iterator[Finding]:
-    """Each pair of a dropped and an added column that resemble each other."""
+    """Finds pairs of a dropped and an added column that resemble each other."""
     drops = {c.path: c.column for c in transition.changes if isinstance(c, DropColumn)}
     adds = {c.path: c.column for c in transition.changes if isinstance(c, AddColumn)}
     for candidate in transition.candidates:
@@ -40,21 +40,21 @@ def check(transition: Transition) -> Iterator[Finding]:
 
 
 def _is_similar(candidate: RenameCandidate, old: Column, new: Column) -> bool:
-    """A mere drop and add of unlike types is no question worth stopping for."""
-    kin = widens(old.type, new.type) or widens(new.type, old.type)
-    return candidate.grade != "possible" or kin
+    """Returns whether the pair needs an answer: an unlikely pair with unrelated types needs none."""
+    related = widens(old.type, new.type) or widens(new.type, old.type)
+    return candidate.grade != "possible" or related
 
 
 def _build_finding(transition: Transition, candidate: RenameCandidate, old: Column, new: Column) -> Finding:
     a, b = candidate.old, candidate.new
-    told = {"proven": "is, by its place,", "likely": "is likely", "possible": "is possibly"}
+    likelihood = {"proven": "is, by its position,", "likely": "is likely", "possible": "is possibly"}
     return Finding(
         NAME,
         transition.table,
         (a,),
         f"{a} {_words.describe_column(old)}",
         f"{b} {_words.describe_column(new)}",
-        f"column {b} {told.get(candidate.grade, 'is')} the former {a}: the table waits for an answer",
+        f"column {b} {likelihood.get(candidate.grade, 'is')} the former {a}: the table waits for an answer",
         _find_verdicts(transition, old, new),
         fixes=(
             f"schemaman decide rename {transition.table} {a} {b}",
@@ -109,7 +109,7 @@ RULE = Rule(
             "id INT NOT NULL, price INT",
             "id INT NOT NULL, list_price INT",
             renames={"price": "list_price"},
-            why="somebody said so: column-renamed",
+            why="the rename is stated: column-renamed",
         ),
         Example(
             "id INT NOT NULL, note STRING",
@@ -117,8 +117,6 @@ RULE = Rule(
             candidates=(RenameCandidate("note", "quantity", "possible", ("the only pair",)),),
             why="a text does not become a number by a rename: column-dropped and column-added-required",
         ),
-        Example(
-            "id INT NOT NULL, note STRING", "id INT NOT NULL", why="nothing came in its place: column-dropped"
-        ),
+        Example("id INT NOT NULL, note STRING", "id INT NOT NULL", why="no column was added: column-dropped"),
     ),
 )

@@ -1,14 +1,14 @@
 """A column has another name.
 
-What happened: A DDL text, a person or the evidence of the history says that this is the same column
-under another name.
+What happened: A DDL text, a person or the evidence of the history states that this is the same column under
+another name.
 
-Why it hurts: Everything that asks for the old name fails or reads null: queries, Spark readers with a
-fixed schema, and Avro readers, since Debezium writes no aliases. An optional column is worse than a
-required one: its Avro readers do not fail, they read null on the other side of the rename.
+Why it hurts: Queries, Spark readers with a fixed schema, and Avro readers that use the old name fail or read
+null, because Debezium writes no aliases. An optional column is worse than a required one: its Avro readers do
+not fail, but read null from data with the other name.
 
 What to do: Rename the column at the target as well, which keeps the values of old rows; Delta needs column
-mapping for that. Give readers a view with the old name until they have moved.
+mapping for that. Offer readers a view with the old name until they use the new one.
 
 Sources: Avro specification, Schema Resolution (fields are matched by name) and Aliases;
 Confluent AvroData (optional fields default to null).
@@ -28,7 +28,7 @@ VERDICTS = parse_verdicts("B B B D D B B")
 
 
 def check(transition: Transition) -> Iterator[Finding]:
-    """Each column that keeps its identity and changes its name."""
+    """Finds columns that keep their identity and change their name."""
     for change in transition.changes:
         match change:
             case RenameColumn((old,) as path, new):
@@ -38,11 +38,11 @@ def check(transition: Transition) -> Iterator[Finding]:
                     path,
                     old,
                     new,
-                    f"column {old} is now called {new}: whoever asks for {old} fails or reads null",
+                    f"column {old} is now called {new}: readers of {old} fail or read null",
                     _find_verdicts(transition, old, new),
                     fixes=(
                         f"rename it at the target: schemaman plan {transition.table} --target NAME",
-                        f"offer a view with {quote_name(new)} AS {quote_name(old)} until readers have moved",
+                        f"offer a view with {quote_name(new)} AS {quote_name(old)} until readers use {new}",
                     ),
                 )
             case _:
@@ -52,14 +52,14 @@ def check(transition: Transition) -> Iterator[Finding]:
 def _find_verdicts(transition: Transition, old: str, new: str) -> Verdicts:
     verdicts = _words.restrict_to_column(VERDICTS, transition, old, new)
     before, after = transition.old, transition.new
-    former = before.column(old) if before else None
-    column = after.column(new) if after else None
-    if before is None or after is None or former is None or column is None:
+    old_column = before.column(old) if before else None
+    new_column = after.column(new) if after else None
+    if before is None or after is None or old_column is None or new_column is None:
         return verdicts
     return _words.apply_resolution(
         verdicts,
-        backward=_words.is_unfilled(column, before) and not transition.is_unconfirmed(f"nullable:{new}"),
-        forward=_words.is_unfilled(former, after),
+        backward=_words.is_unfilled(new_column, before) and not transition.is_unconfirmed(f"nullable:{new}"),
+        forward=_words.is_unfilled(old_column, after),
     )
 
 
@@ -85,12 +85,12 @@ RULE = Rule(
         Example(
             "id INT NOT NULL, price INT",
             "id INT NOT NULL, list_price DECIMAL(10,2)",
-            why="nothing says that it is one column: column-dropped",
+            why="nothing shows that it is one column: column-dropped",
         ),
         Example(
             "id INT NOT NULL, price INT EMITTED 'price'",
             "id INT NOT NULL, price INT EMITTED 'price_'",
-            why="only the wire spells it otherwise; the source has the same name",
+            why="only the events spell it differently; the source has the same name",
         ),
     ),
 )

@@ -1,13 +1,13 @@
-"""A decimal column has another number of digits behind the point.
+"""A decimal column has another number of digits after the point.
 
 What happened: The scale of a decimal changed; the precision may have changed with it.
 
-Why it hurts: A precise decimal travels as an unscaled number in bytes, and only the schema says where the
-point stands. Avro's rules of resolution do not look at the scale: a reader with the other schema reads
-every value wrong by a power of ten, and no error tells. Iceberg has no way to change a scale in place;
-Delta has one only where no digit in front of the point is lost.
+Why it hurts: A precise decimal is encoded as an unscaled number in bytes, and only the schema has the
+position of the point. Avro's schema resolution ignores the scale: a reader with the other schema reads every
+value wrong by a power of ten, without an error. Iceberg cannot change a scale in place. Delta can do so only
+if no digit before the point is lost.
 
-What to do: Let the lake take a new column and fill it, or widen both scale and precision on Delta. Read each
+What to do: Add a new column in the lake and fill it, or widen both scale and precision on Delta. Read each
 record with the schema that it was written with, and never with another one.
 
 Sources: Avro specification, Logical Types (decimal) and Schema Resolution; Iceberg specification, Schema
@@ -31,23 +31,23 @@ VERDICTS = parse_verdicts("D D B D B D B")
 
 
 def check(transition: Transition) -> Iterator[Finding]:
-    """Each decimal, also inside structs, arrays and maps, with another scale."""
+    """Finds decimals, also inside structs, arrays and maps, with another scale."""
     for change in transition.changes:
         match change:
             case ChangeType(path, Decimal() as old, Decimal() as new) if old.scale != new.scale:
-                where, before, after = _words.join_path(path), format_type(old), format_type(new)
+                name, before, after = _words.join_path(path), format_type(old), format_type(new)
                 yield Finding(
                     NAME,
                     transition.table,
                     path,
                     before,
                     after,
-                    f"{where} went from {before} to {after}: read with the other schema, "
+                    f"{name} went from {before} to {after}: read with the other schema, "
                     f"each value is wrong by a factor of {10 ** abs(new.scale - old.scale)}",
                     _find_verdicts(transition, path, old, new),
                     fixes=(
                         f"add a second column of type {after} at the target and fill it from both",
-                        f"or leave {where} as it is at the source and round when reading",
+                        f"or leave {name} as it is at the source and round when reading",
                     ),
                     witness=_show_misreading(old, new),
                 )
@@ -63,7 +63,7 @@ def _find_verdicts(transition: Transition, path: Path, old: Decimal, new: Decima
 
 
 def _show_misreading(old: Decimal, new: Decimal) -> str:
-    """One unscaled number, as the two schemas read it."""
+    """Shows one unscaled number as the two schemas read it."""
     unscaled = int("1234567890"[: max(1, min(old.precision, 5))])
     data = unscaled.to_bytes((unscaled.bit_length() + 8) // 8, signed=True).hex(" ")
     before, after = (f"{Number(unscaled).scaleb(-scale):f}" for scale in (old.scale, new.scale))
@@ -86,12 +86,12 @@ RULE = Rule(
             why="only the precision grew: decimal-precision-increased",
         ),
         Example(
-            "price DECIMAL(10,2)", "price DOUBLE", why="another wire form: decimal-representation-changed"
+            "price DECIMAL(10,2)", "price DOUBLE", why="another encoding: decimal-representation-changed"
         ),
         Example(
             "price NUMERIC",
             "price DECIMAL(10,2)",
-            why="values that brought their own scale: another wire form",
+            why="each value had its own scale: another encoding",
         ),
     ),
 )

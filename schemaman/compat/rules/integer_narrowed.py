@@ -1,10 +1,10 @@
 """An integer column became smaller at the source.
 
-What happened: A whole number now has fewer bits than before.
+What happened: An integer column now has fewer bits than before.
 
 Why it hurts: Old values may not fit the new type. The lake keeps the wider type, so nothing is lost there,
-but whoever follows the source's type overflows on old rows. Where the change crosses from 64 to 32 bits, a
-new Avro reader refuses all old data, since Avro promotes int to long and never back.
+but readers that use the source's new type overflow on old rows. If the change goes from 64 to 32 bits, a new
+Avro reader refuses all old data, because Avro promotes int to long and never back.
 
 What to do: Keep the wide type at the target, which is the default, and keep readers on the wide type as
 long as they read old data.
@@ -28,14 +28,14 @@ VERDICTS = parse_verdicts("B N D N N D D")
 
 
 def check(transition: Transition) -> Iterator[Finding]:
-    """Each integer, also inside structs, arrays and maps, that lost bits."""
+    """Finds integers, also inside structs, arrays and maps, that have fewer bits."""
     for change in transition.changes:
         match change:
             case ChangeType(path, Integer() as old, Integer() as new) if new.bits < old.bits and not widens(
                 old, new
             ):
                 backward, forward = _words.check_resolution(transition, path, old, new)
-                where, before, after = _words.join_path(path), format_type(old), format_type(new)
+                name, before, after = _words.join_path(path), format_type(old), format_type(new)
                 largest = 2 ** (old.bits - old.signed) - 1
                 yield Finding(
                     NAME,
@@ -43,7 +43,7 @@ def check(transition: Transition) -> Iterator[Finding]:
                     path,
                     before,
                     after,
-                    f"{where} shrank from {before} to {after}: old values may not fit new readers",
+                    f"{name} shrank from {before} to {after}: old values may not fit new readers",
                     _words.apply_resolution(
                         _words.restrict_to_column(VERDICTS, transition, path[0]),
                         backward=backward,
@@ -75,7 +75,7 @@ RULE = Rule(
             fires=(("a", "element"), ("s", "n")),
         ),
         Example("n INT", "n BIGINT", why="it grew: integer-widened"),
-        Example("n INT UNSIGNED", "n INT", why="as many bits, read otherwise: signedness-changed"),
+        Example("n INT UNSIGNED", "n INT", why="the same number of bits: signedness-changed"),
         Example("n SMALLINT UNSIGNED", "n INT", why="every old value fits"),
         Example("n BIGINT", "n STRING", why="another kind of type: number-to-string"),
     ),

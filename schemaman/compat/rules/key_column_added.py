@@ -1,12 +1,12 @@
-"""The key has another column more.
+"""The key has one more column.
 
 What happened: A column became part of the primary key, or the table got its first key.
 
-Why it hurts: Events carry another key: a merge on the new one no longer finds the rows that the old one
-wrote, and rows that were one become several. A new Avro reader of keys refuses old keys.
+Why it hurts: Events have another key: a merge on the new key no longer finds the rows that were written with
+the old key, and one row becomes several. A new Avro reader of keys refuses old keys.
 
 What to do: Rewrite the key of the target in one step with the change, or rebuild the target from a snapshot.
-Do not let both keys feed one merge.
+Do not use both keys in one merge.
 
 Sources: Debezium documentation, change event keys (the primary key columns in key order); Kafka's default
 partitioner (other key bytes, other partition).
@@ -27,7 +27,7 @@ FIRST_KEY = parse_verdicts("N N D N D N D")
 
 
 def check(transition: Transition) -> Iterator[Finding]:
-    """Each column that is part of the new key and not of the old one."""
+    """Finds columns that are part of the new key and not of the old one."""
     for change in transition.changes:
         match change:
             case ChangeKey(old, new):
@@ -40,30 +40,32 @@ def check(transition: Transition) -> Iterator[Finding]:
 
 def _build_finding(transition: Transition, old: tuple[str, ...], new: tuple[str, ...], name: str) -> Finding:
     before, after = f"({', '.join(old)})", f"({', '.join(new)})"
-    told = f"the key went from {before} to {after}: a merge by it misses the rows written before"
+    message = f"the key went from {before} to {after}: a merge by it misses the rows written before"
     if not old:
-        told = f"the table got its first key {after}: rows written before have none"
+        message = f"the table got its first key {after}: rows written before have none"
     unsure = transition.is_unconfirmed("key")
-    echo = ChangeNullable((name,), True, False) in transition.changes and not unsure
-    verdicts = _find_verdicts(transition, old, name, echo)
+    became_required = ChangeNullable((name,), True, False) in transition.changes and not unsure
+    verdicts = _find_verdicts(transition, old, name, became_required)
     return Finding(
         NAME,
         transition.table,
         (name,),
         before,
         after,
-        f"{told} (not confirmed: {_words.LATER})" if unsure else told,
+        f"{message} (not confirmed: {_words.LATER})" if unsure else message,
         cap_verdicts("danger", verdicts) if unsure else verdicts,
         fixes=(
             f"rebuild the target keyed by {after}, or rewrite its key in one step with the change",
-            "stop merges into the target until its key has followed",
+            "stop merges into the target until its key has changed, too",
         ),
-        claims=(("became-required", (name,)),) if echo else (),
+        claims=(("became-required", (name,)),) if became_required else (),
     )
 
 
-def _find_verdicts(transition: Transition, old: tuple[str, ...], name: str, echo: bool) -> Verdicts:
-    """`echo`: the column became required with its key membership, which new readers of rows feel."""
+def _find_verdicts(
+    transition: Transition, old: tuple[str, ...], name: str, became_required: bool
+) -> Verdicts:
+    """`became_required`: the column became required with the key, which breaks new readers of rows."""
     before, after = transition.old, transition.new
     reader = after and key_to_avro(after, "Key")
     writer = before and key_to_avro(before, "Key")
@@ -75,13 +77,13 @@ def _find_verdicts(transition: Transition, old: tuple[str, ...], name: str, echo
         and column
         and make_field_name(column) in list_unreadable_fields(reader, writer)
     )
-    nulls = echo and not _words.is_renamed(transition, (name,))
+    nulls = became_required and not _words.is_renamed(transition, (name,))
     return _words.apply_resolution(VERDICTS if old else FIRST_KEY, backward=refused or nulls, forward=False)
 
 
 RULE = Rule(
     name=NAME,
-    title="the key has another column more",
+    title="the key has one more column",
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",

@@ -2,12 +2,12 @@
 
 What happened: A column is no longer part of the primary key, or the table has no key any more.
 
-Why it hurts: A merge on what is left meets rows that used to be apart: they overwrite each other, or the
-merge fails because several source rows match one target row. Without any key, PostgreSQL sends no updates
-and deletes at all under the default replica identity. An old Avro reader of keys refuses new keys.
+Why it hurts: Rows that differ only in the removed column have the same key now: they overwrite each other, or
+the merge fails because several source rows match one target row. Without a key, PostgreSQL sends no updates
+and deletes under the default replica identity. An old Avro reader of keys refuses new keys.
 
-What to do: Rewrite the key of the target in one step with the change, after making sure that what is left is
-unique there. For a lost key, declare one with `message.key.columns` or a replica identity.
+What to do: Rewrite the key of the target in one step with the change, after a check that the remaining key is
+unique there. If the table has no key, declare one with `message.key.columns` or a replica identity.
 
 Sources: Debezium documentation, change event keys; PostgreSQL documentation, ALTER TABLE REPLICA IDENTITY;
 Spark SQL reference, MERGE INTO (one source row a target row).
@@ -28,7 +28,7 @@ KEY_LOST = parse_verdicts("N N D N D D B")
 
 
 def check(transition: Transition) -> Iterator[Finding]:
-    """Each column that was part of the old key and is not part of the new one."""
+    """Finds columns that were part of the old key and are not part of the new one."""
     for change in transition.changes:
         match change:
             case ChangeKey(old, new):
@@ -41,9 +41,9 @@ def check(transition: Transition) -> Iterator[Finding]:
 
 def _build_finding(transition: Transition, old: tuple[str, ...], new: tuple[str, ...], name: str) -> Finding:
     before, after = f"({', '.join(old)})", f"({', '.join(new)})"
-    told = f"the key went from {before} to {after}: rows that only {name} told apart become one in a merge"
+    message = f"the key went from {before} to {after}: rows that differ only in {name} become one in a merge"
     if not new:
-        told = f"the table lost its key {before}: updates and deletes cannot find their rows"
+        message = f"the table lost its key {before}: updates and deletes cannot find their rows"
     unsure = transition.is_unconfirmed("key")
     verdicts = _find_verdicts(transition, new, name)
     fix = f"rewrite the target's key to {after} once its rows are unique by it"
@@ -55,9 +55,9 @@ def _build_finding(transition: Transition, old: tuple[str, ...], new: tuple[str,
         (name,),
         before,
         after,
-        f"{told} (not confirmed: {_words.LATER})" if unsure else told,
+        f"{message} (not confirmed: {_words.LATER})" if unsure else message,
         cap_verdicts("danger", verdicts) if unsure else verdicts,
-        fixes=(fix, "stop merges into the target until its key has followed"),
+        fixes=(fix, "stop merges into the target until its key has changed, too"),
     )
 
 
@@ -107,6 +107,6 @@ RULE = Rule(
             "id BIGINT NOT NULL, PRIMARY KEY (id)",
             why="the key has the same columns: key-column-type-changed",
         ),
-        Example("id INT NOT NULL, PRIMARY KEY (id)", "", why="the whole table is gone: table-dropped"),
+        Example("id INT NOT NULL, PRIMARY KEY (id)", "", why="the whole table was dropped: table-dropped"),
     ),
 )

@@ -3,10 +3,9 @@
 What happened: A time or timestamp without zone that counted in milliseconds, microseconds or nanoseconds
 counts in another of them now, because its precision changed or the connector's `time.precision.mode`.
 
-Why it hurts: The number on the wire has the same type and another meaning. A reader that assumes the old
-unit is wrong by a factor of a thousand or a million, and nothing fails: dates land in January 1970 or in
-the far future. A time of day in milliseconds is an int and in finer units a long; there an Avro reader may
-refuse the data.
+Why it hurts: The number in the record has the same type and another meaning. A reader that assumes the old
+unit is wrong by a factor of a thousand or a million, without an error: dates become January 1970 or far in
+the future. A time of day in milliseconds is an int, and in finer units a long; an Avro reader may refuse it.
 
 What to do: Read the unit from each record's own schema. In the lake the column is a timestamp and keeps its
 meaning as long as the decoder follows the schema; compare a few values after the change.
@@ -35,7 +34,7 @@ _DAY = 86_400
 
 
 def check(transition: Transition) -> Iterator[Finding]:
-    """Each time or timestamp without zone whose wire form counts in another unit."""
+    """Finds times and timestamps without zone that count in another unit."""
     for change in transition.changes:
         match change:
             case ChangeType(
@@ -43,7 +42,7 @@ def check(transition: Transition) -> Iterator[Finding]:
             ):
                 if type(old) is not type(new) or _choose_unit(old) == _choose_unit(new):
                     continue
-                where, before, after = (
+                name, before, after = (
                     _words.join_path(path),
                     _WORDS[_choose_unit(old)],
                     _WORDS[_choose_unit(new)],
@@ -56,7 +55,7 @@ def check(transition: Transition) -> Iterator[Finding]:
                     path,
                     f"{format_type(old)} in {before}",
                     f"{format_type(new)} in {after}",
-                    f"{where} counted {before} and counts {after} now: "
+                    f"{name} counted {before} and counts {after} now: "
                     f"read in the other unit it is wrong by a factor of {factor:,}",
                     _words.apply_resolution(
                         _words.restrict_to_column(VERDICTS, transition, path[0]),
@@ -65,7 +64,7 @@ def check(transition: Transition) -> Iterator[Finding]:
                     ),
                     fixes=(
                         "read the unit from each record's own schema, never from the newest one",
-                        f"or keep the unit: make {where} {format_type(old)} again at the source",
+                        f"or keep the unit: make {name} {format_type(old)} again at the source",
                     ),
                     witness=_show_misreading(old, new),
                 )
@@ -74,18 +73,18 @@ def check(transition: Transition) -> Iterator[Finding]:
 
 
 def _choose_unit(type: Time | Timestamp) -> int:
-    """The unit in digits behind the second, as Debezium's adaptive modes choose it."""
+    """Returns the unit in digits after the second, as Debezium's adaptive modes choose it."""
     return 3 if type.precision <= 3 else 6 if type.precision <= 6 else 9
 
 
 def _show_misreading(old: Time | Timestamp, new: Time | Timestamp) -> str:
-    """One number as written before, read in both units."""
+    """Shows one number in both units."""
     seconds = int(_INSTANT.timestamp())
     if isinstance(old, Time):
         seconds %= _DAY
     number = seconds * 10 ** _choose_unit(old)
-    told = [_render_number(number, _choose_unit(t), isinstance(t, Time)) for t in (old, new)]
-    return f"the number {number} is {told[0]} to the old schema and {told[1]} to the new one"
+    readings = [_render_number(number, _choose_unit(t), isinstance(t, Time)) for t in (old, new)]
+    return f"the number {number} is {readings[0]} to the old schema and {readings[1]} to the new one"
 
 
 def _render_number(number: int, unit: int, time_of_day: bool) -> str:
@@ -119,7 +118,7 @@ RULE = Rule(
         Example(
             "at TIMESTAMP(3)",
             "at TIMESTAMP(6)",
-            why="a zoned timestamp travels as text: fraction-digits-changed",
+            why="a timestamp with zone is encoded as text: fraction-digits-changed",
         ),
         Example("at TIMESTAMP_NTZ(3)", "at TIMESTAMP(6)", why="it got a zone: zone-awareness-changed"),
         Example("at TIME(3)", "at TIMESTAMP_NTZ(6)", why="another kind of type, not another unit"),

@@ -10,7 +10,7 @@ from typing import Literal
 
 from schemaman.debezium.observation import Observation
 from schemaman.debezium.records import Coordinates
-from schemaman.history.fold.timeline import time_of
+from schemaman.history.fold.timeline import find_time
 from schemaman.history.versions import Alias
 from schemaman.model.schema import TableId
 
@@ -19,7 +19,7 @@ Names = dict[str, dict[tuple[str, int], tuple[Coordinates, Coordinates]]]
 """Name → topic and partition → first and last record there."""
 
 
-def aliases_of(observations: Iterable[Observation], table: TableId) -> tuple[Alias, ...]:
+def collect_aliases(observations: Iterable[Observation], table: TableId) -> tuple[Alias, ...]:
     """Topics and schema names under which the table's own events came, and former table names.
 
     Since when a table had its former name, its own records told under that name.
@@ -29,39 +29,39 @@ def aliases_of(observations: Iterable[Observation], table: TableId) -> tuple[Ali
     former: dict[str, Coordinates] = {}
     for o in observations:
         if o.table == table and o.evidence in ("emitted", "inferred"):
-            _extend(topics, o.first.topic, o)
+            _extend_name(topics, o.first.topic, o)
             if o.schema_name:
-                _extend(schemas, o.schema_name, o)
+                _extend_name(schemas, o.schema_name, o)
         if o.table == table and o.previous is not None and o.action == "rename":
             name = str(o.previous)
-            former[name] = min(former.get(name, o.first), o.first, key=_moment)
+            former[name] = min(former.get(name, o.first), o.first, key=_find_moment)
     found = [
         *(Alias("table", name, None, mark) for name, mark in former.items()),
-        *_held("topic", topics),
-        *_held("schema_name", schemas),
+        *_list_aliases("topic", topics),
+        *_list_aliases("schema_name", schemas),
     ]
     return tuple(sorted(found, key=lambda a: (a.kind, a.name)))
 
 
-def _extend(names: Names, name: str, said: Observation) -> None:
+def _extend_name(names: Names, name: str, said: Observation) -> None:
     # by offsets, so that it does not matter where runs were cut: times may go back
     places, place = names.setdefault(name, {}), (said.first.topic, said.first.partition)
     first, last = places.get(place, (said.first, said.last))
-    places[place] = (min(first, said.first, key=_offset), max(last, said.last, key=_offset))
+    places[place] = (min(first, said.first, key=_find_offset), max(last, said.last, key=_find_offset))
 
 
-def _held(kind: Kind, names: Names) -> Iterator[Alias]:
+def _list_aliases(kind: Kind, names: Names) -> Iterator[Alias]:
     """Each name from its first record on, until the first record of what only came behind its last one."""
-    began = {name: min((first for first, _ in p.values()), key=_moment) for name, p in names.items()}
+    began = {name: min((first for first, _ in p.values()), key=_find_moment) for name, p in names.items()}
     for name, places in names.items():
-        end = max(_moment(last) for _, last in places.values())
-        behind = [first for first in began.values() if _moment(first) > end]
-        yield Alias(kind, name, began[name], min(behind, key=_moment, default=None))
+        end = max(_find_moment(last) for _, last in places.values())
+        behind = [first for first in began.values() if _find_moment(first) > end]
+        yield Alias(kind, name, began[name], min(behind, key=_find_moment, default=None))
 
 
-def _offset(mark: Coordinates) -> int:
+def _find_offset(mark: Coordinates) -> int:
     return mark.offset
 
 
-def _moment(mark: Coordinates) -> tuple[int, str, int, int]:
-    return (time_of(mark), mark.topic, mark.partition, mark.offset)
+def _find_moment(mark: Coordinates) -> tuple[int, str, int, int]:
+    return (find_time(mark), mark.topic, mark.partition, mark.offset)

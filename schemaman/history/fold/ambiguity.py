@@ -8,13 +8,13 @@ from schemaman.debezium.observation import Observation
 from schemaman.history.epochs import FormChange
 from schemaman.model.schema import TableSchema
 
-LOOKED_BACK = 16
+MAX_OLDER_VERSIONS = 16
 """Versions that are searched for a column that came back."""
-UNSEEN = "altered-unseen"
-UNSEEN_TOLD = "a statement altered the table here, and no record has shown its structure since"
+ALTERED_UNSEEN = "altered-unseen"
+ALTERED_UNSEEN_MESSAGE = "a statement altered the table here, and no record has shown its structure since"
 
 
-def doubts(
+def list_ambiguities(
     before: TableSchema,
     after: TableSchema,
     former: Sequence[Observation],
@@ -38,7 +38,7 @@ def doubts(
     names = set(after.names)
     kept = tuple(n for n in before.names if n in names)
     gone = [n for n in before.names if n not in names]
-    if _perhaps_made_anew(before, after):
+    if _is_perhaps_recreated(before, after):
         yield (
             "perhaps-made-anew",
             "key and columns changed at once: the table may have been dropped and created again under its "
@@ -58,7 +58,7 @@ def doubts(
             f"{', '.join(elsewhere)} stand in other places than before: they exchanged their names, or were "
             "dropped and added again",
         )
-    for name in _returned(before, after, older):
+    for name in _find_returned(before, after, older):
         yield (
             "perhaps-excluded",
             f"{name} is back in its old place: it was dropped and added again, or the connector left it out "
@@ -66,7 +66,7 @@ def doubts(
         )
 
 
-def _returned(before: TableSchema, after: TableSchema, older: Sequence[TableSchema]) -> Iterator[str]:
+def _find_returned(before: TableSchema, after: TableSchema, older: Sequence[TableSchema]) -> Iterator[str]:
     """Columns that are as an older structure had them, and stand among the same neighbours."""
     for column in after.columns:
         if column.name in before.names:
@@ -82,7 +82,7 @@ def _returned(before: TableSchema, after: TableSchema, older: Sequence[TableSche
             break
 
 
-def _perhaps_made_anew(before: TableSchema, after: TableSchema) -> bool:
+def _is_perhaps_recreated(before: TableSchema, after: TableSchema) -> bool:
     """Whether less than half of the columns stayed, and of the key nothing."""
     stayed = {c.id for c in before.columns} & {c.id for c in after.columns}
     keys = {before.column(k) for k in before.key}, {after.column(k) for k in after.key}
@@ -90,7 +90,7 @@ def _perhaps_made_anew(before: TableSchema, after: TableSchema) -> bool:
     return 2 * len(stayed) < len(before.columns) and not ids[0] & ids[1]
 
 
-def another_mode(change: FormChange) -> tuple[str, str]:
+def describe_open_change(change: FormChange) -> tuple[str, str]:
     """(kind, message) of a change of form that no other table has decided yet."""
     names = ", ".join(change.columns)
     return (
@@ -100,7 +100,7 @@ def another_mode(change: FormChange) -> tuple[str, str]:
     )
 
 
-def altered_alike(columns: str, was: str, now: str) -> tuple[str, str]:
+def describe_common_change(columns: str, was: str, now: str) -> tuple[str, str]:
     """(kind, message) of a change of form that other tables confirm, and that no other release explains."""
     return (
         "perhaps-altered",

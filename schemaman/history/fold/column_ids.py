@@ -13,12 +13,12 @@ from collections.abc import Collection, Iterable, Sequence
 from schemaman.model.schema import TableSchema
 
 
-class Identifying:
+class ColumnIdentifier:
     """`identify` for one record after the other: both edges of a run ask the same, which is answered once."""
 
     def __init__(self) -> None:
-        self._asked: TableSchema | None = None
-        self._answer: TableSchema | None = None
+        self._last_schema: TableSchema | None = None
+        self._last_result: TableSchema | None = None
 
     def __call__(
         self,
@@ -30,13 +30,21 @@ class Identifying:
         anew: Collection[str] = (),
     ) -> TableSchema:
         """As `identify`: what has just been given ids has them still."""
-        if schema is self._asked and known is self._answer and known is not None and not (renames or anew):
+        if (
+            schema is self._last_schema
+            and known is self._last_result
+            and known is not None
+            and not (renames or anew)
+        ):
             return known
-        self._asked, self._answer = schema, identify(known, schema, renames, append_only, next_id, anew)
-        return self._answer
+        self._last_schema, self._last_result = (
+            schema,
+            identify_columns(known, schema, renames, append_only, next_id, anew),
+        )
+        return self._last_result
 
 
-def identify(
+def identify_columns(
     known: TableSchema | None,
     schema: TableSchema,
     renames: Iterable[tuple[str, str]],
@@ -51,8 +59,8 @@ def identify(
     """
     stated = dict(renames)
     if known is not None and not stated and not anew and known.names == schema.names:
-        return _same_columns(known, schema)
-    ids = _kept(known, schema, stated, append_only) if known is not None else {}
+        return _reuse_columns(known, schema)
+    ids = _keep_ids(known, schema, stated, append_only) if known is not None else {}
     ids = {name: id for name, id in ids.items() if name.lower() not in anew}
     # one object for one column makes comparing it quick; 1, 1.0 and True are equal and not the same
     same = {} if known is None else {(c, type(c.default)): c for c in known.columns}
@@ -67,7 +75,7 @@ def identify(
     return TableSchema(tuple(columns), schema.key, schema.comment)
 
 
-def _same_columns(known: TableSchema, schema: TableSchema) -> TableSchema:
+def _reuse_columns(known: TableSchema, schema: TableSchema) -> TableSchema:
     """The schema with the ids of the same names in the same order; `known` itself if it says nothing else."""
     pairs = zip(known.columns, schema.columns, strict=True)
     named = TableSchema(
@@ -76,7 +84,7 @@ def _same_columns(known: TableSchema, schema: TableSchema) -> TableSchema:
     return known if named == known else named
 
 
-def _kept(
+def _keep_ids(
     known: TableSchema, schema: TableSchema, renames: dict[str, str], append_only: bool
 ) -> dict[str, int]:
     """New name → id of each column that is still there."""
@@ -88,38 +96,38 @@ def _kept(
     taken = set(stated.values())
     now = {c.name: c.name for c in known.columns if c.name in names and c.name not in taken} | stated
     if append_only:
-        now = _in_order(known, schema, now)
+        now = _keep_ordered(known, schema, now)
     return {now[c.name]: c.id for c in known.columns if c.name in now and c.id is not None}
 
 
-def _in_order(known: TableSchema, schema: TableSchema, now: dict[str, str]) -> dict[str, str]:
+def _keep_ordered(known: TableSchema, schema: TableSchema, now: dict[str, str]) -> dict[str, str]:
     """Only the columns that kept their order; one that moved was dropped and added again.
 
     A column with new ones before it, where none has vanished, was added after them.
     """
     before = {now[c.name]: i for i, c in enumerate(known.columns) if c.name in now}
     kept = [n for n in schema.names if n in before]
-    anchored = {kept[i] for i in _anchors([before[n] for n in kept])}
+    anchored = {kept[i] for i in _find_anchors([before[n] for n in kept])}
     if len(now) == len(known.columns):
         first_new = next((i for i, n in enumerate(schema.names) if n not in before), len(schema.names))
         anchored &= set(schema.names[:first_new])
     return {old: new for old, new in now.items() if new in anchored}
 
 
-def _anchors(values: Sequence[int]) -> set[int]:
+def _find_anchors(values: Sequence[int]) -> set[int]:
     """The indexes that stand in every longest increasing subsequence.
 
     Of two columns that exchanged their places nobody can say which one stayed.
     """
-    rising = _run_lengths(values)
-    falling = _run_lengths([-v for v in reversed(values)])[::-1]
+    rising = _measure_lengths(values)
+    falling = _measure_lengths([-v for v in reversed(values)])[::-1]
     longest = max(rising, default=0)
     on_one = [i for i in range(len(values)) if rising[i] + falling[i] - 1 == longest]
     rivals = Counter(rising[i] for i in on_one)
     return {i for i in on_one if rivals[rising[i]] == 1}
 
 
-def _run_lengths(values: Sequence[int]) -> list[int]:
+def _measure_lengths(values: Sequence[int]) -> list[int]:
     """For each value the length of the longest increasing subsequence that ends there."""
     tops: list[int] = []
     lengths: list[int] = []

@@ -15,85 +15,85 @@ from dataclasses import dataclass, field
 
 from schemaman.debezium.connector import Connector
 from schemaman.debezium.records import Coordinates
-from schemaman.history.fold.encoding import keeps_no_key_order, tells_no_facts
+from schemaman.history.fold.encoding import has_no_facts, has_table_key_order
 from schemaman.history.fold.timeline import Point
 from schemaman.history.versions import Proof
 from schemaman.model.schema import TableSchema
 
 Fact = tuple[str, object]
 _NO_KEY: Fact = ("key", ())
-Told = tuple[TableSchema, int, Sequence[Point]]
+VersionPoints = tuple[TableSchema, int, Sequence[Point]]
 """A version as told: structure, incarnation, points."""
 
 
 @dataclass(frozen=True, slots=True)
-class Confirmation:
+class VersionCertainty:
     """What is certain of a version: `unconfirmed` names facts that are not, as `key`, `nullable:<column>`.
 
-    `proven` is the first mark from which on key and nullability are certain; None while one of them is not.
+    `proven_from` is the first mark from which on key and nullability are certain; None while one of them is not.
     `proofs` tell it of each fact that is not certain from the first point on.
     """
 
     unconfirmed: tuple[str, ...]
-    proven: Coordinates | None
+    proven_from: Coordinates | None
     proofs: tuple[Proof, ...] = ()
 
 
-def confirmations(
-    versions: Sequence[Told], dialect_of: Callable[[str], Connector]
-) -> tuple[Confirmation, ...]:
+def assess_certainty(
+    versions: Sequence[VersionPoints], dialect_of: Callable[[str], Connector]
+) -> tuple[VersionCertainty, ...]:
     """What is certain of each version, in order."""
-    clock = _Clock(dialect_of, clock_ahead(point for _, _, points in versions for point in points))
+    clock = _Clock(dialect_of, measure_clock_ahead(point for _, _, points in versions for point in points))
     first_read: dict[Fact, int] = {}
     settled: set[Fact] = set()
     incarnation, lost = 0, False
-    result: list[Confirmation] = []
-    for (schema, number, points), absent in zip(versions, absences(versions), strict=True):
-        facts = _facts(schema, points)
+    result: list[VersionCertainty] = []
+    for (schema, number, points), absent in zip(versions, find_absences(versions), strict=True):
+        facts = _list_facts(schema, points)
         if number != incarnation:
             first_read, settled, incarnation = {}, set(), number
-        before, lost = lost, _shows_no_table(schema, points)
+        before, lost = lost, _is_table_missing(schema, points)
         # two structures may lack a key for two reasons: each tells of its own reading
         passed_on = {} if before or lost else first_read
         first_read = {f: t for f, t in passed_on.items() if f in facts and f != _NO_KEY}
         proven: dict[Fact, int] = {}
-        every, earliest = tuple(enumerate(points)), clock.earliest(points)
+        every, earliest = tuple(enumerate(points)), clock.find_earliest_read(points)
         for fact in facts:
             telling, read = every, earliest
-            if (gone := absent.since(*fact)) != NEVER:
-                telling = tuple((i, p) for i, p in every if clock.reads_before(gone, p))
-                read = clock.earliest(p for _, p in telling)
+            if (gone := absent.find_start(*fact)) != NEVER:
+                telling = tuple((i, p) for i, p in every if clock.is_read_before(gone, p))
+                read = clock.find_earliest_read(p for _, p in telling)
             if not telling:
                 continue
             since = first_read.setdefault(fact, read)
-            certain = (i for i, p in telling if clock.certain_of(fact, p) > since)
+            certain = (i for i, p in telling if clock.find_certainty(fact, p) > since)
             if (index := 0 if fact in settled else next(certain, None)) is not None:
                 proven[fact] = index
         if _NO_KEY in facts and _NO_KEY not in proven:
             # perhaps the table was not found, or columns of its key were not: those are told to be nullable
-            proven = {f: i for f, i in proven.items() if not (lost or _may_be_null(f))}
+            proven = {f: i for f, i in proven.items() if not (lost or _is_nullable_fact(f))}
         # what a reading beside the stream proves is certain of the rows that were committed behind it
-        beside = points[0].mark.position.kind == "none" and clock.late(points[0])
+        beside = points[0].coordinates.position.kind == "none" and clock.is_late(points[0])
         first = {f for f in facts if beside and f not in settled}
         settled = {*proven} - {_NO_KEY}
         open_facts = tuple(fact[0] for fact in facts if fact not in proven)
-        whole = None if open_facts else points[max(proven.values())].mark
-        result.append(Confirmation(open_facts, whole, _proofs(facts, proven, points, first)))
+        whole = None if open_facts else points[max(proven.values())].coordinates
+        result.append(VersionCertainty(open_facts, whole, _list_proofs(facts, proven, points, first)))
     return tuple(result)
 
 
-def _proofs(
+def _list_proofs(
     facts: Iterable[Fact], proven: Mapping[Fact, int], points: Sequence[Point], first: Collection[Fact]
 ) -> tuple[Proof, ...]:
     """Where each fact is proven; of those that the first point proves only `first` are told."""
     return tuple(
-        Proof(fact[0], 0, points[proven[fact]].mark if fact in proven else None)
+        Proof(fact[0], 0, points[proven[fact]].coordinates if fact in proven else None)
         for fact in facts
         if proven.get(fact) != 0 or fact in first
     )
 
 
-def _shows_no_table(schema: TableSchema, points: Iterable[Point]) -> bool:
+def _is_table_missing(schema: TableSchema, points: Iterable[Point]) -> bool:
     """Whether the connector may not have found the table, since it was renamed or gone when it looked.
 
     Then it tells no key, and that every column may be null. Source: Debezium, the recorded rows of a table
@@ -110,53 +110,53 @@ def _shows_no_table(schema: TableSchema, points: Iterable[Point]) -> bool:
 class _Clock:
     """When the facts of a record were true; the database's clock may go `ahead` milliseconds."""
 
-    dialect_of: Callable[[str], Connector]
+    find_connector: Callable[[str], Connector]
     ahead: int
 
-    def late(self, point: Point) -> bool:
+    def is_late(self, point: Point) -> bool:
         """Whether its key and nullability are of the moment of reading."""
-        return self.dialect_of(point.observation.connector).late_facts
+        return self.find_connector(point.observation.connector).late_facts
 
-    def certain_of(self, fact: Fact, point: Point) -> float:
+    def find_certainty(self, fact: Fact, point: Point) -> float:
         """The moment before which a fact must have been read to hold for the record; -1 if none does."""
         said = point.observation
-        if said.snapshot or not self.late(point):
+        if said.snapshot or not self.is_late(point):
             return math.inf
-        if tells_no_facts(said) or (fact[0] == "key" and keeps_no_key_order(said)):
+        if has_no_facts(said) or (fact[0] == "key" and has_table_key_order(said)):
             return -1
-        return (point.mark.ts_ms or 0) - self.ahead
+        return (point.coordinates.ts_ms or 0) - self.ahead
 
-    def earliest(self, points: Iterable[Point]) -> int:
+    def find_earliest_read(self, points: Iterable[Point]) -> int:
         """When the first of the records was read whose facts are of that moment; 0 if none tells it."""
-        read = (read_of(p.mark) for p in points if self.late(p))
+        read = (find_read_time(p.coordinates) for p in points if self.is_late(p))
         return min((t for t in read if t is not None), default=0)
 
-    def reads_before(self, gone: float, point: Point) -> bool:
+    def is_read_before(self, gone: float, point: Point) -> bool:
         """Whether the record was read while the catalogue still had what it lost at that moment."""
-        if point.observation.snapshot or not self.late(point):
+        if point.observation.snapshot or not self.is_late(point):
             return True
-        read = read_of(point.mark)
+        read = find_read_time(point.coordinates)
         return read is None or read < gone - self.ahead
 
 
-def _may_be_null(fact: Fact) -> bool:
+def _is_nullable_fact(fact: Fact) -> bool:
     """What is said as well of a column that the catalogue does not know."""
     return isinstance(fact[1], tuple) and fact[0] != "key" and fact[1][1] is True
 
 
-def read_of(mark: Coordinates) -> int | None:
+def find_read_time(mark: Coordinates) -> int | None:
     """When a record was read, at the latest: flattened rows seldom tell it, but the broker came after."""
     return mark.timestamp_ms if mark.read_ms is None else mark.read_ms
 
 
-def clock_ahead(points: Iterable[Point]) -> int:
+def measure_clock_ahead(points: Iterable[Point]) -> int:
     """How far the database's clock is ahead at least: nothing is read before it was committed."""
-    marks = (p.mark for p in points if not p.observation.snapshot)
+    marks = (p.coordinates for p in points if not p.observation.snapshot)
     told = (m.ts_ms - m.read_ms for m in marks if m.ts_ms is not None and m.read_ms is not None)
     return max(0, max(told, default=0))
 
 
-def _facts(schema: TableSchema, points: Sequence[Point]) -> list[Fact]:
+def _list_facts(schema: TableSchema, points: Sequence[Point]) -> list[Fact]:
     """Facts in order; the position among equal names does not matter.
 
     What is inferred has a key; nobody says which columns may be null. Of a column that came again under its
@@ -179,27 +179,27 @@ NEVER = math.inf
 class Absences:
     """Of one version: since when a later structure shows that the catalogue had changed, by commit times.
 
-    `gone` has the columns whose names the table no longer had; `replaced` those whose name another one had;
-    `cut` is when it had columns of a later key that the version lacks.
+    `dropped_columns` has the columns whose names the table no longer had; `replaced_columns` those whose name another one had;
+    `key_change` is when it had columns of a later key that the version lacks.
     """
 
-    gone: Mapping[_Column, float] = field(default_factory=dict)
-    replaced: Mapping[_Column, float] = field(default_factory=dict)
-    cut: float = NEVER
+    dropped_columns: Mapping[_Column, float] = field(default_factory=dict)
+    replaced_columns: Mapping[_Column, float] = field(default_factory=dict)
+    key_change: float = NEVER
 
-    def since(self, name: str, told: object) -> float:
+    def find_start(self, name: str, told: object) -> float:
         """The moment from which on a reading tells nothing of a fact, named as in `unconfirmed`."""
         if not isinstance(told, tuple):
             return NEVER
         if name == "key":
-            return min((self.cut, *(self.replaced.get(column, NEVER) for column in told)))
+            return min((self.key_change, *(self.replaced_columns.get(column, NEVER) for column in told)))
         id, nullable = told
         column = (name.removeprefix("nullable:"), id)
-        absent = self.gone.get(column, NEVER) if nullable else NEVER
-        return min(absent, self.replaced.get(column, NEVER))
+        absent = self.dropped_columns.get(column, NEVER) if nullable else NEVER
+        return min(absent, self.replaced_columns.get(column, NEVER))
 
 
-def absences(versions: Sequence[tuple[TableSchema, int, Sequence[Point]]]) -> tuple[Absences, ...]:
+def find_absences(versions: Sequence[tuple[TableSchema, int, Sequence[Point]]]) -> tuple[Absences, ...]:
     """What the versions behind each one tell of the catalogue at its readings, in order."""
     result: list[Absences] = []
     gone: dict[_Column, float] = {}
@@ -217,7 +217,9 @@ def absences(versions: Sequence[tuple[TableSchema, int, Sequence[Point]]]) -> tu
         replaced = {c: begun if ids.get(c[0], c[1]) != c[1] else replaced.get(c, NEVER) for c in own.items()}
         missing = (arrived[name] for name in keys if name not in own and name in arrived)
         result.append(Absences(gone, replaced, min(missing, default=NEVER)))
-        begun = min((NEVER if p.mark.ts_ms is None else p.mark.ts_ms for p in points), default=NEVER)
+        begun = min(
+            (NEVER if p.coordinates.ts_ms is None else p.coordinates.ts_ms for p in points), default=NEVER
+        )
         arrived |= dict.fromkeys(own, begun)
         keys |= {*schema.key}
         ids = own

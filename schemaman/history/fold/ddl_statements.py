@@ -14,65 +14,65 @@ from schemaman.debezium.records import Position
 from schemaman.model.schema import Column, TableId, TableSchema
 
 
-class Statements:
-    """The statements of a table that no structure has shown yet; `read`: there was one."""
+class PendingStatements:
+    """The statements of a table that no structure has shown yet; `has_statement`: there was one."""
 
     def __init__(self) -> None:
-        self.read = False
+        self.has_statement = False
         self._renames: Renames = ()
-        self._anew: frozenset[str] = frozenset()
+        self._recreated: frozenset[str] = frozenset()
         self._done: set[tuple[Position, str | None]] = set()
-        self._exchanged: set[tuple[Position, str | None]] = set()
+        self._swapped: set[tuple[Position, str | None]] = set()
 
-    def take(self, said: Observation) -> None:
+    def add_statement(self, said: Observation) -> None:
         """A statement came without a structure."""
-        self._anew = self._renamed(said) | self._once(said)
-        self._renames, self.read = composed(self._renames, self._new(said)), True
+        self._recreated = self._rename_recreated(said) | self._take_recreated_once(said)
+        self._renames, self.has_statement = compose_renames(self._renames, self._take_new_renames(said)), True
 
-    def renames(self, said: Observation, schema: TableSchema) -> Renames:
+    def take_renames(self, said: Observation, schema: TableSchema) -> Renames:
         """The renames behind a structure: its own statement's, else those of the ones before."""
-        return self._new(said) or effective(self._renames, schema)
+        return self._take_new_renames(said) or select_effective_renames(self._renames, schema)
 
-    def anew(self, said: Observation) -> frozenset[str]:
+    def take_recreated(self, said: Observation) -> frozenset[str]:
         """The columns, in lower case, that were dropped and added again before a structure; told once."""
-        return self._renamed(said) | self._once(said)
+        return self._rename_recreated(said) | self._take_recreated_once(said)
 
-    def makes(self, said: Observation) -> bool:
+    def has_recreated(self, said: Observation) -> bool:
         """Whether any column was dropped and added again before a structure."""
-        return bool(self._anew or remade(said))
+        return bool(self._recreated or find_recreated(said))
 
-    def begun(self, said: Observation) -> None:
+    def begin_table(self, said: Observation) -> None:
         """A first structure shows what they did, and its own statement too."""
-        self._once(said)
-        self._new(said)
-        self.forget()
+        self._take_recreated_once(said)
+        self._take_new_renames(said)
+        self.forget_statements()
 
-    def forget(self) -> None:
+    def forget_statements(self) -> None:
         """The table they were about is gone."""
-        self._renames, self._anew = (), frozenset()
+        self._renames, self._recreated = (), frozenset()
 
-    def shown(self) -> None:
+    def end_statements(self) -> None:
         """A structure shows what they did."""
-        self.forget()
-        self.read = False
+        self.forget_statements()
+        self.has_statement = False
 
-    def _new(self, said: Observation) -> Renames:
+    def _take_new_renames(self, said: Observation) -> Renames:
         """The renames of a statement, but for an exchange of names that was told before."""
         place = (said.first.position, said.ddl)
-        if not exchanged(said.renames):
+        if not has_name_swap(said.renames):
             return said.renames
-        if place in self._exchanged:
+        if place in self._swapped:
             return ()
         # what no position tells apart may be another one
-        self._exchanged |= {place} if said.first.position.kind != "none" else set()
+        self._swapped |= {place} if said.first.position.kind != "none" else set()
         return said.renames
 
-    def _renamed(self, said: Observation) -> frozenset[str]:
+    def _rename_recreated(self, said: Observation) -> frozenset[str]:
         names = {old.lower(): new.lower() for old, new in said.renames}
-        return frozenset(names.get(name, name) for name in self._anew)
+        return frozenset(names.get(name, name) for name in self._recreated)
 
-    def _once(self, said: Observation) -> frozenset[str]:
-        names = remade(said)
+    def _take_recreated_once(self, said: Observation) -> frozenset[str]:
+        names = find_recreated(said)
         # without a position, a second shard's word cannot be told from a second statement
         place = (said.first.position, said.ddl)
         if not names or place in self._done:
@@ -84,7 +84,7 @@ class Statements:
 Renames = tuple[tuple[str, str], ...]
 
 
-def completed(schema: TableSchema, said: Observation, known: TableSchema | None) -> TableSchema:
+def complete_structure(schema: TableSchema, said: Observation, known: TableSchema | None) -> TableSchema:
     """The structure with the attributes that it is silent on: as its statement says, else as they were.
 
     `known` is the declared structure before, None if there is none.
@@ -95,7 +95,7 @@ def completed(schema: TableSchema, said: Observation, known: TableSchema | None)
     stated = {(name.lower(), attribute): text for name, attribute, text in said.stated_attributes}
     before = {c.name.lower(): c for c in known.columns} if known is not None else {}
     former = {new.lower(): old.lower() for old, new in said.renames}
-    fresh = remade(said)
+    fresh = find_recreated(said)
 
     def filled(column: Column) -> Column:
         name = column.name.lower()
@@ -103,7 +103,7 @@ def completed(schema: TableSchema, said: Observation, known: TableSchema | None)
         for attribute in open_ones:
             if getattr(column, attribute) is None:
                 kept = None if old is None else getattr(old, attribute)
-                column = _with(column, attribute, stated.get((name, attribute), kept))
+                column = _set_attribute(column, attribute, stated.get((name, attribute), kept))
         return column
 
     comment = schema.comment
@@ -112,11 +112,11 @@ def completed(schema: TableSchema, said: Observation, known: TableSchema | None)
     return replace(schema, columns=tuple(filled(c) for c in schema.columns), comment=comment)
 
 
-def _with(column: Column, attribute: Attribute, text: str | None) -> Column:
+def _set_attribute(column: Column, attribute: Attribute, text: str | None) -> Column:
     return replace(column, default=text) if attribute == "default" else replace(column, comment=text)
 
 
-def inserted(known: TableSchema, schema: TableSchema) -> tuple[str, ...]:
+def find_inserted_columns(known: TableSchema, schema: TableSchema) -> tuple[str, ...]:
     """New columns in front of one that stayed, where none has left; a table that only appends gains no such.
 
     Such a structure is of a table that was made anew, or mixes the columns of two tables.
@@ -128,7 +128,7 @@ def inserted(known: TableSchema, schema: TableSchema) -> tuple[str, ...]:
     return tuple(name for name in schema.names[:last] if name not in names)
 
 
-def of_another(names: tuple[str, ...], table: TableId) -> str:
+def describe_inserted_columns(names: tuple[str, ...], table: TableId) -> str:
     """What such columns mean."""
     told = f"{', '.join(names)} stand in front of columns that were there, where this database only appends"
     if "_" in table.table:
@@ -136,7 +136,7 @@ def of_another(names: tuple[str, ...], table: TableId) -> str:
     return f"{told}: the table was made anew, or they are another table's"
 
 
-def effective(renames: Iterable[tuple[str, str]], schema: TableSchema) -> Renames:
+def select_effective_renames(renames: Iterable[tuple[str, str]], schema: TableSchema) -> Renames:
     """The renames of earlier statements that a structure bears out: the new name is there, the old is not.
 
     An old name may be there if another column has got it: names that are exchanged or handed on.
@@ -151,17 +151,17 @@ def effective(renames: Iterable[tuple[str, str]], schema: TableSchema) -> Rename
         kept = borne
 
 
-def composed(renames: Renames, following: Renames) -> Renames:
+def compose_renames(renames: Renames, following: Renames) -> Renames:
     """Renames one after the other, as from the first names to the last."""
     step = dict(following)
     return (*((old, step.pop(new, new)) for old, new in renames), *step.items())
 
 
-def remade(said: Observation) -> frozenset[str]:
+def find_recreated(said: Observation) -> frozenset[str]:
     """The columns that a statement drops and adds again, in lower case, by their names in the end."""
     return frozenset(name.lower() for name, attribute, _ in said.stated_attributes if attribute == "anew")
 
 
-def exchanged(renames: Renames) -> bool:
+def has_name_swap(renames: Renames) -> bool:
     """Whether a column gets a name that another one gives up: the names may be the same ones as before."""
     return not {old.lower() for old, _ in renames}.isdisjoint(new.lower() for _, new in renames)

@@ -8,67 +8,71 @@ from itertools import groupby, pairwise
 
 from schemaman.debezium.observation import Observation
 from schemaman.debezium.records import Coordinates
-from schemaman.history.fold.timeline import Point, time_of
+from schemaman.history.fold.timeline import Point, find_time
 from schemaman.history.versions import Disagreement, SchemaVersion
 
 CONNECTORS_AT_ONCE = "connectors-at-once"
 
-Connector = tuple[str, str]
+ConnectorRelease = tuple[str, str]
 """Name and release."""
 
-_TURNS = 4
+_MIN_TURNS = 4
 """As many changes from one to the other are more than a move, a way back and another move."""
 
 
-def rivals(runs: Iterable[Observation], versions: Sequence[SchemaVersion]) -> tuple[Disagreement, ...]:
+def find_concurrent_connectors(
+    runs: Iterable[Observation], versions: Sequence[SchemaVersion]
+) -> tuple[Disagreement, ...]:
     """Each pair of connectors that took turns, with the first marks that show it.
 
     `runs` are in one piece, however many reads cut them.
     """
     told = [o for o in runs if o.evidence == "emitted" and o.connector_version]
-    if len({_connector(o) for o in told}) < 2:
+    if len({_find_release(o) for o in told}) < 2:
         return ()
     edges = sorted(
-        ((mark, _connector(o)) for o in told for mark in dict.fromkeys((o.first, o.last))),
-        key=lambda edge: (time_of(edge[0]), edge[0].topic, edge[0].partition, edge[0].offset),
+        ((mark, _find_release(o)) for o in told for mark in dict.fromkeys((o.first, o.last))),
+        key=lambda edge: (find_time(edge[0]), edge[0].topic, edge[0].partition, edge[0].offset),
     )
     turns = [next(same) for _, same in groupby(edges, key=lambda edge: edge[1])]
-    pairs: dict[tuple[Connector, ...], list[tuple[Coordinates, Coordinates]]] = defaultdict(list)
+    pairs: dict[tuple[ConnectorRelease, ...], list[tuple[Coordinates, Coordinates]]] = defaultdict(list)
     for (before, one), (after, other) in pairwise(turns):
         pairs[tuple(sorted((one, other)))].append((before, after))
     return tuple(
-        Disagreement(CONNECTORS_AT_ONCE, (_version_at(marks[0][1], versions),), _told(pair), marks[0])
+        Disagreement(
+            CONNECTORS_AT_ONCE, (_find_version(marks[0][1], versions),), _describe_turns(pair), marks[0]
+        )
         for pair, marks in sorted(pairs.items())
-        if len(marks) >= _TURNS
+        if len(marks) >= _MIN_TURNS
     )
 
 
-def _connector(said: Observation) -> Connector:
+def _find_release(said: Observation) -> ConnectorRelease:
     return (said.connector, said.connector_version)
 
 
-def _version_at(mark: Coordinates, versions: Sequence[SchemaVersion]) -> int:
+def _find_version(mark: Coordinates, versions: Sequence[SchemaVersion]) -> int:
     """The newest version that had begun by then."""
-    return max((v.number for v in versions if time_of(v.at) <= time_of(mark)), default=1)
+    return max((v.number for v in versions if find_time(v.at) <= find_time(mark)), default=1)
 
 
-def _told(pair: tuple[Connector, ...]) -> str:
+def _describe_turns(pair: tuple[ConnectorRelease, ...]) -> str:
     one, other = (f"{name} {release}" for name, release in pair)
     return f"events came from {one} and {other} in turns: two connectors write this table at the same time"
 
 
 CHANGED_WHILE_READ = "changed-while-read"
 
-Told = tuple[int, Sequence[Point]]
+IncarnationPoints = tuple[int, Sequence[Point]]
 """A version as told: incarnation and points."""
 
 
-def changed_while_read(versions: Sequence[Told]) -> Iterator[tuple[int, str, Point]]:
+def find_changes_while_read(versions: Sequence[IncarnationPoints]) -> Iterator[tuple[int, str, Point]]:
     """For each change that followed on incremental reads: the version's index, what it means, the point."""
     for index, ((incarnation, before), (following, after)) in enumerate(pairwise(versions), start=1):
-        if incarnation != following or not any(map(_beside_the_stream, before)):
+        if incarnation != following or not any(map(_is_beside_stream, before)):
             continue
-        if any(map(_beside_the_stream, after)):
+        if any(map(_is_beside_stream, after)):
             told = f"incremental reads show this version and version {index}: the table changed between them"
             yield index, told, after[0]
         elif not any(p.observation.snapshot for p in after):
@@ -79,6 +83,6 @@ def changed_while_read(versions: Sequence[Told]) -> Iterator[tuple[int, str, Poi
             yield index, told, after[0]
 
 
-def _beside_the_stream(point: Point) -> bool:
+def _is_beside_stream(point: Point) -> bool:
     said = point.observation
-    return said.snapshot and said.evidence == "emitted" and point.mark.position.kind == "none"
+    return said.snapshot and said.evidence == "emitted" and point.coordinates.position.kind == "none"

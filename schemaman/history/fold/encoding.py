@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 
 from schemaman.debezium.observation import Observation
 from schemaman.debezium.records import Coordinates
-from schemaman.history.epochs import Rule, Verdicts
-from schemaman.history.fold.ambiguity import altered_alike
-from schemaman.history.fold.event_match import lost
-from schemaman.history.fold.naming_epochs import originals, under_own_names
+from schemaman.history.epochs import FormRule, Verdicts
+from schemaman.history.fold.ambiguity import describe_common_change
+from schemaman.history.fold.event_match import find_loss
+from schemaman.history.fold.naming_epochs import list_originals, restore_own_names
 from schemaman.model.ddl import format_type
 from schemaman.model.name_adjustment import Release
 from schemaman.model.schema import TableSchema
@@ -42,20 +42,20 @@ KEYS_IN_TABLE_ORDER: Release = (1, 9)
 """The first release whose stream is known to keep the order of a composite key: 1.4 told the order of the
 table there, and that of the key in a snapshot. Source: recordings of 1.4.2 and 1.9.8 with PostgreSQL 15."""
 
-NAMINGS = ("names as they are", "names escaped", "names adjusted")
+NAMING_FORMS = ("names as they are", "names escaped", "names adjusted")
 """The forms of names: raw, of mode avro_unicode, and such as any mode may write."""
 
-NAMES_READ_RIGHT: Release = (3, 5)
+FIRST_CORRECT_NAMES: Release = (3, 5)
 """Up to 3.4 names beyond ASCII are misread in the stream; of a table so named the catalogue tells nothing.
 Source: recordings of Debezium 1.4 to 3.6 against PostgreSQL 15."""
 
 
 @dataclass(frozen=True, slots=True)
-class Understood:
-    """A structure as the table had it; `told` are (kind, message) of what the wire alone did to it."""
+class RestoredSchema:
+    """A structure as the table had it; `remarks` are (kind, message) of what the wire alone did to it."""
 
     schema: TableSchema
-    told: tuple[tuple[str, str], ...] = ()
+    remarks: tuple[tuple[str, str], ...] = ()
 
 
 class Encoding:
@@ -66,32 +66,36 @@ class Encoding:
     """
 
     def __init__(self, names: Iterable[str], verdicts: Verdicts) -> None:
-        self._raws = {own for name in names for own in originals(name) if own != name}
-        self._settled = {place for place, verdict in verdicts.items() if verdict == "epoch"}
+        self._original_names = {own for name in names for own in list_originals(name) if own != name}
+        self._epoch_changes = {place for place, verdict in verdicts.items() if verdict == "epoch"}
         self._last: Observation | None = None
         self._types: dict[str, tuple[Type, Type]] = {}
 
-    def begin(self, observation: Observation) -> None:
+    def begin_table(self, observation: Observation) -> None:
         """The first structure of a table, or of a new one under an old name."""
         self._last, self._types = observation, {}
 
-    def read(
+    def restore_schema(
         self, mark: Coordinates, observation: Observation, emitted: TableSchema, known: TableSchema
-    ) -> Understood:
+    ) -> RestoredSchema:
         """The structure in the words of the known one, as far as the wire alone made the difference."""
         last, self._last = self._last or observation, observation
         moved = last.connector != observation.connector
         upgraded = moved or last.connector_version not in ("", observation.connector_version)
-        settled = self._rules(mark)
+        settled = self._list_rules(mark)
         told: list[tuple[str, str]] = []
-        vouched = upgraded or any(was in NAMINGS for was, _ in settled)
-        schema = self._named(last, _in_place(emitted, known, told), known, vouched, told)
+        vouched = upgraded or any(was in NAMING_FORMS for was, _ in settled)
+        schema = self._restore_names(last, _restore_key_columns(emitted, known, told), known, vouched, told)
         if not upgraded and last.schema_name == observation.schema_name:
-            told += (altered_alike("columns", *rule) for rule in sorted(settled) if rule[0] in NAMINGS)
-        schema = self._typed(schema, known, upgraded, settled, told)
-        return Understood(_facts_of(observation, schema, known, told), tuple(told))
+            told += (
+                describe_common_change("columns", *rule)
+                for rule in sorted(settled)
+                if rule[0] in NAMING_FORMS
+            )
+        schema = self._restore_types(schema, known, upgraded, settled, told)
+        return RestoredSchema(_restore_facts(observation, schema, known, told), tuple(told))
 
-    def _named(
+    def _restore_names(
         self,
         last: Observation,
         emitted: TableSchema,
@@ -103,15 +107,15 @@ class Encoding:
             return emitted
         now = self._last or last
         names = set(emitted.names)
-        oldest = min(release_of(o.connector_version) for o in (last, now))
-        schema = under_own_names(
+        oldest = min(parse_release(o.connector_version) for o in (last, now))
+        schema = restore_own_names(
             known,
             emitted,
             vouched=upgraded
             or last.schema_name != now.schema_name
-            or any(name in self._raws for name in known.names if name not in names),
+            or any(name in self._original_names for name in known.names if name not in names),
             misreading=now.connector == "postgresql"
-            and oldest < NAMES_READ_RIGHT
+            and oldest < FIRST_CORRECT_NAMES
             and (upgraded or last.snapshot != now.snapshot),
         )
         before = {c.name: c.emitted_name or c.name for c in known.columns}
@@ -125,32 +129,34 @@ class Encoding:
             told.append(("encoding-changed", f"events carry {pairs} from here on: the columns are the same"))
         return schema
 
-    def _typed(
+    def _restore_types(
         self,
         emitted: TableSchema,
         known: TableSchema,
         upgraded: bool,
-        settled: Collection[Rule],
+        settled: Collection[FormRule],
         told: list[tuple[str, str]],
     ) -> TableSchema:
         before = {c.name: c.type for c in known.columns}
         both = {c.name: (before[c.name], c.type) for c in emitted.columns if c.name in before}
         fresh = {n: pair for n, pair in both.items() if pair[0] != pair[1] and self._types.get(n) != pair}
         same = [now for was, now in both.values() if was == now]
-        if upgraded and all(may_be_encoded(*pair, same) for pair in fresh.values()):
+        if upgraded and all(is_encoding_change(*pair, same) for pair in fresh.values()):
             explained = fresh
         else:
             explained = {
                 n: (was, now)
                 for n, (was, now) in fresh.items()
-                if (form_of(self._carried(n, was)), form_of(now)) in settled
+                if (find_form(self._find_event_type(n, was)), find_form(now)) in settled
             }
-        reformed = _by_form({n: (self._carried(n, was), now) for n, (was, now) in explained.items()})
+        reformed = _group_by_form(
+            {n: (self._find_event_type(n, was), now) for n, (was, now) in explained.items()}
+        )
         why = "the table is the same" if upgraded else "so do other tables"
-        told += (_reformed(*forms, names, why) for forms, names in reformed.items())
+        told += (_describe_form_change(*forms, names, why) for forms, names in reformed.items())
         if not upgraded:
-            told += (altered_alike(names, *forms) for forms, names in reformed.items())
-        told += _not_carried(explained)
+            told += (describe_common_change(names, *forms) for forms, names in reformed.items())
+        told += _list_losses(explained)
         self._types.update(explained)
         kept = {n: (was, now) for n, (was, now) in self._types.items() if before.get(n) == was}
         if not kept:
@@ -161,24 +167,24 @@ class Encoding:
         )
         return replace(emitted, columns=columns)
 
-    def _carried(self, name: str, own: Type) -> Type:
+    def _find_event_type(self, name: str, own: Type) -> Type:
         """The type under which a column travelled so far."""
         known, carried = self._types.get(name, (own, own))
         return carried if known == own else own
 
-    def _rules(self, mark: Coordinates) -> frozenset[Rule]:
+    def _list_rules(self, mark: Coordinates) -> frozenset[FormRule]:
         """What other tables confirmed of the changes of form that begin at a mark."""
         here = (mark.topic, mark.partition, mark.offset)
-        return frozenset((was, now) for *place, was, now in self._settled if tuple(place) == here)
+        return frozenset((was, now) for *place, was, now in self._epoch_changes if tuple(place) == here)
 
 
-def release_of(version: str) -> Release:
+def parse_release(version: str) -> Release:
     """Major and minor version of a connector; (0, 0) for a text that tells none."""
     found = _VERSION.match(version)
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
-def tells_no_facts(observation: Observation) -> bool:
+def has_no_facts(observation: Observation) -> bool:
     """Whether the connector cannot have found the table of an event: no key, and every column is optional."""
     schema, table = observation.schema, observation.table
     return (
@@ -186,31 +192,31 @@ def tells_no_facts(observation: Observation) -> bool:
         and not observation.snapshot
         and schema is not None
         and not (table.schema.isascii() and table.table.isascii())
-        and release_of(observation.connector_version) < NAMES_READ_RIGHT
+        and parse_release(observation.connector_version) < FIRST_CORRECT_NAMES
         and not schema.key
         and all(c.nullable for c in schema.columns)
     )
 
 
-def keeps_no_key_order(observation: Observation) -> bool:
+def has_table_key_order(observation: Observation) -> bool:
     """Whether a composite key comes in the order of the table's columns, whatever its own is."""
     schema = observation.schema
     if observation.connector != "postgresql" or observation.snapshot or schema is None:
         return False
-    return len(schema.key) > 1 and release_of(observation.connector_version) < KEYS_IN_TABLE_ORDER
+    return len(schema.key) > 1 and parse_release(observation.connector_version) < KEYS_IN_TABLE_ORDER
 
 
-def _facts_of(
+def _restore_facts(
     observation: Observation, schema: TableSchema, known: TableSchema, told: list[tuple[str, str]]
 ) -> TableSchema:
-    if tells_no_facts(observation):
+    if has_no_facts(observation):
         told.append(("facts-not-told", "the table's name was misread: events tell neither key nor NOT NULL"))
         nullable = {c.name: c.nullable for c in known.columns}
         columns = tuple(replace(c, nullable=nullable.get(c.name, c.nullable)) for c in schema.columns)
         key = known.key if set(known.key) <= set(schema.names) else ()
         return replace(schema, columns=columns, key=key)
     if (
-        keeps_no_key_order(observation)
+        has_table_key_order(observation)
         and schema.key != known.key
         and sorted(schema.key) == sorted(known.key)
         and schema.key == tuple(n for n in schema.names if n in schema.key)
@@ -220,7 +226,9 @@ def _facts_of(
     return schema
 
 
-def _in_place(emitted: TableSchema, known: TableSchema, told: list[tuple[str, str]]) -> TableSchema:
+def _restore_key_columns(
+    emitted: TableSchema, known: TableSchema, told: list[tuple[str, str]]
+) -> TableSchema:
     """Columns that only the key carries, in the place where they were known."""
     away = [c for c in emitted.columns if c.emitted_name is None and known.column(c.name) is not None]
     if not away:
@@ -238,28 +246,28 @@ def _in_place(emitted: TableSchema, known: TableSchema, told: list[tuple[str, st
     return replace(emitted, columns=tuple(rest))
 
 
-def _by_form(changed: Mapping[str, tuple[Type, Type]]) -> dict[Rule, str]:
+def _group_by_form(changed: Mapping[str, tuple[Type, Type]]) -> dict[FormRule, str]:
     """The columns of each change from one form to another, in words."""
-    forms: dict[Rule, list[str]] = {}
+    forms: dict[FormRule, list[str]] = {}
     for name, (was, now) in changed.items():
-        rule = (form_of(was) or format_type(was), form_of(now) or format_type(now))
+        rule = (find_form(was) or format_type(was), find_form(now) or format_type(now))
         forms.setdefault(rule, []).append(name)
     return {rule: ", ".join(names) for rule, names in forms.items()}
 
 
-def _reformed(was: str, now: str, names: str, why: str) -> tuple[str, str]:
+def _describe_form_change(was: str, now: str, names: str, why: str) -> tuple[str, str]:
     return "encoding-changed", f"events carry {names} as {now} from here on, and no more as {was}: {why}"
 
 
-def _not_carried(changed: Mapping[str, tuple[Type, Type]]) -> Iterator[tuple[str, str]]:
+def _list_losses(changed: Mapping[str, tuple[Type, Type]]) -> Iterator[tuple[str, str]]:
     for name, (own, carried) in changed.items():
-        missed = lost(own, carried)
+        missed = find_loss(own, carried)
         if missed is not None and carried != String():
             told = f"{name} is {format_type(own)} and travels as {format_type(carried)}"
             yield "values-not-carried", f"{told}: it loses {missed}"
 
 
-def form_of(type: Type) -> str | None:
+def find_form(type: Type) -> str | None:
     """The form that a setting gives to a type, without what the column itself tells; None: there is none."""
     match type:
         case Decimal() | Numeric():
@@ -275,13 +283,13 @@ def form_of(type: Type) -> str | None:
         case Map():
             return "MAP"
         case Array(element):
-            inner = form_of(element)
+            inner = find_form(element)
             return None if inner is None else f"ARRAY<{inner}>"
         case _:
             return None
 
 
-def of_one_setting(form: str) -> bool:
+def is_of_one_setting(form: str) -> bool:
     """Whether a column of this form is proof of a setting, since no other one writes it for any column.
 
     Times of milliseconds are what columns of few digits have under each setting; doubles, texts and JSON
@@ -293,14 +301,14 @@ def of_one_setting(form: str) -> bool:
     return form in ("DECIMAL", "BINARY", "MAP") or form.startswith("INTERVAL")
 
 
-def may_be_encoded(was: Type, now: Type, same: Collection[Type]) -> bool:
+def is_encoding_change(was: Type, now: Type, same: Collection[Type]) -> bool:
     """Whether a release may explain it: forms of one kind, and no column of that type kept its form."""
     if isinstance(was, Decimal) and isinstance(now, Decimal):
         return False  # precision and scale are the table's under each setting
-    return any(a == b for a in _kinds(was) for b in _kinds(now)) and was not in same
+    return any(a == b for a in _list_kinds(was) for b in _list_kinds(now)) and was not in same
 
 
-def _kinds(type: Type) -> Iterator[str]:
+def _list_kinds(type: Type) -> Iterator[str]:
     """The settings under which a column may take this form.
 
     Source: Debezium TemporalPrecisionMode, DecimalHandlingMode, BinaryHandlingMode, HStoreHandlingMode,
@@ -318,7 +326,7 @@ def _kinds(type: Type) -> Iterator[str]:
         case Interval():
             yield "interval"
         case Array(element):
-            yield from (f"array of {kind}" for kind in _kinds(element))
+            yield from (f"array of {kind}" for kind in _list_kinds(element))
         case String():
             yield from ("decimal", "binary")
         case Struct(fields) if {"wkb", "srid"} <= {f.name for f in fields}:

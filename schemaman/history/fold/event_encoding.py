@@ -6,52 +6,54 @@ from collections.abc import Iterable, Mapping
 
 from schemaman.debezium.observation import Observation
 from schemaman.debezium.records import Coordinates
-from schemaman.history.epochs import Epoch, WireFace, WireField
+from schemaman.history.epochs import Epoch, EventField, EventSchema
 from schemaman.history.fold.timeline import Point
 from schemaman.model.ddl import format_type
 from schemaman.model.schema import TableSchema
 from schemaman.model.types import Type, without_labels
 
-Carried = dict[str, tuple[str, Type]]
+EventFields = dict[str, tuple[str, Type]]
 """Column → the name and the type of its field."""
 
 
-class Carriage:
+class EventEncodingEpochs:
     """The epochs of one table, while its events are read in order."""
 
     def __init__(self) -> None:
         self.epochs: list[Epoch] = []
         self._own: dict[str, Type] = {}
-        self._carried: Carried = {}
+        self._event_fields: EventFields = {}
         self._last: Coordinates | None = None
-        self._said: Observation | None = None
+        self._observation: Observation | None = None
 
-    def goes_on(self, point: Point) -> bool:
+    def extend_run(self, point: Point) -> bool:
         """Whether a point is the other edge of what was taken last, and tells nothing else."""
-        if point.observation is not self._said:
+        if point.observation is not self._observation:
             return False
-        self._last = point.mark
+        self._last = point.coordinates
         return True
 
-    def take(self, mark: Coordinates, said: Observation, structure: TableSchema, carried: Carried) -> int:
+    def add_event(
+        self, mark: Coordinates, said: Observation, structure: TableSchema, carried: EventFields
+    ) -> int:
         """Go on by an event of a structure, carried so; the number of its epoch."""
         own = {c.name: without_labels(c.type) for c in structure.columns}
         carried = {column: (name, without_labels(type)) for column, (name, type) in carried.items()}
-        changes = tuple(self._changes(own, carried))
+        changes = tuple(self._list_changes(own, carried))
         last = self.epochs[-1] if self.epochs else None
         release = (said.connector, said.connector_version)
         if last is None or changes or release != (last.connector, last.connector_version):
             number = 1 if last is None else last.number + 1
             self.epochs.append(Epoch(number, *release, self._last, mark, changes))
         self._own |= own
-        self._carried |= carried
-        self._last, self._said = mark, said
+        self._event_fields |= carried
+        self._last, self._observation = mark, said
         return len(self.epochs)
 
-    def _changes(self, own: dict[str, Type], carried: Carried) -> Iterable[str]:
+    def _list_changes(self, own: dict[str, Type], carried: EventFields) -> Iterable[str]:
         """What travels otherwise than before, of columns that are the same."""
         for column, (name, type) in carried.items():
-            before, former = self._carried.get(column), self._own.get(column)
+            before, former = self._event_fields.get(column), self._own.get(column)
             if before is None or (name, type) == before:
                 continue
             if before[0] != name:
@@ -60,25 +62,25 @@ class Carriage:
                 yield f"{column} travels as {format_type(type)}, and no more as {format_type(before[1])}"
 
 
-def carried_by(emitted: TableSchema, own: TableSchema) -> Carried:
+def read_event_fields(emitted: TableSchema, own: TableSchema) -> EventFields:
     """How an event carries the columns of a table: its fields, in the table's own names and in any order."""
     types = {c.emitted_name or c.name: c.type for c in emitted.columns}
     fields = {c.name: c.emitted_name or c.name for c in own.columns}
     return {name: (field, types[field]) for name, field in fields.items() if field in types}
 
 
-def carried_through(names: Mapping[str, str], emitted: TableSchema) -> Carried:
+def select_event_fields(names: Mapping[str, str], emitted: TableSchema) -> EventFields:
     """How an event carries the columns that `names` lead to (column → what the event calls it)."""
     fields = {c.name: (c.emitted_name or c.name, c.type) for c in emitted.columns}
     return {column: fields[field] for column, field in names.items()}
 
 
-def face_of(epoch: int, at: Coordinates, version: TableSchema, carried: Carried) -> WireFace:
+def make_event_schema(epoch: int, at: Coordinates, version: TableSchema, carried: EventFields) -> EventSchema:
     """How a version was carried, as far as its fields are not as its columns are."""
     fields = []
     for column in version.columns:
         name, type = carried.get(column.name, (None, None))
         alike = type is not None and without_labels(type) == without_labels(column.type)
         if not alike or name != (column.emitted_name or column.name):
-            fields.append(WireField(column.name, name, type))
-    return WireFace(epoch, at, tuple(fields))
+            fields.append(EventField(column.name, name, type))
+    return EventSchema(epoch, at, tuple(fields))

@@ -35,46 +35,46 @@ from schemaman.model.types import (
     widens,
 )
 
-S = TypeVar("S", bound="Structured")
+S = TypeVar("S", bound="HasStructure")
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class ColumnFit:
     """How an emitted structure fits a declared one.
 
     `names` maps declared to emitted names; `missing` are declared columns that no event
-    carries; `wrong` are emitted fields that no declared column explains.
+    carries; `unexplained` are emitted fields that no declared column explains.
     """
 
     names: Mapping[str, str]
     missing: tuple[str, ...]
-    wrong: tuple[str, ...]
+    unexplained: tuple[str, ...]
 
     @property
-    def exact(self) -> bool:
+    def is_exact(self) -> bool:
         """Whether both have the same columns."""
-        return not self.missing and not self.wrong
+        return not self.missing and not self.unexplained
 
-    def own(self, names: Iterable[str]) -> tuple[str, ...]:
+    def translate_names(self, names: Iterable[str]) -> tuple[str, ...]:
         """Emitted names as the declared ones, where there are such."""
         declared = {emitted: name for name, emitted in self.names.items()}
         return tuple(declared.get(name, name) for name in names)
 
 
-def match(declared: TableSchema, emitted: TableSchema) -> Match:
+def fit_columns(declared: TableSchema, emitted: TableSchema) -> ColumnFit:
     """The fit of the columns; keys and nullability are compared by who asks."""
     names: dict[str, str] = {}
     free = {c.name: c for c in emitted.columns}
     for column in declared.columns:
-        found = _field_for(column, free)
+        found = _find_field(column, free)
         if found is not None:
             names[column.name] = found
             del free[found]
     missing = tuple(n for n in declared.names if n not in names)
-    return Match(names, missing, tuple(free))
+    return ColumnFit(names, missing, tuple(free))
 
 
-class Structured(Protocol):
+class HasStructure(Protocol):
     """What has a structure."""
 
     @property
@@ -86,28 +86,33 @@ class Structured(Protocol):
         """Every name under which a field of it may travel: what has others does not fit."""
 
 
-def fitting(newest_first: Callable[[], Iterable[S]], emitted: TableSchema) -> tuple[S, Match]:
+def find_fitting(newest_first: Callable[[], Iterable[S]], emitted: TableSchema) -> tuple[S, ColumnFit]:
     """Of what was declared the one that an emitted structure has, and the fit; `newest_first` begins anew.
 
     That is the newest that has just its columns; if there is none, the newest that explains all its fields;
     else the newest at all. Mostly it is the newest at all, and no other one is looked at.
     """
     newest = next(iter(newest_first()))
-    first = match(newest.schema, emitted)
-    if first.exact:
+    first = fit_columns(newest.schema, emitted)
+    if first.is_exact:
         return newest, first
     names = frozenset(emitted.names)
     likely = [one for one in newest_first() if names <= one.fields]
     for one in likely:
-        if len(one.schema.columns) == len(emitted.columns) and (fit := match(one.schema, emitted)).exact:
+        if (
+            len(one.schema.columns) == len(emitted.columns)
+            and (fit := fit_columns(one.schema, emitted)).is_exact
+        ):
             return one, fit
-    for one in likely if first.wrong else ():
-        if not (fit := match(one.schema, emitted)).wrong:
+    for one in likely if first.unexplained else ():
+        if not (fit := fit_columns(one.schema, emitted)).unexplained:
             return one, fit
     return newest, first
 
 
-def differences(declared: TableSchema, emitted: TableSchema, fit: Match) -> Iterator[tuple[str, str]]:
+def list_differences(
+    declared: TableSchema, emitted: TableSchema, fit: ColumnFit
+) -> Iterator[tuple[str, str]]:
     """(kind, message) of what events say otherwise than the declaration whose columns they have."""
     key = tuple(fit.names.get(k, k) for k in declared.key)
     if key != emitted.key:
@@ -117,24 +122,24 @@ def differences(declared: TableSchema, emitted: TableSchema, fit: Match) -> Iter
         here, there = declared.column(name), emitted.column(other)
         if here is None or there is None:
             continue
-        if tells_nullability(there.type) and here.nullable != there.nullable:
+        if has_nullability(there.type) and here.nullable != there.nullable:
             words = ("NOT NULL", "nullable")
             told = f"{name} is declared {words[here.nullable]} and emitted {words[there.nullable]}"
             yield "nullability-differs", told
-        missed = lost(here.type, there.type, here.source_type)
+        missed = find_loss(here.type, there.type, here.source_type)
         if missed not in (None, _AS_TEXT):
             told = f"{name} is declared {format_type(here.type)} and travels as {format_type(there.type)}"
             yield "values-not-carried", f"{told}: it loses {missed}"
 
 
-def _field_for(column: Column, free: Mapping[str, Column]) -> str | None:
+def _find_field(column: Column, free: Mapping[str, Column]) -> str | None:
     if column.name in free:
-        return column.name if carries(column.type, free[column.name].type) else None
+        return column.name if is_carried_by(column.type, free[column.name].type) else None
     forms = list_adjusted_forms(column.name)
-    return next((n for n, c in free.items() if n in forms and carries(column.type, c.type)), None)
+    return next((n for n, c in free.items() if n in forms and is_carried_by(column.type, c.type)), None)
 
 
-def carries(source: Type, wire: Type) -> bool:
+def is_carried_by(source: Type, wire: Type) -> bool:
     """Whether a field of type `wire` is a way in which Debezium writes a `source` column.
 
     Source: Debezium JdbcValueConverters, TemporalPrecisionMode, DecimalHandlingMode,
@@ -159,7 +164,7 @@ def carries(source: Type, wire: Type) -> bool:
         case Time(_, zoned):
             return (isinstance(wire, Time) and wire.zoned == zoned) or wire == String()
         case Timestamp(precision, zoned):
-            return _carries_timestamp(precision, zoned, wire)
+            return _is_carried_by_timestamp(precision, zoned, wire)
         case Date():
             return wire == String() or isinstance(wire, Integer)
         case Binary():
@@ -176,20 +181,20 @@ def carries(source: Type, wire: Type) -> bool:
             return isinstance(wire, String | Enum)
         case Array(element, _):
             if isinstance(wire, Array):
-                return carries(element, wire.element)
+                return is_carried_by(element, wire.element)
             # arrays of bits have the schema of one
             return isinstance(element, Bits) and isinstance(wire, Bits | Boolean)
         case Map():
             return wire == Json()
         case Struct(fields):
-            return isinstance(wire, Struct) and _carries_fields(fields, wire)
+            return isinstance(wire, Struct) and _is_carried_by_struct(fields, wire)
         case Unknown():
             return True
         case _:
             return wire == String()
 
 
-def lost(source: Type, wire: Type, spelled: str | None = None) -> str | None:
+def find_loss(source: Type, wire: Type, spelled: str | None = None) -> str | None:
     """What a field of type `wire` no longer carries of a `source` column, in words; None if nothing.
 
     `spelled` is the type as the database writes it. Sizes that a wire type cannot name (VARCHAR, BINARY) do
@@ -201,7 +206,7 @@ def lost(source: Type, wire: Type, spelled: str | None = None) -> str | None:
             return None if precision <= _DOUBLE_DIGITS else _DIGITS_LOST
         case Numeric(), Floating(64):
             return _DIGITS_LOST
-        case Integer(bits, False), Integer(other, True) if bits == other and not _of_three_bytes(spelled):
+        case Integer(bits, False), Integer(other, True) if bits == other and not _is_three_bytes(spelled):
             return f"numbers from 2^{bits - 1} on, which the field has no room for"
         case ((Integer() | Decimal()), Boolean()):
             return "numbers other than 0 and 1"
@@ -214,7 +219,7 @@ def lost(source: Type, wire: Type, spelled: str | None = None) -> str | None:
         case Interval("" | "YEAR TO MONTH"), Interval("DAY TO SECOND"):
             return "months, of which each counts as 30.4375 days"
         case Array(element, _), Array(other_element, _):
-            return lost(element, other_element, spelled)
+            return find_loss(element, other_element, spelled)
         case ((String() | Enum() | EnumSet() | Unknown()), _):
             return None
         case _, String():
@@ -224,33 +229,33 @@ def lost(source: Type, wire: Type, spelled: str | None = None) -> str | None:
 
 
 _AS_TEXT = "the type: values arrive as text"
-_SILENT = (("wkb", "srid"), ("wkb", "srid", "extensions"), ("center", "radius"), ("a", "b", "c"))
+_OPTIONAL_STRUCTS = (("wkb", "srid"), ("wkb", "srid", "extensions"), ("center", "radius"), ("a", "b", "c"))
 _THREE_BYTES = ("MEDIUMINT", "INT3", "MIDDLEINT")
 _MICROSECONDS = 6
 _DOUBLE_DIGITS = 15
 _DIGITS_LOST = "digits behind the fifteenth"
 
 
-def _of_three_bytes(spelled: str | None) -> bool:
+def _is_three_bytes(spelled: str | None) -> bool:
     """MySQL's numbers of 24 bits fit into 32 with a sign, and count as such of 32 here."""
     return spelled is not None and spelled.upper().startswith(_THREE_BYTES)
 
 
-def tells_nullability(wire: Type) -> bool:
+def has_nullability(wire: Type) -> bool:
     """Whether the `optional` of a field says that its column takes nulls: shapes are optional in any case.
 
     Source: Debezium io.debezium.data.geometry.Geometry, Circle and Line. Geography tells it, but looks alike.
     """
-    return not isinstance(wire, Struct) or tuple(f.name for f in wire.fields) not in _SILENT
+    return not isinstance(wire, Struct) or tuple(f.name for f in wire.fields) not in _OPTIONAL_STRUCTS
 
 
-def _carries_fields(fields: tuple[Field, ...], wire: Struct) -> bool:
+def _is_carried_by_struct(fields: tuple[Field, ...], wire: Struct) -> bool:
     """Newer releases add members, such as the `extensions` of a geometry."""
     there = {f.name: f.type for f in wire.fields}
-    return all(f.name in there and carries(f.type, there[f.name]) for f in fields)
+    return all(f.name in there and is_carried_by(f.type, there[f.name]) for f in fields)
 
 
-def _carries_timestamp(precision: int, zoned: bool, wire: Type) -> bool:
+def _is_carried_by_timestamp(precision: int, zoned: bool, wire: Type) -> bool:
     if isinstance(wire, Timestamp):
         # time.precision.mode=connect cuts to milliseconds; a zoned text has no fixed precision
         return wire.zoned == zoned and (zoned or wire.precision >= min(precision, 3))

@@ -17,47 +17,73 @@ from itertools import takewhile
 from schemaman.debezium.connector import Connector
 from schemaman.debezium.observation import STATEMENT_KINDS, Observation
 from schemaman.debezium.records import Coordinates
-from schemaman.history.epochs import NO_FOOTPRINT, UNDECIDED, FormChange, Verdicts
-from schemaman.history.fold.aliases import aliases_of
-from schemaman.history.fold.ambiguity import LOOKED_BACK, UNSEEN, UNSEEN_TOLD, another_mode, doubts
-from schemaman.history.fold.column_ids import Identifying
-from schemaman.history.fold.connector_settings import footprint
+from schemaman.history.epochs import NO_SETTINGS_SHOWN, UNDECIDED, FormChange, Verdicts
+from schemaman.history.fold.aliases import collect_aliases
+from schemaman.history.fold.ambiguity import (
+    ALTERED_UNSEEN,
+    ALTERED_UNSEEN_MESSAGE,
+    MAX_OLDER_VERSIONS,
+    describe_open_change,
+    list_ambiguities,
+)
+from schemaman.history.fold.column_ids import ColumnIdentifier
+from schemaman.history.fold.connector_settings import find_shown_settings
 from schemaman.history.fold.ddl_statements import (
-    Statements,
-    completed,
-    exchanged,
-    inserted,
-    of_another,
+    PendingStatements,
+    complete_structure,
+    describe_inserted_columns,
+    find_inserted_columns,
+    has_name_swap,
 )
-from schemaman.history.fold.disagreements import CHANGED_WHILE_READ, changed_while_read, rivals
-from schemaman.history.fold.encoding import NAMINGS, Encoding
-from schemaman.history.fold.event_encoding import Carriage, Carried, carried_by, carried_through
-from schemaman.history.fold.event_match import Match, differences, fitting, match
+from schemaman.history.fold.disagreements import (
+    CHANGED_WHILE_READ,
+    find_changes_while_read,
+    find_concurrent_connectors,
+)
+from schemaman.history.fold.encoding import NAMING_FORMS, Encoding
+from schemaman.history.fold.event_encoding import (
+    EventEncodingEpochs,
+    EventFields,
+    read_event_fields,
+    select_event_fields,
+)
+from schemaman.history.fold.event_match import ColumnFit, find_fitting, fit_columns, list_differences
 from schemaman.history.fold.inferred_versions import (
-    Grown,
-    by_weight,
-    count,
-    grown,
-    hides_types,
-    learn,
-    row_id,
+    DocumentVersions,
+    build_document_versions,
+    count_records,
+    fingerprint_names,
+    is_untyped,
+    learn_types,
+    split_by_weight,
 )
-from schemaman.history.fold.key_history import CarriedKey, keys_in_passing, keys_of
-from schemaman.history.fold.moved_columns import renumber
-from schemaman.history.fold.schema_history_check import shows, weighed
-from schemaman.history.fold.timeline import Point, by_precedence, of_life, time_of, timeline
-from schemaman.history.fold.version_builder import Open, on_the_wire, spread_over, undivided
-from schemaman.history.fold.version_closing import closed
+from schemaman.history.fold.key_history import EmittedKey, build_key_spans, find_passing_keys
+from schemaman.history.fold.moved_columns import renumber_columns
+from schemaman.history.fold.schema_history_check import is_schema_of, match_internal_schema
+from schemaman.history.fold.timeline import (
+    Point,
+    build_timeline,
+    find_time,
+    is_incarnation_only,
+    split_by_precedence,
+)
+from schemaman.history.fold.version_builder import (
+    OpenVersion,
+    count_undivided,
+    find_shared_runs,
+    map_event_names,
+)
+from schemaman.history.fold.version_closing import close_versions
 from schemaman.history.versions import Disagreement, Ending, Revision, TableEvent, TableHistory
 from schemaman.model.schema import TableId, TableSchema, fingerprint
 
-DialectOf = Callable[[str], Connector]
+FindConnector = Callable[[str], Connector]
 
 
 def fold(
     observations: Iterable[Observation],
     table: TableId,
-    dialect_of: DialectOf,
+    dialect_of: FindConnector,
     verdicts: Verdicts = UNDECIDED,
 ) -> TableHistory | None:
     """The history of a table out of all observations that name it; None if none gives it a structure.
@@ -66,340 +92,380 @@ def fold(
     its server decide about the changes in its footprint (`epochs.decide`); without them each stays open.
     """
     mine = [o for o in observations if table in (o.table, o.previous)]
-    said, second = by_precedence(mine)
-    told, documents, others = by_weight(said)
-    line = timeline(told)
+    said, second = split_by_precedence(mine)
+    told, documents, others = split_by_weight(said)
+    line = build_timeline(told)
     names = {n for o in mine if o.schema is not None for n in o.schema.names}
     # what leaves a name at some place leaves it before something else takes it there
     points = sorted(line.points, key=lambda p: (p.order, p.observation.table == table))
     declared = any(o.evidence in STATEMENT_KINDS and o.schema is not None for o in said)
-    shown = NO_FOOTPRINT if declared else footprint(points)
-    doubted = [c for c in shown.changes if verdicts.get(c.place, "open") == "open" and c.was not in NAMINGS]
-    building = _Building(table, dialect_of, Encoding(names, verdicts), doubted)
+    shown = NO_SETTINGS_SHOWN if declared else find_shown_settings(points)
+    doubted = [c for c in shown.changes if verdicts.get(c.id, "open") == "open" and c.was not in NAMING_FORMS]
+    building = _HistoryBuilder(table, dialect_of, Encoding(names, verdicts), doubted)
     for point in points:
-        building.take(point)
-    building.settle()
+        building.add_point(point)
+    building.settle_early_events()
     for observation in line.repeated:
-        building.repeat(observation)
+        building.add_repeated(observation)
     for observation in second:
-        building.weigh(observation)
+        building.check_internal(observation)
     building.flag_windows()
     if documents:
-        building.grow(grown(documents))
+        building.add_document_versions(build_document_versions(documents))
     if not building.versions:
         return None
-    count(building.versions, others)
-    connector = max(said, key=lambda o: (time_of(o.last), o.connector)).connector
-    spread = spread_over(building.versions)
-    versions = closed(building.versions, spread, dialect_of)
+    count_records(building.versions, others)
+    connector = max(said, key=lambda o: (find_time(o.last), o.connector)).connector
+    spread = find_shared_runs(building.versions)
+    versions = close_versions(building.versions, spread, dialect_of)
     runs = (*dict.fromkeys(p.observation for p in points), *line.repeated)
     return TableHistory(
         table=table,
         connector=connector,
         versions=versions,
-        aliases=aliases_of(mine, table),
-        disagreements=building.all_disagreements((*keys_in_passing(versions), *rivals(runs, versions))),
+        aliases=collect_aliases(mine, table),
+        disagreements=building.list_disagreements(
+            (*find_passing_keys(versions), *find_concurrent_connectors(runs, versions))
+        ),
         events=tuple(building.events),
-        epochs=tuple(building.carriage.epochs),
-        footprint=shown,
-        keys=keys_of(versions, building.versions, building.keys),
+        epochs=tuple(building.event_epochs.epochs),
+        settings_shown=shown,
+        keys=build_key_spans(versions, building.versions, building.keys),
         identity="weak" if all(o.weak for o in mine) else "source",
-        shared=sum(map(undivided, spread)),
+        shared_records=sum(map(count_undivided, spread)),
     )
 
 
-class _Building:
+class _HistoryBuilder:
     """The walk along the timeline; its versions are open until they are `closed`."""
 
     def __init__(
-        self, table: TableId, dialect_of: DialectOf, encoding: Encoding, doubted: Iterable[FormChange]
+        self, table: TableId, dialect_of: FindConnector, encoding: Encoding, doubted: Iterable[FormChange]
     ) -> None:
         self.table = table
-        self.dialect_of = dialect_of
+        self.find_connector = dialect_of
         self.encoding = encoding
-        self.identify, self.carriage = Identifying(), Carriage()
-        self.keys: list[tuple[Open, CarriedKey]] = []
-        self.doubted = tuple(doubted)
-        self.versions: list[Open] = []
+        self.identify, self.event_epochs = ColumnIdentifier(), EventEncodingEpochs()
+        self.keys: list[tuple[OpenVersion, EmittedKey]] = []
+        self.open_changes = tuple(doubted)
+        self.versions: list[OpenVersion] = []
         self.events: list[TableEvent] = []
         self.contradictions: dict[tuple[str, int, str], list[Coordinates]] = {}
         self.incarnation = 0
-        self.ended, self.unshown = True, False
+        self.has_ended, self.is_unshown = True, False
         self.next_id = 1
         self.last_mark: Coordinates | None = None
-        self.statements = Statements()
-        self.unseen: Point | None = None
-        self.key_read = False
-        self.early: list[tuple[Point, TableSchema, Open, str]] = []
+        self.statements = PendingStatements()
+        self.unseen_statement: Point | None = None
+        self.is_key_from_snapshot = False
+        self.early_events: list[tuple[Point, TableSchema, OpenVersion, str]] = []
 
-    def take(self, point: Point) -> None:
+    def add_point(self, point: Point) -> None:
         """Go on by one point."""
         observation = point.observation
-        if of_life(observation):
-            self.stands_again(point)
+        if is_incarnation_only(observation):
+            self.recreate_table(point)
             return
         if observation.action == "drop":
-            self.end("dropped", point.mark, None)
+            self.end_incarnation("dropped", point.coordinates, None)
         elif observation.action == "truncate":
-            if not self.ended and point.mark == observation.first:
-                self.events.append(TableEvent("truncated", point.mark, self.incarnation))
+            if not self.has_ended and point.coordinates == observation.first:
+                self.events.append(TableEvent("truncated", point.coordinates, self.incarnation))
         elif observation.previous == self.table and observation.table != self.table:
-            self.end("renamed", point.mark, observation.table)
+            self.end_incarnation("renamed", point.coordinates, observation.table)
         elif observation.action == "statement":
-            self.statements.take(observation)
-            self.unseen = point
+            self.statements.add_statement(observation)
+            self.unseen_statement = point
         else:
             if observation.action == "rename" or (observation.action == "create" and self.is_older(point)):
-                self.end("dropped", point.mark, None)
+                self.end_incarnation("dropped", point.coordinates, None)
             if observation.schema is not None:
-                self.image(point, observation.schema)
+                self.add_structure(point, observation.schema)
             elif observation.evidence == "internal":
-                self.stands_again(point)
+                self.recreate_table(point)
         # what shows no structure, or that of a later version, may stand behind the end of the old one
-        early = bool(self.early) and self.early[-1][0] is point
+        early = bool(self.early_events) and self.early_events[-1][0] is point
         if observation.action not in ("statement", "truncate") and not early:
-            self.last_mark = point.mark
+            self.last_mark = point.coordinates
 
     def is_older(self, point: Point) -> bool:
         """Whether the newest incarnation began before a point, and not with the very statement there."""
-        began = next((v.at for v in self.versions if v.incarnation == self.incarnation), point.mark)
-        return began.position != point.mark.position and point.mark.position.kind != "none"
+        began = next((v.at for v in self.versions if v.incarnation == self.incarnation), point.coordinates)
+        return began.position != point.coordinates.position and point.coordinates.position.kind != "none"
 
-    def stands_again(self, point: Point) -> None:
+    def recreate_table(self, point: Point) -> None:
         """A table stands under the name of one that has ended, and no record has shown its structure yet."""
-        if self.ended and not self.unshown and self.versions:
+        if self.has_ended and not self.is_unshown and self.versions:
             self.incarnation += 1
-            self.unshown = True
-            self.events.append(TableEvent("created", point.mark, self.incarnation))
+            self.is_unshown = True
+            self.events.append(TableEvent("created", point.coordinates, self.incarnation))
 
-    def end(self, kind: Ending, at: Coordinates, other: TableId | None) -> None:
+    def end_incarnation(self, kind: Ending, at: Coordinates, other: TableId | None) -> None:
         """The newest incarnation is over; a table that never was cannot end."""
-        if self.ended and not self.unshown:
+        if self.has_ended and not self.is_unshown:
             return
         self.events.append(TableEvent(kind, at, self.incarnation, other))
-        if not self.unshown:
+        if not self.is_unshown:
             self.versions[-1].until = at
-        self.ended, self.unshown = True, False
-        self.statements.forget()
+        self.has_ended, self.is_unshown = True, False
+        self.statements.forget_statements()
 
-    def image(self, point: Point, schema: TableSchema) -> None:
+    def add_structure(self, point: Point, schema: TableSchema) -> None:
         """A structure was seen: it supports a version, contradicts one, or begins one."""
-        self.unseen = None
+        self.unseen_statement = None
         declared = point.observation.evidence in STATEMENT_KINDS
         if declared:
-            schema = self.completed(point, schema)
-        if self.ended:
+            schema = self.complete_declared(point, schema)
+        if self.has_ended:
             self.begin_incarnation(point, schema, declared)
         elif declared:
-            self.declare(point, schema)
-        elif self.versions[-1].declared:
-            self.compare(point, schema)
+            self.add_declared(point, schema)
+        elif self.versions[-1].is_declared:
+            self.match_event(point, schema)
         else:
             said = point.observation
-            understood = self.encoding.read(point.mark, said, schema, self.versions[-1].schema)
-            for kind, message in understood.told:
-                self.contradict(kind, self.versions[-1], message, point)
-            self.follow(point, understood.schema, declared=False)
-            if not self.carriage.goes_on(point):
-                self.carry(point, self.versions[-1], carried_by(schema, understood.schema))
+            understood = self.encoding.restore_schema(
+                point.coordinates, said, schema, self.versions[-1].schema
+            )
+            for kind, message in understood.remarks:
+                self.record_disagreement(kind, self.versions[-1], message, point)
+            self.continue_version(point, understood.schema, declared=False)
+            if not self.event_epochs.extend_run(point):
+                self.record_event_schema(
+                    point, self.versions[-1], read_event_fields(schema, understood.schema)
+                )
 
-    def completed(self, point: Point, schema: TableSchema) -> TableSchema:
+    def complete_declared(self, point: Point, schema: TableSchema) -> TableSchema:
         """A declared structure with what it cannot tell."""
         said = point.observation
-        current = None if self.ended or not self.versions[-1].declared else self.versions[-1]
-        schema = completed(schema, said, None if current is None else current.schema)
+        current = None if self.has_ended or not self.versions[-1].is_declared else self.versions[-1]
+        schema = complete_structure(schema, said, None if current is None else current.schema)
         if schema.key:
-            self.key_read = said.snapshot
+            self.is_key_from_snapshot = said.snapshot
         elif (
-            "key" in said.unstated_attributes and current is not None and current.schema.key and self.key_read
+            "key" in said.unstated_attributes
+            and current is not None
+            and current.schema.key
+            and self.is_key_from_snapshot
         ):
             told = (
                 f"the change names no primary key; ({', '.join(current.schema.key)}) was read in a snapshot"
             )
-            self.contradict("key-not-told", current, told, point)
+            self.record_disagreement("key-not-told", current, told, point)
             return replace(schema, key=current.schema.key)
         return schema
 
     def begin_incarnation(self, point: Point, schema: TableSchema, declared: bool) -> None:
         """The first structure of a table, or of a new one under an old name."""
-        self.incarnation += not self.unshown
-        self.ended = self.unshown = False
-        self.encoding.begin(point.observation)
-        self.statements.begun(point.observation)
+        self.incarnation += not self.is_unshown
+        self.has_ended = self.is_unshown = False
+        self.encoding.begin_table(point.observation)
+        self.statements.begin_table(point.observation)
         after = self.last_mark if self.versions else None
-        self.open(point, self.identify(None, schema, (), False, self.next_id), declared, after)
+        self.open_version(point, self.identify(None, schema, (), False, self.next_id), declared, after)
         if not declared:
-            self.carry(point, self.versions[-1], carried_by(schema, schema))
+            self.record_event_schema(point, self.versions[-1], read_event_fields(schema, schema))
 
-    def declare(self, point: Point, schema: TableSchema) -> None:
+    def add_declared(self, point: Point, schema: TableSchema) -> None:
         """A declared image refines what events had shown already, or is followed."""
         current = self.versions[-1]
-        if not current.declared:
-            fit = match(schema, current.schema)
+        if not current.is_declared:
+            fit = fit_columns(schema, current.schema)
             said = point.observation
-            if fit.exact and not exchanged(said.renames) and not self.statements.makes(said):
-                current.refine(fit, schema, point)
+            if fit.is_exact and not has_name_swap(said.renames) and not self.statements.has_recreated(said):
+                current.refine_structure(fit, schema, point)
                 return
-        self.follow(point, schema, declared=True)
+        self.continue_version(point, schema, declared=True)
 
-    def follow(self, point: Point, schema: TableSchema, declared: bool) -> None:
+    def continue_version(self, point: Point, schema: TableSchema, declared: bool) -> None:
         """Same shape: support, or a revision of attributes. Another shape: another version."""
         current, observation = self.versions[-1], point.observation
-        if hides_types(observation) and learn(current, schema):
+        if is_untyped(observation) and learn_types(current, schema):
             current.points.append(point)
             return
         # the order of members in JSON proves nothing, and runs of rows do not end where it changes
-        append_only = self.dialect_of(observation.connector).append_only and not hides_types(observation)
-        renames, anew = self.statements.renames(observation, schema), self.statements.anew(observation)
-        foreign = inserted(current.schema, schema) if declared and append_only else ()
+        append_only = self.find_connector(observation.connector).append_only and not is_untyped(observation)
+        renames, anew = (
+            self.statements.take_renames(observation, schema),
+            self.statements.take_recreated(observation),
+        )
+        foreign = find_inserted_columns(current.schema, schema) if declared and append_only else ()
         ordered = append_only and not foreign
         known = self.identify(current.schema, schema, renames, ordered, self.next_id, anew)
         same = {(c.id, c.name) for c in known.columns} == {(c.id, c.name) for c in current.schema.columns}
         if not same or (known is not current.schema and fingerprint(known) != current.id):
             former = [p.observation for p in current.points]
-            self.open(point, known, declared, self.last_mark)
+            self.open_version(point, known, declared, self.last_mark)
             if not declared:
-                recent = self.versions[-2 - LOOKED_BACK : -2]
+                recent = self.versions[-2 - MAX_OLDER_VERSIONS : -2]
                 older = [v.schema for v in recent if v.incarnation == self.incarnation]
-                for kind, message in doubts(current.schema, known, former, observation, older):
-                    self.contradict(kind, self.versions[-1], message, point)
-                self.doubt(point)
-            self.versions[-1].statement = self.statements.read
-            self.statements.shown()
+                for kind, message in list_ambiguities(current.schema, known, former, observation, older):
+                    self.record_disagreement(kind, self.versions[-1], message, point)
+                self.mark_uncertain_types(point)
+            self.versions[-1].has_statement = self.statements.has_statement
+            self.statements.end_statements()
             if foreign:
-                self.versions[-1].phantom = True
-                self.contradict("foreign-columns", self.versions[-1], of_another(foreign, self.table), point)
+                self.versions[-1].is_phantom = True
+                self.record_disagreement(
+                    "foreign-columns",
+                    self.versions[-1],
+                    describe_inserted_columns(foreign, self.table),
+                    point,
+                )
             return
         current.points.append(point)
         if known != current.schema:
-            current.revise(known, point.mark, self.last_mark)
+            current.add_revision(known, point.coordinates, self.last_mark)
 
-    def doubt(self, point: Point) -> None:
+    def mark_uncertain_types(self, point: Point) -> None:
         """Columns of a new version whose form a setting may have changed are not certain."""
         version = self.versions[-1]
-        for change in self.doubted:
-            if change.at == point.mark:
-                version.doubt(change.columns)
-                self.contradict(another_mode(change)[0], version, another_mode(change)[1], point)
+        for change in self.open_changes:
+            if change.at == point.coordinates:
+                version.mark_uncertain_types(change.columns)
+                self.record_disagreement(
+                    describe_open_change(change)[0], version, describe_open_change(change)[1], point
+                )
 
-    def open(self, point: Point, schema: TableSchema, declared: bool, after: Coordinates | None) -> None:
+    def open_version(
+        self, point: Point, schema: TableSchema, declared: bool, after: Coordinates | None
+    ) -> None:
         """Begin a version at a point."""
         if self.versions and self.versions[-1].until is None:
-            self.versions[-1].until = point.mark
+            self.versions[-1].until = point.coordinates
         self.next_id = max([self.next_id, *((c.id or 0) + 1 for c in schema.columns)])
-        revision = Revision(0, schema, point.mark)
-        id = row_id(schema) if hides_types(point.observation) else fingerprint(schema)
-        version = Open(id, self.incarnation, declared, after, point.mark, [revision], [point])
+        revision = Revision(0, schema, point.coordinates)
+        id = fingerprint_names(schema) if is_untyped(point.observation) else fingerprint(schema)
+        version = OpenVersion(id, self.incarnation, declared, after, point.coordinates, [revision], [point])
         self.versions.append(version)
 
-    def grow(self, documents: Grown) -> None:
+    def add_document_versions(self, documents: DocumentVersions) -> None:
         """Take the versions of a collection, all at once."""
         self.versions += documents.versions
         for kind, message, marks in documents.remarks:
             newest = len(self.versions) - 1
             self.contradictions[kind, newest, message] = list(marks or (self.versions[newest].at,))
-        count(self.versions, documents.repeated)
+        count_records(self.versions, documents.repeated)
 
-    def carry(self, point: Point, version: Open, carried: Carried, key: tuple[str, ...] = ()) -> None:
+    def record_event_schema(
+        self, point: Point, version: OpenVersion, carried: EventFields, key: tuple[str, ...] = ()
+    ) -> None:
         """Keep how an event carried a version; rows without a schema tell nothing of it."""
         if point.observation.evidence == "emitted":
-            epoch = self.carriage.take(point.mark, point.observation, version.schema, carried)
-            version.carry(epoch, point.mark, carried)
-            if version.declared:
-                self.keys.append((version, CarriedKey(point.mark, key)))
+            epoch = self.event_epochs.add_event(point.coordinates, point.observation, version.schema, carried)
+            version.add_event_schema(epoch, point.coordinates, carried)
+            if version.is_declared:
+                self.keys.append((version, EmittedKey(point.coordinates, key)))
 
-    def compare(self, point: Point, emitted: TableSchema) -> None:
+    def match_event(self, point: Point, emitted: TableSchema) -> None:
         """An event beside a declared structure: which version is it of, and does it agree?"""
         newest = self.versions[-1]
-        version, fit = fitting(self.living, emitted)
-        if fit.wrong:
-            told = f"events carry {', '.join(fit.wrong)}, which the declared structure does not explain"
-            self.early.append((point, emitted, version, told))
+        version, fit = find_fitting(self.list_living_versions, emitted)
+        if fit.unexplained:
+            told = f"events carry {', '.join(fit.unexplained)}, which the declared structure does not explain"
+            self.early_events.append((point, emitted, version, told))
             return
         version.points.append(point)
-        version.emitted.update(on_the_wire(fit, emitted))
-        self.next_id = renumber(self.versions, self.number(version) - 1, emitted, self.next_id)
-        self.carry(point, version, carried_through(fit.names, emitted), fit.own(emitted.key))
-        if version is not newest and fit.exact:
-            told = f"events still had the structure of version {self.number(version)}"
-            self.contradict("emitted-lags-declared", newest, told, point)
+        version.emitted_names.update(map_event_names(fit, emitted))
+        self.next_id = renumber_columns(self.versions, self.find_number(version) - 1, emitted, self.next_id)
+        self.record_event_schema(
+            point, version, select_event_fields(fit.names, emitted), fit.translate_names(emitted.key)
+        )
+        if version is not newest and fit.is_exact:
+            told = f"events still had the structure of version {self.find_number(version)}"
+            self.record_disagreement("emitted-lags-declared", newest, told, point)
         if fit.missing:
             told = f"no event carries the declared {', '.join(fit.missing)}"
-            self.contradict("column-not-emitted", version, told, point)
-        self.disagree(version, emitted, fit, point)
+            self.record_disagreement("column-not-emitted", version, told, point)
+        self.record_differences(version, emitted, fit, point)
 
-    def settle(self) -> None:
+    def settle_early_events(self) -> None:
         """What no structure explained that was declared so far may be of one that was declared later."""
-        for point, emitted, version, told in self.early:
-            later = self.versions[self.number(version) :]
-            living = (v for v in later if v.incarnation == version.incarnation and v.declared)
+        for point, emitted, version, told in self.early_events:
+            later = self.versions[self.find_number(version) :]
+            living = (v for v in later if v.incarnation == version.incarnation and v.is_declared)
             names = frozenset(emitted.names)
             likely = (v for v in living if names <= v.fields)
-            found = next(((v, f) for v in likely if (f := match(v.schema, emitted)).exact), None)
+            found = next(((v, f) for v in likely if (f := fit_columns(v.schema, emitted)).is_exact), None)
             if found is None:
-                self.contradict("emitted-differs", version, told, point)
+                self.record_disagreement("emitted-differs", version, told, point)
                 continue
             following, fit = found
             following.points[1:] = sorted([*following.points[1:], point], key=lambda p: p.order)
-            following.emitted.update(on_the_wire(fit, emitted))
-            self.next_id = renumber(self.versions, self.number(following) - 1, emitted, self.next_id)
-            following.carry(len(self.carriage.epochs), point.mark, carried_through(fit.names, emitted))
-            if not point.observation.snapshot and point.mark.position.rank < following.at.position.rank:
-                told = f"events had the structure of version {self.number(following)} before it was declared"
-                self.contradict("emitted-leads-declared", following, told, point)
-            self.disagree(following, emitted, fit, point)
+            following.emitted_names.update(map_event_names(fit, emitted))
+            self.next_id = renumber_columns(
+                self.versions, self.find_number(following) - 1, emitted, self.next_id
+            )
+            following.add_event_schema(
+                len(self.event_epochs.epochs), point.coordinates, select_event_fields(fit.names, emitted)
+            )
+            if (
+                not point.observation.snapshot
+                and point.coordinates.position.rank < following.at.position.rank
+            ):
+                told = f"events had the structure of version {self.find_number(following)} before it was declared"
+                self.record_disagreement("emitted-leads-declared", following, told, point)
+            self.record_differences(following, emitted, fit, point)
 
-    def repeat(self, observation: Observation) -> None:
+    def add_repeated(self, observation: Observation) -> None:
         """Records delivered again: support for the version that they show, or a contradiction."""
         if observation.schema is None or observation.action == "drop" or not self.versions:
             return
         rank = observation.first.position.rank
         for version in reversed(self.versions):
-            if shows(version, observation.schema):
+            if is_schema_of(version, observation.schema):
                 version.repeats.append(observation)
                 return
         there = [v for v in self.versions if v.at.position.rank <= rank] or self.versions[:1]
         told = "the same records were delivered again with another structure"
         place = Point((0, (), 0, 0, "", 0, 0), observation.first, observation)
-        self.contradict("delivered-twice-differently", there[-1], told, place)
+        self.record_disagreement("delivered-twice-differently", there[-1], told, place)
 
-    def weigh(self, observation: Observation) -> None:
+    def check_internal(self, observation: Observation) -> None:
         """What the connector's own schema history says: support for a version, or a contradiction."""
         if observation.schema is None or not self.versions:
             return
-        version, kind, told = weighed(observation, observation.schema, self.table, self.versions, self.events)
+        version, kind, told = match_internal_schema(
+            observation, observation.schema, self.table, self.versions, self.events
+        )
         if told is None:
-            version.second.append(observation)
+            version.internal_observations.append(observation)
             return
         point = Point((0, (), 0, 0, "", 0, 0), observation.first, observation)
-        self.contradict(kind, version, told, point)
+        self.record_disagreement(kind, version, told, point)
 
     def flag_windows(self) -> None:
         """Keep which versions began while rows were being read, and what was altered and not seen since."""
-        if self.unseen is not None and self.versions and not self.ended:
-            self.contradict(UNSEEN, self.versions[-1], UNSEEN_TOLD, self.unseen)
-        for index, message, point in changed_while_read([(v.incarnation, v.points) for v in self.versions]):
-            self.contradict(CHANGED_WHILE_READ, self.versions[index], message, point)
+        if self.unseen_statement is not None and self.versions and not self.has_ended:
+            self.record_disagreement(
+                ALTERED_UNSEEN, self.versions[-1], ALTERED_UNSEEN_MESSAGE, self.unseen_statement
+            )
+        for index, message, point in find_changes_while_read(
+            [(v.incarnation, v.points) for v in self.versions]
+        ):
+            self.record_disagreement(CHANGED_WHILE_READ, self.versions[index], message, point)
 
-    def disagree(self, version: Open, emitted: TableSchema, fit: Match, point: Point) -> None:
+    def record_differences(
+        self, version: OpenVersion, emitted: TableSchema, fit: ColumnFit, point: Point
+    ) -> None:
         """Keep what an event says otherwise than the declared structure that it has."""
-        for kind, told in differences(version.schema, emitted, fit):
-            self.contradict(kind, version, told, point)
+        for kind, told in list_differences(version.schema, emitted, fit):
+            self.record_disagreement(kind, version, told, point)
 
-    def contradict(self, kind: str, version: Open, message: str, point: Point) -> None:
+    def record_disagreement(self, kind: str, version: OpenVersion, message: str, point: Point) -> None:
         """Keep a disagreement; the same one at many records is told once, with its marks."""
-        place = (kind, self.number(version) - 1, message)
-        self.contradictions.setdefault(place, []).append(point.mark)
+        place = (kind, self.find_number(version) - 1, message)
+        self.contradictions.setdefault(place, []).append(point.coordinates)
 
-    def number(self, version: Open) -> int:
+    def find_number(self, version: OpenVersion) -> int:
         """The ordinal of a version, which mostly is one of the newest."""
         return next(n for n in range(len(self.versions), 0, -1) if self.versions[n - 1] is version)
 
-    def living(self) -> Iterator[Open]:
+    def list_living_versions(self) -> Iterator[OpenVersion]:
         """The versions of the newest incarnation, the newest first."""
         return takewhile(lambda v: v.incarnation == self.incarnation, reversed(self.versions))
 
-    def all_disagreements(self, others: Iterable[Disagreement]) -> tuple[Disagreement, ...]:
+    def list_disagreements(self, others: Iterable[Disagreement]) -> tuple[Disagreement, ...]:
         """The disagreements and others in order of versions; of many marks the first and the last."""
         mine = (
             Disagreement(kind, (index + 1,), message, tuple(dict.fromkeys((marks[0], marks[-1]))))

@@ -13,17 +13,17 @@ from itertools import pairwise
 from schemaman.debezium.inference import NULL_ONLY, hide_types, make_time_key, merge_row_schemas
 from schemaman.debezium.observation import ALTERNATIONS, Observation
 from schemaman.debezium.records import Coordinates
-from schemaman.history.fold.column_ids import identify
-from schemaman.history.fold.inferred_schema import published_observations, remarks
-from schemaman.history.fold.timeline import Point, merged, timeline
-from schemaman.history.fold.version_builder import Open
+from schemaman.history.fold.column_ids import identify_columns
+from schemaman.history.fold.inferred_schema import list_remarks, publish_observations
+from schemaman.history.fold.timeline import Point, build_timeline, merge_runs
+from schemaman.history.fold.version_builder import OpenVersion
 from schemaman.history.versions import Revision
 from schemaman.model.schema import TableSchema, fingerprint
 
-Weighed = tuple[tuple[Observation, ...], tuple[Observation, ...], tuple[Observation, ...]]
+WeightSplit = tuple[tuple[Observation, ...], tuple[Observation, ...], tuple[Observation, ...]]
 
 
-def by_weight(observations: Iterable[Observation]) -> Weighed:
+def split_by_weight(observations: Iterable[Observation]) -> WeightSplit:
     """Observations that make versions one by one, those of documents that do so together, and the others.
 
     A better witness supersedes what is inferred; documents tell more than rows without a schema.
@@ -38,69 +38,69 @@ def by_weight(observations: Iterable[Observation]) -> Weighed:
     documents = tuple(o for o in inferred if o.schema is None and o.inferred is not None)
     rows = tuple(o for o in inferred if o.schema is not None)
     silent = tuple(o for o in inferred if o.schema is None and o.inferred is None)
-    if documents or len({row_id(o.schema) for o in rows if o.schema is not None}) > ALTERNATIONS:
+    if documents or len({fingerprint_names(o.schema) for o in rows if o.schema is not None}) > ALTERNATIONS:
         return better, (*documents, *(replace(o, schema=None) for o in rows)), silent
     return better + rows, (), silent
 
 
 @dataclass(frozen=True, slots=True)
-class Grown:
+class DocumentVersions:
     """Versions of a collection, each of which holds the one before; and what is to be known of the newest."""
 
-    versions: tuple[Open, ...] = ()
+    versions: tuple[OpenVersion, ...] = ()
     remarks: tuple[tuple[str, str, tuple[Coordinates, ...]], ...] = ()
     repeated: tuple[Observation, ...] = ()
 
 
-def grown(documents: Sequence[Observation]) -> Grown:
+def build_document_versions(documents: Sequence[Observation]) -> DocumentVersions:
     """The versions that documents support together; those that were delivered again do not count again."""
-    line = timeline(documents)
+    line = build_timeline(documents)
     if not line.points:
-        return Grown()
-    told, seen = published_observations(tuple(dict.fromkeys(p.observation for p in line.points)))
-    versions: list[Open] = []
+        return DocumentVersions()
+    told, seen = publish_observations(tuple(dict.fromkeys(p.observation for p in line.points)))
+    versions: list[OpenVersion] = []
     known: TableSchema | None = None
     next_id = 1
     for order, (one, after) in enumerate(told):
         if one.schema is None:
             continue
-        known = identify(known, one.schema, (), False, next_id)
+        known = identify_columns(known, one.schema, (), False, next_id)
         next_id = max([next_id, *((c.id or 0) + 1 for c in known.columns)])
         edges = [Point((order, (), 0, 0, "", 0, n), m, one) for n, m in enumerate((one.first, one.last))]
         if versions:
             versions[-1].until = one.first
         first = Revision(0, known, one.first)
-        versions.append(Open(fingerprint(known), 1, False, after, one.first, [first], edges))
-    return Grown(tuple(versions), remarks(seen, _lasts(documents)), line.repeated)
+        versions.append(OpenVersion(fingerprint(known), 1, False, after, one.first, [first], edges))
+    return DocumentVersions(tuple(versions), list_remarks(seen, _find_last_offsets(documents)), line.repeated)
 
 
-def count(versions: Sequence[Open], observations: Iterable[Observation]) -> None:
+def count_records(versions: Sequence[OpenVersion], observations: Iterable[Observation]) -> None:
     """Records that support the version of their time and say nothing new."""
     starts = [make_time_key(version.at) for version in versions]
-    for one in merged(observations):
+    for one in merge_runs(observations):
         place = sum(start <= make_time_key(one.first) for start in starts) - 1
         versions[max(place, 0)].repeats.append(one)
 
 
-def hides_types(observation: Observation) -> bool:
+def is_untyped(observation: Observation) -> bool:
     """Whether it is of rows whose types nobody told."""
     return observation.evidence == "inferred" and observation.inferred is not None
 
 
-def row_id(schema: TableSchema) -> str:
+def fingerprint_names(schema: TableSchema) -> str:
     """The id of the shape of such rows: names and key; a type is known better with every record."""
     return fingerprint(hide_types(schema))
 
 
-def learn(version: Open, schema: TableSchema) -> bool:
+def learn_types(version: OpenVersion, schema: TableSchema) -> bool:
     """Add what other rows of the same names showed; False if they have other names or another key."""
     if version.schema.key != schema.key or set(version.schema.names) != set(schema.names):
         return False
-    _tell(version, merge_row_schemas(version.schema, schema))
+    _set_schema(version, merge_row_schemas(version.schema, schema))
     return True
 
 
-def uncover(versions: Sequence[Open]) -> None:
+def uncover_types(versions: Sequence[OpenVersion]) -> None:
     """Types that nulls hide in one version, from its neighbours: nobody says that the column changed."""
     for line in (versions, versions[::-1]):
         for before, after in pairwise(line):
@@ -109,14 +109,14 @@ def uncover(versions: Sequence[Open]) -> None:
             if before.incarnation == after.incarnation and any(c.type == NULL_ONLY for c in columns):
                 types = [known.get(c.id, c.type) if c.type == NULL_ONLY else c.type for c in columns]
                 told = tuple(replace(c, type=type) for c, type in zip(columns, types, strict=True))
-                _tell(after, replace(after.schema, columns=told))
+                _set_schema(after, replace(after.schema, columns=told))
 
 
-def _tell(version: Open, schema: TableSchema) -> None:
+def _set_schema(version: OpenVersion, schema: TableSchema) -> None:
     version.revisions[-1] = replace(version.revisions[-1], schema=schema)
 
 
-def _lasts(observations: Iterable[Observation]) -> Mapping[tuple[str, int], int]:
+def _find_last_offsets(observations: Iterable[Observation]) -> Mapping[tuple[str, int], int]:
     """The last offset of each topic and partition."""
     lasts: dict[tuple[str, int], int] = {}
     for mark in (o.last for o in observations):

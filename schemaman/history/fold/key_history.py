@@ -13,7 +13,7 @@ from itertools import groupby
 
 from schemaman.debezium.observation import STATEMENT_KINDS
 from schemaman.debezium.records import Coordinates
-from schemaman.history.fold.version_builder import Open
+from schemaman.history.fold.version_builder import OpenVersion
 from schemaman.history.versions import Disagreement, KeyOrigin, KeySpan, SchemaVersion
 from schemaman.model.schema import TableSchema
 
@@ -23,73 +23,79 @@ _UNIQUE = re.compile(r"\bUNIQUE\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class CarriedKey:
+class EmittedKey:
     """The key of an event of a declared version, in the table's own names."""
 
-    mark: Coordinates
+    coordinates: Coordinates
     columns: tuple[str, ...]
 
 
-def keys_of(
-    versions: Sequence[SchemaVersion], opened: Sequence[Open], carried: Iterable[tuple[Open, CarriedKey]]
+def build_key_spans(
+    versions: Sequence[SchemaVersion],
+    opened: Sequence[OpenVersion],
+    carried: Iterable[tuple[OpenVersion, EmittedKey]],
 ) -> tuple[KeySpan, ...]:
     """The keys of closed versions and, where events of declared ones have other keys, those beside them."""
     spans: list[KeySpan] = []
     pairs = list(zip(versions, opened, strict=True))
-    for _, same in groupby(pairs, key=lambda p: (p[0].incarnation, _columns(p[0].schema), p[1].declared)):
+    for _, same in groupby(
+        pairs, key=lambda p: (p[0].incarnation, _list_key_columns(p[0].schema), p[1].is_declared)
+    ):
         run = list(same)
         first, last = run[0][0], run[-1][0]
         sure = next((v for v, _ in run if "key" not in v.unconfirmed), None)
         spans.append(
             KeySpan(
                 columns=first.schema.key,
-                told="declared" if run[0][1].declared else "emitted",
-                origins=_origins(first.schema, [o for _, o in run]),
+                evidence="declared" if run[0][1].is_declared else "emitted",
+                origins=_find_origins(first.schema, [o for _, o in run]),
                 after=first.after,
                 at=first.at,
                 until=last.until,
-                confirmed=sure is not None,
-                proven=None if sure is None else _proven(sure, first),
+                is_confirmed=sure is not None,
+                proven_from=None if sure is None else _find_key_proof(sure, first),
             )
         )
-    return (*spans, *_beside(carried))
+    return (*spans, *_list_event_keys(carried))
 
 
-def _columns(schema: TableSchema) -> tuple[tuple[str, int | None], ...]:
+def _list_key_columns(schema: TableSchema) -> tuple[tuple[str, int | None], ...]:
     """The very columns of the key: another one of the same name makes another key."""
     ids = {c.name: c.id for c in schema.columns}
     return tuple((name, ids.get(name)) for name in schema.key)
 
 
-def _proven(version: SchemaVersion, first: SchemaVersion) -> Coordinates | None:
+def _find_key_proof(version: SchemaVersion, first: SchemaVersion) -> Coordinates | None:
     """Where a version proves its key, if that is behind the first version that has it."""
     at = next((p.at for p in version.proofs if p.fact == "key"), version.at)
     return None if at == first.at else at
 
 
-def _beside(carried: Iterable[tuple[Open, CarriedKey]]) -> Iterator[KeySpan]:
+def _list_event_keys(carried: Iterable[tuple[OpenVersion, EmittedKey]]) -> Iterator[KeySpan]:
     """The keys of events, as far as they are not the declared ones."""
     after: Coordinates | None = None
     open_span: KeySpan | None = None
     for version, key in carried:
         declared = version.schema.key
         if open_span is not None and (key.columns == declared or key.columns != open_span.columns):
-            yield replace(open_span, until=key.mark)
+            yield replace(open_span, until=key.coordinates)
             open_span = None
         if open_span is None and key.columns != declared:
             origins: tuple[KeyOrigin, ...] = ("configured",) if key.columns else ("none",)
-            open_span = KeySpan(key.columns, "events", origins, after, key.mark, None, confirmed=True)
-        after = key.mark
+            open_span = KeySpan(
+                key.columns, "events", origins, after, key.coordinates, None, is_confirmed=True
+            )
+        after = key.coordinates
     if open_span is not None:
         yield open_span
 
 
-def _origins(schema: TableSchema, versions: Sequence[Open]) -> tuple[KeyOrigin, ...]:
+def _find_origins(schema: TableSchema, versions: Sequence[OpenVersion]) -> tuple[KeyOrigin, ...]:
     """What may make the key, as far as statements and nullability tell."""
     if not schema.key:
         return ("none",)
     nullable = any((c := schema.column(name)) is not None and c.nullable for name in schema.key)
-    if not versions[0].declared:
+    if not versions[0].is_declared:
         return ("unique-index", "configured") if nullable else ("primary-key", "unique-index", "configured")
     said = [p.observation for v in versions for p in v.points if p.observation.evidence in STATEMENT_KINDS]
     if (streamed := [o for o in said if o.connector == "db2" and not o.snapshot]) and streamed[0].schema:
@@ -103,19 +109,24 @@ def _origins(schema: TableSchema, versions: Sequence[Open]) -> tuple[KeyOrigin, 
     return ("unique-index",) if nullable else ("primary-key", "unique-index")
 
 
-KIND = "key-in-passing"
+PASSING_KEY = "key-in-passing"
 
 
-def keys_in_passing(versions: Sequence[SchemaVersion]) -> tuple[Disagreement, ...]:
+def find_passing_keys(versions: Sequence[SchemaVersion]) -> tuple[Disagreement, ...]:
     """What to think of each unconfirmed key between two versions of another, or that is part of the next."""
     return tuple(
-        Disagreement(KIND, (version.number,), _told(before, version, following), (version.at, following.at))
+        Disagreement(
+            PASSING_KEY,
+            (version.number,),
+            _describe_passing(before, version, following),
+            (version.at, following.at),
+        )
         for before, version, following in zip(versions, versions[1:], versions[2:], strict=False)
-        if "key" in version.unconfirmed and _passing(before, version, following)
+        if "key" in version.unconfirmed and _is_passing(before, version, following)
     )
 
 
-def _passing(before: SchemaVersion, version: SchemaVersion, following: SchemaVersion) -> bool:
+def _is_passing(before: SchemaVersion, version: SchemaVersion, following: SchemaVersion) -> bool:
     if not before.incarnation == version.incarnation == following.incarnation:
         return False
     old, key, new = (v.schema.key for v in (before, version, following))
@@ -124,7 +135,7 @@ def _passing(before: SchemaVersion, version: SchemaVersion, following: SchemaVer
     return key != old and key != new and (old == new or key == part)
 
 
-def _told(before: SchemaVersion, version: SchemaVersion, following: SchemaVersion) -> str:
+def _describe_passing(before: SchemaVersion, version: SchemaVersion, following: SchemaVersion) -> str:
     old, key, new = (f"({', '.join(v.schema.key)})" for v in (before, version, following))
     if old == new:
         return (

@@ -14,12 +14,12 @@ from decimal import Decimal, InvalidOperation
 
 from schemaman.debezium.connector import Connector
 from schemaman.debezium.records import Coordinates
-from schemaman.history.fold.confirmation import clock_ahead, read_of
+from schemaman.history.fold.confirmation import find_read_time, measure_clock_ahead
 from schemaman.history.fold.timeline import Point
 from schemaman.history.versions import Proof, Revision
 from schemaman.model.schema import Scalar, TableSchema
 
-Told = tuple[TableSchema, int, Sequence[Point], Sequence[Revision]]
+VersionRevisions = tuple[TableSchema, int, Sequence[Point], Sequence[Revision]]
 """A version as told: structure, incarnation, points, revisions."""
 
 
@@ -32,18 +32,20 @@ class LateDefaults:
 
 
 @dataclass(slots=True)
-class _Known:
+class _KnownDefault:
     """The default of a column, since which reading, and whether it is certain."""
 
     default: Scalar
     read_ms: int
-    certain: bool
+    is_certain: bool
 
 
-def late_defaults(versions: Sequence[Told], dialect_of: Callable[[str], Connector]) -> Iterator[LateDefaults]:
+def find_late_defaults(
+    versions: Sequence[VersionRevisions], dialect_of: Callable[[str], Connector]
+) -> Iterator[LateDefaults]:
     """What of the defaults of each version, in order, is not certain from where it was told first."""
-    ahead = clock_ahead(point for _, _, points, _ in versions for point in points)
-    known: dict[str, _Known] = {}
+    ahead = measure_clock_ahead(point for _, _, points, _ in versions for point in points)
+    known: dict[str, _KnownDefault] = {}
     columns: dict[str, int | None] = {}
     life = 0
     for schema, number, points, revisions in versions:
@@ -53,49 +55,53 @@ def late_defaults(versions: Sequence[Told], dialect_of: Callable[[str], Connecto
         life = number
         numbers = {revision.at: revision.number for revision in revisions}
         proven: dict[tuple[str, int], Coordinates | None] = {
-            (n, 0): None for n, k in known.items() if _open(k)
+            (n, 0): None for n, k in known.items() if _is_open(k)
         }
         revision = 0
         for point in points:
-            revision = numbers.get(point.mark, revision)
+            revision = numbers.get(point.coordinates, revision)
             if dialect_of(point.observation.connector).late_facts:
-                proven |= _learn(known, point, ahead, revision, proven)
+                proven |= _learn_defaults(known, point, ahead, revision, proven)
         names = {c.name for r in revisions for c in r.schema.columns}
-        unconfirmed = tuple(c.name for c in schema.columns if _open(known.get(c.name)))
+        unconfirmed = tuple(c.name for c in schema.columns if _is_open(known.get(c.name)))
         proofs = (Proof(f"default:{n}", r, at) for (n, r), at in proven.items() if n in names)
-        yield LateDefaults(unconfirmed, tuple(p for p in proofs if p.revision or p.at != points[0].mark))
+        yield LateDefaults(
+            unconfirmed, tuple(p for p in proofs if p.revision or p.at != points[0].coordinates)
+        )
 
 
-def _open(known: _Known | None) -> bool:
-    return known is not None and not known.certain
+def _is_open(known: _KnownDefault | None) -> bool:
+    return known is not None and not known.is_certain
 
 
-Proven = dict[tuple[str, int], Coordinates | None]
+DefaultProofs = dict[tuple[str, int], Coordinates | None]
 """Where the default that a column has since a revision is proven, if it is."""
 
 
-def _learn(known: dict[str, _Known], point: Point, ahead: int, revision: int, proven: Proven) -> Proven:
+def _learn_defaults(
+    known: dict[str, _KnownDefault], point: Point, ahead: int, revision: int, proven: DefaultProofs
+) -> DefaultProofs:
     """What a point changes about it."""
-    said, news = point.observation, Proven()
+    said, news = point.observation, DefaultProofs()
     for column in said.schema.columns if said.schema is not None else ():
         name, before = column.name, known.get(column.name)
         if before is None:
-            known[name] = _Known(column.default, 0, certain=True)
-        elif not _same(before.default, column.default):
-            read_ms = read_of(point.mark) or 0
-            known[name] = _Known(column.default, read_ms, certain=said.snapshot)
-            news[name, revision] = None if _open(known[name]) else point.mark
-        elif not before.certain:
-            before.certain = said.snapshot or _committed(point.mark) - ahead > before.read_ms
+            known[name] = _KnownDefault(column.default, 0, is_certain=True)
+        elif not _is_same_default(before.default, column.default):
+            read_ms = find_read_time(point.coordinates) or 0
+            known[name] = _KnownDefault(column.default, read_ms, is_certain=said.snapshot)
+            news[name, revision] = None if _is_open(known[name]) else point.coordinates
+        elif not before.is_certain:
+            before.is_certain = said.snapshot or _find_commit_time(point.coordinates) - ahead > before.read_ms
             if (
-                before.certain
+                before.is_certain
                 and (since := max((r for n, r in proven if n == name), default=None)) is not None
             ):
-                news[name, since] = point.mark
+                news[name, since] = point.coordinates
     return news
 
 
-def _same(one: Scalar, other: Scalar) -> bool:
+def _is_same_default(one: Scalar, other: Scalar) -> bool:
     """Whether they are one default, as far as the scale of a number goes."""
     if one == other or not (isinstance(one, str) and isinstance(other, str)):
         return one == other
@@ -105,5 +111,5 @@ def _same(one: Scalar, other: Scalar) -> bool:
         return False
 
 
-def _committed(mark: Coordinates) -> int:
+def _find_commit_time(mark: Coordinates) -> int:
     return mark.ts_ms or 0

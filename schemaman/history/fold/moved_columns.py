@@ -8,36 +8,36 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from schemaman.history.fold.column_ids import identify
-from schemaman.history.fold.version_builder import Open
+from schemaman.history.fold.column_ids import identify_columns
+from schemaman.history.fold.version_builder import OpenVersion
 from schemaman.model.schema import TableSchema
 
 
-def renumber(versions: Sequence[Open], place: int, emitted: TableSchema, next_id: int) -> int:
+def renumber_columns(versions: Sequence[OpenVersion], place: int, emitted: TableSchema, next_id: int) -> int:
     """Give columns that a row proves to be others ids from `next_id` on, in all that came of them.
 
     What it gives is the next id; what has new ids keeps them.
     """
     version = versions[place]
-    if not version.phantom or not _shown(version, emitted):
+    if not version.is_phantom or not _is_in_declared_order(version, emitted):
         return next_id
     before, first = versions[place - 1].schema, version.revisions[0].schema
-    stayed = {c.id for c in identify(before, first, (), True, next_id).columns}
+    stayed = {c.id for c in identify_columns(before, first, (), True, next_id).columns}
     had = {c.id for c in before.columns}
     others = [c.id for c in first.columns if c.id in had and c.id not in stayed]
     ids = dict(zip(others, range(next_id, next_id + len(others)), strict=True))
     for later in versions[place:] if ids else ():
         if later.incarnation == version.incarnation:
-            later.revisions = [replace(r, schema=_with(r.schema, ids)) for r in later.revisions]
+            later.revisions = [replace(r, schema=_replace_ids(r.schema, ids)) for r in later.revisions]
     return next_id + len(others)
 
 
-def _shown(version: Open, emitted: TableSchema) -> bool:
+def _is_in_declared_order(version: OpenVersion, emitted: TableSchema) -> bool:
     """Whether an event has the columns in their declared order, all of them."""
-    wire = [version.emitted.get(name, name) for name in version.schema.names]
+    wire = [version.emitted_names.get(name, name) for name in version.schema.names]
     return [c.emitted_name or c.name for c in emitted.columns] == wire
 
 
-def _with(schema: TableSchema, ids: Mapping[int | None, int]) -> TableSchema:
+def _replace_ids(schema: TableSchema, ids: Mapping[int | None, int]) -> TableSchema:
     columns = tuple([c.with_identity(ids.get(c.id, c.id), c.emitted_name) for c in schema.columns])
     return replace(schema, columns=columns)

@@ -27,7 +27,7 @@ _READINGS = 64
 """More names than these behind one are no help."""
 
 
-def under_own_names(
+def restore_own_names(
     known: TableSchema, seen: TableSchema, *, vouched: bool, misreading: bool = False
 ) -> TableSchema:
     """What an event showed, under the names that the table has already; unchanged where no epoch explains it.
@@ -37,23 +37,25 @@ def under_own_names(
     nobody would choose; two or more that follow one mode while no other column contradicts it are an epoch.
     `misreading`: one of the two may have been read byte by byte, the other not.
     """
-    seen = _renamed(seen, _as_before(known, seen))
+    seen = _rename_columns(seen, _match_previous_names(known, seen))
     before, now = set(known.names), set(seen.names)
     if before <= now or now <= before:  # what only came or only went has no other name
         return seen
     # what no mode changes is seen first: types
     ways = [
-        way for way, possible in ((_by_place, _all_alike), (_by_name, _one_alike)) if possible(known, seen)
+        way
+        for way, possible in ((_match_by_position, _has_same_types), (_match_by_name, _has_renamed_type))
+        if possible(known, seen)
     ]
     for way in ways:
         pairs = max((way(known, seen, mode, misreading) for mode in MODES), key=len)
         changed = [(old, new) for new, old in pairs.items() if new != old]
-        if len(changed) > 1 or (changed and (vouched or _telling(*changed[0], misreading))):
-            return _renamed(seen, pairs)
+        if len(changed) > 1 or (changed and (vouched or _is_unlikely_name(*changed[0], misreading))):
+            return _rename_columns(seen, pairs)
     return seen
 
 
-def _as_before(known: TableSchema, seen: TableSchema) -> dict[str, str]:
+def _match_previous_names(known: TableSchema, seen: TableSchema) -> dict[str, str]:
     """Name seen → own name of columns that travel as they did; empty if two would become one.
 
     Where both times a name of its own came with the field, that one counts.
@@ -69,66 +71,72 @@ def _as_before(known: TableSchema, seen: TableSchema) -> dict[str, str]:
     return names if len(set(after)) == len(after) else {}
 
 
-def _by_place(known: TableSchema, seen: TableSchema, mode: Mode, misreading: bool) -> dict[str, str]:
+def _match_by_position(known: TableSchema, seen: TableSchema, mode: Mode, misreading: bool) -> dict[str, str]:
     """Name seen → own name, where column for column is the same; empty if one of them is not."""
     if len(known.columns) != len(seen.columns):
         return {}
     rows = list(zip(seen.columns, known.columns, strict=True))
-    return {c.name: k.name for c, k in rows} if all(_same(k, c, mode, misreading) for c, k in rows) else {}
+    return (
+        {c.name: k.name for c, k in rows}
+        if all(_is_same_column(k, c, mode, misreading) for c, k in rows)
+        else {}
+    )
 
 
-def _by_name(known: TableSchema, seen: TableSchema, mode: Mode, misreading: bool) -> dict[str, str]:
+def _match_by_name(known: TableSchema, seen: TableSchema, mode: Mode, misreading: bool) -> dict[str, str]:
     """Name seen → own name, where columns came or went as well; empty if one contradicts the mode."""
     now, before = {c.name: c for c in seen.columns}, set(known.names)
     left = [k for k in known.columns if k.name not in now]
     came = [c for c in seen.columns if c.name not in before]
-    pairs = [(c.name, k.name) for c in came for k in left if _same(k, c, mode, misreading)]
-    if not pairs or not all(_same(k, now[k.name], mode, misreading) for k in known.columns if k.name in now):
+    pairs = [(c.name, k.name) for c in came for k in left if _is_same_column(k, c, mode, misreading)]
+    if not pairs or not all(
+        _is_same_column(k, now[k.name], mode, misreading) for k in known.columns if k.name in now
+    ):
         return {}
-    one, other = _once([new for new, _ in pairs]), _once([old for _, old in pairs])
+    one, other = _find_unique([new for new, _ in pairs]), _find_unique([old for _, old in pairs])
     return {new: old for new, old in pairs if new in one and old in other}
 
 
-def _all_alike(known: TableSchema, seen: TableSchema) -> bool:
+def _has_same_types(known: TableSchema, seen: TableSchema) -> bool:
     """Whether the types are the same, place for place."""
     here, there = seen.columns, known.columns
-    return len(here) == len(there) and all(_alike(k, c) for k, c in zip(there, here, strict=True))
+    return len(here) == len(there) and all(_is_same_type(k, c) for k, c in zip(there, here, strict=True))
 
 
-def _one_alike(known: TableSchema, seen: TableSchema) -> bool:
+def _has_renamed_type(known: TableSchema, seen: TableSchema) -> bool:
     """Whether a column that came has the type of one that left."""
     now, before = set(seen.names), set(known.names)
     left = [k for k in known.columns if k.name not in now]
-    return any(_alike(k, c) for c in seen.columns if c.name not in before for k in left)
+    return any(_is_same_type(k, c) for c in seen.columns if c.name not in before for k in left)
 
 
-def _telling(one: str, other: str, misreading: bool) -> bool:
+def _is_unlikely_name(one: str, other: str, misreading: bool) -> bool:
     """Whether one of two names is the other one escaped or misread: a name that nobody chooses."""
-    if misreading and (_twins(one, other) or _twins(other, one)):
+    if misreading and (_is_twin(one, other) or _is_twin(other, one)):
         return True
     return any(
         long == misread_name(short)
         or long == adjust_field(short, "scrubbed") != adjust_field(short, "avro")
-        or any(short in list_adjusted_forms(own) for own in originals(long))
+        or any(short in list_adjusted_forms(own) for own in list_originals(long))
         for short, long in ((one, other), (other, one))
     )
 
 
-def _once(names: Sequence[str]) -> set[str]:
+def _find_unique(names: Sequence[str]) -> set[str]:
     return {name for name in names if names.count(name) == 1}
 
 
-def _same(known: Column, seen: Column, mode: Mode, misreading: bool) -> bool:
-    if not _alike(known, seen):
+def _is_same_column(known: Column, seen: Column, mode: Mode, misreading: bool) -> bool:
+    if not _is_same_type(known, seen):
         return False
-    return travels_as(known.name, seen.emitted_name or seen.name, mode, misreading=misreading)
+    return is_emitted_as(known.name, seen.emitted_name or seen.name, mode, misreading=misreading)
 
 
-def _alike(known: Column, seen: Column) -> bool:
+def _is_same_type(known: Column, seen: Column) -> bool:
     return known.type is seen.type or without_labels(known.type) == without_labels(seen.type)
 
 
-def _renamed(seen: TableSchema, names: Mapping[str, str]) -> TableSchema:
+def _rename_columns(seen: TableSchema, names: Mapping[str, str]) -> TableSchema:
     if all(old == new for new, old in names.items()):
         return seen
     columns = tuple(replace(c, name=names.get(c.name, c.name)) for c in seen.columns)
@@ -136,27 +144,27 @@ def _renamed(seen: TableSchema, names: Mapping[str, str]) -> TableSchema:
 
 
 @lru_cache(1 << 14)
-def travels_as(name: str, emitted: str, mode: Mode, *, misreading: bool = False) -> bool:
+def is_emitted_as(name: str, emitted: str, mode: Mode, *, misreading: bool = False) -> bool:
     """Whether a column known as `name`, its own name or one under which it travelled, is `emitted` in a mode.
 
     `misreading`: where mode avro made both of one name, they are alike but for their underscores, one for
     each character or one for each byte of it.
     """
-    raw = {name, *originals(name)}
+    raw = {name, *list_originals(name)}
     if any(adjust_field(form, mode) == emitted for own in raw for form in (own, misread_name(own))):
         return True
     match mode:
         case "none":
             return name in list_adjusted_forms(emitted)
         case "avro_unicode":
-            return any(name in list_adjusted_forms(own) for own in originals(emitted))
+            return any(name in list_adjusted_forms(own) for own in list_originals(emitted))
         case "avro":
-            return misreading and (_twins(name, emitted) or _twins(emitted, name))
+            return misreading and (_is_twin(name, emitted) or _is_twin(emitted, name))
         case "scrubbed":
             return False
 
 
-def rule_between(name: str, emitted: str) -> str:
+def find_naming_rule(name: str, emitted: str) -> str:
     """What makes one name of the other: `none`, a mode, `misread`, both, a mode of a release, or `other`."""
     if emitted == name:
         return "none"
@@ -166,13 +174,13 @@ def rule_between(name: str, emitted: str) -> str:
         for mode in MODES[1:]:
             if adjust_field(form, mode) == emitted:
                 return f"{words}, then {mode}" if words else mode
-    if any(name in list_adjusted_forms(own) for own in originals(emitted)):
+    if any(name in list_adjusted_forms(own) for own in list_originals(emitted)):
         return "avro_unicode"
     return "avro of 2.2" if adjust_field(name, "avro", (2, 2)) == emitted else "other"
 
 
 @lru_cache(1 << 14)
-def originals(emitted: str) -> tuple[str, ...]:
+def list_originals(emitted: str) -> tuple[str, ...]:
     """The names that mode avro_unicode writes so: several, since it pads too little; none if it never does.
 
     A name that PostgreSQL's stream had misread is told as it was before. Source: Debezium
@@ -183,11 +191,13 @@ def originals(emitted: str) -> tuple[str, ...]:
     while open_ends:
         text, rest = open_ends.pop()
         if not rest:
-            found.append(restore_misread_name(_joined(text)))
+            found.append(restore_misread_name(_join_units(text)))
         elif rest[0] != "_":
             open_ends.append((text + rest[0], rest[1:]))
         elif escape := _ESCAPE.match(rest):
-            open_ends += [(text + chr(int(d, 16)), rest[2 + len(d) :]) for d in _escapes(escape.group(1))]
+            open_ends += [
+                (text + chr(int(d, 16)), rest[2 + len(d) :]) for d in _split_escape(escape.group(1))
+            ]
         if len(found) + len(open_ends) > _READINGS:
             return ()
     forms = {name: (name, misread_name(name)) for name in found}
@@ -196,19 +206,19 @@ def originals(emitted: str) -> tuple[str, ...]:
     )
 
 
-def _escapes(digits: str) -> tuple[str, ...]:
+def _split_escape(digits: str) -> tuple[str, ...]:
     """How many of the digits may belong to an escape: four below U+0100 and from U+1000 on, else three."""
     if len(digits) == 4 and (digits.startswith("00") or int(digits, 16) >= 0xFF80):
         return (digits,)
     return (digits[:3],) if len(digits) == 3 or digits[0] == "0" else (digits, digits[:3])
 
 
-def _joined(units: str) -> str:
+def _join_units(units: str) -> str:
     """The text of UTF-16 units, half a pair left as it is."""
     return units.encode("utf-16-be", "surrogatepass").decode("utf-16-be", "replace")
 
 
-def _twins(short: str, long: str) -> bool:
+def _is_twin(short: str, long: str) -> bool:
     """Whether `long` has two or three underscores where `short` has one, and else the same."""
     texts, gaps = re.split("_+", short), re.findall("_+", short)
     if re.split("_+", long) != texts or short == long:

@@ -10,60 +10,60 @@ from collections.abc import Sequence
 
 from schemaman.debezium.observation import Observation
 from schemaman.debezium.records import Coordinates
-from schemaman.history.fold.event_match import match, tells_nullability
-from schemaman.history.fold.inferred_versions import hides_types, row_id
-from schemaman.history.fold.naming_epochs import under_own_names
-from schemaman.history.fold.version_builder import Open
-from schemaman.history.versions import OTHER_NULLS, TableEvent
+from schemaman.history.fold.event_match import fit_columns, has_nullability
+from schemaman.history.fold.inferred_versions import fingerprint_names, is_untyped
+from schemaman.history.fold.naming_epochs import restore_own_names
+from schemaman.history.fold.version_builder import OpenVersion
+from schemaman.history.versions import INTERNAL_NULLABILITY, TableEvent
 from schemaman.model.schema import TableId, TableSchema, fingerprint
 
-KIND = "internal-differs"
+INTERNAL_DIFFERS = "internal-differs"
 
 
-def weighed(
+def match_internal_schema(
     said: Observation,
     schema: TableSchema,
     table: TableId,
-    versions: Sequence[Open],
+    versions: Sequence[OpenVersion],
     events: Sequence[TableEvent],
-) -> tuple[Open, str, str | None]:
+) -> tuple[OpenVersion, str, str | None]:
     """The version that it supports, or the one that it contradicts, of which kind and in which words."""
     position = said.first.position
     there = versions
     if said.table == table:
-        low, high = _lives(said.first, events)
+        low, high = _find_incarnations(said.first, events)
         there = [v for v in versions if low <= v.incarnation <= high]
     begun = [v for v in there if v.at.position.kind != position.kind or v.at.position.rank <= position.rank]
-    nearly: tuple[Open, str] | None = None
+    nearly: tuple[OpenVersion, str] | None = None
     for version in (*reversed(begun), *there):
-        if shows(version, schema) or match(schema, version.schema).exact:
-            others = _other_nulls(version, schema)
+        if is_schema_of(version, schema) or fit_columns(schema, version.schema).is_exact:
+            others = _list_nullability_differences(version, schema)
             if not others:
-                return version, KIND, None
+                return version, INTERNAL_DIFFERS, None
             nearly = nearly or (version, ", ".join(others))
     if nearly is not None:
-        return nearly[0], OTHER_NULLS, f"the connector's own schema history has {nearly[1]}"
+        return nearly[0], INTERNAL_NULLABILITY, f"the connector's own schema history has {nearly[1]}"
     told = f"the connector's own schema history has the columns {', '.join(schema.names)}"
     if not there:
-        return versions[-1], KIND, f"{told}, of a table that no record shows"
-    return (begun[-1] if begun else there[-1]), KIND, told
+        return versions[-1], INTERNAL_DIFFERS, f"{told}, of a table that no record shows"
+    return (begun[-1] if begun else there[-1]), INTERNAL_DIFFERS, told
 
 
-def _other_nulls(version: Open, schema: TableSchema) -> tuple[str, ...]:
+def _list_nullability_differences(version: OpenVersion, schema: TableSchema) -> tuple[str, ...]:
     """The columns that take nulls in one of two structures of the same columns, as the other one has them."""
-    if not version.declared and hides_types(version.points[0].observation):
+    if not version.is_declared and is_untyped(version.points[0].observation):
         return ()
-    names = match(schema, version.schema).names
+    names = fit_columns(schema, version.schema).names
     pairs = ((schema.column(name), version.schema.column(other)) for name, other in names.items())
     return tuple(
         f"{said.name} {'NULL' if said.nullable else 'NOT NULL'}"
         for said, shown in pairs
         if said is not None and shown is not None and said.nullable != shown.nullable
-        if tells_nullability(shown.type)
+        if has_nullability(shown.type)
     )
 
 
-def _lives(mark: Coordinates, events: Sequence[TableEvent]) -> tuple[int, float]:
+def _find_incarnations(mark: Coordinates, events: Sequence[TableEvent]) -> tuple[int, float]:
     """The first and the last incarnation that can have stood at a place."""
     low, high = 0, math.inf
     for event in events:
@@ -77,10 +77,10 @@ def _lives(mark: Coordinates, events: Sequence[TableEvent]) -> tuple[int, float]
     return low, high
 
 
-def shows(version: Open, schema: TableSchema) -> bool:
+def is_schema_of(version: OpenVersion, schema: TableSchema) -> bool:
     """Whether a structure, as emitted or declared, is that of the version."""
-    if version.declared:
-        return fingerprint(schema) == version.id or match(version.schema, schema).exact
-    if hides_types(version.points[0].observation):
-        return row_id(schema) == version.id
-    return fingerprint(under_own_names(version.schema, schema, vouched=True)) == version.id
+    if version.is_declared:
+        return fingerprint(schema) == version.id or fit_columns(version.schema, schema).is_exact
+    if is_untyped(version.points[0].observation):
+        return fingerprint_names(schema) == version.id
+    return fingerprint(restore_own_names(version.schema, schema, vouched=True)) == version.id

@@ -22,7 +22,7 @@ from schemaman.debezium.observation import ALTERNATIONS, STATEMENT_KINDS, Observ
 from schemaman.debezium.records import Coordinates, PositionKind, Rank
 from schemaman.model.schema import TableSchema, fingerprint
 
-Stretch = tuple[int, PositionKind, Observation | None]
+StretchKey = tuple[int, PositionKind, Observation | None]
 """What neighbouring edges have in common whose runs are one: what was read before, and what they say."""
 
 
@@ -34,37 +34,37 @@ class Timeline:
     repeated: tuple[Observation, ...]
 
 
-def timeline(observations: Iterable[Observation]) -> Timeline:
+def build_timeline(observations: Iterable[Observation]) -> Timeline:
     """The points of one table in the order of its source."""
-    runs = merged(observations)
-    kinds = _kind_starts(runs)
+    runs = merge_runs(observations)
+    kinds = _find_kind_starts(runs)
     points: list[Point] = []
     repeated: list[Observation] = []
-    read: list[Read] = []
-    for _, partition in groupby(runs, key=_place):
-        _partition_points(list(partition), kinds, points, repeated, read)
+    read: list[TableRead] = []
+    for _, partition in groupby(runs, key=_find_partition):
+        _add_partition_points(list(partition), kinds, points, repeated, read)
     streamed = sorted(points, key=lambda p: p.order)
-    placed = behind_what_they_follow(read, streamed)
+    placed = place_reads(read, streamed)
     return Timeline(tuple(sorted([*streamed, *placed], key=lambda p: p.order)), tuple(repeated))
 
 
-def merged(observations: Iterable[Observation]) -> tuple[Observation, ...]:
+def merge_runs(observations: Iterable[Observation]) -> tuple[Observation, ...]:
     """The observations with each run in one piece again, however many ingests cut it.
 
     Two neighbours of a partition that say the same, and whose positions do not go back,
     are one: nothing about this table was said between them.
     """
     result: list[Observation] = []
-    for observation in _sorted(observations):
+    for observation in _sort_observations(observations):
         last = result[-1] if result else None
-        if last is not None and _continues(last, observation):
-            result[-1] = longer(last, observation, observation.last)
+        if last is not None and _is_continuation(last, observation):
+            result[-1] = join_runs(last, observation, observation.last)
         else:
             result.append(observation)
-    return tuple(o for _, runs in groupby(result, key=_place) for o in _collapsed(list(runs)))
+    return tuple(o for _, runs in groupby(result, key=_find_partition) for o in _collapse_runs(list(runs)))
 
 
-def _collapsed(runs: list[Observation]) -> list[Observation]:
+def _collapse_runs(runs: list[Observation]) -> list[Observation]:
     """The runs of a partition, or one counted interval a structure if they alternate too often.
 
     A scanner collapses what it saw at once, by the same measure; here that is done to what several have
@@ -81,11 +81,11 @@ def _collapsed(runs: list[Observation]) -> list[Observation]:
             intervals[said] = replace(run, interrupted=True)
             continue
         last = max(known.last, run.last, key=lambda mark: mark.offset)
-        intervals[said] = longer(known, run, last)
-    return _sorted([*(o for o in runs if o.evidence in STATEMENT_KINDS), *intervals.values()])
+        intervals[said] = join_runs(known, run, last)
+    return _sort_observations([*(o for o in runs if o.evidence in STATEMENT_KINDS), *intervals.values()])
 
 
-def longer(run: Observation, other: Observation, last: Coordinates) -> Observation:
+def join_runs(run: Observation, other: Observation, last: Coordinates) -> Observation:
     """Two observations of the same content as one, which ends at `last`."""
     seen = [o.inferred for o in (run, other) if o.inferred is not None]
     schema = run.schema
@@ -97,57 +97,57 @@ def longer(run: Observation, other: Observation, last: Coordinates) -> Observati
     )
 
 
-def _place(observation: Observation) -> tuple[str, int]:
+def _find_partition(observation: Observation) -> tuple[str, int]:
     return (observation.first.topic, observation.first.partition)
 
 
-def _sorted(observations: Iterable[Observation]) -> list[Observation]:
+def _sort_observations(observations: Iterable[Observation]) -> list[Observation]:
     """The observations in order of place and offsets, each once; what stands in one place by all it says."""
     result: list[Observation] = []
-    for _, same in groupby(sorted(observations, key=_extent), key=_extent):
+    for _, same in groupby(sorted(observations, key=_find_extent), key=_find_extent):
         found = list(same)
         result += found if len(found) == 1 else sorted(set(found), key=repr)
     return result
 
 
-def _extent(observation: Observation) -> tuple[str, int, int, int]:
+def _find_extent(observation: Observation) -> tuple[str, int, int, int]:
     first, last = observation.first, observation.last
     return (first.topic, first.partition, first.offset, last.offset)
 
 
-def _continues(last: Observation, following: Observation) -> bool:
+def _is_continuation(last: Observation, following: Observation) -> bool:
     if last.evidence in STATEMENT_KINDS or last.interrupted or following.interrupted:
         return False
-    if _place(last) != _place(following) or following.first.offset <= last.last.offset:
+    if _find_partition(last) != _find_partition(following) or following.first.offset <= last.last.offset:
         return False
     if following.first.position.rank < last.last.position.rank:
         return False
     return extract_content(following) == extract_content(last)
 
 
-def _kind_starts(runs: Sequence[Observation]) -> dict[PositionKind, int]:
+def _find_kind_starts(runs: Sequence[Observation]) -> dict[PositionKind, int]:
     """When each kind of position first appeared: kinds never compare, so they follow in time."""
     starts: dict[PositionKind, int] = {}
-    for mark in (mark for run in runs for mark in _edges(run)):
-        kind, at = mark.position.kind, time_of(mark)
+    for mark in (mark for run in runs for mark in _list_edges(run)):
+        kind, at = mark.position.kind, find_time(mark)
         starts[kind] = min(starts.get(kind, at), at)
     return starts
 
 
-def _partition_points(
+def _add_partition_points(
     runs: list[Observation],
     kinds: dict[PositionKind, int],
     points: list[Point],
     repeated: list[Observation],
-    read: list[Read],
+    read: list[TableRead],
 ) -> None:
     high: dict[PositionKind, Rank] = {}
     place: tuple[int, Rank] = (0, ())
     told: set[int] = set()
-    streamed: list[tuple[Stretch, Point]] = []
+    streamed: list[tuple[StretchKey, Point]] = []
     latest: Observation | None = None
     # By offset, edge after edge: interrupted runs overlap, and what one shows last lifts nothing before.
-    edges = sorted((m.offset, i) for i, run in enumerate(runs) for m in _edges(run))
+    edges = sorted((m.offset, i) for i, run in enumerate(runs) for m in _list_edges(run))
     for offset, index in edges:
         run = runs[index]
         mark = run.first if run.first.offset == offset else run.last
@@ -155,23 +155,25 @@ def _partition_points(
         if run.snapshot or kind == "none":
             behind = place if high else (kinds[kind], mark.position.rank)
             # what a snapshot declares, it declares before it reads; older releases tell no time of it
-            point = _point(run, mark, behind, tier=0 if run.evidence == "declared" else 1)
+            point = _make_point(run, mark, behind, tier=0 if run.evidence == "declared" else 1)
             if run.snapshot:
-                read.append(Read(point, followed=bool(high)))
+                read.append(TableRead(point, is_after_stream=bool(high)))
             else:
                 points.append(point)
             continue
         rank, before = mark.position.rank, high.get(kind, ())
-        if rank < before or (rank == before and index not in told and not _sibling(run, latest)):
+        if rank < before or (rank == before and index not in told and not _is_sibling(run, latest)):
             continue
         latest = run
         # what is read in between stands behind an edge, which stays one
         between = len(read) + len(points)
-        streamed.append(((between, kind, _joinable(run)), _point(run, mark, (kinds[kind], rank), tier=0)))
+        streamed.append(
+            ((between, kind, _find_joinable(run)), _make_point(run, mark, (kinds[kind], rank), tier=0))
+        )
         told.add(index)
         high[kind] = rank
         place = (kinds[kind], rank)
-    points += _in_one_piece(streamed)
+    points += _join_points(streamed)
     repeated += (
         run
         for index, run in enumerate(runs)
@@ -179,7 +181,7 @@ def _partition_points(
     )
 
 
-def _in_one_piece(streamed: Sequence[tuple[Stretch, Point]]) -> Iterator[Point]:
+def _join_points(streamed: Sequence[tuple[StretchKey, Point]]) -> Iterator[Point]:
     """The streamed points of a partition; runs of the same content with nothing new between are one run.
 
     A run that passes over gaps may reach beyond what fills them: then each stays what it is.
@@ -191,16 +193,16 @@ def _in_one_piece(streamed: Sequence[tuple[Stretch, Point]]) -> Iterator[Point]:
         if said is None or len(runs) == 1 or any(edges[run] > count for run, count in runs.items()):
             yield from stretch
             continue
-        whole = reduce(lambda run, following: longer(run, following, stretch[-1].mark), runs)
+        whole = reduce(lambda run, following: join_runs(run, following, stretch[-1].coordinates), runs)
         yield from (replace(point, observation=whole) for point in (stretch[0], stretch[-1]))
 
 
-def _joinable(run: Observation) -> Observation | None:
+def _find_joinable(run: Observation) -> Observation | None:
     """What the runs that are joined have in common; None for what is told one by one."""
     return None if run.evidence in STATEMENT_KINDS or run.interrupted else extract_content(run)
 
 
-def _sibling(run: Observation, before: Observation | None) -> bool:
+def _is_sibling(run: Observation, before: Observation | None) -> bool:
     """Whether a record at the position of the last one is its sibling and not its repetition.
 
     A delete and a create of one changed key share a position and a shape; the same position
@@ -212,12 +214,12 @@ def _sibling(run: Observation, before: Observation | None) -> bool:
     )
 
 
-def _edges(run: Observation) -> list[Coordinates]:
+def _list_edges(run: Observation) -> list[Coordinates]:
     return [run.first] if run.first == run.last else [run.first, run.last]
 
 
-def _point(run: Observation, mark: Coordinates, place: tuple[int, Rank], tier: int) -> Point:
-    order = (place[0], place[1], tier, time_of(mark), mark.topic, mark.partition, mark.offset)
+def _make_point(run: Observation, mark: Coordinates, place: tuple[int, Rank], tier: int) -> Point:
+    order = (place[0], place[1], tier, find_time(mark), mark.topic, mark.partition, mark.offset)
     return Point(order, mark, run)
 
 
@@ -231,24 +233,24 @@ class Point:
     """One edge of an observation, at its place in the order of the source."""
 
     order: OrderKey
-    mark: Coordinates
+    coordinates: Coordinates
     observation: Observation
 
 
-def time_of(mark: Coordinates) -> int:
+def find_time(mark: Coordinates) -> int:
     """When a record was processed, else written, else when its change was committed; 0 if untold."""
     return next((t for t in (mark.read_ms, mark.timestamp_ms, mark.ts_ms) if t is not None), 0)
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """A point that was read from the table; `followed` if its own partition had streamed something before."""
+class TableRead:
+    """A point that was read from the table; `is_after_stream` if its own partition had streamed something before."""
 
     point: Point
-    followed: bool
+    is_after_stream: bool
 
 
-def behind_what_they_follow(read: Sequence[Read], streamed: Sequence[Point]) -> tuple[Point, ...]:
+def place_reads(read: Sequence[TableRead], streamed: Sequence[Point]) -> tuple[Point, ...]:
     """The points that were read, each behind the last streamed one that it follows.
 
     A read follows what the connector had processed before it, in whatever partition. If it shows another
@@ -257,90 +259,97 @@ def behind_what_they_follow(read: Sequence[Read], streamed: Sequence[Point]) -> 
     """
     said = (p.observation for p in (*streamed, *(r.point for r in read)))
     declared = any(o.evidence in STATEMENT_KINDS and o.schema is not None for o in said)
-    followed = _Streamed(streamed, declared)
-    placed = [followed.place(one) for one in read]
+    followed = _StreamedPoints(streamed, declared)
+    placed = [followed.place_read(one) for one in read]
     # beside the stream no position is told: before anything was streamed, it follows the first snapshot
-    anchors = sorted(p.order for p in placed if p.mark.position.kind != "none")
-    return tuple(_behind_snapshot(p, anchors) if p.order[0] < 0 else p for p in placed)
+    anchors = sorted(p.order for p in placed if p.coordinates.position.kind != "none")
+    return tuple(_place_behind_snapshot(p, anchors) if p.order[0] < 0 else p for p in placed)
 
 
-def _behind_snapshot(point: Point, anchors: Sequence[OrderKey]) -> Point:
+def _place_behind_snapshot(point: Point, anchors: Sequence[OrderKey]) -> Point:
     before = [order for order in anchors if order[3] <= point.order[3]]
     return replace(point, order=(*before[-1][:2], *point.order[2:])) if before else point
 
 
-def _before_the_stream(point: Point) -> Point:
-    beside = point.mark.position.kind == "none"
+def _place_before_stream(point: Point) -> Point:
+    beside = point.coordinates.position.kind == "none"
     kinds, rank = point.order[:2]
     return replace(point, order=(-1 if beside else kinds, rank, -1, *point.order[3:]))
 
 
-class _Streamed:
+class _StreamedPoints:
     """The streamed points of a table, in order; `declared` if a witness declares its structures."""
 
     def __init__(self, streamed: Sequence[Point], declared: bool) -> None:
         points = self._points = [p for p in streamed if p.observation.evidence not in STATEMENT_KINDS]
         self._statements: dict[PositionKind, list[tuple[Rank, int]]] = {}
         for told in (p for p in streamed if p.observation.evidence in STATEMENT_KINDS):
-            position = told.mark.position
+            position = told.coordinates.position
             self._statements.setdefault(position.kind, []).append((position.rank, told.order[0]))
-        self._declared = declared
+        self._is_declared = declared
         self._places = [p.order[:2] for p in points]
         # places never go back, but times may, after a restart
-        self._times = list(accumulate((time_of(p.mark) for p in points), max))
+        self._times = list(accumulate((find_time(p.coordinates) for p in points), max))
         self._offsets: dict[tuple[str, int], list[tuple[int, int]]] = {}
         for index, point in enumerate(points):
-            place = (point.mark.topic, point.mark.partition)
-            self._offsets.setdefault(place, []).append((point.mark.offset, index))
+            place = (point.coordinates.topic, point.coordinates.partition)
+            self._offsets.setdefault(place, []).append((point.coordinates.offset, index))
         self._shapes: dict[TableSchema, str] = {}
 
-    def place(self, read: Read) -> Point:
+    def place_read(self, read: TableRead) -> Point:
         """The point behind what it follows; its place is negative if it has no position and follows none."""
         point = read.point
         if point.observation.evidence in STATEMENT_KINDS:
             # what a connector declares keeps its place: it comes in one partition, in its own order
             return point
-        at = bisect_right(self._places, point.order[:2]) - 1 if read.followed else -1
-        if point.mark.read_ms is not None:
+        at = bisect_right(self._places, point.order[:2]) - 1 if read.is_after_stream else -1
+        if point.coordinates.read_ms is not None:
             at = max(
-                at, min(self._processed_before(point, point.mark.read_ms), self._next_here(point.mark) - 1)
+                at,
+                min(
+                    self._find_processed(point, point.coordinates.read_ms),
+                    self._find_next(point.coordinates) - 1,
+                ),
             )
-        if at >= 0 or (point.mark.position.kind == "none" and not self._declared):
-            at = self._past_late_ones(at, point)
+        if at >= 0 or (point.coordinates.position.kind == "none" and not self._is_declared):
+            at = self._skip_late(at, point)
         if at < 0:
-            return point if self._declared else _before_the_stream(point)
-        return replace(point, order=(*max(self._places[at], self._stated(point.mark)), *point.order[2:]))
+            return point if self._is_declared else _place_before_stream(point)
+        return replace(
+            point,
+            order=(*max(self._places[at], self._find_last_statement(point.coordinates)), *point.order[2:]),
+        )
 
-    def _stated(self, mark: Coordinates) -> tuple[int, Rank]:
+    def _find_last_statement(self, mark: Coordinates) -> tuple[int, Rank]:
         """The place of the last statement up to the read's own position: it was made before the read."""
         told = self._statements.get(mark.position.kind, []) if mark.position.kind != "none" else []
         at = bisect_right(told, mark.position.rank, key=lambda one: one[0])
         return (told[at - 1][1], told[at - 1][0]) if at else _BEFORE_ALL
 
-    def _processed_before(self, point: Point, read_ms: int) -> int:
+    def _find_processed(self, point: Point, read_ms: int) -> int:
         """The last point that was processed before the read.
 
         Of one millisecond nobody knows which came first: then the read stands where it changes nothing.
         """
         surely, perhaps = bisect_left(self._times, read_ms) - 1, bisect_right(self._times, read_ms) - 1
         neighbour = self._points[max(surely, 0)] if self._points else None
-        same = neighbour is not None and self._shape(neighbour) == self._shape(point)
+        same = neighbour is not None and self._find_shape(neighbour) == self._find_shape(point)
         return surely if same else perhaps
 
-    def _next_here(self, mark: Coordinates) -> int:
+    def _find_next(self, mark: Coordinates) -> int:
         """The first point that stands behind the read in its own partition: it was not processed before."""
         here = self._offsets.get((mark.topic, mark.partition), ())
         return min((index for offset, index in here if offset > mark.offset), default=len(self._points))
 
-    def _past_late_ones(self, at: int, point: Point) -> int:
+    def _skip_late(self, at: int, point: Point) -> int:
         """The last point behind `at` that was committed before the read, until one shows what was read."""
-        own = self._shape(point)
-        if at >= 0 and self._shape(self._points[at]) in (None, own):
+        own = self._find_shape(point)
+        if at >= 0 and self._find_shape(self._points[at]) in (None, own):
             return at
-        read_ms = min(t for t in (point.mark.ts_ms, time_of(point.mark)) if t is not None)
+        read_ms = min(t for t in (point.coordinates.ts_ms, find_time(point.coordinates)) if t is not None)
         for index in range(at + 1, len(self._points)):
             following = self._points[index]
-            shape, committed = self._shape(following), following.mark.ts_ms
+            shape, committed = self._find_shape(following), following.coordinates.ts_ms
             if shape is None:
                 continue
             if shape == own or committed is None or committed > read_ms:
@@ -348,7 +357,7 @@ class _Streamed:
             at = index
         return at
 
-    def _shape(self, point: Point) -> str | None:
+    def _find_shape(self, point: Point) -> str | None:
         schema = point.observation.schema
         if schema is None:
             return None
@@ -357,10 +366,10 @@ class _Streamed:
         return self._shapes[schema]
 
 
-Heard = tuple[tuple[Observation, ...], tuple[Observation, ...]]
+ObservationSplit = tuple[tuple[Observation, ...], tuple[Observation, ...]]
 
 
-def by_precedence(observations: Iterable[Observation]) -> Heard:
+def split_by_precedence(observations: Iterable[Observation]) -> ObservationSplit:
     """The observations that make the history, and the structures that are only compared with it.
 
     Where nothing is declared, the internal history still tells that a table was dropped or renamed, and that
@@ -375,14 +384,14 @@ def by_precedence(observations: Iterable[Observation]) -> Heard:
         return public, internal
     if not any(o.action in ("drop", "rename") for o in internal):
         return public, internal
-    lives = tuple(replace(o, schema=None) for o in internal if o.action in _OF_LIVES)
+    lives = tuple(replace(o, schema=None) for o in internal if o.action in _INCARNATION_ACTIONS)
     return (*public, *lives), internal
 
 
-_OF_LIVES = ("drop", "rename", "create", "image")
+_INCARNATION_ACTIONS = ("drop", "rename", "create", "image")
 
 
-def of_life(observation: Observation) -> bool:
+def is_incarnation_only(observation: Observation) -> bool:
     """Whether it only tells that a table stands under its name: what is left of an internal structure."""
     internal = observation.evidence == "internal" and observation.schema is None
     return internal and observation.previous is None and observation.action in ("create", "image")

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 
 from schemaman.debezium.observation import EvidenceKind, Observation
 from schemaman.debezium.records import Coordinates
-from schemaman.history.epochs import WireFace
-from schemaman.history.fold.event_encoding import Carried, face_of
-from schemaman.history.fold.event_match import Match
+from schemaman.history.epochs import EventSchema
+from schemaman.history.fold.event_encoding import EventFields, make_event_schema
+from schemaman.history.fold.event_match import ColumnFit
 from schemaman.history.fold.timeline import Point
 from schemaman.history.versions import Evidence, Revision, Status
 from schemaman.model.name_adjustment import list_adjusted_forms
@@ -18,28 +18,28 @@ from schemaman.model.schema import TableSchema, fingerprint
 
 
 @dataclass(slots=True)
-class Open:
+class OpenVersion:
     """A version while it is being built.
 
-    `declared`: a declared image gave its structure; `statement`: a statement was read that led to it;
-    `doubtful` names columns whose form changed, where a setting of the connector may have done that.
+    `is_declared`: a declared image gave its structure; `has_statement`: a statement was read that led to it;
+    `uncertain_types` names columns whose form changed, where a setting of the connector may have done that.
     """
 
     id: str
     incarnation: int
-    declared: bool
+    is_declared: bool
     after: Coordinates | None
     at: Coordinates
     revisions: list[Revision]
     points: list[Point] = field(default_factory=list)
     repeats: list[Observation] = field(default_factory=list)
-    emitted: dict[str, str] = field(default_factory=dict)
+    emitted_names: dict[str, str] = field(default_factory=dict)
     until: Coordinates | None = None
-    phantom: bool = False
-    statement: bool = False
-    second: list[Observation] = field(default_factory=list)
-    carried: list[tuple[int, Coordinates, Carried]] = field(default_factory=list)
-    doubtful: tuple[str, ...] = ()
+    is_phantom: bool = False
+    has_statement: bool = False
+    internal_observations: list[Observation] = field(default_factory=list)
+    event_schemas: list[tuple[int, Coordinates, EventFields]] = field(default_factory=list)
+    uncertain_types: tuple[str, ...] = ()
     known_fields: tuple[TableSchema, frozenset[str]] | None = field(default=None, compare=False)
 
     @property
@@ -56,46 +56,46 @@ class Open:
             self.known_fields = (schema, frozenset(forms))
         return self.known_fields[1]
 
-    def carry(self, epoch: int, mark: Coordinates, carried: Carried) -> None:
+    def add_event_schema(self, epoch: int, mark: Coordinates, carried: EventFields) -> None:
         """Keep how an event carried it, where that is news."""
-        if not self.carried or self.carried[-1][2] != carried:
-            self.carried.append((epoch, mark, carried))
+        if not self.event_schemas or self.event_schemas[-1][2] != carried:
+            self.event_schemas.append((epoch, mark, carried))
 
-    def doubt(self, fields: Iterable[str]) -> None:
+    def mark_uncertain_types(self, fields: Iterable[str]) -> None:
         """The columns of these fields may be as they were before."""
         names = {c.emitted_name or c.name: c.name for c in self.schema.columns}
-        self.doubtful += tuple(names[field] for field in fields if field in names)
+        self.uncertain_types += tuple(names[field] for field in fields if field in names)
 
-    def revise(self, schema: TableSchema, at: Coordinates, after: Coordinates | None) -> None:
+    def add_revision(self, schema: TableSchema, at: Coordinates, after: Coordinates | None) -> None:
         """Other attributes from `at` on; `after` is the last record before."""
         self.revisions.append(Revision(self.revisions[-1].number + 1, schema, at, after))
 
-    def refine(self, fit: Match, schema: TableSchema, point: Point) -> None:
+    def refine_structure(self, fit: ColumnFit, schema: TableSchema, point: Point) -> None:
         """What events had shown, as a declared structure tells it."""
         known = {c.name: c.id for c in self.schema.columns}
         columns = tuple(replace(c, id=known[fit.names[c.name]]) for c in schema.columns)
         refined = replace(schema, columns=columns)
-        self.emitted = on_the_wire(fit, self.schema)
-        self.rename(fit)
-        self.id, self.declared = fingerprint(refined), True
+        self.emitted_names = map_event_names(fit, self.schema)
+        self.rename_event_schemas(fit)
+        self.id, self.is_declared = fingerprint(refined), True
         self.revisions = [Revision(0, refined, self.at)]
         self.points.append(point)
 
-    def rename(self, fit: Match) -> None:
+    def rename_event_schemas(self, fit: ColumnFit) -> None:
         """How events carried it, in the names that were declared later."""
-        self.carried = [
-            (epoch, mark, dict(zip(fit.own(carried), carried.values(), strict=True)))
-            for epoch, mark, carried in self.carried
+        self.event_schemas = [
+            (epoch, mark, dict(zip(fit.translate_names(carried), carried.values(), strict=True)))
+            for epoch, mark, carried in self.event_schemas
         ]
 
 
-def on_the_wire(fit: Match, emitted: TableSchema) -> dict[str, str]:
+def map_event_names(fit: ColumnFit, emitted: TableSchema) -> dict[str, str]:
     """Declared name → name on the wire; an event may tell the declared name beside its own."""
     wire = {c.name: c.emitted_name or c.name for c in emitted.columns}
     return {declared: wire[name] for declared, name in fit.names.items()}
 
 
-def with_emitted(revision: Revision, emitted: dict[str, str]) -> Revision:
+def set_emitted_names(revision: Revision, emitted: dict[str, str]) -> Revision:
     """The revision with the names under which its columns travel."""
     if not emitted:
         return revision
@@ -104,50 +104,54 @@ def with_emitted(revision: Revision, emitted: dict[str, str]) -> Revision:
     return replace(revision, schema=replace(schema, columns=columns))
 
 
-def faces_of(version: Open, schema: TableSchema) -> tuple[WireFace, ...]:
+def list_event_schemas(version: OpenVersion, schema: TableSchema) -> tuple[EventSchema, ...]:
     """How events carried the version, by its closed structure; nothing where they carried just that."""
-    faces: list[WireFace] = []
-    for epoch, mark, carried in version.carried:
-        face = face_of(epoch, mark, schema, carried)
+    faces: list[EventSchema] = []
+    for epoch, mark, carried in version.event_schemas:
+        face = make_event_schema(epoch, mark, schema, carried)
         if face.fields != (faces[-1].fields if faces else ()):
             faces.append(face)
     return tuple(faces)
 
 
-def status_of(version: Open, unconfirmed: tuple[str, ...]) -> Status:
+def find_status(version: OpenVersion, unconfirmed: tuple[str, ...]) -> Status:
     """How sure the version is; `phantom`: a structure that nobody can have made, and that no event showed."""
     witnesses = {p.observation.evidence for p in version.points}
     if witnesses == {"inferred"}:
         return "inferred"
-    if version.phantom and "emitted" not in witnesses:
+    if version.is_phantom and "emitted" not in witnesses:
         return "phantom"
-    if version.declared:
+    if version.is_declared:
         return "confirmed" if "emitted" in witnesses else "declared"
     return "provisional" if unconfirmed else "confirmed"
 
 
-def evidence_of(version: Open, spread: Collection[Observation]) -> tuple[Evidence, ...]:
+def collect_evidence(version: OpenVersion, spread: Collection[Observation]) -> tuple[Evidence, ...]:
     """What each witness said, in order of its first word.
 
     Of a run that is `spread` over several versions each edge is a record of the version where it stands, and
     the others are shared.
     """
     result: list[Evidence] = []
-    edges = [(p.observation.evidence, p.mark) for p in version.points]
+    edges = [(p.observation.evidence, p.coordinates) for p in version.points]
     spoke = {witness for witness, _ in edges}
     edges += [(o.evidence, m) for o in version.repeats if o.evidence not in spoke for m in (o.first, o.last)]
-    surely, shared = _counts(version, spread)
+    surely, shared = _count_records(version, spread)
     for witness in dict.fromkeys(witness for witness, _ in edges):
         marks = [mark for said, mark in edges if said == witness]
         edge = (marks[0], marks[-1])
-        result.append(Evidence(witness, surely[witness], *edge, shared[witness], _placed(marks)))
-    if version.second:
-        told = sorted(version.second, key=lambda o: (o.first.topic, o.first.partition, o.first.offset))
+        result.append(
+            Evidence(witness, surely[witness], *edge, shared[witness], _find_positioned_edges(marks))
+        )
+    if version.internal_observations:
+        told = sorted(
+            version.internal_observations, key=lambda o: (o.first.topic, o.first.partition, o.first.offset)
+        )
         result.append(Evidence("internal", sum(o.count for o in told), told[0].first, told[-1].last))
     return tuple(result)
 
 
-def _placed(marks: Sequence[Coordinates]) -> tuple[Coordinates, Coordinates] | None:
+def _find_positioned_edges(marks: Sequence[Coordinates]) -> tuple[Coordinates, Coordinates] | None:
     """The first and the last of the marks that have a position, if those are not the outer ones."""
     placed = [mark for mark in marks if mark.position.kind != "none"]
     if not placed or (placed[0], placed[-1]) == (marks[0], marks[-1]):
@@ -155,8 +159,8 @@ def _placed(marks: Sequence[Coordinates]) -> tuple[Coordinates, Coordinates] | N
     return (placed[0], placed[-1])
 
 
-def _counts(
-    version: Open, spread: Collection[Observation]
+def _count_records(
+    version: OpenVersion, spread: Collection[Observation]
 ) -> tuple[Counter[EvidenceKind], Counter[EvidenceKind]]:
     """The records that are surely of the version, and those that it shares, by witness."""
     surely, shared = Counter[EvidenceKind](), Counter[EvidenceKind]()
@@ -165,13 +169,13 @@ def _counts(
     for said in dict.fromkeys(p.observation for p in version.points):
         if said in spread:
             surely[said.evidence] += 1
-            shared[said.evidence] += undivided(said)
+            shared[said.evidence] += count_undivided(said)
         else:
             surely[said.evidence] += said.count
     return surely, shared
 
 
-def spread_over(versions: Iterable[Open]) -> frozenset[Observation]:
+def find_shared_runs(versions: Iterable[OpenVersion]) -> frozenset[Observation]:
     """The runs whose edges stand in two versions: what lies between them is of one or of the other."""
     seen: set[Observation] = set()
     found: list[Observation] = []
@@ -182,6 +186,6 @@ def spread_over(versions: Iterable[Open]) -> frozenset[Observation]:
     return frozenset(found)
 
 
-def undivided(run: Observation) -> int:
+def count_undivided(run: Observation) -> int:
     """The records of a run between its edges."""
     return max(run.count - 2, 0)

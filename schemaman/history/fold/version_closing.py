@@ -7,50 +7,67 @@ from dataclasses import replace
 
 from schemaman.debezium.connector import Connector
 from schemaman.debezium.observation import Observation
-from schemaman.history.fold.confirmation import Confirmation, confirmations
-from schemaman.history.fold.connector_settings import made_required
-from schemaman.history.fold.event_match import match
-from schemaman.history.fold.inferred_versions import uncover
-from schemaman.history.fold.late_defaults import LateDefaults, late_defaults
-from schemaman.history.fold.version_builder import Open, evidence_of, faces_of, status_of, with_emitted
-from schemaman.history.rename_detection import candidates
+from schemaman.history.fold.confirmation import VersionCertainty, assess_certainty
+from schemaman.history.fold.connector_settings import find_key_required
+from schemaman.history.fold.event_match import fit_columns
+from schemaman.history.fold.inferred_versions import uncover_types
+from schemaman.history.fold.late_defaults import LateDefaults, find_late_defaults
+from schemaman.history.fold.version_builder import (
+    OpenVersion,
+    collect_evidence,
+    find_status,
+    list_event_schemas,
+    set_emitted_names,
+)
+from schemaman.history.rename_detection import find_rename_candidates
 from schemaman.history.versions import Evidence, Proof, RenameCandidate, SchemaVersion
 from schemaman.model.schema import fingerprint
 
 
-def closed(
-    versions: Sequence[Open], spread: Collection[Observation], dialect_of: Callable[[str], Connector]
+def close_versions(
+    versions: Sequence[OpenVersion], spread: Collection[Observation], dialect_of: Callable[[str], Connector]
 ) -> tuple[SchemaVersion, ...]:
     """The versions, in order; `spread` are the runs that two of them hold."""
-    uncover(versions)
+    uncover_types(versions)
     told = [(v.schema, v.incarnation, v.points) for v in versions]
-    facts = confirmations(told, dialect_of)
-    defaults = late_defaults([(*t, v.revisions) for t, v in zip(told, versions, strict=True)], dialect_of)
+    facts = assess_certainty(told, dialect_of)
+    defaults = find_late_defaults(
+        [(*t, v.revisions) for t, v in zip(told, versions, strict=True)], dialect_of
+    )
     doubted = [
-        _with_others(confirmation, required, late)
-        for confirmation, required, late in zip(facts, made_required(told), defaults, strict=True)
+        _add_uncertain(confirmation, required, late)
+        for confirmation, required, late in zip(facts, find_key_required(told), defaults, strict=True)
     ]
     result: list[SchemaVersion] = []
     open_ones: set[int | None] = set()
     for number, (version, confirmation) in enumerate(zip(versions, doubted, strict=True), start=1):
-        came = _new_defaults(versions[number - 2] if number > 1 else None, version, confirmation, open_ones)
+        came = _prove_new_defaults(
+            versions[number - 2] if number > 1 else None, version, confirmation, open_ones
+        )
         confirmation = replace(confirmation, proofs=(*came, *confirmation.proofs))
-        suspects = _suspects(result[-1] if result else None, version, dialect_of)
-        result.append(_closed(number, version, evidence_of(version, spread), confirmation, suspects))
+        suspects = _find_candidates(result[-1] if result else None, version, dialect_of)
+        result.append(
+            _close_version(number, version, collect_evidence(version, spread), confirmation, suspects)
+        )
     return tuple(result)
 
 
-def _with_others(confirmation: Confirmation, required: Sequence[str], defaults: LateDefaults) -> Confirmation:
+def _add_uncertain(
+    confirmation: VersionCertainty, required: Sequence[str], defaults: LateDefaults
+) -> VersionCertainty:
     """What is certain of a version, with columns that only seem to be required, and its defaults."""
     made = tuple(f"nullable:{name}" for name in required)
     others = (*made, *(f"default:{name}" for name in defaults.unconfirmed))
     proofs = (*confirmation.proofs, *(Proof(fact, 0, None) for fact in made), *defaults.proofs)
-    proven = None if made else confirmation.proven
-    return Confirmation((*confirmation.unconfirmed, *others), proven, proofs)
+    proven = None if made else confirmation.proven_from
+    return VersionCertainty((*confirmation.unconfirmed, *others), proven, proofs)
 
 
-def _new_defaults(
-    former: Open | None, version: Open, confirmation: Confirmation, open_ones: set[int | None]
+def _prove_new_defaults(
+    former: OpenVersion | None,
+    version: OpenVersion,
+    confirmation: VersionCertainty,
+    open_ones: set[int | None],
 ) -> tuple[Proof, ...]:
     """The defaults that came with their columns: as certain as the nullability that came with them.
 
@@ -71,32 +88,32 @@ def _new_defaults(
     return tuple(result)
 
 
-def _suspects(
-    before: SchemaVersion | None, version: Open, dialect_of: Callable[[str], Connector]
+def _find_candidates(
+    before: SchemaVersion | None, version: OpenVersion, dialect_of: Callable[[str], Connector]
 ) -> tuple[RenameCandidate, ...]:
     opened = version.points[0].observation
     # A statement that was read says itself what it renames: there is nothing to suspect.
-    stated = opened.ddl is not None or version.statement
+    stated = opened.ddl is not None or version.has_statement
     if before is None or before.incarnation != version.incarnation or stated:
         return ()
-    first = with_emitted(version.revisions[0], version.emitted)
-    return candidates(before.schema, first.schema, dialect_of(opened.connector).append_only)
+    first = set_emitted_names(version.revisions[0], version.emitted_names)
+    return find_rename_candidates(before.schema, first.schema, dialect_of(opened.connector).append_only)
 
 
-def _closed(
+def _close_version(
     number: int,
-    version: Open,
+    version: OpenVersion,
     evidence: tuple[Evidence, ...],
-    confirmation: Confirmation,
+    confirmation: VersionCertainty,
     suspects: tuple[RenameCandidate, ...],
 ) -> SchemaVersion:
-    revisions = tuple(with_emitted(r, version.emitted) for r in version.revisions)
-    unconfirmed = (*confirmation.unconfirmed, *(f"type:{name}" for name in version.doubtful))
+    revisions = tuple(set_emitted_names(r, version.emitted_names) for r in version.revisions)
+    unconfirmed = (*confirmation.unconfirmed, *(f"type:{name}" for name in version.uncertain_types))
     return SchemaVersion(
         number=number,
         id=version.id,
         incarnation=version.incarnation,
-        status=status_of(version, unconfirmed),
+        status=find_status(version, unconfirmed),
         revisions=revisions,
         after=version.after,
         at=version.at,
@@ -105,18 +122,18 @@ def _closed(
         evidence=evidence,
         unconfirmed=unconfirmed,
         candidates=suspects,
-        proven=confirmation.proven,
+        proven_from=confirmation.proven_from,
         proofs=confirmation.proofs,
-        carried=faces_of(version, revisions[-1].schema),
-        known_as=_undeclared(version),
+        event_schemas=list_event_schemas(version, revisions[-1].schema),
+        previous_ids=_list_undeclared_ids(version),
     )
 
 
-def _undeclared(version: Open) -> tuple[str, ...]:
+def _list_undeclared_ids(version: OpenVersion) -> tuple[str, ...]:
     """The ids that its events alone give a version: it had one of them if they were read first."""
-    if not version.declared:
+    if not version.is_declared:
         return ()
     said = (p.observation for p in version.points)
     shown = dict.fromkeys(o.schema for o in said if o.evidence == "emitted" and o.schema is not None)
-    ids = (fingerprint(schema) for schema in shown if match(version.schema, schema).exact)
+    ids = (fingerprint(schema) for schema in shown if fit_columns(version.schema, schema).is_exact)
     return tuple(id for id in dict.fromkeys(ids) if id != version.id)

@@ -1,4 +1,4 @@
-"""What the languages of tables in a lake share: types as a plan would create them, and odd names."""
+"""Helpers for the languages of lake tables: types as a plan creates them, and names that Spark refuses."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from schemaman.model.types import Array, Map, String, Struct, Type
 
 
 def hold_type(target: Target, type: Type, lengths: bool, inside: bool = False) -> LakeType | Refusal:
-    """How a target holds a type, with the nullability that the source tells of members and elements.
+    """Returns a target's type for a type, with the source's nullability of nested fields and elements.
 
-    `lengths`: VARCHAR and CHAR keep theirs; `inside` says whether also in arrays and maps.
+    `lengths`: VARCHAR and CHAR keep their lengths; `inside`: also in arrays and maps.
     """
-    answer = target.hold_type(type)
-    if isinstance(answer, Refusal):
-        return answer
-    return LakeType(_restore_type(type, answer.type, lengths, inside), answer.note)
+    found = target.hold_type(type)
+    if isinstance(found, Refusal):
+        return found
+    return LakeType(_restore_type(type, found.type, lengths, inside), found.note)
 
 
 def refuse_columns(target: Target, schema: TableSchema) -> Mapping[str, Refusal]:
-    """The columns that Spark, or the target, cannot call by their names."""
+    """Returns the columns whose names Spark or the target cannot use."""
     return {**refuse_unusable_names(schema), **target.refuse_names(schema)}
 
 
-def _restore_type(told: Type, held: Type, lengths: bool, inside: bool) -> Type:
-    match told, held:
+def _restore_type(source_type: Type, lake_type: Type, lengths: bool, inside: bool) -> Type:
+    match source_type, lake_type:
         case Array(a, nullable), Array(b, _):
             return Array(_restore_type(a, b, lengths and inside, inside), nullable)
         case Map(k, a, nullable), Map(other, b, _):
@@ -43,6 +43,6 @@ def _restore_type(told: Type, held: Type, lengths: bool, inside: bool) -> Type:
                 )
             )
         case String(int(length)), String(None) if lengths and length > 0:
-            return told
+            return source_type
         case _:
-            return held
+            return lake_type

@@ -1,4 +1,4 @@
-"""Spark's schema JSON, which is Delta's: StructType as `DataType.json` prints it.
+"""Reads and writes Spark's schema JSON, which is also Delta's: StructType as `DataType.json` prints it.
 
 Source: Spark `DataType.json`; Delta protocol, "Schema Serialization Format"; VARCHAR and CHAR are metadata
 `__CHAR_VARCHAR_TYPE_STRING` (Spark `CharVarcharUtils`).
@@ -32,30 +32,30 @@ _INTEGERS = {8: "byte", 16: "short", 32: "integer", 64: "long"}
 
 
 def write_struct(schema: TableSchema) -> str:
-    """The JSON of a structure whose types Spark has."""
+    """Writes the JSON of a structure whose types Spark has."""
     return json.dumps(_build_struct(schema.columns), indent=2, ensure_ascii=False)
 
 
 def read_struct(text: str) -> TableSchema:
-    """The structure that such a JSON tells; raises `UnreadableInput`."""
+    """Reads the structure from such a JSON; raises `UnreadableInput`."""
     try:
         return TableSchema(sql.read_columns(text))
     except (KeyError, TypeError, AttributeError, AssertionError) as fault:
         raise UnreadableInput(f"no schema of Spark: {fault!r}") from fault
 
 
-def _build_struct(members: Sequence[Column | Field]) -> dict[str, object]:
-    return {"type": "struct", "fields": [_build_field(m) for m in members]}
+def _build_struct(columns: Sequence[Column | Field]) -> dict[str, object]:
+    return {"type": "struct", "fields": [_build_field(column) for column in columns]}
 
 
-def _build_field(member: Column | Field) -> dict[str, object]:
-    metadata: dict[str, object] = {"comment": member.comment} if member.comment else {}
-    if isinstance(member.type, String) and member.type.length is not None:
-        metadata["__CHAR_VARCHAR_TYPE_STRING"] = sql.type_name(member.type).lower()
+def _build_field(column: Column | Field) -> dict[str, object]:
+    metadata: dict[str, object] = {"comment": column.comment} if column.comment else {}
+    if isinstance(column.type, String) and column.type.length is not None:
+        metadata["__CHAR_VARCHAR_TYPE_STRING"] = sql.type_name(column.type).lower()
     return {
-        "name": member.name,
-        "type": _build_type(member.type),
-        "nullable": member.nullable,
+        "name": column.name,
+        "type": _build_type(column.type),
+        "nullable": column.nullable,
         "metadata": metadata,
     }
 

@@ -1,4 +1,4 @@
-"""What the languages of records on a topic share: types and names that have no word there."""
+"""Helpers for the languages of records on a topic: types and names that these languages do not have."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ _OUT = "leave the column out"
 
 
 def hold_type(type: Type, field_name: Callable[[str], str]) -> LakeType | Refusal:
-    """A logical type as it is, unless no connector writes values of it with a schema."""
+    """Returns the logical type itself; refuses a type that connectors do not write with a schema."""
     for part in _list_parts(type):
         if isinstance(part, Struct):
             names = [field_name(f.name) for f in part.fields]
             if "" in names or len(set(names)) < len(names):
-                return Refusal("", "two members would be one field, or a member has no name", _OUT)
+                return Refusal("", "two nested fields have one name, or a nested field has no name", _OUT)
         if isinstance(part, Unknown):
-            return Refusal("", f"nobody knows the type {part.name!r}", _OUT)
+            return Refusal("", f"the type {part.name!r} is unknown", _OUT)
         if isinstance(part, Union):
             return Refusal("", f"values of several types, {format_type(part)}, have no schema", _OUT)
     return LakeType(type)
 
 
 def refuse_columns(schema: TableSchema, field_name: Callable[[Column], str]) -> Mapping[str, Refusal]:
-    """The columns that would be one field, and those that would have no name.
+    """Finds the columns that would have the same field name as another column, or none.
 
     Source: Kafka SchemaBuilder.field refuses an empty name; Avro specification, "Names".
     """
@@ -36,12 +36,12 @@ def refuse_columns(schema: TableSchema, field_name: Callable[[Column], str]) -> 
     for column in schema.columns:
         fields.setdefault(field_name(column), []).append(column)
     refused: dict[str, Refusal] = {}
-    for name, several in fields.items():
+    for name, columns in fields.items():
         if not name:
-            refused |= {c.name: Refusal("", "a field needs a name", _OUT) for c in several}
-        elif len(several) > 1:
-            why = f"it would be called {name!r} as another column is"
-            refused |= {c.name: Refusal("", why, _OUT) for c in several}
+            refused |= {c.name: Refusal("", "a field needs a name", _OUT) for c in columns}
+        elif len(columns) > 1:
+            reason = f"another column has the field name {name!r}, too"
+            refused |= {c.name: Refusal("", reason, _OUT) for c in columns}
     return refused
 
 

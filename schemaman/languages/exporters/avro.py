@@ -1,4 +1,4 @@
-"""The Avro schema of a table's rows, as Confluent's AvroConverter registers it for default modes."""
+"""Writes the Avro schema of a table's rows, as Confluent's AvroConverter registers it for default modes."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from schemaman.model.types import Type
 
 
 class AvroLanguage:
-    """A record schema; names become legal as Debezium makes them."""
+    """Writes a record schema; names are adjusted as Debezium adjusts them."""
 
     name = "avro"
 
-    def hold(self, type: Type) -> LakeType | Refusal:
-        """Every type that a connector writes with a schema."""
+    def hold_type(self, type: Type) -> LakeType | Refusal:
+        """Returns every type that a connector writes with a schema; refuses others."""
         return _wire.hold_type(type, lambda name: adjust_field(name, "avro"))
 
-    def refuse(self, schema: TableSchema) -> Mapping[str, Refusal]:
-        """Columns that would be one field."""
+    def refuse_names(self, schema: TableSchema) -> Mapping[str, Refusal]:
+        """Refuses columns that would have one field name."""
         return _wire.refuse_columns(schema, make_field_name)
 
     def write(self, schema: TableSchema, name: str) -> str:
-        """JSON over several lines."""
+        """Writes JSON over several lines."""
         return json.dumps(to_avro(schema, adjust_schema(name, "avro")), indent=2, ensure_ascii=False)
 
     def read(self, text: str) -> TableSchema:
-        """The columns; the key has a schema of its own, and a table's comment has no place."""
+        """Reads the columns; the schema has neither the key nor the table's comment."""
         return TableSchema(read_columns(to_connect(text)))
 
 

@@ -1,4 +1,4 @@
-"""schemaman's own column list: Spark's notation and all that Spark forgets; nothing is lost."""
+"""schemaman's own column list: Spark's DDL, and all attributes that Spark does not have; nothing is lost."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from schemaman.model.types import Type
 
 
 class ColumnsLanguage:
-    """The list of `schemaman.columns`, in one line."""
+    """Writes the list of `model.column_list`, in one line."""
 
     name = "columns"
 
-    def hold(self, type: Type) -> LakeType | Refusal:
-        """Every type is said as it is."""
+    def hold_type(self, type: Type) -> LakeType | Refusal:
+        """Returns every type unchanged."""
         return LakeType(type)
 
-    def refuse(self, schema: TableSchema) -> Mapping[str, Refusal]:
-        """None: every name can be quoted."""
+    def refuse_names(self, schema: TableSchema) -> Mapping[str, Refusal]:
+        """Refuses no column: every name can be quoted."""
         return {}
 
     def write(self, schema: TableSchema, name: str) -> str:
-        """The list; the rows have no name in it."""
+        """Writes the list; it has no name for the rows."""
         return format_columns(schema)
 
     def read(self, text: str) -> TableSchema:
-        """The structure, whole."""
+        """Reads the whole structure."""
         return parse_columns(text)
 
 

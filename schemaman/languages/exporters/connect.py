@@ -1,4 +1,4 @@
-"""The Connect schema of a table's rows, as JsonConverter prints it for Debezium's default modes."""
+"""Writes the Connect schema of a table's rows, as JsonConverter prints it for Debezium's default modes."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ Node = dict[str, Any]
 
 
 class ConnectLanguage:
-    """A struct with a field a column, under the names on the wire."""
+    """Writes a struct with one field a column, under the names in the events."""
 
     name = "connect"
 
-    def hold(self, type: Type) -> LakeType | Refusal:
-        """Every type that a connector writes with a schema."""
+    def hold_type(self, type: Type) -> LakeType | Refusal:
+        """Returns every type that a connector writes with a schema; refuses others."""
         return _wire.hold_type(type, str)
 
-    def refuse(self, schema: TableSchema) -> Mapping[str, Refusal]:
-        """Columns without a name, and those that would be one field."""
+    def refuse_names(self, schema: TableSchema) -> Mapping[str, Refusal]:
+        """Refuses columns without a name, and those that would have one field name."""
         return _wire.refuse_columns(schema, _field_name)
 
     def write(self, schema: TableSchema, name: str) -> str:
-        """JSON over several lines: what AvroData makes of the Avro schema, under the names as they are."""
+        """Writes JSON over several lines: AvroData's result for the Avro schema, with unadjusted names."""
         columns = schema.columns
         plain = TableSchema(tuple(replace(c, name=f"c{n}", emitted_name=None) for n, c in enumerate(columns)))
         node = avro.to_connect(json.dumps(to_avro(plain, "row")))
@@ -40,7 +40,7 @@ class ConnectLanguage:
         return json.dumps({**node, "name": name, "fields": fields}, indent=2, ensure_ascii=False)
 
     def read(self, text: str) -> TableSchema:
-        """The columns; the key has a schema of its own, and a table's comment has no place."""
+        """Reads the columns; the schema has neither the key nor the table's comment."""
         return TableSchema(connect.read_columns(json.loads(text)))
 
 
@@ -51,15 +51,15 @@ def _field_name(column: Column) -> str:
     return column.emitted_name or column.name
 
 
-def _name_fields(node: Node, members: Sequence[Column | Field], names: Sequence[str]) -> list[Node]:
+def _name_fields(node: Node, columns: Sequence[Column | Field], names: Sequence[str]) -> list[Node]:
     return [
-        _restore_names(field, member.type) | {"field": name}
-        for field, member, name in zip(node["fields"], members, names, strict=True)
+        _restore_names(field, column.type) | {"field": name}
+        for field, column, name in zip(node["fields"], columns, names, strict=True)
     ]
 
 
 def _restore_names(node: Node, type: Type) -> Node:
-    """The node with the members of its structs named as they are; such structs have no name themselves."""
+    """Restores the unadjusted names of nested fields; their structs have no name."""
     match type:
         case Struct(fields):
             named = _name_fields(node, fields, [f.name for f in fields])

@@ -1,4 +1,4 @@
-"""Spark's DDL: a column list as `StructType.fromDDL` and `CREATE TABLE` read it."""
+"""Writes Spark's DDL: a column list as `StructType.fromDDL` and `CREATE TABLE` read it."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from schemaman.model.types import Type
 
 
 class DdlLanguage:
-    """One column a line; types are those with which a plan would create the table."""
+    """Writes one column a line, with the types that a plan uses to create the table."""
 
     name = "ddl"
 
-    def hold(self, type: Type) -> LakeType | Refusal:
-        """How Spark holds a logical type."""
+    def hold_type(self, type: Type) -> LakeType | Refusal:
+        """Returns Spark's type for a logical type."""
         return _lake.hold_type(delta.TARGET, type, lengths=True, inside=True)
 
-    def refuse(self, schema: TableSchema) -> Mapping[str, Refusal]:
-        """Names that Spark cannot tell apart or would read as something else."""
+    def refuse_names(self, schema: TableSchema) -> Mapping[str, Refusal]:
+        """Refuses names that Spark cannot distinguish or misreads."""
         return _lake.refuse_columns(delta.TARGET, schema)
 
     def write(self, schema: TableSchema, name: str) -> str:
-        """What stands between the brackets of `CREATE TABLE`."""
+        """Writes the text between the brackets of `CREATE TABLE`."""
         return ",\n".join(sql.define_column(c, " ") for c in schema.columns)
 
     def read(self, text: str) -> TableSchema:
-        """The columns; the list knows no key and no comment of the table."""
+        """Reads the columns; the list has neither the key nor the table's comment."""
         return parse_columns(text)
 
 

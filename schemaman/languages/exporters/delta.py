@@ -1,4 +1,4 @@
-"""The schema of a Delta table as its log keeps it, `schemaString` of the metadata.
+"""Writes the schema of a Delta table as its log keeps it, `schemaString` of the metadata.
 
 Source: Delta protocol, "Schema Serialization Format".
 """
@@ -16,24 +16,24 @@ from schemaman.model.types import Type
 
 
 class DeltaLanguage:
-    """The schema of a table that a plan would create; column mapping gives its ids when the table is made."""
+    """Writes the schema of a table that a plan creates; column mapping adds its ids at creation."""
 
     name = "delta"
 
-    def hold(self, type: Type) -> LakeType | Refusal:
-        """How Delta holds a logical type."""
+    def hold_type(self, type: Type) -> LakeType | Refusal:
+        """Returns Delta's type for a logical type."""
         return _lake.hold_type(delta.TARGET, type, lengths=True)
 
-    def refuse(self, schema: TableSchema) -> Mapping[str, Refusal]:
-        """Names that Spark cannot tell apart or would read as something else."""
+    def refuse_names(self, schema: TableSchema) -> Mapping[str, Refusal]:
+        """Refuses names that Spark cannot distinguish or misreads."""
         return _lake.refuse_columns(delta.TARGET, schema)
 
     def write(self, schema: TableSchema, name: str) -> str:
-        """JSON over several lines; the rows have no name in it."""
+        """Writes JSON over several lines; it has no name for the rows."""
         return _struct_json.write_struct(schema)
 
     def read(self, text: str) -> TableSchema:
-        """The columns; Delta knows no key, and keeps the comment of the table elsewhere."""
+        """Reads the columns; Delta has no key, and keeps the table's comment elsewhere."""
         return _struct_json.read_struct(text)
 
 

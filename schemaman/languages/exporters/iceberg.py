@@ -1,4 +1,4 @@
-"""The schema of an Iceberg table as its metadata file keeps it, in types of format version 2.
+"""Writes the schema of an Iceberg table as its metadata file keeps it, in types of format version 2.
 
 Source: Iceberg spec, "Appendix C: JSON serialization", Schemas.
 """
@@ -57,35 +57,39 @@ _NO_IDENTIFIER = (Floating, Array, Map, Struct)
 
 
 class IcebergLanguage:
-    """A schema whose field ids are the column ids of the history, where there is one."""
+    """Writes a schema whose field ids are the column ids of the history, if there is one."""
 
     name = "iceberg"
 
-    def hold(self, type: Type) -> LakeType | Refusal:
-        """How Iceberg holds a logical type."""
+    def hold_type(self, type: Type) -> LakeType | Refusal:
+        """Returns Iceberg's type for a logical type."""
         return _lake.hold_type(iceberg.TARGET, type, lengths=False)
 
-    def refuse(self, schema: TableSchema) -> Mapping[str, Refusal]:
-        """Names that Spark or Iceberg cannot tell apart."""
+    def refuse_names(self, schema: TableSchema) -> Mapping[str, Refusal]:
+        """Refuses names that Spark or Iceberg cannot distinguish."""
         return _lake.refuse_columns(iceberg.TARGET, schema)
 
     def write(self, schema: TableSchema, name: str) -> str:
-        """JSON over several lines; the key stands in it where each of its columns may be an identifier."""
+        """Writes JSON over several lines; it has the key if each key column may be an identifier."""
         ids = _choose_ids(schema.columns)
         inner = count(max(ids.values()) + 1)
         fields = [_build_field(c, ids[c.name], inner) for c in schema.columns]
-        written: dict[str, object] = {"type": "struct", "schema-id": 0, "fields": fields}
+        document: dict[str, object] = {"type": "struct", "schema-id": 0, "fields": fields}
         if schema.key and all(_is_identifier(schema.column(name)) for name in schema.key):
-            written["identifier-field-ids"] = [ids[name] for name in schema.key]
-        return json.dumps(written, indent=2, ensure_ascii=False)
+            document["identifier-field-ids"] = [ids[name] for name in schema.key]
+        return json.dumps(document, indent=2, ensure_ascii=False)
 
     def read(self, text: str) -> TableSchema:
-        """The structure; ids stay Iceberg's own and are not told."""
-        told = json.loads(text)
+        """Reads the structure; Iceberg's field ids are dropped."""
+        document = json.loads(text)
         try:
-            named = {f["id"]: f["name"] for f in told["fields"]}
-            columns = tuple(Column(f.name, f.type, f.nullable, comment=f.comment) for f in _read_fields(told))
-            return TableSchema(columns, tuple(named[id] for id in told.get("identifier-field-ids", ())))
+            names_by_id = {f["id"]: f["name"] for f in document["fields"]}
+            columns = tuple(
+                Column(f.name, f.type, f.nullable, comment=f.comment) for f in _read_fields(document)
+            )
+            return TableSchema(
+                columns, tuple(names_by_id[id] for id in document.get("identifier-field-ids", ()))
+            )
         except (KeyError, TypeError, AttributeError) as fault:
             raise UnreadableInput(f"no Iceberg schema: {fault!r}") from fault
 
@@ -94,9 +98,9 @@ LANGUAGE = IcebergLanguage()
 
 
 def _choose_ids(columns: Sequence[Column]) -> dict[str, int]:
-    told = {c.name: c.id for c in columns if c.id is not None}
-    if len(told) == len(columns) and len(set(told.values())) == len(columns):
-        return told
+    ids = {c.name: c.id for c in columns if c.id is not None}
+    if len(ids) == len(columns) and len(set(ids.values())) == len(columns):
+        return ids
     return {c.name: number for number, c in enumerate(columns, 1)}
 
 
@@ -105,14 +109,14 @@ def _is_identifier(column: Column | None) -> bool:
     return column is not None and not column.nullable and not isinstance(column.type, _NO_IDENTIFIER)
 
 
-def _build_field(member: Column | Field, id: int, inner: Iterator[int]) -> dict[str, object]:
+def _build_field(column: Column | Field, id: int, inner: Iterator[int]) -> dict[str, object]:
     field = {
         "id": id,
-        "name": member.name,
-        "required": not member.nullable,
-        "type": _build_type(member.type, inner),
+        "name": column.name,
+        "required": not column.nullable,
+        "type": _build_type(column.type, inner),
     }
-    return field | ({"doc": member.comment} if member.comment else {})
+    return field | ({"doc": column.comment} if column.comment else {})
 
 
 def _build_type(type: Type, inner: Iterator[int]) -> object:
@@ -139,8 +143,8 @@ def _build_type(type: Type, inner: Iterator[int]) -> object:
             }
         case Struct(fields):
             ids = [next(inner) for _ in fields]
-            members = [_build_field(f, id, inner) for f, id in zip(fields, ids, strict=True)]
-            return {"type": "struct", "fields": members}
+            nested = [_build_field(f, id, inner) for f, id in zip(fields, ids, strict=True)]
+            return {"type": "struct", "fields": nested}
         case _ if type in _WORDS:
             return _WORDS[type]
         case _:
@@ -154,19 +158,19 @@ def _read_fields(struct: Mapping[str, Any]) -> tuple[Field, ...]:
     )
 
 
-def _read_type(told: Any) -> Type:
-    if isinstance(told, str):
-        if decimal := re.fullmatch(r"decimal\((\d+),\s*(\d+)\)", told):
+def _read_type(node: Any) -> Type:
+    if isinstance(node, str):
+        if decimal := re.fullmatch(r"decimal\((\d+),\s*(\d+)\)", node):
             return Decimal(int(decimal[1]), int(decimal[2]))
-        if fixed := re.fullmatch(r"fixed\[(\d+)\]", told):
+        if fixed := re.fullmatch(r"fixed\[(\d+)\]", node):
             return Binary(int(fixed[1]))
-        return _PLAIN.get(told, Unknown(told))
-    match told["type"]:
+        return _PLAIN.get(node, Unknown(node))
+    match node["type"]:
         case "struct":
-            return Struct(_read_fields(told))
+            return Struct(_read_fields(node))
         case "list":
-            return Array(_read_type(told["element"]), not told["element-required"])
+            return Array(_read_type(node["element"]), not node["element-required"])
         case "map":
-            return Map(_read_type(told["key"]), _read_type(told["value"]), not told["value-required"])
+            return Map(_read_type(node["key"]), _read_type(node["value"]), not node["value-required"])
         case other:
             return Unknown(str(other))

@@ -1,4 +1,4 @@
-"""Spark's StructType as JSON, as `StructType.fromJson` reads it."""
+"""Writes Spark's StructType as JSON, as `StructType.fromJson` reads it."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from schemaman.model.types import Type
 
 
 class SparkLanguage:
-    """A StructType; types are those with which a plan would create the table."""
+    """Writes a StructType, with the types that a plan uses to create the table."""
 
     name = "spark"
 
-    def hold(self, type: Type) -> LakeType | Refusal:
-        """How Spark holds a logical type."""
+    def hold_type(self, type: Type) -> LakeType | Refusal:
+        """Returns Spark's type for a logical type."""
         return _lake.hold_type(delta.TARGET, type, lengths=True)
 
-    def refuse(self, schema: TableSchema) -> Mapping[str, Refusal]:
-        """Names that Spark cannot tell apart or would read as something else."""
+    def refuse_names(self, schema: TableSchema) -> Mapping[str, Refusal]:
+        """Refuses names that Spark cannot distinguish or misreads."""
         return _lake.refuse_columns(delta.TARGET, schema)
 
     def write(self, schema: TableSchema, name: str) -> str:
-        """JSON over several lines; the rows have no name in it."""
+        """Writes JSON over several lines; it has no name for the rows."""
         return _struct_json.write_struct(schema)
 
     def read(self, text: str) -> TableSchema:
-        """The columns; a StructType knows no key and no comment of the table."""
+        """Reads the columns; a StructType has neither the key nor the table's comment."""
         return _struct_json.read_struct(text)
 
 

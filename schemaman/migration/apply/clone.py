@@ -18,7 +18,7 @@ from schemaman.migration.plan import Plan, Step, describe_change
 from schemaman.migration.target import Executor, LakeTable, Target
 from schemaman.model.ddl import quote_name
 from schemaman.model.diff import diff
-from schemaman.store.log import Migrated
+from schemaman.store.log import MigrationEntry
 
 NAMESPACE = "schemaman_clones"
 """Where clones lie, in the catalogue of the table; for a Delta path in the session's own."""
@@ -68,19 +68,19 @@ def make_rehearsal(executor: Executor, target: Target, run: str) -> Callable[[Pl
 class _ScratchJournal:
     """A journal that nobody reads."""
 
-    def read_plan_lines(self, plan: str) -> tuple[Migrated, ...]:
+    def read_plan_lines(self, plan: str) -> tuple[MigrationEntry, ...]:
         """Nothing."""
         return ()
 
-    def read_target_lines(self, target: str) -> tuple[Migrated, ...]:
+    def read_target_lines(self, target: str) -> tuple[MigrationEntry, ...]:
         """Nothing."""
         return ()
 
-    def begin(self, line: Migrated) -> int:
+    def begin(self, line: MigrationEntry) -> int:
         """Always the first run."""
         return 0
 
-    def write(self, line: Migrated) -> None:
+    def write(self, line: MigrationEntry) -> None:
         """Forget it."""
 
 

@@ -14,7 +14,7 @@ from schemaman.migration.target_id import canonicalize_target
 from schemaman.migration.target_id import target_id as target_id
 from schemaman.model.column_list import parse_columns
 from schemaman.model.schema import TableSchema
-from schemaman.store.log import Entry, Migrated, Stamped
+from schemaman.store.log import Entry, MigrationEntry, LogEntry
 
 _FORGOTTEN = "forgotten"
 
@@ -22,16 +22,16 @@ _FORGOTTEN = "forgotten"
 class Journal(Protocol):
     """Where the lines of migrations are kept: written before and after each step, never changed."""
 
-    def read_plan_lines(self, plan: str) -> Sequence[Migrated]:
+    def read_plan_lines(self, plan: str) -> Sequence[MigrationEntry]:
         """The lines of one plan, oldest first, whatever run wrote them."""
 
-    def read_target_lines(self, target: str) -> Sequence[Migrated]:
+    def read_target_lines(self, target: str) -> Sequence[MigrationEntry]:
         """The lines of one target, oldest first, whatever plan they belong to."""
 
-    def begin(self, line: Migrated) -> int:
+    def begin(self, line: MigrationEntry) -> int:
         """Add the first line of a run; a number that is greater than that of every run before."""
 
-    def write(self, line: Migrated) -> None:
+    def write(self, line: MigrationEntry) -> None:
         """Add a line; it is durable when this returns. Raises `Locked`: another run has begun since."""
 
 
@@ -41,7 +41,7 @@ class Log(Protocol):
     def append(self, entries: Sequence[Entry], expect: int) -> int:
         """Append if the log still ends at `expect`. Raises `Conflict` otherwise."""
 
-    def read(self, after: int = 0, kinds: Iterable[type[Entry]] = ()) -> Iterator[Stamped]:
+    def read(self, after: int = 0, kinds: Iterable[type[Entry]] = ()) -> Iterator[LogEntry]:
         """The entries behind `after` in order, of the given kinds or of all."""
 
     def end(self) -> int:
@@ -58,27 +58,27 @@ class StoreJournal:
 
     def __init__(self, log: Log) -> None:
         self._log = log
-        self._of_plan: dict[str, list[Migrated]] = {}
-        self._of_target: dict[str, list[Migrated]] = {}
+        self._of_plan: dict[str, list[MigrationEntry]] = {}
+        self._of_target: dict[str, list[MigrationEntry]] = {}
         self._read_position = 0
         self._written_positions: dict[str, int] = {}
 
-    def read_plan_lines(self, plan: str) -> Sequence[Migrated]:
+    def read_plan_lines(self, plan: str) -> Sequence[MigrationEntry]:
         """The lines of one plan."""
         self._read_new_lines()
         return tuple(self._of_plan.get(plan, ()))
 
-    def read_target_lines(self, target: str) -> Sequence[Migrated]:
+    def read_target_lines(self, target: str) -> Sequence[MigrationEntry]:
         """The lines of one target."""
         self._read_new_lines()
         return tuple(self._of_target.get(canonicalize_target(target), ()))
 
-    def begin(self, line: Migrated) -> int:
+    def begin(self, line: MigrationEntry) -> int:
         """Append the first line of a run; its place in the log."""
         self._written_positions.pop(line.target, None)
         return self._append(line)
 
-    def write(self, line: Migrated) -> None:
+    def write(self, line: MigrationEntry) -> None:
         """Append a line, behind whatever else is written meanwhile.
 
         Raises:
@@ -86,7 +86,7 @@ class StoreJournal:
         """
         self._append(line)
 
-    def _append(self, line: Migrated) -> int:
+    def _append(self, line: MigrationEntry) -> int:
         while True:
             end = self._log.end()
             self._require_newest(line.target)
@@ -100,10 +100,10 @@ class StoreJournal:
         seen = self._written_positions.get(target)
         if seen is None:
             return
-        for stamped in self._log.read(seen, [Migrated]):
+        for stamped in self._log.read(seen, [MigrationEntry]):
             line = stamped.entry
             if (
-                isinstance(line, Migrated)
+                isinstance(line, MigrationEntry)
                 and canonicalize_target(line.target) == target
                 and line.state == "started"
             ):
@@ -111,9 +111,9 @@ class StoreJournal:
 
     def _read_new_lines(self) -> None:
         """Take in the lines that have come since the last look."""
-        for stamped in self._log.read(self._read_position, [Migrated]):
+        for stamped in self._log.read(self._read_position, [MigrationEntry]):
             self._read_position, line = stamped.sequence, stamped.entry
-            if isinstance(line, Migrated):
+            if isinstance(line, MigrationEntry):
                 self._of_plan.setdefault(line.plan, []).append(line)
                 self._of_target.setdefault(canonicalize_target(line.target), []).append(line)
 
@@ -126,14 +126,14 @@ def refuse_taken_over(target: str, run: str) -> Locked:
     )
 
 
-def find_expected_structure(lines: Iterable[Migrated], format: str, table: str) -> TableSchema | None:
+def find_expected_structure(lines: Iterable[MigrationEntry], format: str, table: str) -> TableSchema | None:
     """The structure that the last finished migration of a table left; None if there was none."""
     target = target_id(format, table)
     left = [line for line in lines if canonicalize_target(line.target) == target and line.state == "finished"]
     return parse_columns(left[-1].statement) if left else None
 
 
-def read_drift(lines: Iterable[Migrated]) -> tuple[str, str]:
+def read_drift(lines: Iterable[MigrationEntry]) -> tuple[str, str]:
     """What the lines of one target tell of changes by others, each empty if there is nothing to tell.
 
     First those that runs met and went on from, for as long as `drift` has not told of them; then what `drift`
@@ -154,12 +154,12 @@ def read_drift(lines: Iterable[Migrated]) -> tuple[str, str]:
     return "; ".join(dict.fromkeys(met)), standing
 
 
-def forget_target(target: str) -> Migrated:
+def forget_target(target: str) -> MigrationEntry:
     """The line by which a person says that a target is rightly gone."""
-    return Migrated("drift", "", target, None, "settled", _FORGOTTEN)
+    return MigrationEntry("drift", "", target, None, "settled", _FORGOTTEN)
 
 
-def is_forgotten(lines: Iterable[Migrated]) -> bool:
+def is_forgotten(lines: Iterable[MigrationEntry]) -> bool:
     """Whether a person has let the target of these lines go, and nobody has begun to migrate it since."""
     said = [
         line.statement == _FORGOTTEN for line in lines if line.state in ("started", "finished", "settled")
@@ -167,13 +167,13 @@ def is_forgotten(lines: Iterable[Migrated]) -> bool:
     return bool(said) and said[-1]
 
 
-def is_in_progress(lines: Sequence[Migrated]) -> bool:
+def is_in_progress(lines: Sequence[MigrationEntry]) -> bool:
     """Whether the newest run that the lines of one target tell of has not finished."""
     marks = [line.state for line in lines if line.state in ("started", "finished")]
     return bool(marks) and marks[-1] == "started"
 
 
-def count_progress(lines: Sequence[Migrated]) -> tuple[int, int]:
+def count_progress(lines: Sequence[MigrationEntry]) -> tuple[int, int]:
     """How many steps of a plan its lines know to be done, and how many may be."""
     done = [line.step for line in lines if line.step is not None and line.state in ("done", "skipped")]
     begun = [line.step for line in lines if line.step is not None and line.state == "intent"]

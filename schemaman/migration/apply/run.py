@@ -38,7 +38,7 @@ from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.model.column_list import format_columns
 from schemaman.model.diff import Diff, diff
 from schemaman.model.display import DisplayedValue
-from schemaman.store.log import Migrated, RunMark, StepState
+from schemaman.store.log import MigrationEntry, RunState, StepState
 
 Clock = Callable[[], int]
 """The time in epoch milliseconds."""
@@ -373,16 +373,28 @@ class PlanRun:
         )
 
     def write_line(
-        self, step: int | None, state: StepState | RunMark, live: LakeTable | None, text: str, error: str = ""
+        self,
+        step: int | None,
+        state: StepState | RunState,
+        live: LakeTable | None,
+        text: str,
+        error: str = "",
     ) -> None:
         """A line of the journal."""
         self.journal.write(self.make_line(step, state, live, text, error))
 
     def make_line(
-        self, step: int | None, state: StepState | RunMark, live: LakeTable | None, text: str, error: str = ""
-    ) -> Migrated:
+        self,
+        step: int | None,
+        state: StepState | RunState,
+        live: LakeTable | None,
+        text: str,
+        error: str = "",
+    ) -> MigrationEntry:
         """A line of the journal, to be written."""
-        return Migrated(self.options.run, self.name, self.target, step, state, text, _version(live), error)
+        return MigrationEntry(
+            self.options.run, self.name, self.target, step, state, text, _version(live), error
+        )
 
 
 _SENT = "the statement was sent, and the table cannot be asked what came of it"

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from schemaman.migration.plan import MigrationSource, Past, Refusal
+from schemaman.migration.plan import MigrationSource, PreviousVersion, Refusal
 from schemaman.migration.properties.displaced_columns import format_displaced, read_displaced
 from schemaman.migration.properties.names import DISPLACED_PROPERTY, NAMES_PROPERTY
 from schemaman.migration.properties.stamped_version import find_stamped_version
@@ -103,7 +103,7 @@ def _rename_source(source: MigrationSource, new: Mapping[str, str]) -> Migration
         replace(
             p,
             names={call(n): None if now is None else call(now) for n, now in p.names.items()},
-            members={(call(path[0]), *path[1:]): now for path, now in p.members.items()},
+            nested_fields={(call(path[0]), *path[1:]): now for path, now in p.nested_fields.items()},
             types={call(n): type for n, type in p.types.items()},
         )
         for p in source.past
@@ -147,7 +147,7 @@ def read_naming(
 
 
 def _find_variants(
-    live: LakeTable, names: Iterable[str], past: Sequence[Past], exact: Mapping[str, str]
+    live: LakeTable, names: Iterable[str], past: Sequence[PreviousVersion], exact: Mapping[str, str]
 ) -> dict[str, str]:
     """Columns that have their own names in the lake and were told apart from others by now (`distinguish_names`)."""
     if not exact:

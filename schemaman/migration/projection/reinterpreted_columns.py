@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from schemaman.history.past_versions import Past
+from schemaman.history.past_versions import PreviousVersion
 from schemaman.migration.plan import MigrationSource, Refusal
 from schemaman.migration.policy_checks import refuse_blocked
 from schemaman.migration.projection.match_columns import PlanNotes
@@ -94,14 +94,14 @@ def _list_former_types(
             yield now, [*stood, *((None, (type,)) for type in later)]
 
 
-def _list_types(source: MigrationSource, versions: Iterable[Past]) -> dict[str, dict[Type, None]]:
+def _list_types(source: MigrationSource, versions: Iterable[PreviousVersion]) -> dict[str, dict[Type, None]]:
     """The types that columns had in these versions, in their order, by what the columns are called now."""
     found: dict[str, dict[Type, None]] = {}
     for past in versions:
         for then, name in past.names.items():
             now = source.schema.column(name) if name else None
             if now is not None:
-                type = past.type_now(then) if then in past.types else now.type
+                type = past.find_current_type(then) if then in past.types else now.type
                 found.setdefault(now.name, {})[type] = None
     return found
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from schemaman.history.struct_fields import path_text
+from schemaman.history.struct_fields import format_path
 from schemaman.migration.policy_checks import refuse_blocked
 from schemaman.migration.projection.match_columns import SPLIT_COLUMN, PlanNotes
 from schemaman.migration.projection.match_fields import FieldFate
@@ -117,7 +117,7 @@ class TypeWidening:
         wanted = {
             old: fate.became.name
             for old, fate in fates.items()
-            if fate.became.sure
+            if fate.became.is_sure
             and fate.became.name
             and fate.became.name.lower() in news
             and fate.became.name.lower() != old.lower()
@@ -168,9 +168,9 @@ class TypeWidening:
         found: set[str] = set()
         for old, fate in fates.items():
             name = fate.became.name
-            if name is not None and fate.exact and fate.became.sure and fate.became.asked is not None:
-                found |= self._came_back(path, old, fate.became.asked[1][-1], fate, news)
-            if fate.became.sure or name is None or name.lower() == old.lower() or old.lower() not in news:
+            if name is not None and fate.exact and fate.became.is_sure and fate.became.question is not None:
+                found |= self._came_back(path, old, fate.became.question[1][-1], fate, news)
+            if fate.became.is_sure or name is None or name.lower() == old.lower() or old.lower() not in news:
                 continue
             at = (*path, old)
             change = f"rename {_format_path(at)} to {quote_name(name)}"
@@ -195,9 +195,9 @@ class TypeWidening:
 
     def _answer(self, path: Path, new: Path, fate: FieldFate) -> str:
         """The words that answer whether a member is another one, as the step said them that asks."""
-        pair = fate.became.asked or (path, new)
+        pair = fate.became.question or (path, new)
         asks = "" if fate.became.version is None else f"@{fate.became.version}"
-        words = " ".join((self.notes.check.table + asks, *map(path_text, pair)))
+        words = " ".join((self.notes.check.table + asks, *map(format_path, pair)))
         return f"say `schemaman decide rename {words}`, or not-rename"
 
     def _asked(self, path: Path, there: Path, live: Sequence[Field], news: Sequence[str]) -> str | None:
@@ -206,7 +206,7 @@ class TypeWidening:
         The words that answer it are those of the step in which it became a question.
         """
         fate = self.fates.get(path)
-        if fate is None or fate.became.sure:
+        if fate is None or fate.became.is_sure:
             return None
         name = fate.became.name
         if name is None or name.lower() not in {n.lower() for n in news}:

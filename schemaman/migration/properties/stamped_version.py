@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from schemaman.debezium.records import Position, Rank
-from schemaman.migration.plan import MigrationSource, Past, Refusal
+from schemaman.migration.plan import MigrationSource, PreviousVersion, Refusal
 from schemaman.migration.properties.names import BEGAN_PROPERTY, VERSION_PROPERTY
 from schemaman.migration.target import LakeTable
 
@@ -28,7 +28,7 @@ def find_stamped_version(source: MigrationSource, live: LakeTable) -> int | None
     return find_version(source.past, *_read_stamp(live))
 
 
-def find_version(versions: Sequence[Past], id: str | None, began: str | None) -> int | None:
+def find_version(versions: Sequence[PreviousVersion], id: str | None, began: str | None) -> int | None:
     """Which of the versions is the one of this id that began there; None where nothing tells which."""
     found = _match_versions(versions, id, began)
     return found[0] if len(found) == 1 else None
@@ -76,8 +76,8 @@ def refuse_stamp(source: MigrationSource, live: LakeTable) -> Refusal | None:
 def is_ended_incarnation(source: MigrationSource, live: LakeTable) -> bool:
     """Whether the stamp of the table means a version of an earlier incarnation."""
     id, began = _read_stamp(live)
-    past = [p for p in source.past if p.answers_to(id)]
-    ended = [p for p in source.ended if p.answers_to(id)]
+    past = [p for p in source.past if p.has_id(id)]
+    ended = [p for p in source.ended if p.has_id(id)]
     if any(format_began(p.began) == began for p in past):
         return False
     return any(format_began(p.began) == began for p in ended) or (bool(ended) and not past)
@@ -87,11 +87,11 @@ def _read_stamp(live: LakeTable) -> tuple[str | None, str | None]:
     return live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY)
 
 
-def _match_versions(versions: Sequence[Past], id: str | None, began: str | None) -> list[int]:
+def _match_versions(versions: Sequence[PreviousVersion], id: str | None, began: str | None) -> list[int]:
     """The versions that a stamp may mean; several only where nothing tells which."""
     if id is None:
         return []
-    same = [n for n, past in enumerate(versions) if past.answers_to(id)]
+    same = [n for n, past in enumerate(versions) if past.has_id(id)]
     here = [n for n, past in enumerate(versions) if format_began(past.began) == began]
     exact = [n for n in same if n in here]
     # Late evidence may move the beginning of a version, or refine what it is: one of the two is enough, and
@@ -103,7 +103,7 @@ def _match_versions(versions: Sequence[Past], id: str | None, began: str | None)
     return [around] if around in same else same
 
 
-def _find_version_around(versions: Sequence[Past], began: str | None) -> int | None:
+def _find_version_around(versions: Sequence[PreviousVersion], began: str | None) -> int | None:
     """The version in whose time a place of the source's log stands; None where places do not tell."""
     try:
         place, places = (

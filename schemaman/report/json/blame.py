@@ -33,7 +33,7 @@ def _build_fact(found: Fact) -> Document:
         "column": found.column,
         "column_id": found.column_id,
         "value": value,
-        "status": "provisional" if found.provisional else "confirmed",
+        "status": "provisional" if found.is_provisional else "confirmed",
         "since": {
             "version": found.version.number,
             "revision": found.revision,
@@ -41,8 +41,10 @@ def _build_fact(found: Fact) -> Document:
             "incarnation": found.version.incarnation,
         },
         "from": build_interval(found.after, found.at),
-        "proven": None if found.proven is None else build_coordinates(found.proven),
-        "witness": found.witness,
-        "others": [{"kind": witness, "first": build_coordinates(first)} for witness, first in found.others],
+        "proven": None if found.proven_from is None else build_coordinates(found.proven_from),
+        "witness": found.evidence,
+        "others": [
+            {"kind": witness, "first": build_coordinates(first)} for witness, first in found.other_evidence
+        ],
         "statement": found.statement,
     }

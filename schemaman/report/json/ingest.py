@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from schemaman.debezium.observation import Note, Reject
 from schemaman.report.json.tables import SCHEMA_VERSION, Document, build_note
-from schemaman.store.log import Renumbered
+from schemaman.store.log import RenumberingEntry
 
 
 def build_ingest(
@@ -21,7 +21,7 @@ def build_ingest(
     asides: Mapping[str, int],
     rejects: int,
     notes: int,
-    shifts: Iterable[Renumbered],
+    shifts: Iterable[RenumberingEntry],
     tables: Mapping[str, int],
 ) -> Document:
     """The summary at the end of `ingest`.
@@ -41,7 +41,7 @@ def build_ingest(
         "renumbered": [
             {"table": str(shift.table), "id": one.id, "was": one.was, "now": one.now}
             for shift in shifts
-            for one in shift.moved
+            for one in shift.moves
         ],
         "tables": [{"table": name, "versions": count} for name, count in sorted(tables.items())],
     }

@@ -11,7 +11,7 @@ from schemaman.migration.apply.journal import is_forgotten, read_drift
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import from_text
 from schemaman.report.json.tables import SCHEMA_VERSION, Document
-from schemaman.store.log import Lease, Migrated
+from schemaman.store.log import Lease, MigrationEntry
 
 State = Literal["finished", "running", "stopped", "failed"]
 """`running`: a lease is alive; `stopped`: none is, and the run did not finish: its process died."""
@@ -70,10 +70,10 @@ def build_status(runs: Iterable[RunState], targets: Iterable[TargetState] = ()) 
 
 
 def fold_run_states(
-    journal: Sequence[tuple[int, Migrated]], leases: Sequence[Lease] = (), now_ms: int = 0
+    journal: Sequence[tuple[int, MigrationEntry]], leases: Sequence[Lease] = (), now_ms: int = 0
 ) -> tuple[RunState, ...]:
     """The state of every run in a dated journal, in the order in which they began."""
-    runs: dict[str, list[tuple[int, Migrated]]] = {}
+    runs: dict[str, list[tuple[int, MigrationEntry]]] = {}
     for at_ms, line in journal:
         if line.plan:
             runs.setdefault(line.run, []).append((at_ms, line))
@@ -84,13 +84,13 @@ def fold_run_states(
 
 
 def fold_target_states(
-    journal: Sequence[tuple[int, Migrated]], leases: Sequence[Lease], now_ms: int
+    journal: Sequence[tuple[int, MigrationEntry]], leases: Sequence[Lease], now_ms: int
 ) -> tuple[TargetState, ...]:
     """The state of every target in a dated journal that nobody has let go, by name."""
     newest = {state.target: state for state in fold_run_states(journal, leases, now_ms)}
     alive = {lease.target: lease for lease in leases if lease.expires_ms > now_ms}
     plans: dict[str, Plan | None] = {}
-    lines: dict[str, list[Migrated]] = {}
+    lines: dict[str, list[MigrationEntry]] = {}
     for _, line in journal:
         lines.setdefault(line.target, []).append(line)
         if line.state == "started" and line.run == newest[line.target].run:
@@ -135,7 +135,7 @@ def _build_target(state: TargetState) -> Document:
     }
 
 
-def _build_run_state(lines: Sequence[tuple[int, Migrated]], alive: bool) -> RunState:
+def _build_run_state(lines: Sequence[tuple[int, MigrationEntry]], alive: bool) -> RunState:
     first, last = lines[0][1], lines[-1][1]
     going: State = "running" if alive else "stopped"
     states: Mapping[str, State] = {"finished": "finished", "failed": "failed"}

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from schemaman.debezium.observation import Note
 from schemaman.debezium.records import Coordinates, Position
-from schemaman.history.epochs import Epoch, WireFace
+from schemaman.history.epochs import Epoch, EventSchema
 from schemaman.history.versions import (
     Alias,
     Disagreement,
@@ -54,7 +54,7 @@ def build_history(found: TableHistory, whole: TableHistory | None = None) -> Doc
     every = whole or found
     return {
         "schema_version": SCHEMA_VERSION,
-        "table": _build_table(found) | {"records": every.records, "shared": every.shared},
+        "table": _build_table(found) | {"records": every.records, "shared": every.shared_records},
         "aliases": [_build_alias(a) for a in found.aliases],
         "versions": [_build_version(v) for v in found.versions],
         "events": [_build_event(e) for e in found.events],
@@ -165,7 +165,7 @@ def _build_table(found: TableHistory) -> Document:
         "schema": table.schema,
         "name": table.table,
         "identity": found.identity,
-        "dropped": found.dropped,
+        "dropped": found.is_dropped,
     }
 
 
@@ -184,7 +184,7 @@ def _build_summary(found: TableHistory) -> Document:
             "from": build_interval(latest.after, latest.at),
         },
         "records": found.records,
-        "last_seen": build_coordinates(found.last_seen),
+        "last_seen": build_coordinates(found.last_record),
         "disagreements": len(found.disagreements),
     }
 
@@ -198,18 +198,18 @@ def _build_version(found: SchemaVersion) -> Document:
         "status": found.status,
         **_build_structure(found.schema),
         "unconfirmed": list(found.unconfirmed),
-        "proven": _build_optional(found.proven),
+        "proven": _build_optional(found.proven_from),
         "late": [
             {"fact": p.fact, "revision": p.revision, "proven": _build_optional(p.at)} for p in found.proofs
         ],
         "from": build_interval(found.after, found.at),
         "until": _build_optional(found.until),
         "records": found.records,
-        "shared": found.shared,
+        "shared": found.shared_records,
         "evidence": [_build_evidence(e) for e in found.evidence],
         "revisions": [_build_revision(r) for r in found.revisions],
         "candidates": [build_candidate(c) for c in found.candidates],
-        "carried": [_build_event_schema(f) for f in found.carried],
+        "carried": [_build_event_schema(f) for f in found.event_schemas],
     }
 
 
@@ -230,9 +230,9 @@ def _build_revision(found: Revision) -> Document:
 
 def _build_evidence(found: Evidence) -> Document:
     return {
-        "kind": found.witness,
+        "kind": found.kind,
         "records": found.records,
-        "shared": found.shared,
+        "shared": found.shared_records,
         "first": build_coordinates(found.first),
         "last": build_coordinates(found.last),
     }
@@ -260,16 +260,16 @@ def _build_epoch(found: Epoch) -> Document:
 def _build_key(found: KeySpan) -> Document:
     return {
         "columns": list(found.columns),
-        "told": found.told,
+        "told": found.evidence,
         "origins": list(found.origins),
-        "confirmed": found.confirmed,
+        "confirmed": found.is_confirmed,
         "proven": _build_optional(found.certain_from),
         "from": {"after": _build_optional(found.after), "at": build_coordinates(found.at)},
         "until": _build_optional(found.until),
     }
 
 
-def _build_event_schema(found: WireFace) -> Document:
+def _build_event_schema(found: EventSchema) -> Document:
     fields: list[Json] = [
         {"column": f.column, "name": f.name, "type": None if f.type is None else format_type(f.type)}
         for f in found.fields
@@ -291,7 +291,7 @@ def _build_disagreement(found: Disagreement) -> Document:
         "kind": found.kind,
         "versions": list(found.versions),
         "message": found.message,
-        "evidence": [_format_record(m) for m in found.marks],
+        "evidence": [_format_record(m) for m in found.coordinates],
     }
 
 

@@ -23,7 +23,7 @@ def build_blame_report(
 ) -> Report:
     """What `blame TABLE` says: since when each column is as it is, and the key; then the statements."""
     rows: list[tuple[Inline, ...]] = []
-    late = any(fact.proven != fact.at for fact in facts)
+    late = any(fact.proven_from != fact.at for fact in facts)
     for column, mine in groupby(facts, key=lambda f: f.column):
         rows += _build_rows(column, tuple(mine), late)
     header = (*_HEADER, *((_UNCONFIRMED_SINCE,) if late else ()))
@@ -58,20 +58,20 @@ def _build_rows(column: str | None, facts: Sequence[Fact], late: bool) -> Iterab
 
 
 def _stage_key(fact: Fact) -> tuple[int, int, bool, Coordinates | None]:
-    return fact.version.number, fact.revision, fact.proven != fact.at, fact.proven
+    return fact.version.number, fact.revision, fact.proven_from != fact.at, fact.proven_from
 
 
 def _build_origin(fact: Fact, late: bool) -> tuple[Inline, ...]:
     """Where a fact began: no later than the record that proves it, whichever told it before."""
-    others = "".join(f", {witness}" for witness, _ in fact.others)
-    known = fact.proven
+    others = "".join(f", {witness}" for witness, _ in fact.other_evidence)
+    known = fact.proven_from
     first = "" if known == fact.at else f"{words.format_coordinates(fact.at)} · {_format_record(fact.at)}"
     return (
         (Text(f"v{words.format_version(fact.version, fact.revision)}"),),
         (Text("not confirmed" if known is None else words.format_time(known.ts_ms)),),
         (Text("" if known is None else words.format_position(known.position) or "—"),),
         (Text("" if known is None else _format_record(known), code=True),),
-        (Text(f"{fact.witness or '—'}{others}"),),
+        (Text(f"{fact.evidence or '—'}{others}"),),
         *(((Text(first),),) if late else ()),
     )
 
@@ -100,7 +100,7 @@ def _describe_fact(fact: Fact, whole: Fact | None) -> str:
             told = "" if fact.value is None and first else f"comment {fact.value!r}"
         case "key":
             told = f"key {words.format_key(fact.value)}" if isinstance(fact.value, tuple) else ""
-    return f"{told} (provisional)" if told and fact.provisional else told
+    return f"{told} (provisional)" if told and fact.is_provisional else told
 
 
 def _format_default(fact: Fact) -> str:

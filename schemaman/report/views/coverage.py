@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from schemaman.report.document import Block, Grid, Inline, Text
 from schemaman.report.json.tables import Document
 from schemaman.report.views import words
-from schemaman.store.log import Renumbered
+from schemaman.store.log import RenumberingEntry
 from schemaman.store.offsets import Hole
 
 
@@ -17,7 +17,7 @@ class Extent:
     """Where the beginnings of versions are open, and when (epoch ms) late evidence renumbered them."""
 
     holes: tuple[Hole, ...] = ()
-    shifts: tuple[tuple[int, Renumbered], ...] = ()
+    shifts: tuple[tuple[int, RenumberingEntry], ...] = ()
 
     def build_document(self) -> Document:
         """The members of the document of a history."""
@@ -35,7 +35,7 @@ class Extent:
             "renumbered": [
                 {"at_ms": at_ms, "id": one.id, "was": one.was, "now": one.now}
                 for at_ms, shift in self.shifts
-                for one in shift.moved
+                for one in shift.moves
             ],
         }
 
@@ -49,7 +49,7 @@ def build_extent_grids(extent: Extent) -> Iterator[Block]:
         rows = tuple(map(_build_hole_row, extent.holes))
         caption = "Never read: the beginning may lie in there, and versions that nobody knows"
         yield Grid(caption, ("version", "offsets", "what is open"), rows)
-    moved = [(at_ms, one) for at_ms, shift in extent.shifts for one in shift.moved]
+    moved = [(at_ms, one) for at_ms, shift in extent.shifts for one in shift.moves]
     if moved:
         lines: Sequence[tuple[Inline, ...]] = [
             (

@@ -37,8 +37,8 @@ def build_keys_grid(history: TableHistory) -> Iterator[Block]:
         return
     rows = []
     for key in history.keys:
-        doubt: Inline = () if key.confirmed else (Text(" "), Text("provisional", "note"))
-        told = "events, other than declared" if key.told == "events" else key.told
+        doubt: Inline = () if key.is_confirmed else (Text(" "), Text("provisional", "note"))
+        told = "events, other than declared" if key.evidence == "events" else key.evidence
         origins = " or ".join(origin.replace("-", " ") for origin in key.origins)
         since = (Text(late.describe_since(key)),)
         rows.append(((Text(words.format_key(key.columns)), *doubt), (Text(origins),), (Text(told),), since))

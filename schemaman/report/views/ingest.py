@@ -9,7 +9,7 @@ from schemaman.ingest.ingest import NO_PARTITION, Summary
 from schemaman.report.document import Block, FactsBlock, Grid, Inline, Notice, Paragraph, Report, Text
 from schemaman.report.json import ingest as documents
 from schemaman.report.views import words
-from schemaman.store.log import Moved
+from schemaman.store.log import VersionMove
 
 _SKIPPED_NAMES = {
     "tombstone": "tombstone", "heartbeat": "heartbeat", "transaction": "transaction marker",
@@ -47,8 +47,8 @@ def build_ingest_report(
     blocks: list[Block] = [FactsBlock(tuple(rows))]
     blocks += [Notice("reject", "danger", _format_record(r), r.reason) for r in done.first_rejects]
     for shift in done.shifts:
-        told = ", ".join(_describe_shift(one) for one in shift.moved[:_SHOWN_SHIFTS])
-        more = len(shift.moved) - _SHOWN_SHIFTS
+        told = ", ".join(_describe_shift(one) for one in shift.moves[:_SHOWN_SHIFTS])
+        more = len(shift.moves) - _SHOWN_SHIFTS
         told += f" and {words.format_count(more, 'more version')}" if more > 0 else ""
         blocks.append(Notice("other numbers", "note", str(shift.table), f"{told}; ids stay as they are"))
     if tables:
@@ -73,7 +73,7 @@ def build_ingest_report(
     return Report("Ingest", tuple(blocks), dict(data))
 
 
-def _describe_shift(one: Moved) -> str:
+def _describe_shift(one: VersionMove) -> str:
     if one.now is None:
         return f"version {one.was} ({one.id}) is none any more"
     return f"version {one.was} is now version {one.now}"

@@ -20,7 +20,7 @@ _MOST_NAMED = 3
 
 def list_proofs(version: SchemaVersion, revision: int) -> tuple[Proof, ...]:
     """What of a revision was read later, and is told with it and not with one before."""
-    return tuple(p for p in version.late(revision) if p.revision == revision)
+    return tuple(p for p in version.find_proofs(revision) if p.revision == revision)
 
 
 def build_lines(version: SchemaVersion, revision: int) -> Iterator[Inline]:
@@ -57,7 +57,7 @@ def describe_begin(version: SchemaVersion, changes: Sequence[Change]) -> str:
 
 def describe_revision(version: SchemaVersion, revision: Revision, changes: Sequence[Change]) -> str:
     """The interval in which attributes changed, or the statement that changed them."""
-    if revision.after is None or any(e.witness == "declared" for e in version.evidence):
+    if revision.after is None or any(e.kind == "declared" for e in version.evidence):
         return words.format_coordinates(revision.at)
     proven = _find_proofs(version, revision.number, changes)
     return _describe_interval(revision.after, revision.at, (revision.at,) if proven is None else proven)
@@ -115,7 +115,7 @@ def describe_since(key: KeySpan) -> str:
 
 def build_provisional_notice(version: SchemaVersion, revision: int, title: str = "") -> Notice:
     """What of a version, or of a place in it, may be of the future, or may be how the connector wrote it."""
-    proofs = {proof.fact: proof.at for proof in version.late(revision)}
+    proofs = {proof.fact: proof.at for proof in version.find_proofs(revision)}
     read: list[str] = []
     changing: list[str] = []
     forms: list[str] = []

@@ -14,7 +14,7 @@ from schemaman.debezium.observation import (
     Reject,
 )
 from schemaman.debezium.records import Coordinates
-from schemaman.history.rename_detection import candidates as suspected
+from schemaman.history.rename_detection import find_rename_candidates as suspected
 from schemaman.history.versions import Disagreement, RenameCandidate, TableHistory
 from schemaman.model.ddl import format_type
 from schemaman.model.diff import diff
@@ -88,8 +88,8 @@ def _count_rejected(histories: Sequence[TableHistory], rejects: Sequence[Reject]
 
 def _build_table_row(history: TableHistory, title: str, rejected: int) -> tuple[Inline, ...]:
     latest = history.latest
-    state = "dropped" if history.dropped else latest.status
-    disagreements = sum(not d.remark for d in history.disagreements) if history.disputed else 0
+    state = "dropped" if history.is_dropped else latest.status
+    disagreements = sum(not d.is_remark for d in history.disagreements) if history.is_disputed else 0
     matters = ", ".join(
         words.format_count(number, what)
         for number, what in (
@@ -106,8 +106,8 @@ def _build_table_row(history: TableHistory, title: str, rejected: int) -> tuple[
         (Text(str(len(latest.schema.columns))),),
         (Text(words.format_key(latest.schema.key)), *(PROVISIONAL if "key" in latest.unconfirmed else ())),
         (Text(words.format_number(history.records)),),
-        (Text(words.format_time(_find_seen_ms(history.last_seen))),),
-        (Text(state, "muted" if history.dropped else "plain"),),
+        (Text(words.format_time(_find_seen_ms(history.last_record))),),
+        (Text(state, "muted" if history.is_dropped else "plain"),),
         (Text(matters, "note"),) if matters else _NOTHING,
     )
 
@@ -163,7 +163,7 @@ def build_history_data(
 def select_notes(history: TableHistory, notes: Iterable[Note]) -> tuple[Note, ...]:
     """Those of the notes that are about a table, or about a topic that told of it."""
     evidence = [e for v in history.versions for e in v.evidence]
-    topics = {(e.witness == "declared", mark.topic) for e in evidence for mark in (e.first, e.last)}
+    topics = {(e.kind == "declared", mark.topic) for e in evidence for mark in (e.first, e.last)}
     of_topics = {UNORDERED: (True,), FILLED_LATE: (True, False)}
     return tuple(
         note

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from schemaman.debezium.topic_naming import TopicNamingStrategy, make_schema_name
-from schemaman.history.fold.naming_epochs import originals, rule_between
+from schemaman.history.fold.naming_epochs import list_originals, find_naming_rule
 from schemaman.history.versions import TableHistory
 from schemaman.model import name_adjustment as names
 from schemaman.model.name_adjustment import Mode
@@ -73,12 +73,12 @@ def find_rule(column: Column) -> str | None:
         return None
     if emitted == column.name and _list_originals(column):
         return "avro_unicode"
-    return rule_between(column.name, emitted)
+    return find_naming_rule(column.name, emitted)
 
 
 def _list_originals(column: Column) -> tuple[str, ...]:
     """What the column may be called at its source, where only its escaped name is known."""
-    return tuple(own for own in originals(column.name) if own != column.name)
+    return tuple(own for own in list_originals(column.name) if own != column.name)
 
 
 def _list_earlier_names(history: TableHistory, column: Column) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from schemaman.history.references import told_apart
+from schemaman.history.references import name_distinctly
 from schemaman.model.schema import TableId, quote_part
 from schemaman.report.document import Block, FactsBlock, Grid, Heading, Inline, Paragraph, Report, Text, Tone
 from schemaman.report.json import changes as change_documents
@@ -49,7 +49,7 @@ def build_figures(stories: Sequence[TableChapter]) -> FactsBlock:
     breaks = sum(f.severity == "break" for s in stories for f in s.findings)
     dangers = sum(f.severity == "danger" for s in stories for f in s.findings)
     facts = sum(len(s.history.latest.unconfirmed) for s in stories)
-    disputes = sum(not d.remark for s in stories for d in s.history.disagreements)
+    disputes = sum(not d.is_remark for s in stories for d in s.history.disagreements)
     return FactsBlock(
         (
             ("tables", _format_number(len(stories), "plain")),
@@ -73,7 +73,7 @@ def _shorten_name(table: TableId, known: Sequence[TableId]) -> str:
         suffix = table.parts[-length:]
         if sum(other.parts[-length:] == suffix for other in known) == 1:
             return ".".join(quote_part(part) for part in suffix)
-    return str(told_apart(known)[table])
+    return str(name_distinctly(known)[table])
 
 
 def _build_matrix(stories: Sequence[TableChapter], titles: Mapping[TableId, str]) -> Grid:
@@ -137,9 +137,9 @@ def _build_tables_grid(
 
 def _build_state(story: TableChapter) -> Iterator[Text]:
     history = story.history
-    if history.dropped:
+    if history.is_dropped:
         yield Text("dropped", "muted")
-    elif history.disputed:
+    elif history.is_disputed:
         yield Text("disputed", "danger")
     else:
         yield Text(history.latest.status, words.STATUS_TONES[history.latest.status])

@@ -63,7 +63,7 @@ TransitionJudge = Callable[[Transition], Iterable[JudgedFinding]]
 
 def build_chapter(history: TableHistory, judge: TransitionJudge, plans: Iterable[Plan] = ()) -> TableChapter:
     """The story of a table; `judge` says what the rules and the declared readers make of a transition."""
-    stands = {v.numbered(r): ChapterStage(v, r) for v in history.versions for r in v.revisions}
+    stands = {v.format_number(r): ChapterStage(v, r) for v in history.versions for r in v.revisions}
     gone: tuple[JudgedFinding, ...] = ()
     for transition in list_all_steps(history):
         found = tuple(judge(transition))

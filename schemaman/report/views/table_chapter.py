@@ -48,7 +48,7 @@ def build_table_blocks(story: TableChapter, title: str, anchor: str) -> Iterator
     history = story.history
     yield Heading(title, 2, anchor)
     yield Paragraph(build_introduction(history))
-    yield Heading("Columns now" if not history.dropped else "Columns at the end", 3, f"{anchor}-columns")
+    yield Heading("Columns now" if not history.is_dropped else "Columns at the end", 3, f"{anchor}-columns")
     yield build_columns_grid(history)
     yield Heading("How it got here", 3, f"{anchor}-history")
     yield build_timeline(story)
@@ -87,7 +87,7 @@ def build_timeline(story: TableChapter) -> TimelineBlock:
     begun = {stage.version.incarnation: stage for stage in reversed(story.stages)}
     events = [_build_event(stage, stage is begun[stage.version.incarnation]) for stage in story.stages]
     ends = [e for e in story.history.events if e.kind in ("dropped", "renamed")]
-    for event in ends[-1:] if story.history.ended else ():
+    for event in ends[-1:] if story.history.has_ended else ():
         label = "Renamed" if event.kind == "renamed" else "Dropped"
         other = ((Text("now "), Text(str(event.other), code=True)),) if event.other else ()
         severity = find_worst(story.ending)
@@ -136,7 +136,7 @@ def build_introduction(history: TableHistory) -> Inline:
     names = [a.name for a in history.aliases if a.kind == "topic"]
     topics = f"topic {', '.join(dict.fromkeys(names))}" if names else ""
     text = " · ".join([*parts, *([topics] if topics else [])])
-    gone = (Text("  "), Text("dropped", "danger")) if history.dropped else ()
+    gone = (Text("  "), Text("dropped", "danger")) if history.is_dropped else ()
     return (Text(str(table), code=True), Text(text, "muted"), *gone)
 
 
@@ -212,12 +212,12 @@ def build_questions(history: TableHistory) -> Iterator[Block]:
 
 def _build_disagreement(found: Disagreement) -> Notice:
     numbers = ", ".join(str(v) for v in found.versions)
-    places = tuple(f"{m.topic}[{m.partition}]@{m.offset}" for m in found.marks[:3])
+    places = tuple(f"{m.topic}[{m.partition}]@{m.offset}" for m in found.coordinates[:3])
     records: Inline = (Text(", ".join(places), code=True),)
     facts = (("records", records),) if places else ()
     return Notice(
         found.kind,
-        "note" if found.remark else "danger",
+        "note" if found.is_remark else "danger",
         f"version {numbers}" if numbers else "",
         found.message,
         facts,

@@ -159,14 +159,14 @@ def describe_begin(version: SchemaVersion) -> str:
 
 def describe_evidence(version: SchemaVersion) -> str:
     """Who spoke for a version, and how often: `17 records emitted, 1 declared`; what it may share."""
-    told = [f"{format_number(e.records)} {e.witness}" for e in version.evidence if e.records]
+    told = [f"{format_number(e.records)} {e.kind}" for e in version.evidence if e.records]
     if not told:
         return ""
     number, _, witness = told[0].partition(" ")
     told[0] = f"{number} {'record' if number == '1' else 'records'} {witness}"
-    if version.shared:
+    if version.shared_records:
         told.append(
-            f"and of {format_number(version.shared)} more nobody can say whether they are of this version"
+            f"and of {format_number(version.shared_records)} more nobody can say whether they are of this version"
         )
     return ", ".join(told)
 

@@ -162,10 +162,10 @@ def _build_numeric(mode: DecimalMode) -> Node:
 def _build_temporal(type: Date | Time | Timestamp, mode: TimeMode | None) -> Node:
     if isinstance(type, Time | Timestamp) and type.zoned:
         return {"type": "string", "name": f"{_T}Zoned{type.__class__.__name__}"}
-    kind, told = type.__class__.__name__, _require_mode(mode, "time.precision.mode")
-    if told == "isostring":
+    kind, time_mode = type.__class__.__name__, _require_mode(mode, "time.precision.mode")
+    if time_mode == "isostring":
         return {"type": "string", "name": f"{_T}Iso{kind}"}
-    return {"type": "int64", "name": _T + _choose_unit(type, told) + kind}
+    return {"type": "int64", "name": _T + _choose_unit(type, time_mode) + kind}
 
 
 def _choose_unit(type: Date | Time | Timestamp, mode: str) -> str:

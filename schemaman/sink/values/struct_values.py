@@ -85,26 +85,26 @@ class _FieldNames:
         return found
 
 
-def _find_lake_names(type: Type, lake: Type, told: _FieldNames, at: Path) -> Iterator[tuple[Path, str]]:
+def _find_lake_names(type: Type, lake: Type, known: _FieldNames, at: Path) -> Iterator[tuple[Path, str]]:
     """The names that the lake has; one of which another has the name gets none that a struct has."""
     match type, lake:
         case Struct(fields), Struct(others):
             there = {f.name.lower(): f.type for f in others}
-            names = told.assign_names(fields, there.keys(), at)
+            names = known.assign_names(fields, there.keys(), at)
             for field in fields:
-                here, now = (*at, field.name), names.get(field.name)
-                if here in told.dropped:
-                    yield here, f"{field.name}, which left"
+                path, now = (*at, field.name), names.get(field.name)
+                if path in known.dropped:
+                    yield path, f"{field.name}, which left"
                 elif now is None and field.name.lower() in there:
-                    yield here, f"{field.name}, whose name another one has"
+                    yield path, f"{field.name}, whose name another one has"
                 elif now is not None and now != field.name:
-                    yield here, now
-                if here not in told.dropped and now is not None:
-                    yield from _find_lake_names(field.type, there[now.lower()], told, here)
+                    yield path, now
+                if path not in known.dropped and now is not None:
+                    yield from _find_lake_names(field.type, there[now.lower()], known, path)
         case Array(element), Array(other):
-            yield from _find_lake_names(element, other, told, (*at, "element"))
+            yield from _find_lake_names(element, other, known, (*at, "element"))
         case Map(_, member), Map(_, other):
-            yield from _find_lake_names(member, other, told, (*at, "value"))
+            yield from _find_lake_names(member, other, known, (*at, "value"))
         case _:
             return
 

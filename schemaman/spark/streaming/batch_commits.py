@@ -76,14 +76,14 @@ class BatchCommits:
                 f"WHERE summary[{literal(BATCH_PROPERTY)}] = {literal(_format_json(batch.commit_metadata))} LIMIT 1"
             )
             return "written" if _read_column(spark, query, "1") else "new"
-        told = self._known.get((table, batch.app)) or self._read_known(spark, table, batch.app)
-        if (batch.number, batch.offsets) in told.batches:
+        known = self._known.get((table, batch.app)) or self._read_known(spark, table, batch.app)
+        if (batch.number, batch.offsets) in known.batches:
             return "written"
-        return "used" if batch.number <= told.highest else "new"
+        return "used" if batch.number <= known.highest else "new"
 
     @contextmanager
     def set_commit_metadata(
-        self, spark: SparkSession, format: str, table: str, batch: StreamBatch | None, standing: CommitState
+        self, spark: SparkSession, format: str, table: str, batch: StreamBatch | None, state: CommitState
     ) -> Iterator[None]:
         """Settings under which a write says which batch it is; Delta then refuses to write one twice.
 
@@ -91,13 +91,13 @@ class BatchCommits:
         Source: Delta "Idempotent table writes in foreachBatch"; Iceberg "Spark writes", snapshot properties.
         """
         # Known again once the write is through: who fails may have written.
-        told = None if batch is None else self._known.pop((table, batch.app), None)
-        with _set_settings(spark, {} if batch is None else _make_settings(format, batch, standing, told)):
+        known = None if batch is None else self._known.pop((table, batch.app), None)
+        with _set_settings(spark, {} if batch is None else _make_settings(format, batch, state, known)):
             yield
-        if batch is not None and told is not None:
-            told.batches.add((batch.number, batch.offsets))
-            told.highest = max(told.highest, batch.number)
-            self._known[table, batch.app] = told
+        if batch is not None and known is not None:
+            known.batches.add((batch.number, batch.offsets))
+            known.highest = max(known.highest, batch.number)
+            self._known[table, batch.app] = known
 
     def _read_known(self, spark: SparkSession, table: str, app: str) -> _KnownBatches:
         found = _KnownBatches(set())
@@ -112,20 +112,20 @@ class BatchCommits:
 
 
 def _make_settings(
-    format: str, batch: StreamBatch, standing: CommitState, told: _KnownBatches | None
+    format: str, batch: StreamBatch, state: CommitState, known: _KnownBatches | None
 ) -> dict[str, str]:
     if format == "iceberg":
         return {_ICEBERG_PROPERTY: _format_json(batch.commit_metadata)}
-    highest = max(batch.number, told.highest if told is not None else -1)
+    highest = max(batch.number, known.highest if known is not None else -1)
     words = {_DELTA_METADATA: _format_json({**batch.commit_metadata, "highest": highest})}
     once = {_DELTA_APP: batch.app, _DELTA_VERSION: str(batch.number)}
-    return words if standing == "used" else {**once, **words}
+    return words if state == "used" else {**once, **words}
 
 
 @contextmanager
-def _set_settings(spark: SparkSession, told: dict[str, str]) -> Iterator[None]:
-    before = {key: spark.conf.get(key, None) for key in told}
-    for key, value in told.items():
+def _set_settings(spark: SparkSession, settings: dict[str, str]) -> Iterator[None]:
+    before = {key: spark.conf.get(key, None) for key in settings}
+    for key, value in settings.items():
         spark.conf.set(key, value)
     try:
         yield

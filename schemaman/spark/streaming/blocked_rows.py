@@ -40,7 +40,7 @@ def make_waiting_query(
     if held is None:
         return None
 
-    def told(to: RowMap) -> arrow.Table | None:
+    def find_waiting(to: RowMap) -> arrow.Table | None:
         if not quarantine.keep_bytes:
             return None
         records = quarantine.read_records(spark, reading.stream, held)
@@ -50,7 +50,7 @@ def make_waiting_query(
         finally:
             rows.release()
 
-    return told
+    return find_waiting
 
 
 def make_unread_query(

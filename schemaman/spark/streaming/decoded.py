@@ -237,12 +237,14 @@ class LocalBatch:
         good, bad = rows.filter(compute.is_null(reasons)), rows.filter(compute.is_valid(reasons))
         faults = list(zip(bad[helpers.reason].to_pylist(), bad[helpers.places].to_pylist(), strict=True))
         ended = sum(reason == ENDED_INCARNATION for reason, _ in faults)
-        aside = _collect_unwritable(faults)
-        told = compute.or_(compute.is_valid(good[helpers.unsent]), compute.is_valid(good[helpers.since]))
-        asked = compute.or_kleene(good[helpers.needs_row], told)
-        needing = sum(map(bool, asked.to_pylist()))
+        unwritable = _collect_unwritable(faults)
+        is_ordered = compute.or_(
+            compute.is_valid(good[helpers.unsent]), compute.is_valid(good[helpers.since])
+        )
+        probes = compute.or_kleene(good[helpers.needs_row], is_ordered)
+        needing = sum(map(bool, probes.to_pylist()))
         return StagedRows(
-            _create_frame(self.spark, good, make_staged_ddl(to)), good.num_rows, needing, ended, aside
+            _create_frame(self.spark, good, make_staged_ddl(to)), good.num_rows, needing, ended, unwritable
         )
 
     def map_waiting(self, to: RowMap) -> arrow.Table:
@@ -266,10 +268,10 @@ class LocalBatch:
     def select_records(self, reasons: Mapping[TopicOffset, str]) -> DataFrame:
         """See `DecodedBatch`."""
         places = list(zip(*(self.table[n].to_pylist() for n in _RECORD_KEY), strict=True))
-        here = self.table.filter(arrow.array([place in reasons for place in places]))
-        told = [reasons[place] for place in places if place in reasons]
-        at = here.schema.get_field_index("reason")
-        return self._make_frame(here.set_column(at, "reason", arrow.array(told, arrow.string())))
+        chosen = self.table.filter(arrow.array([place in reasons for place in places]))
+        texts = [reasons[place] for place in places if place in reasons]
+        at = chosen.schema.get_field_index("reason")
+        return self._make_frame(chosen.set_column(at, "reason", arrow.array(texts, arrow.string())))
 
     def release(self) -> None:
         """See `DecodedBatch`."""
@@ -287,20 +289,20 @@ class ExecutorBatch:
 
     def count_records(self) -> dict[str | None, RecordCount]:
         """See `DecodedBatch`."""
-        told = self.rows.where("source_table IS NOT NULL OR reason IS NOT NULL").groupBy("source_table")
+        grouped = self.rows.where("source_table IS NOT NULL OR reason IS NOT NULL").groupBy("source_table")
         newest = F.max(F.when(F.col("op") == "t", F.col("row_order")))
-        found = told.agg(F.count("*"), newest, F.collect_set("version")).collect()
+        found = grouped.agg(F.count("*"), newest, F.collect_set("version")).collect()
         return {text: RecordCount(count, at, frozenset(versions)) for text, count, at, versions in found}
 
     def find_progress(self) -> list[tuple[str, str, int, str, LastRecord]]:
         """See `DecodedBatch`."""
-        gone = F.when((F.col("op") == "d") & F.col("value").isNotNull(), F.col("key"))
-        last = F.max(F.col("offset")), F.max_by(gone, F.col("offset"))
+        deleted_key = F.when((F.col("op") == "d") & F.col("value").isNotNull(), F.col("key"))
+        last = F.max(F.col("offset")), F.max_by(deleted_key, F.col("offset"))
         rows = self.rows.where("row_order IS NOT NULL AND reason IS NULL")
-        told = rows.groupBy(*_REACH).agg(F.max("row_order"), *last)
+        latest = rows.groupBy(*_REACH).agg(F.max("row_order"), *last)
         return [
             (table, topic, partition, order, (offset, None if key is None else bytes(key)))
-            for table, topic, partition, order, offset, key in told.collect()
+            for table, topic, partition, order, offset, key in latest.collect()
         ]
 
     def find_ambiguous(self) -> list[AmbiguousRecord]:
@@ -344,9 +346,9 @@ class ExecutorBatch:
             F.count_if(reason.isNull()), F.count_if(needed), F.count_if(reason == ENDED_INCARNATION)
         ).collect()[0]
         faults = rows.where(reason.isNotNull() & (reason != ENDED_INCARNATION)).select(reason, helpers.places)
-        aside = _collect_unwritable((f[0], f[1]) for f in faults.toLocalIterator())
+        unwritable = _collect_unwritable((f[0], f[1]) for f in faults.toLocalIterator())
         good = rows.where(reason.isNull())
-        return StagedRows(good, counts[0] or 0, counts[1] or 0, counts[2] or 0, aside)
+        return StagedRows(good, counts[0] or 0, counts[1] or 0, counts[2] or 0, unwritable)
 
     def map_waiting(self, to: RowMap) -> arrow.Table:
         """See `DecodedBatch`."""
@@ -366,9 +368,9 @@ class ExecutorBatch:
 
     def select_records(self, reasons: Mapping[TopicOffset, str]) -> DataFrame:
         """See `DecodedBatch`."""
-        told = self.spark.createDataFrame([(*p, reason) for p, reason in reasons.items()], _RECORD_KEY_DDL)
+        chosen = self.spark.createDataFrame([(*p, reason) for p, reason in reasons.items()], _RECORD_KEY_DDL)
         return (
-            self.rows.select(*COLUMNS).join(F.broadcast(told), list(_RECORD_KEY)).select(*COLUMNS, "reason")
+            self.rows.select(*COLUMNS).join(F.broadcast(chosen), list(_RECORD_KEY)).select(*COLUMNS, "reason")
         )
 
     def release(self) -> None:

@@ -25,7 +25,7 @@ from schemaman.spark.sql_errors import RAISED
 from schemaman.spark.streaming.batch_report import TableReport
 from schemaman.spark.streaming.table_migration import SinkTable
 from schemaman.store.edge_hashes import Extents
-from schemaman.store.log import Covered, Observed, tables_of
+from schemaman.store.log import CoveredRange, ObservationEntry, list_tables
 
 _WINDOW = 2_000
 """So many entries of the log are read first to find where the batch before this one ended."""
@@ -60,9 +60,9 @@ class HistoryChanges:
         """
         since = self._find_previous_end(extents) if self.read_up_to is None else self.read_up_to
         self.read_up_to = self.store.end()
-        for stamped in self.store.read(since, [Observed]):
+        for stamped in self.store.read(since, [ObservationEntry]):
             self.read_up_to = max(self.read_up_to, stamped.sequence)
-            self.changed_tables.update(t for t in tables_of(stamped.entry) if t.stream == self.stream)
+            self.changed_tables.update(t for t in list_tables(stamped.entry) if t.stream == self.stream)
 
     def report_stale_tables(
         self, executor: Callable[[SinkTable], Executor], seen: Collection[SinkTable]
@@ -103,19 +103,21 @@ class HistoryChanges:
     def _find_previous_end(self, extents: Extents) -> int:
         """Where in the log the batch before this one was learnt from; if nobody can tell, its first end."""
         topics = {topic for topic, _ in extents}
-        begun = [(c.topic, c.partition, c.first) for c in self.store.covered(self.stream, topics)]
-        places = {(t, p): extents[t, p][0] for t, p, first in begun if first < extents.get((t, p), (0, 0))[0]}
+        covered = [(c.topic, c.partition, c.first) for c in self.store.read_ranges(self.stream, topics)]
+        first_offsets = {
+            (t, p): extents[t, p][0] for t, p, first in covered if first < extents.get((t, p), (0, 0))[0]
+        }
         found: dict[tuple[str, int], tuple[int, int]] = {}
         window = _WINDOW
-        while places.keys() - found.keys():
+        while first_offsets.keys() - found.keys():
             since = max(0, self.first_end - window)
-            for stamped in self.store.read(since, [Covered]):
-                told = stamped.entry
-                if not isinstance(told, Covered) or told.stream != self.stream:
+            for stamped in self.store.read(since, [CoveredRange]):
+                entry = stamped.entry
+                if not isinstance(entry, CoveredRange) or entry.stream != self.stream:
                     continue
-                place, mine = (told.topic, told.partition), (told.first, stamped.sequence)
-                if told.first < places.get(place, 0):
-                    found[place] = max(found.get(place, mine), mine)
+                partition, found_entry = (entry.topic, entry.partition), (entry.first, stamped.sequence)
+                if entry.first < first_offsets.get(partition, 0):
+                    found[partition] = max(found.get(partition, found_entry), found_entry)
             if not since:
                 break
             window *= 8
@@ -123,28 +125,30 @@ class HistoryChanges:
 
     def _is_read_otherwise(self, table: TableId, new: int) -> bool:
         """Whether rows that were read before these observations may be of another structure by them."""
-        told = self.store.load(table)
-        since = self.store.read(self.read_up_to or 0, [Observed])
-        if any(table in tables_of(stamped.entry) for stamped in since):
+        observations = self.store.load(table)
+        since = self.store.read(self.read_up_to or 0, [ObservationEntry])
+        if any(table in list_tables(stamped.entry) for stamped in since):
             return True  # more is told by now: which of all these were new, nobody knows
-        before = fold(told[:-new], table, CONNECTORS.get)
-        after = fold(told, table, CONNECTORS.get) if before else None
+        before = fold(observations[:-new], table, CONNECTORS.get)
+        after = fold(observations, table, CONNECTORS.get) if before else None
         if before is None or after is None:
-            return _has_statement_after_row(told)
+            return _has_statement_after_row(observations)
         # its rows may have been read when even less was told
-        return _is_late(told[:-new], told[-new:]) or bool(find_reread_stretches(before, after, self.modes))
+        return _is_late(observations[:-new], observations[-new:]) or bool(
+            find_reread_stretches(before, after, self.modes)
+        )
 
 
-def _has_statement_after_row(told: Sequence[Observation]) -> bool:
+def _has_statement_after_row(observations: Sequence[Observation]) -> bool:
     """Whether a statement was read after a row, of a table of which nobody can tell what was known before."""
-    rows = (at for at, each in enumerate(told) if each.evidence not in STATEMENT_KINDS)
-    return any(each.evidence in STATEMENT_KINDS for each in told[next(rows, len(told)) :])
+    rows = (at for at, each in enumerate(observations) if each.evidence not in STATEMENT_KINDS)
+    return any(each.evidence in STATEMENT_KINDS for each in observations[next(rows, len(observations)) :])
 
 
-def _is_late(told: Sequence[Observation], new: Sequence[Observation]) -> bool:
+def _is_late(observations: Sequence[Observation], new: Sequence[Observation]) -> bool:
     """Whether anything stands before what was known of a table, or nobody can tell."""
-    known = [each.last.position for each in told if each.last.position.kind != "none"]
+    known = [each.last.position for each in observations if each.last.position.kind != "none"]
     last = max(map(format_position, known), default="")
     kinds = {position.kind for position in known}
-    places = [each.first.position for each in new if each.first.position.kind != "none"]
-    return any(position.kind not in kinds or format_position(position) < last for position in places)
+    positions = [each.first.position for each in new if each.first.position.kind != "none"]
+    return any(position.kind not in kinds or format_position(position) < last for position in positions)

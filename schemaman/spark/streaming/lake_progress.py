@@ -47,9 +47,9 @@ class OrderQuery:
         """How orders begin that stand behind a delete at the place of the floor; empty if there is none."""
         return f"{parse_order(self.floor)[0]}/{UNPOSITIONED}/{self.partition:06d}." if self.floor else ""
 
-    def select_orders(self, told: Iterable[str]) -> Iterator[str]:
+    def select_orders(self, orders: Iterable[str]) -> Iterator[str]:
         """The orders before the offsets, of those that were told."""
-        for order in told:
+        for order in orders:
             if parse_offset(order) < self.offsets[-1]:
                 yield order
             elif self.unpositioned_prefix and order.startswith(self.unpositioned_prefix):
@@ -62,11 +62,11 @@ def resolve_ambiguity(
     ask: Callable[[OrderQuery], Iterable[str] | None],
 ) -> ReadingContext:
     """How records are read once it was asked what is doubted of some; `ask` gives None if nobody can tell."""
-    here: dict[tuple[str, str, int], list[int]] = {}
+    offsets_by_partition: dict[tuple[str, str, int], list[int]] = {}
     for text, topic, partition, offset in found:
-        here.setdefault((text, topic, partition), []).append(offset)
+        offsets_by_partition.setdefault((text, topic, partition), []).append(offset)
     past, asked = dict(reading.read_orders), set()
-    for (text, topic, partition), those in here.items():
+    for (text, topic, partition), those in offsets_by_partition.items():
         offsets = tuple(sorted(those))
         table = parse_table(text)
         if table is None or len(reading.histories[table].topics) > 1:
@@ -74,9 +74,11 @@ def resolve_ambiguity(
         known = past.get((table, topic, partition), ())
         floor = max((order for order in known if parse_offset(order) < offsets[0]), default="")
         question = OrderQuery(table, topic, partition, offsets, floor)
-        told = ask(question)
-        if told is not None:
-            past[table, topic, partition] = sorted({*known, *question.select_orders(told)}, key=parse_offset)
+        orders = ask(question)
+        if orders is not None:
+            past[table, topic, partition] = sorted(
+                {*known, *question.select_orders(orders)}, key=parse_offset
+            )
             asked |= {(topic, partition, offset) for offset in offsets}
     return replace(
         reading,
@@ -134,10 +136,10 @@ class LakeDecoder:
                 orders += (str(order) for (order,) in found if order is not None)
             held = waiting.get((follower.lake_table, format_table(question.table)))
             if held is not None and self.quarantine.keep_bytes:
-                told = self._query_quarantine(spark, question, reading, held)
-                if told is None:
+                waiting_orders = self._query_quarantine(spark, question, reading, held)
+                if waiting_orders is None:
                     return None
-                orders += told
+                orders += waiting_orders
         return orders
 
     def _query_quarantine(

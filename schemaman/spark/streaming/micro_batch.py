@@ -162,8 +162,8 @@ def read_records(batch: arrow.RecordBatch) -> Iterator[Record]:
     """The rows of an Arrow batch of `RAW` as records."""
     columns = [batch.column(batch.schema.get_field_index(name)).to_pylist() for name in COLUMNS]
     for topic, partition, offset, timestamp, key, value, headers in zip(*columns, strict=True):
-        told = tuple((h["key"], h["value"]) for h in headers or ())
-        yield Record(topic, partition, offset, _to_milliseconds(timestamp), key, value, told)
+        pairs = tuple((h["key"], h["value"]) for h in headers or ())
+        yield Record(topic, partition, offset, _to_milliseconds(timestamp), key, value, pairs)
 
 
 def _to_milliseconds(moment: datetime | None) -> int | None:

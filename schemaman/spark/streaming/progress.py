@@ -39,11 +39,13 @@ class StreamProgress:
         found: dict[TablePartition, tuple[str, ...]] = {}
         for table in tables:
             if table not in self._known:
-                told = self._load_observations(table)
+                observations = self._load_observations(table)
                 self._known[table] = {
-                    here: _thin_orders(orders) for here, orders in collect_orders(told).items()
+                    here: _thin_orders(orders) for here, orders in collect_orders(observations).items()
                 }
-                self._spans |= {here: _join_spans(spans) for here, spans in collect_spans(told).items()}
+                self._spans |= {
+                    here: _join_spans(spans) for here, spans in collect_spans(observations).items()
+                }
             found |= self._known[table]
         return found
 
@@ -85,10 +87,10 @@ def _join_spans(spans: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]
 
 def _thin_orders(orders: Sequence[str]) -> tuple[str, ...]:
     """Orders by their offsets without those that tell no more than one before them, and not too many."""
-    told: list[str] = []
+    kept: list[str] = []
     for order in orders:
-        if not told or order > told[-1]:
-            told.append(order)
-    while len(told) > _MAX_ORDERS:
-        told = [told[0], *told[1:-_KEPT_ORDERS:2], *told[-_KEPT_ORDERS:]]
-    return tuple(told)
+        if not kept or order > kept[-1]:
+            kept.append(order)
+    while len(kept) > _MAX_ORDERS:
+        kept = [kept[0], *kept[1:-_KEPT_ORDERS:2], *kept[-_KEPT_ORDERS:]]
+    return tuple(kept)

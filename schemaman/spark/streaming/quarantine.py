@@ -123,7 +123,7 @@ class Quarantine:
         if not self._exists(spark):
             self._create(spark)
         none = {} if self.keep_bytes else {n: F.lit(None) for n in ("key", "value", "headers")}
-        told = rows.select(
+        kept = rows.select(
             F.lit(lake_table).alias("lake_table"),
             F.lit(source_table).alias("source_table"),
             F.lit(stream).alias("stream"),
@@ -132,7 +132,7 @@ class Quarantine:
             F.lit(attempt).alias("attempt"),
         ).dropDuplicates(list(_RECORD_KEY))
         same = " AND ".join(f"q.`{n}` = s.`{n}`" for n in _RECORD_KEY)
-        with create_view(told, _VIEW):
+        with create_view(kept, _VIEW):
             SparkExecutor(spark).run(
                 f"MERGE INTO {self.name} q USING {_VIEW} s ON {same} "
                 "WHEN MATCHED THEN UPDATE SET q.reason = s.reason, q.attempt = s.attempt "

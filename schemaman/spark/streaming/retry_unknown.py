@@ -65,15 +65,15 @@ class UnknownRecords:
 
     def _find_tables(self, records: DataFrame) -> set[TableId]:
         topics = [row["topic"] for row in records.select("topic").distinct().collect()]
-        told = (table for topic in topics for table in self.store.aliased(topic))
-        return {table for table in told if table.stream == self.stream}
+        tables = (table for topic in topics for table in self.store.find_by_alias(topic))
+        return {table for table in tables if table.stream == self.stream}
 
     def _hand_over(self, spark: SparkSession, records: DataFrame, histories: Histories, attempt: str) -> None:
         """What is understood now waits for its tables; what is not stays, with the reason of today."""
         rows = decode_batch(spark, copy_records(records, self.small), self.make_reading(histories))
         texts = {format_table(table): table for table in histories}
         try:
-            self.progress.add_orders((texts[told[0]], *told[1:]) for told in rows.find_progress())
+            self.progress.add_orders((texts[reach[0]], *reach[1:]) for reach in rows.find_progress())
             for text in rows.count_records():
                 if text is None:
                     self.quarantine.add_records(

@@ -139,8 +139,10 @@ class RecordDecoder:
         """Each record with what it says."""
         read = self.reading.make_reader()
         for batch in batches:
-            told = [_read_record(read, record) for record in read_records(batch)]
-            added = [arrow.array([row.get(name) for row in told], type) for name, type in _DECODED_COLUMNS]
+            outcomes = [_read_record(read, record) for record in read_records(batch)]
+            added = [
+                arrow.array([row.get(name) for row in outcomes], type) for name, type in _DECODED_COLUMNS
+            ]
             columns = [batch.column(batch.schema.get_field_index(name)) for name in COLUMNS]
             names = [*COLUMNS, *(name for name, _ in _DECODED_COLUMNS)]
             yield arrow.RecordBatch.from_arrays([*columns, *added], names=names)
@@ -181,8 +183,8 @@ class ChangeMapper:
             "partition": change.record.partition,
             "offset": change.record.offset,
         }
-        told = map_change(change, self.to)
-        match told:
+        mapped = map_change(change, self.to)
+        match mapped:
             case EndedIncarnation():
                 return row | {"reason": ENDED_INCARNATION}
             case UnfitColumn(column, reason):
@@ -191,17 +193,19 @@ class ChangeMapper:
                 return row | {"reason": f"{column}: {reason}", "row_key": known}
             case LakeChange():
                 faults = (
-                    explain_misfit(c, told.values[c.name]) for c in self.to.columns if c.name in told.values
+                    explain_misfit(c, mapped.values[c.name])
+                    for c in self.to.columns
+                    if c.name in mapped.values
                 )
                 fault = next((fault for fault in faults if fault), None)
-                if told.unavailable or self._is_unpositioned_delete(change):
-                    row["unread"] = self.unread.find_before(told.record, kafka_key)
-                if row.get("unread") is not None and not told.unavailable:
+                if mapped.unavailable or self._is_unpositioned_delete(change):
+                    row["unread"] = self.unread.find_before(mapped.record, kafka_key)
+                if row.get("unread") is not None and not mapped.unavailable:
                     fault = fault or DELETE_WAITS
                 return row | {
                     "reason": fault,
-                    "row_key": self._encode_key(told),
-                    "change": pickle.dumps(told),
+                    "row_key": self._encode_key(mapped),
+                    "change": pickle.dumps(mapped),
                 }
 
     def _is_unpositioned_delete(self, change: RowChange) -> bool:
@@ -332,9 +336,9 @@ def _describe_outcome(read: RowOutcome) -> dict[str, object]:
             return {}
 
 
-def _escape_text(told: str) -> str:
+def _escape_text(text: str) -> str:
     """A text that a column can hold: half a surrogate pair, which JSON may bring, as it is escaped."""
-    return told.encode(errors="backslashreplace").decode()
+    return text.encode(errors="backslashreplace").decode()
 
 
 def _unpickle_change(record: Mapping[str, object]) -> LakeChange | None:

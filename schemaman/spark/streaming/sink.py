@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from schemaman.debezium.payload import SchemaLookup
 from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import StatementFailed
-from schemaman.history.decisions import Decisions, decided
+from schemaman.history.decisions import Decisions, apply_decisions
 from schemaman.history.versions import TableHistory
 from schemaman.io.schema_registry import NO_REGISTRY
 from schemaman.migration.apply.apply import LEASE_MS
@@ -141,7 +141,9 @@ class LakeSink:
     def _write_batch(self, spark: SparkSession, raw: DataFrame | arrow.Table, number: int) -> BatchReport:
         _, extents = record_batch(raw, self._registry, self._stream, self._schemas, self._forms)
         self._history_changes.read_changes(extents)
-        tables = {t for topic, _ in extents for t in self._store.aliased(topic) if t.stream == self._stream}
+        tables = {
+            t for topic, _ in extents for t in self._store.find_by_alias(topic) if t.stream == self._stream
+        }
         held_back = self._quarantine.list_tables(spark, self._stream)
         # an attempt of its own: the run lets go of what others have put there
         if self._retry.retry_records(spark, held_back, f"placed:{number}:{time.time_ns()}"):
@@ -156,7 +158,7 @@ class LakeSink:
         return {table: self._apply_decisions(history) for table, history in found if history is not None}
 
     def _apply_decisions(self, history: TableHistory) -> TableHistory:
-        return decided(history, self._decisions())
+        return apply_decisions(history, self._decisions())
 
     def make_reading(self, histories: Mapping[TableId, TableHistory]) -> ReadingContext:
         """What executors read records with."""
@@ -168,7 +170,7 @@ class LakeSink:
     def _is_approved(self, plan: Plan) -> bool:
         """Whether people's answers hold an approval of this very plan."""
         today = datetime.fromtimestamp(self._clock() / 1000, UTC).date()
-        return self._decisions().approved(plan_hash(plan), today) is not None
+        return self._decisions().find_approval(plan_hash(plan), today) is not None
 
     def list_sink_tables(self, table: TableId) -> tuple[SinkTable, ...]:
         """The lake tables that follow a source table."""
@@ -210,7 +212,9 @@ class _BatchRun:
             self._reject(rows, counted)
             rejected = counted.pop(None, RecordCount()).records
             report = self._write_sink_tables(raw, rows, counted, rejected)
-            self.sink._progress.add_batch((self.tables[told[0]], *told[1:]) for told in rows.find_progress())
+            self.sink._progress.add_batch(
+                (self.tables[reach[0]], *reach[1:]) for reach in rows.find_progress()
+            )
             return report
         finally:
             rows.release()
@@ -317,9 +321,9 @@ class _BatchRun:
     def _require_unblocked(self, follower: SinkTable) -> None:
         """Raises `TableTruncated` if a TRUNCATE that came before has stopped the table."""
         held = self.waiting.get(_make_key(follower))
-        said, why = decide_truncate(self.sink._policy, follower)
-        if said == "stop" and held is not None and held.truncated:
-            raise TableTruncated(why)
+        action, reason = decide_truncate(self.sink._policy, follower)
+        if action == "stop" and held is not None and held.truncated:
+            raise TableTruncated(reason)
 
     def _apply_truncate_policy(
         self, follower: SinkTable, writer: TableWriter, changes: TableChanges
@@ -333,28 +337,28 @@ class _BatchRun:
         """
         if changes.truncated is None or not writer.has_key:
             return changes, "", 0
-        said, why = decide_truncate(self.sink._policy, follower)
+        action, reason = decide_truncate(self.sink._policy, follower)
         without = replace(changes, truncated=None)
-        match said:
+        match action:
             case "empty":
                 return changes, "", 0
             case "leave":
-                return without, why, 0
+                return without, reason, 0
             case "set-aside":
-                waiting = changes.rows.select_truncates().give_reason(why)
+                waiting = changes.rows.select_truncates().give_reason(reason)
                 self._quarantine_rows(waiting, follower)
                 return without, "", waiting.count()
             case "stop":
-                raise TableTruncated(why)
+                raise TableTruncated(reason)
             case _:
-                assert_never(said)
+                assert_never(action)
 
     def _make_writer(self, follower: SinkTable, brought: Ready) -> TableWriter:
         history, stamps = self.histories[follower.table], self.sink._stamps
         return TableWriter(self.spark, follower, brought, history, stamps)
 
     def _write(
-        self, follower: SinkTable, writer: TableWriter, changes: TableChanges, told: TableReport
+        self, follower: SinkTable, writer: TableWriter, changes: TableChanges, report: TableReport
     ) -> TableReport:
         changes, note, waiting = self._apply_truncate_policy(follower, writer, changes)
         how = (self.spark, self.quarantine, self.reading, self.sink._small)
@@ -363,10 +367,10 @@ class _BatchRun:
             changes, self.batch, self._make_quarantine(follower, changes.rows), others, self.find_unread
         )
         again = f"batch {self.number} is not the one of this number: written by the order of its rows"
-        notes = (*told.notes, *([note] if note else ()), *([again] if written.is_number_reused else ()))
+        notes = (*report.notes, *([note] if note else ()), *([again] if written.is_number_reused else ()))
         aside = written.quarantined + waiting
         return replace(
-            told,
+            report,
             rows=written.rows,
             ended_incarnation=written.ended_incarnation,
             quarantined=aside,

@@ -18,8 +18,8 @@ from schemaman.errors import (
     Stale,
     StatementFailed,
 )
-from schemaman.history.decisions import Decisions, Rename, decided, proofs
-from schemaman.history.struct_fields import lowered
+from schemaman.history.decisions import Decisions, Rename, apply_decisions, list_proven_renames
+from schemaman.history.struct_fields import lower_path
 from schemaman.history.versions import TableHistory
 from schemaman.migration.apply.apply import StoreJournal, apply, target_id
 from schemaman.migration.plan import MigrationSource, Plan, Policy
@@ -86,7 +86,7 @@ class Ready:
 
     def join_renames(self, history: TableHistory) -> TableHistory:
         """The history of the table's source with these renames."""
-        return decided(history, Decisions(self.proven)) if self.proven else history
+        return apply_decisions(history, Decisions(self.proven)) if self.proven else history
 
     def map_rows(self, history: TableHistory) -> RowMap:
         """How the rows of the table's source find their place in it."""
@@ -150,34 +150,34 @@ class TableMigrator:
         anybody foresaw it: only what they all need is raised, such as a store or a session that fails.
         """
         try:
-            told = self.registry.history(follower.table)
-            history = self.apply_decisions(told)
+            recorded = self.registry.history(follower.table)
+            history = self.apply_decisions(recorded)
             if hash_reading(history) != hash_reading(read_by):
                 return _OVERTAKEN
-            left = find_dropped_columns(
+            dropped = find_dropped_columns(
                 history, versions, reused=self._find_level("reuse-name", follower) == "auto"
             )
             drops = self._find_level("drop-column", follower) in ("auto", "approve")
-            named, displaced = ((), ()) if drops else (left.named, left.displaced)
+            named, displaced = ((), ()) if drops else (dropped.named, dropped.displaced)
             members = history if drops else add_nested_fields(history, versions)
-            first = self._keep_dropped(follower, executor, (told, history, members), named)
+            first = self._keep_dropped(follower, executor, (recorded, history, members), named)
             if isinstance(first, Blocked) and first.is_temporary:
                 return first
-            brought = self._migrate_once(follower, executor, told, history)
+            brought = self._migrate_once(follower, executor, recorded, history)
             if isinstance(brought, Blocked):
                 return brought
-            last = self._add_displaced(follower, executor, (told, history), brought, displaced)
+            last = self._add_displaced(follower, executor, (recorded, history), brought, displaced)
             if isinstance(last, Blocked) and last.is_temporary:
                 return last
             done = [each for each in (first, brought, last) if isinstance(each, Ready)]
             notes = [note for each in done for note in each.notes]
             notes += [
                 f"{quote_name(n)}: {self._explain_missing(follower, first)}"
-                for n in _find_missing_columns(done[-1], history, left.named)
+                for n in _find_missing_columns(done[-1], history, dropped.named)
             ]
             notes += [
                 f"{quote_name(n)}: {self._explain_missing(follower, last)}"
-                for n in _find_missing_columns(done[-1], history, left.displaced)
+                for n in _find_missing_columns(done[-1], history, dropped.displaced)
             ]
             steps = tuple(step for each in done for step in each.steps)
             return replace(done[-1], steps=steps, drops=drops, notes=tuple(dict.fromkeys(notes)))
@@ -193,24 +193,24 @@ class TableMigrator:
         follower: SinkTable,
         executor: Executor,
         histories: tuple[TableHistory, TableHistory, TableHistory],
-        left: tuple[Column, ...],
+        dropped: tuple[Column, ...],
     ) -> Ready | Blocked | None:
         """The table with columns, and members, that have left the source by now; None if it has them.
 
         The last history has such members in its newest version still.
         """
-        told, history, members = histories
-        if not left and members == history:
+        recorded, history, members = histories
+        if not dropped and members == history:
             return None
         live = executor.inspect(follower.lake_table, follower.target.format)
-        there = None if live is None else Ready(live)
+        ready = None if live is None else Ready(live)
         if (
-            there
-            and not _find_missing_columns(there, history, left)
-            and not _lacks_nested_fields(there, members)
+            ready
+            and not _find_missing_columns(ready, history, dropped)
+            and not _lacks_nested_fields(ready, members)
         ):
             return None
-        return self._migrate_once(follower, executor, told, add_columns(members, left))
+        return self._migrate_once(follower, executor, recorded, add_columns(members, dropped))
 
     def _add_displaced(
         self,
@@ -218,11 +218,11 @@ class TableMigrator:
         executor: Executor,
         histories: tuple[TableHistory, TableHistory],
         brought: Ready,
-        left: tuple[Column, ...],
+        dropped: tuple[Column, ...],
     ) -> Ready | Blocked | None:
         """The table with columns of which others have the names by now; None if it has them."""
-        told, history = histories
-        missing = [c for c in left if _find_missing_columns(brought, history, (c,))]
+        recorded, history = histories
+        missing = [c for c in dropped if _find_missing_columns(brought, history, (c,))]
         if not missing:
             return None
         target = follower.target
@@ -234,7 +234,7 @@ class TableMigrator:
         style = self.policy.find_representation(str(follower.table), target.name, target.format).names
         kept, entries = rename_displaced(history, brought.lake, missing, style)
         executor.run(set_properties(follower.name, {DISPLACED_PROPERTY: format_displaced(entries)}))
-        return self._migrate_once(follower, executor, told, kept)
+        return self._migrate_once(follower, executor, recorded, kept)
 
     def _explain_missing(self, follower: SinkTable, kept: Ready | Blocked | None) -> str:
         """Why the table has no place for a column that left."""
@@ -245,7 +245,7 @@ class TableMigrator:
         return f"the source has dropped it, and its values in older rows are left out ({why})"
 
     def _migrate_once(
-        self, follower: SinkTable, executor: Executor, told: TableHistory, history: TableHistory
+        self, follower: SinkTable, executor: Executor, recorded: TableHistory, history: TableHistory
     ) -> Ready | Blocked:
         """The lake table with the structure of the newest version of a history, `told` without answers."""
         plan, live = self.make_plan(follower, executor, history)
@@ -255,8 +255,10 @@ class TableMigrator:
             else self._refuse_creation(follower, executor)
         )
         if wait is None and live is not None:
-            misread = self._make_preflight(executor).find_stale_rows(told, live, follower.target.format)
-            wait = None if misread is None else str(misread)
+            stale_rows = self._make_preflight(executor).find_stale_rows(
+                recorded, live, follower.target.format
+            )
+            wait = None if stale_rows is None else str(stale_rows)
         if wait is not None:
             return Blocked(wait)
         stopped = _block_by_plan(plan, live)
@@ -265,7 +267,7 @@ class TableMigrator:
         brought = Ready(live) if live is not None and not plan.steps else self._apply_plan(plan, executor)
         if isinstance(brought, Blocked):
             return brought
-        if not self._stale_rows.record_reading(told, brought.lake, follower.name, executor):
+        if not self._stale_rows.record_reading(recorded, brought.lake, follower.name, executor):
             return _OVERTAKEN
         return replace(brought, proven=self._find_proven_renames(follower))
 
@@ -295,13 +297,15 @@ class TableMigrator:
 
     def _find_proven_renames(self, follower: SinkTable) -> tuple[Rename, ...]:
         """The renames on proof that hold for a lake table: all under `auto`, else those that were made."""
-        found = proofs(self.apply_decisions(self.registry.history(follower.table)))
+        found = list_proven_renames(self.apply_decisions(self.registry.history(follower.table)))
         if not found or self._find_level("rename-proven", follower) == "auto":
             return found
         lines = self.journal.read_target_lines(target_id(follower.target.format, follower.lake_table))
         made = [line.statement for line in lines if line.state in ("done", "skipped")]
         words = {f"RENAME COLUMN {quote_name(r.old)} TO {quote_name(r.new)}": r for r in found}
-        return tuple(r for said, r in words.items() if any(statement.endswith(said) for statement in made))
+        return tuple(
+            r for ending, r in words.items() if any(statement.endswith(ending) for statement in made)
+        )
 
     def _refuse_foreign_store(self, live: LakeTable) -> str | None:
         """Why a table takes no rows from this store: another one keeps it; None if none does."""
@@ -362,7 +366,7 @@ def _lacks_nested_fields(brought: Ready, history: TableHistory) -> bool:
         name = None if column.id is None else names.get(column.id)
         if name is not None and isinstance(types[name].type, Array | Map | Struct):
             here, there = (
-                {lowered(path[1:]) for path, _, _ in walk_fields(TableSchema((each,)))}
+                {lower_path(path[1:]) for path, _, _ in walk_fields(TableSchema((each,)))}
                 for each in (types[name], column)
             )
             if there - here:
@@ -373,8 +377,8 @@ def _lacks_nested_fields(brought: Ready, history: TableHistory) -> bool:
 def _block_by_plan(plan: Plan, live: LakeTable | None) -> Blocked | None:
     """Why the policy, or the plan itself, lets no rows into a table; None if they may come."""
     if plan.refusals:
-        told = "; ".join(f"{r.change}: {r.reason}; instead: {r.instead}" for r in plan.refusals)
-        return Blocked(told, plan)
+        reasons = "; ".join(f"{r.change}: {r.reason}; instead: {r.instead}" for r in plan.refusals)
+        return Blocked(reasons, plan)
     waiting = [
         f"{r.change}: {r.why}" for r in plan.rulings if r.level == "quarantine" or r.kind in _NEW_TABLE
     ]

@@ -176,8 +176,8 @@ class TableWriter:
         except (SchemamanError, *RAISED):
             raise
         except Exception as error:  # nobody foresaw it, so its kind is not known
-            told = f"{type(error).__name__}: {error}"
-            raise StagingFailed(f"no rows can be made of its records: {_find_last_line(told)}") from error
+            message = f"{type(error).__name__}: {error}"
+            raise StagingFailed(f"no rows can be made of its records: {_find_last_line(message)}") from error
 
     def _record_truncate(self, truncated: str | None) -> None:
         """Take up a TRUNCATE; the table remembers it before a row is touched."""
@@ -212,9 +212,9 @@ class TableWriter:
                 self._follower.name, _SOURCE, self._row_map.key, helpers, truncated
             )
         asked = F.col(helpers.needs_row) | F.col(helpers.unsent).isNotNull()
-        told = (helpers.places, helpers.behind, helpers.unread, helpers.anew)
+        columns = (helpers.places, helpers.behind, helpers.unread, helpers.anew)
         with create_view(rows.where(asked), _SOURCE):
-            found = self._spark.sql(query).select(*told).collect()
+            found = self._spark.sql(query).select(*columns).collect()
         return {
             _read_records(row[0]): WAITS_FOR_OLDER
             if row[1] or row[2] or not known
@@ -238,9 +238,9 @@ class TableWriter:
     def _merge_rows(self, rows: DataFrame, changes: TableChanges, batch: StreamBatch | None) -> CommitState:
         columns: tuple[Column, ...] = list_staged_columns(self._row_map)
         name, format = self._follower.name, self._follower.target.format
-        standing = self._stamps.find_state(self._spark, format, name, batch) if batch else "new"
-        if standing == "written":
-            return standing
+        state = self._stamps.find_state(self._spark, format, name, batch) if batch else "new"
+        if state == "written":
+            return state
         if self._row_map.key:
             at = changes.truncated
             beside = (
@@ -253,19 +253,19 @@ class TableWriter:
             statement = format_append(name, _VIEW, columns)
         with (
             create_view(rows, _VIEW),
-            self._stamps.set_commit_metadata(self._spark, format, name, batch, standing),
+            self._stamps.set_commit_metadata(self._spark, format, name, batch, state),
         ):
             self._executor.run(statement)
-        return standing
+        return state
 
 
 def _find_last_line(text: str) -> str:
     return [line.strip() for line in text.splitlines() if line.strip()][-1]
 
 
-def _read_records(told: Iterable[Iterable[Any]]) -> TopicOffsets:
+def _read_records(rows: Iterable[Iterable[Any]]) -> TopicOffsets:
     """The records of a staged row."""
     places = []
-    for topic, partition, offset in told:
+    for topic, partition, offset in rows:
         places.append((topic, partition, offset))
     return tuple(places)

@@ -25,16 +25,23 @@ from sqlalchemy import (
 )
 
 from schemaman.debezium.records import Coordinates
-from schemaman.history.epochs import Footprint, FormChange, Place, Shown, Verdict, decide
+from schemaman.history.epochs import (
+    ChangeId,
+    ConnectorSettingsShown,
+    FormChange,
+    FormInterval,
+    Verdict,
+    decide_changes,
+)
 from schemaman.model.schema import TableId
 from schemaman.store import schema_json as structure_codec
-from schemaman.store.sql.tables import FORM, FORM_CHANGE, batches, table_key, table_of
+from schemaman.store.sql.tables import FORM, FORM_CHANGE, format_table_key, parse_table_key, split_batches
 
 _TIMES = ("since_ms", "after_ms", "at_ms", "until_ms")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class StoredChange:
     """A change of form of a table as it is kept, with what was decided about it."""
 
     table: str
@@ -42,70 +49,76 @@ class Change:
     verdict: Verdict
 
 
-def decided(connection: Connection, tables: Iterable[TableId]) -> dict[TableId, dict[Place, Verdict]]:
+def read_verdicts(
+    connection: Connection, tables: Iterable[TableId]
+) -> dict[TableId, dict[ChangeId, Verdict]]:
     """What has been decided about the changes of these tables."""
-    found: dict[TableId, dict[Place, Verdict]] = {}
-    for one in _changes_of(connection, [table_key(t) for t in tables]):
-        found.setdefault(table_of(one.table), {})[one.change.place] = one.verdict
+    found: dict[TableId, dict[ChangeId, Verdict]] = {}
+    for one in _read_changes(connection, [format_table_key(t) for t in tables]):
+        found.setdefault(parse_table_key(one.table), {})[one.change.id] = one.verdict
     return found
 
 
-def settle(connection: Connection, footprints: Mapping[TableId, Footprint]) -> tuple[TableId, ...]:
+def update_settings(
+    connection: Connection, footprints: Mapping[TableId, ConnectorSettingsShown]
+) -> tuple[TableId, ...]:
     """Keep the new footprints of tables; the tables about whose changes something else is decided now.
 
     Of a table of which nothing is known any more the footprint is empty.
     """
-    scopes: dict[str, dict[str, Footprint]] = {}
+    scopes: dict[str, dict[str, ConnectorSettingsShown]] = {}
     for table, footprint in footprints.items():
-        scopes.setdefault(scope_of(table), {})[table_key(table)] = footprint
+        scopes.setdefault(find_scope(table), {})[format_table_key(table)] = footprint
     others: set[str] = set()
     for scope, mine in scopes.items():
-        others |= _Scope(connection, scope).take(mine)
-    return tuple(sorted(table_of(key) for key in others))
+        others |= _Scope(connection, scope).update_tables(mine)
+    return tuple(sorted(parse_table_key(key) for key in others))
 
 
-def clear(connection: Connection) -> None:
+def clear_settings(connection: Connection) -> None:
     """Forget all of it."""
     connection.execute(delete(FORM))
     connection.execute(delete(FORM_CHANGE))
 
 
-class Kept:
+class StoredSettings:
     """All that is kept, to be compared with what the log gives."""
 
     def __init__(self, connection: Connection) -> None:
-        self._shown: dict[str, list[Shown]] = {}
+        self._form_intervals: dict[str, list[FormInterval]] = {}
         for row in connection.execute(select(FORM)):
-            self._shown.setdefault(row.table_key, []).append(Shown(row.form, row.first_ms, row.last_ms))
-        self._changes: dict[str, list[Change]] = {}
+            self._form_intervals.setdefault(row.table_key, []).append(
+                FormInterval(row.form, row.first_ms, row.last_ms)
+            )
+        self._changes: dict[str, list[StoredChange]] = {}
         for row in connection.execute(select(FORM_CHANGE)):
-            self._changes.setdefault(row.table_key, []).append(_change(row))
-        self._scopes: dict[str, dict[str, Footprint]] = {}
+            self._changes.setdefault(row.table_key, []).append(_read_change(row))
+        self._scopes: dict[str, dict[str, ConnectorSettingsShown]] = {}
 
-    def decided(self, table: TableId, footprint: Footprint) -> dict[Place, Verdict]:
+    def read_verdicts(self, table: TableId, footprint: ConnectorSettingsShown) -> dict[ChangeId, Verdict]:
         """What is kept of the verdicts on a table, whose footprint is this one by the log."""
-        key = table_key(table)
-        if footprint.changes or footprint.shown:
-            self._scopes.setdefault(scope_of(table), {})[key] = footprint
-        return {c.change.place: c.verdict for c in self._changes.get(key, ())}
+        key = format_table_key(table)
+        if footprint.changes or footprint.form_intervals:
+            self._scopes.setdefault(find_scope(table), {})[key] = footprint
+        return {c.change.id: c.verdict for c in self._changes.get(key, ())}
 
-    def right(self) -> bool:
+    def is_consistent(self) -> bool:
         """Whether it is what follows from the footprints of all tables that were asked for."""
         told = {table: f for scope in self._scopes.values() for table, f in scope.items()}
-        shown = {table: _in_order(f.shown) for table, f in told.items() if f.shown}
-        decided = {t: v for scope in self._scopes.values() for t, v in decide(scope).items()}
+        shown = {table: _sort_intervals(f.form_intervals) for table, f in told.items() if f.form_intervals}
+        decided = {t: v for scope in self._scopes.values() for t, v in decide_changes(scope).items()}
         changes = {
-            table: [Change(table, c, decided[table][c.place]) for c in _bares(f)]
+            table: [StoredChange(table, c, decided[table][c.id]) for c in _strip_changes(f)]
             for table, f in told.items()
             if f.changes
         }
-        mine = {table: _ordered(found) for table, found in self._changes.items()}
-        return (shown, changes) == ({t: _in_order(s) for t, s in self._shown.items()}, mine)
+        mine = {table: _sort_changes(found) for table, found in self._changes.items()}
+        return (shown, changes) == ({t: _sort_intervals(s) for t, s in self._form_intervals.items()}, mine)
 
 
-def scope_of(table: TableId) -> str:
+def find_scope(table: TableId) -> str:
     """The stream and the server of a table, within which one connector has one setting."""
-    return hashlib.sha256(structure_codec.canonical([table.stream, table.server])).hexdigest()[:16]
+    return hashlib.sha256(structure_codec.encode_canonical([table.stream, table.server])).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,53 +128,57 @@ class _Scope:
     connection: Connection
     scope: str
 
-    def take(self, mine: Mapping[str, Footprint]) -> set[str]:
+    def update_tables(self, mine: Mapping[str, ConnectorSettingsShown]) -> set[str]:
         """Keep footprints, and decide again what they may change; the tables with other verdicts."""
-        before = {key: dict[Place, Change]() for key in mine}
-        for one in _changes_of(self.connection, [*mine]):
-            before[one.table][one.change.place] = one
+        before = {key: dict[ChangeId, StoredChange]() for key in mine}
+        for one in _read_changes(self.connection, [*mine]):
+            before[one.table][one.change.id] = one
         parts = self.write_shown(mine)
-        now = {key: {c.place: c for c in _bares(mine[key])} for key in mine}
+        now = {key: {c.id: c for c in _strip_changes(mine[key])} for key in mine}
         changed = [k for k in mine if now[k] != {place: c.change for place, c in before[k].items()}]
         self.write_changes({key: (before[key], now[key]) for key in changed})
         if not self.has_changes():
             return set()
-        work = _Work(self)
+        work = _VerdictWork(self)
         for key in changed:
-            work.compare(key, before[key], now[key])
+            work.add_changes(key, before[key], now[key])
         for key, part in parts:
-            for one in self.hit(key, part):
-                work.ask(one)
-        return work.decide()
+            for one in self.find_contradicted(key, part):
+                work.add_change(one)
+        return work.decide_verdicts()
 
-    def write_shown(self, mine: Mapping[str, Footprint]) -> list[tuple[str, Shown]]:
+    def write_shown(self, mine: Mapping[str, ConnectorSettingsShown]) -> list[tuple[str, FormInterval]]:
         """Write which forms tables show; each table with the stretches that are new, or gone."""
-        old: dict[str, set[Shown]] = {key: set() for key in mine}
-        for keys in batches([*mine]):
+        old: dict[str, set[FormInterval]] = {key: set() for key in mine}
+        for keys in split_batches([*mine]):
             for row in self.connection.execute(select(FORM).where(FORM.c.table_key.in_(keys))):
-                old[row.table_key].add(Shown(row.form, row.first_ms, row.last_ms))
-        changed = {key: (old[key], set(mine[key].shown)) for key in mine if old[key] != set(mine[key].shown)}
-        for keys in batches([*changed]):
+                old[row.table_key].add(FormInterval(row.form, row.first_ms, row.last_ms))
+        changed = {
+            key: (old[key], set(mine[key].form_intervals))
+            for key in mine
+            if old[key] != set(mine[key].form_intervals)
+        }
+        for keys in split_batches([*changed]):
             self.connection.execute(delete(FORM).where(FORM.c.table_key.in_(keys)))
         rows = [
             {"scope": self.scope, "table_key": key, **asdict(s)}
             for key, (_, now) in changed.items()
-            for s in _in_order(now)
+            for s in _sort_intervals(now)
         ]
         if rows:
             self.connection.execute(insert(FORM), rows)
-        return [(key, part) for key, (was, now) in changed.items() for part in _difference(was, now)]
+        return [(key, part) for key, (was, now) in changed.items() for part in _diff_intervals(was, now)]
 
     def write_changes(
-        self, changed: Mapping[str, tuple[dict[Place, Change], dict[Place, FormChange]]]
+        self, changed: Mapping[str, tuple[dict[ChangeId, StoredChange], dict[ChangeId, FormChange]]]
     ) -> None:
         """Write the changes of tables; what had been decided about one stays until it is decided again."""
         rows = [
-            _row(self.scope, key, change, before[place].verdict if place in before else "open")
+            _make_row(self.scope, key, change, before[place].verdict if place in before else "open")
             for key, (before, now) in changed.items()
             for place, change in now.items()
         ]
-        for keys in batches([*changed]):
+        for keys in split_batches([*changed]):
             self.connection.execute(delete(FORM_CHANGE).where(FORM_CHANGE.c.table_key.in_(keys)))
         if rows:
             self.connection.execute(insert(FORM_CHANGE), rows)
@@ -170,7 +187,7 @@ class _Scope:
         """Whether there is anything to decide."""
         return bool(self.connection.scalar(select(exists().where(FORM_CHANGE.c.scope == self.scope))))
 
-    def hit(self, table: str, part: Shown) -> Iterator[Change]:
+    def find_contradicted(self, table: str, part: FormInterval) -> Iterator[StoredChange]:
         """The changes of other tables that a form contradicts, or does no more, since it is shown there.
 
         Of two bounds the one is left to the index that finds next to nothing where many changed alike.
@@ -180,11 +197,11 @@ class _Scope:
         before = and_(c.now == part.form, c.since_ms + 0 <= part.last_ms, c.after_ms >= part.first_ms)
         for where in (behind, before):
             query = select(FORM_CHANGE).where(c.scope == self.scope, where, c.table_key != table)
-            yield from [_change(row) for row in self.connection.execute(query)]
+            yield from [_read_change(row) for row in self.connection.execute(query)]
 
-    def beside(
+    def find_affected(
         self, table: str, change: FormChange | None, other: FormChange | None, verdict: Verdict
-    ) -> list[Change]:
+    ) -> list[StoredChange]:
         """The changes decided so that a change of a table seconds, and as it is in `other` did not.
 
         None stands for a change that is not there, or is contradicted and seconds nothing.
@@ -192,27 +209,31 @@ class _Scope:
         if change is None:
             return []
         c = FORM_CHANGE.c
-        if other is None or _gap(change) != _gap(other):
-            more = _seconding(change) if other is None else and_(_seconding(change), not_(_seconding(other)))
-            where = and_(_of_rule(self.scope, change), c.verdict == verdict, more)
+        if other is None or _find_gap(change) != _find_gap(other):
+            more = (
+                _match_confirming(change)
+                if other is None
+                else and_(_match_confirming(change), not_(_match_confirming(other)))
+            )
+            where = and_(_match_rule(self.scope, change), c.verdict == verdict, more)
         elif other.since_ms <= change.since_ms and change.until_ms <= other.until_ms:
             return []
         else:
             # what is around the one and seconded by the other; left to the index that finds next to nothing
             around = and_(c.at_ms >= other.until_ms, c.after_ms + 0 <= other.since_ms)
             rule = and_(c.scope == self.scope, c.was == change.was, c.now + "" == change.now)
-            where = and_(rule, c.verdict + "" == verdict, around, _apart(change))
+            where = and_(rule, c.verdict + "" == verdict, around, _match_apart(change))
         query = select(FORM_CHANGE).where(where, c.table_key != table)
-        return [_change(row) for row in self.connection.execute(query)]
+        return [_read_change(row) for row in self.connection.execute(query)]
 
-    def seconded(self, table: str, change: FormChange) -> bool:
+    def is_confirmed(self, table: str, change: FormChange) -> bool:
         """Whether another table that nothing contradicts changed so, too."""
         c = FORM_CHANGE.c
-        rule = and_(_of_rule(self.scope, change), c.verdict.in_(("epoch", "open")))
-        query = select(c.was).where(rule, _seconding(change), c.table_key != table).limit(1)
+        rule = and_(_match_rule(self.scope, change), c.verdict.in_(("epoch", "open")))
+        query = select(c.was).where(rule, _match_confirming(change), c.table_key != table).limit(1)
         return self.connection.execute(query).first() is not None
 
-    def write_verdict(self, one: Change, verdict: Verdict) -> None:
+    def write_verdict(self, one: StoredChange, verdict: Verdict) -> None:
         """Keep what is decided about a change."""
         c, at = FORM_CHANGE.c, one.change.at
         here = and_(c.topic == at.topic, c.partition == at.partition, c.offset == at.offset)
@@ -220,102 +241,108 @@ class _Scope:
         of_it = and_(c.scope == self.scope, c.table_key == one.table, here, rule)
         self.connection.execute(update(FORM_CHANGE).where(of_it).values(verdict=verdict))
 
-    def kept_form(self, form: str, first: int, last: int, but: str) -> bool:
+    def is_old_form_kept(self, form: str, first: int, last: int, but: str) -> bool:
         """Whether another table shows a form between two moments; asked of what is behind a change."""
         c = FORM.c
         meets = and_(c.last_ms >= first, c.first_ms + 0 <= last, c.table_key != but)
-        return self._any(select(c.form).where(c.scope == self.scope, c.form == form, meets))
+        return self._has_rows(select(c.form).where(c.scope == self.scope, c.form == form, meets))
 
-    def had_form(self, form: str, first: int, last: int, but: str) -> bool:
+    def is_new_form_earlier(self, form: str, first: int, last: int, but: str) -> bool:
         """The same, asked of what is before a change."""
         c = FORM.c
         meets = and_(c.last_ms + 0 >= first, c.first_ms <= last, c.table_key != but)
-        return self._any(select(c.form).where(c.scope == self.scope, c.form == form, meets))
+        return self._has_rows(select(c.form).where(c.scope == self.scope, c.form == form, meets))
 
-    def contradicts(self, one: Change) -> bool:
+    def is_contradicted(self, one: StoredChange) -> bool:
         """Whether another table kept the old form, or had the new one before."""
         c = one.change
-        return self.kept_form(c.was, c.at_ms, c.until_ms, one.table) or self.had_form(
+        return self.is_old_form_kept(c.was, c.at_ms, c.until_ms, one.table) or self.is_new_form_earlier(
             c.now, c.since_ms, c.after_ms, one.table
         )
 
-    def _any(self, query: Select[tuple[str]]) -> bool:
+    def _has_rows(self, query: Select[tuple[str]]) -> bool:
         return self.connection.execute(query.limit(1)).first() is not None
 
 
-class _Work:
+class _VerdictWork:
     """Changes of which something may be decided otherwise, and what they were before."""
 
     def __init__(self, scope: _Scope) -> None:
         self._scope = scope
-        self._asked: dict[tuple[str, Place], Change] = {}
-        self._before: dict[tuple[str, Place], Change] = {}
+        self._asked: dict[tuple[str, ChangeId], StoredChange] = {}
+        self._before: dict[tuple[str, ChangeId], StoredChange] = {}
         """What is asked as it was kept; nothing of what is new."""
-        self._gone: list[Change] = []
-        self._first: dict[tuple[str, Place], Verdict] = {}
-        self._last: dict[tuple[str, Place], Verdict] = {}
+        self._dropped: list[StoredChange] = []
+        self._first: dict[tuple[str, ChangeId], Verdict] = {}
+        self._last: dict[tuple[str, ChangeId], Verdict] = {}
 
-    def ask(self, one: Change) -> None:
+    def add_change(self, one: StoredChange) -> None:
         """Look whether it is contradicted now; what had been decided about it is known."""
-        place = (one.table, one.change.place)
+        place = (one.table, one.change.id)
         if place not in self._asked:
             self._asked[place] = self._before[place] = one
 
-    def compare(self, table: str, before: Mapping[Place, Change], now: Mapping[Place, FormChange]) -> None:
+    def add_changes(
+        self, table: str, before: Mapping[ChangeId, StoredChange], now: Mapping[ChangeId, FormChange]
+    ) -> None:
         """The changes of one table as they were and as they are."""
-        self._gone += (known for place, known in before.items() if place not in now)
+        self._dropped += (known for place, known in before.items() if place not in now)
         for place, change in now.items():
             known = before.get(place)
-            self._asked[table, place] = Change(table, change, "open" if known is None else known.verdict)
+            self._asked[table, place] = StoredChange(
+                table, change, "open" if known is None else known.verdict
+            )
             if known is not None:
                 self._before[table, place] = known
 
-    def decide(self) -> set[str]:
+    def decide_verdicts(self) -> set[str]:
         """Decide, first what is contradicted, then what is seconded by what is not; the tables affected."""
-        found: list[Change] = []
+        found: list[StoredChange] = []
         seconding: list[tuple[str, FormChange | None, FormChange | None]] = [
-            (one.table, _if_not_own(one), None) for one in self._gone
+            (one.table, _find_confirming(one), None) for one in self._dropped
         ]
         for place, one in self._asked.items():
-            own = self._scope.contradicts(one)
+            own = self._scope.is_contradicted(one)
             if own != (one.verdict == "own"):
-                self._put(one, "own" if own else "open")
+                self._set_verdict(one, "own" if own else "open")
             if not own:
                 found.append(replace(one, verdict="open") if one.verdict == "own" else one)
-            seconding.append((one.table, _if_not_own(self._before.get(place)), None if own else one.change))
+            seconding.append(
+                (one.table, _find_confirming(self._before.get(place)), None if own else one.change)
+            )
         for table, was, now in seconding:
-            found += self._scope.beside(table, was, now, "epoch")
-            found += self._scope.beside(table, now, was, "open")
-        for one in {(o.table, o.change.place): o for o in reversed(found)}.values():
-            verdict: Verdict = "epoch" if self._scope.seconded(one.table, one.change) else "open"
+            found += self._scope.find_affected(table, was, now, "epoch")
+            found += self._scope.find_affected(table, now, was, "open")
+        for one in {(o.table, o.change.id): o for o in reversed(found)}.values():
+            verdict: Verdict = "epoch" if self._scope.is_confirmed(one.table, one.change) else "open"
             if verdict != one.verdict:
-                self._put(one, verdict)
+                self._set_verdict(one, verdict)
         return {place[0] for place, first in self._first.items() if first != self._last[place]}
 
-    def _put(self, one: Change, verdict: Verdict) -> None:
-        place = (one.table, one.change.place)
+    def _set_verdict(self, one: StoredChange, verdict: Verdict) -> None:
+        place = (one.table, one.change.id)
         self._first.setdefault(place, one.verdict)
         self._last[place] = verdict
         self._scope.write_verdict(one, verdict)
 
 
-def _if_not_own(one: Change | None) -> FormChange | None:
+def _find_confirming(one: StoredChange | None) -> FormChange | None:
     """What may second others."""
     return None if one is None or one.verdict == "own" else one.change
 
 
-def _of_rule(scope: str, change: FormChange) -> ColumnElement[bool]:
+def _match_rule(scope: str, change: FormChange) -> ColumnElement[bool]:
     c = FORM_CHANGE.c
     return and_(c.scope == scope, c.was == change.was, c.now == change.now)
 
 
-def _seconding(change: FormChange) -> ColumnElement[bool]:
+def _match_confirming(change: FormChange) -> ColumnElement[bool]:
     """Of a row: whether it and a change second each other, as `FormChange.seconds` says it."""
     c = FORM_CHANGE.c
-    return and_(c.after_ms <= change.at_ms, c.at_ms >= change.after_ms, _apart(change))
+    return and_(c.after_ms <= change.at_ms, c.at_ms >= change.after_ms, _match_apart(change))
 
 
-def _apart(change: FormChange) -> ColumnElement[bool]:
+def _match_apart(change: FormChange) -> ColumnElement[bool]:
     """Of a row: whether neither lies within the other, as `FormChange.within` says it."""
     c = FORM_CHANGE.c
     around = and_(c.after_ms <= change.since_ms, c.at_ms >= change.until_ms)
@@ -323,39 +350,39 @@ def _apart(change: FormChange) -> ColumnElement[bool]:
     return and_(not_(around), not_(inside))
 
 
-def _gap(change: FormChange) -> tuple[int, int]:
+def _find_gap(change: FormChange) -> tuple[int, int]:
     return (change.after_ms, change.at_ms)
 
 
-def _difference(was: set[Shown], now: set[Shown]) -> Iterator[Shown]:
+def _diff_intervals(was: set[FormInterval], now: set[FormInterval]) -> Iterator[FormInterval]:
     """The stretches in which forms are shown at one of two times alone."""
     ends = {(s.form, s.first_ms): s.last_ms for s in was}
     for one in now - was:
         end = ends.get((one.form, one.first_ms))
         grown = end is not None and end < one.last_ms
-        yield Shown(one.form, end + 1, one.last_ms) if grown and end is not None else one
+        yield FormInterval(one.form, end + 1, one.last_ms) if grown and end is not None else one
     begun = {(s.form, s.first_ms): s.last_ms for s in now}
     for one in was - now:
         if begun.get((one.form, one.first_ms), -1) < one.last_ms:
             yield one
 
 
-def _changes_of(connection: Connection, tables: list[str]) -> list[Change]:
-    found: list[Change] = []
-    for keys in batches(tables):
+def _read_changes(connection: Connection, tables: list[str]) -> list[StoredChange]:
+    found: list[StoredChange] = []
+    for keys in split_batches(tables):
         query = select(FORM_CHANGE).where(FORM_CHANGE.c.table_key.in_(keys))
-        found += (_change(row) for row in connection.execute(query))
+        found += (_read_change(row) for row in connection.execute(query))
     return found
 
 
-def _change(row: Row[tuple[object, ...]]) -> Change:
+def _read_change(row: Row[tuple[object, ...]]) -> StoredChange:
     m = row._mapping
     at = Coordinates(m["topic"], m["partition"], m["offset"])
     change = FormChange((), m["was"], m["now"], at, *(m[name] for name in _TIMES))
-    return Change(m["table_key"], change, m["verdict"])
+    return StoredChange(m["table_key"], change, m["verdict"])
 
 
-def _row(scope: str, table: str, change: FormChange, verdict: Verdict) -> dict[str, object]:
+def _make_row(scope: str, table: str, change: FormChange, verdict: Verdict) -> dict[str, object]:
     at = change.at
     place = {"topic": at.topic, "partition": at.partition, "offset": at.offset}
     times = {name: getattr(change, name) for name in _TIMES}
@@ -363,19 +390,19 @@ def _row(scope: str, table: str, change: FormChange, verdict: Verdict) -> dict[s
     return {"scope": scope, "table_key": table, **place, **forms, **times, "verdict": verdict}
 
 
-def _bare(change: FormChange) -> FormChange:
+def _strip_change(change: FormChange) -> FormChange:
     at = Coordinates(change.at.topic, change.at.partition, change.at.offset)
     return FormChange((), change.was, change.now, at, *(getattr(change, name) for name in _TIMES))
 
 
-def _bares(footprint: Footprint) -> list[FormChange]:
+def _strip_changes(footprint: ConnectorSettingsShown) -> list[FormChange]:
     """The changes as they are kept: without their columns, in a fixed order."""
-    return sorted(map(_bare, footprint.changes), key=lambda c: c.place)
+    return sorted(map(_strip_change, footprint.changes), key=lambda c: c.id)
 
 
-def _in_order(shown: Iterable[Shown]) -> list[Shown]:
+def _sort_intervals(shown: Iterable[FormInterval]) -> list[FormInterval]:
     return sorted(shown, key=lambda s: (s.form, s.first_ms, s.last_ms))
 
 
-def _ordered(changes: Iterable[Change]) -> list[Change]:
-    return sorted(changes, key=lambda c: c.change.place)
+def _sort_changes(changes: Iterable[StoredChange]) -> list[StoredChange]:
+    return sorted(changes, key=lambda c: c.change.id)

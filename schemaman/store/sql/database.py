@@ -25,7 +25,7 @@ class Database(Protocol):
     def writer(self) -> Engine:
         """Connections of which, after `lock`, one at a time writes."""
 
-    def made(self, connection: Connection) -> bool:
+    def has_tables(self, connection: Connection) -> bool:
         """Whether there are tables of a store."""
 
     def lock(self, connection: Connection, making: bool) -> None:
@@ -37,13 +37,13 @@ class Database(Protocol):
     def settle(self) -> None:
         """What can only be done once the tables are there."""
 
-    def faults(self, connection: Connection) -> tuple[str, ...]:
+    def find_faults(self, connection: Connection) -> tuple[str, ...]:
         """What the database itself finds wrong."""
 
     def now_ms(self, connection: Connection) -> int | None:
         """The time of the database's own clock (epoch ms); None where that is the clock of this machine."""
 
-    def explain(self, error: SQLAlchemyError) -> SchemamanError:
+    def explain_error(self, error: SQLAlchemyError) -> SchemamanError:
         """What a fault of the database means, and what to do now."""
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ import secrets
 
 from sqlalchemy import Connection, delete, insert, select, update
 
-from schemaman.store.derived import locked, lost
+from schemaman.store.derived import make_locked_error, make_lost_error
 from schemaman.store.log import Lease
 from schemaman.store.sql.tables import LEASE
 
@@ -18,7 +18,7 @@ def acquire(connection: Connection, target: str, owner: str, now_ms: int, ttl_ms
     """A token for the target until `now_ms + ttl_ms`. Raises `Locked`: who holds it, until when."""
     row = connection.execute(select(LEASE).where(LEASE.c.target == target)).one_or_none()
     if row is not None and row.expires_ms > now_ms:
-        raise locked(Lease(row.target, row.owner, row.token, row.expires_ms))
+        raise make_locked_error(Lease(row.target, row.owner, row.token, row.expires_ms))
     token = secrets.token_hex(8)
     connection.execute(delete(LEASE).where(LEASE.c.target == target))
     lease = {"target": target, "owner": owner, "token": token, "expires_ms": now_ms + ttl_ms}
@@ -31,7 +31,7 @@ def renew(connection: Connection, target: str, token: str, expires_ms: int) -> N
     mine = (LEASE.c.target == target) & (LEASE.c.token == token)
     changed = connection.execute(update(LEASE).where(mine).values(expires_ms=expires_ms))
     if changed.rowcount != 1:
-        raise lost(target)
+        raise make_lost_error(target)
 
 
 def release(connection: Connection, target: str, token: str) -> None:
@@ -39,7 +39,7 @@ def release(connection: Connection, target: str, token: str) -> None:
     connection.execute(delete(LEASE).where((LEASE.c.target == target) & (LEASE.c.token == token)))
 
 
-def held(connection: Connection) -> tuple[Lease, ...]:
+def read_leases(connection: Connection) -> tuple[Lease, ...]:
     """The leases that were taken and not given back, also those that have ended, by target."""
     rows = connection.execute(select(LEASE).order_by(LEASE.c.target)).all()
     return tuple(Lease(row.target, row.owner, row.token, row.expires_ms) for row in rows)

@@ -11,22 +11,22 @@ from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from schemaman.history.versions import TableHistory
 from schemaman.model.schema import TableId
-from schemaman.store.sql.tables import NAMED, batches, table_key, table_of
+from schemaman.store.sql.tables import NAMED, format_table_key, parse_table_key, split_batches
 
 Row = tuple[str, str, str]
 """Kind of name (`table` or `alias`), name, key of the table."""
 
 
-def named(connection: Connection, kind: str, name: str) -> tuple[TableId, ...]:
+def find_tables(connection: Connection, kind: str, name: str) -> tuple[TableId, ...]:
     """The tables of that name, in order."""
     query = select(NAMED.c.table_key).where(NAMED.c.kind == kind, NAMED.c.name == name)
-    return tuple(sorted(table_of(key) for key in connection.scalars(query)))
+    return tuple(sorted(parse_table_key(key) for key in connection.scalars(query)))
 
 
-def write(connection: Connection, histories: Mapping[TableId, TableHistory | None]) -> None:
+def write_names(connection: Connection, histories: Mapping[TableId, TableHistory | None]) -> None:
     """Put the names of these tables in the place of those that they had."""
-    now = {row for table, history in histories.items() for row in _rows(table, history)}
-    before = set(_held(connection, map(table_key, histories)))
+    now = {row for table, history in histories.items() for row in _list_rows(table, history)}
+    before = set(_read_rows(connection, map(format_table_key, histories)))
     columns = ("kind", "name", "table_key")
     if gone := before - now:
         here = [NAMED.c[column] == bindparam(f"of_{column}") for column in columns]
@@ -36,32 +36,32 @@ def write(connection: Connection, histories: Mapping[TableId, TableHistory | Non
         connection.execute(insert(NAMED), [dict(zip(columns, row, strict=True)) for row in sorted(come)])
 
 
-def clear(connection: Connection) -> None:
+def clear_names(connection: Connection) -> None:
     """Forget all of them."""
     connection.execute(delete(NAMED))
 
 
-def faults(connection: Connection, histories: Mapping[TableId, TableHistory | None]) -> Iterator[str]:
+def find_faults(connection: Connection, histories: Mapping[TableId, TableHistory | None]) -> Iterator[str]:
     """Which of these tables are found by other names than their histories give."""
     held: dict[str, set[Row]] = {}
-    for row in _held(connection, map(table_key, histories)):
+    for row in _read_rows(connection, map(format_table_key, histories)):
         held.setdefault(row[2], set()).add(row)
     for table, history in histories.items():
-        if held.get(table_key(table), set()) != set(_rows(table, history)):
+        if held.get(format_table_key(table), set()) != set(_list_rows(table, history)):
             yield f"the names by which {table} is found are not those of its history"
 
 
-def _held(connection: Connection, keys: Iterable[str]) -> Iterator[Row]:
+def _read_rows(connection: Connection, keys: Iterable[str]) -> Iterator[Row]:
     c = NAMED.c
-    for some in batches(keys):
+    for some in split_batches(keys):
         query = select(c.kind, c.name, c.table_key).where(c.table_key.in_(some))
         yield from ((kind, name, key) for kind, name, key in connection.execute(query))
 
 
-def _rows(table: TableId, history: TableHistory | None) -> Iterator[Row]:
+def _list_rows(table: TableId, history: TableHistory | None) -> Iterator[Row]:
     if history is None:
         return
-    key = table_key(table)
+    key = format_table_key(table)
     for part in table.parts[-1:]:
         yield "table", part, key
     for alias in history.aliases:

@@ -33,9 +33,9 @@ _MAKING = 0x73636D61
 _ALIVE = {"tcp_keepalives_idle": "30", "tcp_keepalives_interval": "10", "tcp_keepalives_count": "3"}
 """A writer whose machine is gone gives its lock back in a minute; the server's own default is hours."""
 
-_AGAIN = "run the same command again: it goes on where it stopped, and nothing enters twice"
-_REACH = "look whether the server runs and whether host and port are right"
-_SPOKEN = (
+_RETRY_HINT = "run the same command again: it goes on where it stopped, and nothing enters twice"
+_REACH_HINT = "look whether the server runs and whether host and port are right"
+_HINTS_BY_WORDS = (
     ("password", "say the password in PGPASSWORD or ~/.pgpass"),
     ("no pg_hba.conf entry", "the server's pg_hba.conf has to let this user in from here"),
     ("role", "ask for this user, or name another one in the address"),
@@ -46,12 +46,12 @@ _SPOKEN = (
 )
 """What hints go by where the driver tells no code: words of the English messages."""
 
-_WRONG = re.compile(
+_PARAMETER_ERROR = re.compile(
     r"^bad value for |(^|: )(invalid port number|invalid [\w ]+ value|could not parse network address)"
 )
 """What libpq and its driver say of a parameter that no server has seen. Source: libpq, fe-connect.c."""
 
-_BY_STATE = (
+_HINTS_BY_STATE = (
     ("42501", "for reading, the user needs USAGE on the schema and SELECT on its tables; for writing, INSERT,"
      " UPDATE and DELETE too; for making a store, CREATE on the database, or a schema of its own"),
     ("25006", "this server, database or user only reads: name the one that may write"),
@@ -64,9 +64,9 @@ _BY_STATE = (
 _NOW = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 """Not `now()`, which stands still inside a transaction."""
 
-_LOST = ("08", "57P")
-_BUSY = "55P03"
-_RACES = ("40001", "40P01")
+_LOST_STATES = ("08", "57P")
+_BUSY_STATE = "55P03"
+_RACE_STATES = ("40001", "40P01")
 
 # What the driver would tell of a broken pipeline on standard error is told by the error that broke it.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
@@ -82,7 +82,7 @@ class PostgresqlSchema:
     schema: str
     busy_ms: int
 
-    def made(self, connection: Connection) -> bool:
+    def has_tables(self, connection: Connection) -> bool:
         """Whether there are tables of a store."""
         return inspect(connection).has_table(META.name, schema=self.schema)
 
@@ -117,7 +117,7 @@ class PostgresqlSchema:
     def settle(self) -> None:
         """Nothing: the server's own log is always written ahead."""
 
-    def faults(self, connection: Connection) -> tuple[str, ...]:
+    def find_faults(self, connection: Connection) -> tuple[str, ...]:
         """Nothing: the server tells of a broken page when it is read."""
         return ()
 
@@ -125,39 +125,41 @@ class PostgresqlSchema:
         """The server's clock, which all of its clients have in common (epoch ms)."""
         return int(connection.exec_driver_sql(_NOW).scalar_one())
 
-    def explain(self, error: SQLAlchemyError) -> SchemamanError:
+    def explain_error(self, error: SQLAlchemyError) -> SchemamanError:
         """What a fault of the server means, by its SQLSTATE, and what to do now."""
         cause = getattr(error, "orig", None)
         state = getattr(cause, "sqlstate", None) or ""
-        said = _said(cause or error)
-        if not state and _WRONG.search(said):
-            return _wrong_parameter(said)
-        if state in _RACES:
-            return Conflict(f"{self.where}: {said}", hint=f"another process wrote meanwhile; {_AGAIN}")
-        if state == _BUSY:
+        said = _read_message(cause or error)
+        if not state and _PARAMETER_ERROR.search(said):
+            return _make_parameter_error(said)
+        if state in _RACE_STATES:
+            return Conflict(f"{self.where}: {said}", hint=f"another process wrote meanwhile; {_RETRY_HINT}")
+        if state == _BUSY_STATE:
             return StoreUnavailable(f"{self.where} is in use by another process", hint="wait, then run again")
-        if state.startswith(_LOST) or (not state and isinstance(error, OperationalError | InterfaceError)):
+        if state.startswith(_LOST_STATES) or (
+            not state and isinstance(error, OperationalError | InterfaceError)
+        ):
             lost = isinstance(error, DBAPIError) and error.connection_invalidated
-            return self._lost(said) if lost else self._unreachable(said)
-        hint = next((hint for code, hint in _BY_STATE if state.startswith(code)), RESTORE)
+            return self._make_lost_error(said) if lost else self._make_unreachable_error(said)
+        hint = next((hint for code, hint in _HINTS_BY_STATE if state.startswith(code)), RESTORE)
         return StoreUnavailable(f"{self.where}: {said}", hint=hint)
 
     def close(self) -> None:
         """Give back all connections."""
         self.reader.dispose()
 
-    def _lost(self, said: str) -> StoreUnavailable:
-        return StoreUnavailable(f"the connection to {self.where} was lost: {said}", hint=_AGAIN)
+    def _make_lost_error(self, said: str) -> StoreUnavailable:
+        return StoreUnavailable(f"the connection to {self.where} was lost: {said}", hint=_RETRY_HINT)
 
-    def _unreachable(self, said: str) -> StoreUnavailable:
+    def _make_unreachable_error(self, said: str) -> StoreUnavailable:
         if "database" in said and "does not exist" in said:
             hint = "make the database first (createdb), or name another one with --store"
         else:
-            hint = next((hint for words, hint in _SPOKEN if words in said), _REACH)
+            hint = next((hint for words, hint in _HINTS_BY_WORDS if words in said), _REACH_HINT)
         return StoreUnavailable(f"{self.where} cannot be reached: {said}", hint=hint)
 
 
-def schema_at(url: str, busy_ms: int) -> PostgresqlSchema:
+def open_schema(url: str, busy_ms: int) -> PostgresqlSchema:
     """The schema that `postgresql://…?schema=NAME` names; other parameters are the driver's (libpq's).
 
     A writer waits up to `busy_ms` for another one.
@@ -166,8 +168,8 @@ def schema_at(url: str, busy_ms: int) -> PostgresqlSchema:
         UsageError: the address is none, or has a port or a parameter that there is not.
         EngineUnavailable: the driver is not installed.
     """
-    address, schema = _parsed(url)
-    _each_once(address)
+    address, schema = _parse_address(url)
+    _require_unique(address)
     try:
         engine = create_engine(
             address,
@@ -177,18 +179,18 @@ def schema_at(url: str, busy_ms: int) -> PostgresqlSchema:
             execution_options={"schema_translate_map": {None: schema}},
         )
     except ArgumentError:
-        raise _wrong_parameter("ports are numbers, one for all hosts or one for each") from None
+        raise _make_parameter_error("ports are numbers, one for all hosts or one for each") from None
     except ModuleNotFoundError as error:
         raise EngineUnavailable(
             f"a store in PostgreSQL needs {error.name}", hint=install_hint("postgresql")
         ) from error
-    _look_through(engine, address)
+    _check_parameters(engine, address)
     reader = engine.execution_options(isolation_level="REPEATABLE READ")
     writer = engine.execution_options(isolation_level="READ COMMITTED")
-    return PostgresqlSchema(_shown(address, schema), reader, writer, schema, busy_ms)
+    return PostgresqlSchema(_format_address(address, schema), reader, writer, schema, busy_ms)
 
 
-def _look_through(engine: Engine, address: URL) -> None:
+def _check_parameters(engine: Engine, address: URL) -> None:
     """Ask the driver about parameters before a server is asked; it tells a wrong value only when it connects.
 
     Raises:
@@ -200,28 +202,28 @@ def _look_through(engine: Engine, address: URL) -> None:
     try:
         driver.conninfo.make_conninfo(**parameters)
     except driver.Error as error:
-        raise _wrong_parameter(_said(error)) from None
+        raise _make_parameter_error(_read_message(error)) from None
     ports = [str(address.port)] if address.port is not None else str(told.get("port", "")).split(",")
     for port in ports:
         if port and not (port.isascii() and port.isdigit() and 0 < int(port[:9]) < 1 << 16):
-            raise _wrong_parameter("ports go from 1 to 65535")
+            raise _make_parameter_error("ports go from 1 to 65535")
 
 
-def _each_once(address: URL) -> None:
+def _require_unique(address: URL) -> None:
     """Raises `UsageError` for a parameter that is said twice; there may be several hosts."""
     for name, value in address.query.items():
         if not isinstance(value, str) and name not in ("host", "port"):
-            raise _wrong_parameter(f"{name} is said twice")
+            raise _make_parameter_error(f"{name} is said twice")
 
 
-def _wrong_parameter(said: str) -> UsageError:
+def _make_parameter_error(said: str) -> UsageError:
     return UsageError(
         f"the address of the store cannot be used: {said}",
         hint=f"{_FORM}; parameters are those of libpq (postgresql.org/docs/current/libpq-connect.html)",
     )
 
 
-def _parsed(url: str) -> tuple[URL, str]:
+def _parse_address(url: str) -> tuple[URL, str]:
     """The address for the driver, and the schema. What is wrong is told without any part of it."""
     try:
         address = make_url(url)
@@ -245,7 +247,7 @@ def _parsed(url: str) -> tuple[URL, str]:
     return address.set(drivername="postgresql+psycopg", query=query), schema
 
 
-def _shown(address: URL, schema: str) -> str:
+def _format_address(address: URL, schema: str) -> str:
     """The address for people: no password, no parameter but another schema than the usual one."""
     query = {} if schema == SCHEMA else {"schema": schema}
     shown = URL.create(
@@ -254,7 +256,7 @@ def _shown(address: URL, schema: str) -> str:
     return shown.render_as_string(hide_password=True)
 
 
-def _said(error: BaseException) -> str:
+def _read_message(error: BaseException) -> str:
     """What the server or the driver said, in one line."""
     told = getattr(getattr(error, "diag", None), "message_primary", None) or str(error)
     return "; ".join(line.strip() for line in str(told).splitlines() if line.strip())

@@ -40,14 +40,14 @@ class SqliteFile:
     writer: Engine
 
     @classmethod
-    def at(cls, url: str, create: bool, busy_ms: int) -> Self:
-        """The file that a URL or a path names. Raises as `path_of` and `check_file`."""
-        path = path_of(url)
+    def open_file(cls, url: str, create: bool, busy_ms: int) -> Self:
+        """The file that a URL or a path names. Raises as `parse_path` and `check_file`."""
+        path = parse_path(url)
         check_file(path, create)
-        reader = engine(path, create, busy_ms)
+        reader = make_engine(path, create, busy_ms)
         return cls(str(path), reader, reader.execution_options(writes=True))
 
-    def made(self, connection: Connection) -> bool:
+    def has_tables(self, connection: Connection) -> bool:
         """Whether there are tables of a store."""
         return inspect(connection).has_table(META.name)
 
@@ -62,23 +62,23 @@ class SqliteFile:
         """From now on readers and a writer work at once."""
         use_write_ahead_log(self.reader)
 
-    def faults(self, connection: Connection) -> tuple[str, ...]:
+    def find_faults(self, connection: Connection) -> tuple[str, ...]:
         """What SQLite itself finds wrong with the file."""
-        return faults(connection)
+        return find_faults(connection)
 
     def now_ms(self, connection: Connection) -> None:
         """A file has no clock."""
 
-    def explain(self, error: SQLAlchemyError) -> StoreUnavailable:
+    def explain_error(self, error: SQLAlchemyError) -> StoreUnavailable:
         """What a fault of the file means, and what to do now."""
-        return explain(error, self.where)
+        return explain_error(error, self.where)
 
     def close(self) -> None:
         """Give back all connections."""
         self.reader.dispose()
 
 
-def path_of(url: str) -> Path:
+def parse_path(url: str) -> Path:
     """The file that `sqlite:///PATH` (four slashes for an absolute one) or a plain path names.
 
     Raises:
@@ -117,7 +117,7 @@ def check_file(path: Path, create: bool) -> None:
     try:
         if stat.S_ISFIFO(path.stat().st_mode):  # reading would wait for somebody who writes
             raise StoreUnavailable(f"{path} is not a store: it is a pipe", hint=_ANOTHER)
-        header = _header(path)
+        header = _read_header(path)
     except FileNotFoundError:
         if not create:
             raise StoreUnavailable(f"no store at {path}", hint=_FIRST_STEP) from None
@@ -138,7 +138,7 @@ def check_file(path: Path, create: bool) -> None:
         raise StoreUnavailable(f"{path} is a database of another program", hint=_ANOTHER)
 
 
-def engine(path: Path, create: bool, busy_ms: int) -> Engine:
+def make_engine(path: Path, create: bool, busy_ms: int) -> Engine:
     """Connections to the file; a writer waits up to `busy_ms` for another one.
 
     `synchronous=FULL` syncs the write-ahead log at every commit: neither a kill nor a loss of
@@ -170,13 +170,13 @@ def use_write_ahead_log(engine: Engine) -> None:
         raw.close()
 
 
-def faults(connection: Connection) -> tuple[str, ...]:
+def find_faults(connection: Connection) -> tuple[str, ...]:
     """What SQLite itself finds wrong with the file."""
     rows = connection.exec_driver_sql("PRAGMA integrity_check").scalars().all()
     return tuple(f"SQLite: {row}" for row in rows if row != "ok")
 
 
-def explain(error: Exception, where: str) -> StoreUnavailable:
+def explain_error(error: Exception, where: str) -> StoreUnavailable:
     """What a fault of the database means, and what to do now."""
     said = str(getattr(error, "orig", None) or error)
     if "locked" in said or "busy" in said:
@@ -191,7 +191,7 @@ def explain(error: Exception, where: str) -> StoreUnavailable:
     return StoreUnavailable(f"{where}: {said}", hint=RESTORE)
 
 
-def _header(path: Path) -> bytes:
+def _read_header(path: Path) -> bytes:
     with path.open("rb") as file:
         return file.read(_HEADER_BYTES)
 

@@ -22,15 +22,15 @@ from schemaman.errors import Conflict, SchemamanError, StoreUnavailable
 from schemaman.history.versions import TableHistory
 from schemaman.model.schema import TableId
 from schemaman.store import entry_json as codec
-from schemaman.store.derived import Clock, Fold, fold, not_empty, wall_clock
-from schemaman.store.hash_chain import GENESIS, Sealed, seal, unbroken
-from schemaman.store.log import Covered, Entry, Lease, Renumbered, Stamped
-from schemaman.store.observation_cache import Sayings
+from schemaman.store.derived import Clock, Fold, fold, make_not_empty_error, wall_clock
+from schemaman.store.hash_chain import GENESIS, SealedEntry, check_chain, seal_entries
+from schemaman.store.log import CoveredRange, Entry, Lease, LogEntry, RenumberingEntry
+from schemaman.store.observation_cache import ObservationCache
 from schemaman.store.sql import leases as _leases
 from schemaman.store.sql import names as _names
 from schemaman.store.sql import postgresql as _postgresql
 from schemaman.store.sql.database import Database
-from schemaman.store.sql.histories import SEALED, Histories, read_entry, written
+from schemaman.store.sql.histories import SEALED_COLUMNS, StoredHistories, read_entry, read_sealed_entry
 from schemaman.store.sql.sqlite import SqliteFile
 from schemaman.store.sql.tables import (
     COVERED,
@@ -38,18 +38,18 @@ from schemaman.store.sql.tables import (
     LOG,
     META,
     METADATA,
-    cover,
-    damaged,
-    filed,
-    identity,
-    log_end,
-    meta_value,
-    ranges,
-    ranges_of,
+    add_ranges,
+    list_index_columns,
+    make_damaged_error,
+    read_identity,
+    read_log_end,
+    read_meta,
+    read_ranges,
+    read_topic_ranges,
     set_meta,
 )
-from schemaman.store.sql.upgrades import layout_of, refuse, upgrade
-from schemaman.store.sql.verify import chain_faults, sound_end
+from schemaman.store.sql.upgrades import read_layout, refuse_layout, upgrade_store
+from schemaman.store.sql.verify import find_chain_faults, require_sound_end
 
 _PAGE = 1000
 _FIRST_STEP = "run `schemaman ingest SOURCE` first, or name another store with --store"
@@ -66,7 +66,7 @@ class SqlStore:
         self.where = database.where
         self._database = database
         self._clock = clock
-        self._histories = Histories(database.where, fold)
+        self._histories = StoredHistories(database.where, fold)
         self.upgraded_from: int | None = None
         """The layout that the store had before it was opened, if that was an older one."""
 
@@ -93,12 +93,12 @@ class SqlStore:
             EngineUnavailable: the driver of PostgreSQL is not installed.
         """
         if url.partition("://")[0] in _postgresql.SCHEMES:
-            database: Database = _postgresql.schema_at(url, busy_ms)
+            database: Database = _postgresql.open_schema(url, busy_ms)
         else:
-            database = SqliteFile.at(url, create, busy_ms)
+            database = SqliteFile.open_file(url, create, busy_ms)
         store = cls(database, clock, fold)
         try:
-            store._adopt(create)
+            store._prepare_store(create)
         except BaseException:
             store.close()
             raise
@@ -120,7 +120,7 @@ class SqlStore:
     def id(self) -> str:
         """The identity of this store, given when it was made."""
         with self._reading() as connection:
-            return identity(connection)
+            return read_identity(connection)
 
     def append(self, entries: Sequence[Entry], expect: int) -> int:
         """Append all entries, and fold the tables that they touch, in one transaction; the new end.
@@ -129,22 +129,22 @@ class SqlStore:
             Conflict: the log does not end at `expect`, or a range is covered already.
         """
         with self._writing() as connection:
-            end = log_end(connection)
+            end = read_log_end(connection)
             if end != expect:
                 raise Conflict(
                     f"{self.where}: the log ends at {end}, not at {expect}",
                     hint="another process wrote meanwhile: run again",
                 )
-            sound_end(connection, self.where, end)
+            require_sound_end(connection, self.where, end)
             at_ms = self._clock()
-            new = [Stamped(n, at_ms, entry) for n, entry in enumerate(entries, end + 1)]
-            said, shifts = self._add(connection, new, end)
-            told = [Stamped(n, at_ms, shift) for n, shift in enumerate(shifts, end + len(new) + 1)]
+            new = [LogEntry(n, at_ms, entry) for n, entry in enumerate(entries, end + 1)]
+            said, shifts = self._add_entries(connection, new, end)
+            told = [LogEntry(n, at_ms, shift) for n, shift in enumerate(shifts, end + len(new) + 1)]
             end = self._write(connection, told, end + len(new))
-        self._histories.known.join(said)
+        self._histories.cache.join(said)
         return end
 
-    def restore(self, log: Iterable[Sealed], identity: str = "") -> int:
+    def restore(self, log: Iterable[SealedEntry], identity: str = "") -> int:
         """Put a whole log into this empty store as it is, and take on its identity; the new end.
 
         Raises:
@@ -152,34 +152,34 @@ class SqlStore:
             UnreadableInput: the log is not whole.
         """
         with self._writing() as connection:
-            if log_end(connection):
-                raise not_empty(self.where)
-            end, rest = 0, unbroken(log)
+            if read_log_end(connection):
+                raise make_not_empty_error(self.where)
+            end, rest = 0, check_chain(log)
             while page := tuple(islice(rest, _PAGE)):
                 opened = [(s, read_entry(self.where, s.sequence, s.body)) for s in page]
-                end = self._lay(connection, opened, end)
+                end = self._insert_entries(connection, opened, end)
             if identity:
                 set_meta(connection, id=identity)
             self._histories.rebuild(connection)
             return end
 
-    def sealed(self) -> Iterator[Sealed]:
+    def sealed(self) -> Iterator[SealedEntry]:
         """The log as it lies, each entry with its hash, up to where it ends now."""
         end = self.end()
         query = select(LOG.c.sequence, LOG.c.at_ms, LOG.c.body, LOG.c.chain).where(LOG.c.sequence <= end)
-        for row in self._rows(query, 0):
-            yield Sealed(row.sequence, row.at_ms, row.body, row.chain)
+        for row in self._read_rows(query, 0):
+            yield SealedEntry(row.sequence, row.at_ms, row.body, row.chain)
 
-    def read(self, after: int = 0, kinds: Iterable[type[Entry]] = ()) -> Iterator[Stamped]:
+    def read(self, after: int = 0, kinds: Iterable[type[Entry]] = ()) -> Iterator[LogEntry]:
         """The entries behind `after` in order, of the given kinds or of all, also what comes meanwhile."""
-        words = [codec.kind_of(kind) for kind in kinds]
-        query = select(*SEALED)
+        words = [codec.find_kind(kind) for kind in kinds]
+        query = select(*SEALED_COLUMNS)
         if words:
             query = query.where(LOG.c.kind.in_(words))
-        for row in self._rows(query, after):
-            yield Stamped(row.sequence, row.at_ms, written(self.where, row))
+        for row in self._read_rows(query, after):
+            yield LogEntry(row.sequence, row.at_ms, read_sealed_entry(self.where, row))
 
-    def _rows(self, query: Select[Any], after: int) -> Iterator[Row[Any]]:
+    def _read_rows(self, query: Select[Any], after: int) -> Iterator[Row[Any]]:
         """Rows of the log behind `after` in order, page by page, so that nobody waits for who reads."""
         while True:
             with self._reading() as connection:
@@ -187,7 +187,7 @@ class SqlStore:
                 rows = connection.execute(page).all()
             for row in rows:
                 if row.sequence <= after:  # a damaged index may go round in circles
-                    raise damaged(f"log entry {row.sequence} stands behind {after}")
+                    raise make_damaged_error(f"log entry {row.sequence} stands behind {after}")
                 after = row.sequence
                 yield row
             if len(rows) < _PAGE:
@@ -201,40 +201,40 @@ class SqlStore:
     def end(self) -> int:
         """The sequence of the last entry; 0 for an empty log."""
         with self._reading() as connection:
-            return log_end(connection)
+            return read_log_end(connection)
 
     def tables(self) -> tuple[TableId, ...]:
         """Every table that has a history, in order."""
         with self._reading() as connection:
             return self._histories.tables(connection)
 
-    def named(self, last: str) -> tuple[TableId, ...]:
+    def find_by_name(self, last: str) -> tuple[TableId, ...]:
         """The tables that have a history and whose name ends with that part, in order."""
         with self._reading() as connection:
-            return _names.named(connection, "table", last)
+            return _names.find_tables(connection, "table", last)
 
-    def aliased(self, name: str) -> tuple[TableId, ...]:
+    def find_by_alias(self, name: str) -> tuple[TableId, ...]:
         """The tables that have that alias, in order."""
         with self._reading() as connection:
-            return _names.named(connection, "alias", name)
+            return _names.find_tables(connection, "alias", name)
 
     def history(self, table: TableId) -> TableHistory | None:
         """The folded history of a table; None if nothing gives it a structure."""
         with self._reading() as connection:
-            held = self._histories.held(connection, [table])
+            held = self._histories.read_histories(connection, [table])
         return held(table)
 
-    def held(self, tables: Iterable[TableId]) -> Callable[[TableId], TableHistory | None]:
+    def read_histories(self, tables: Iterable[TableId]) -> Callable[[TableId], TableHistory | None]:
         """The histories of these tables as they are now, each read from its JSON when it is asked for."""
         with self._reading() as connection:
-            return self._histories.held(connection, tables)
+            return self._histories.read_histories(connection, tables)
 
-    def covered(self, stream: str, topics: Iterable[str] | None = None) -> tuple[Covered, ...]:
+    def read_ranges(self, stream: str, topics: Iterable[str] | None = None) -> tuple[CoveredRange, ...]:
         """What has been read of a stream, or of some topics of it, in as few ranges as possible, in order."""
         with self._reading() as connection:
             if topics is None:
-                return ranges(connection, COVERED.c.stream == stream)
-            return ranges_of(connection, stream, topics)
+                return read_ranges(connection, COVERED.c.stream == stream)
+            return read_topic_ranges(connection, stream, topics)
 
     def acquire(self, target: str, owner: str, now_ms: int, ttl_ms: int) -> str:
         """A token for the target until `now_ms + ttl_ms`. Raises `Locked`: who holds it, until when."""
@@ -254,7 +254,7 @@ class SqlStore:
     def leases(self) -> tuple[Lease, ...]:
         """The leases that were taken and not given back, also those that have ended, by target."""
         with self._reading() as connection:
-            return _leases.held(connection)
+            return _leases.read_leases(connection)
 
     def now_ms(self) -> int:
         """The time in epoch milliseconds, the same one for all who share the store."""
@@ -266,17 +266,19 @@ class SqlStore:
         """What is wrong with the store: its file, its hash chain, its projections; empty if nothing is."""
         with self._reading() as connection:
             found = [
-                *self._told(self._database.faults, connection),
-                *self._told(_identity_faults, connection),
-                *self._told(partial(chain_faults, where=self.where), connection),
+                *self._collect_faults(self._database.find_faults, connection),
+                *self._collect_faults(_check_identity, connection),
+                *self._collect_faults(partial(find_chain_faults, where=self.where), connection),
             ]
             # Folding what nobody wrote tells nothing, and may fail in any way.
-            written = partial(chain_faults, where=self.where, filing=False)
-            if not found or not any(self._told(written, connection)):
-                found += self._told(self._histories.faults, connection)
+            written = partial(find_chain_faults, where=self.where, filing=False)
+            if not found or not any(self._collect_faults(written, connection)):
+                found += self._collect_faults(self._histories.find_faults, connection)
             return tuple(found)
 
-    def _told(self, part: Callable[[Connection], Iterable[str]], connection: Connection) -> Iterator[str]:
+    def _collect_faults(
+        self, part: Callable[[Connection], Iterable[str]], connection: Connection
+    ) -> Iterator[str]:
         """What a part of the check finds; what it cannot read is a fault, too."""
         try:
             with self._explained():
@@ -291,19 +293,19 @@ class SqlStore:
             StoreUnavailable: the log is damaged: nothing is folded from what nobody wrote.
         """
         with self._writing() as connection:
-            fault = next(chain_faults(connection, self.where, filing=False), None)
+            fault = next(find_chain_faults(connection, self.where, filing=False), None)
             if fault is not None:
-                raise damaged(f"{self.where}: {fault}")
+                raise make_damaged_error(f"{self.where}: {fault}")
             self._histories.rebuild(connection)
 
-    def _adopt(self, create: bool) -> None:
-        if create and not self._made():
-            self._make()
-        if not self._made():
+    def _prepare_store(self, create: bool) -> None:
+        if create and not self._has_tables():
+            self._create_tables()
+        if not self._has_tables():
             raise StoreUnavailable(f"{self.where} is not a store", hint=_FIRST_STEP)
         with self._reading() as connection:
-            layout = layout_of(connection)
-        refuse(layout, self.where)
+            layout = read_layout(connection)
+        refuse_layout(layout, self.where)
         if layout != LAYOUT:
             self._upgrade(layout)
         if create:
@@ -314,7 +316,7 @@ class SqlStore:
         try:
             with self._writing(making=True) as connection:
                 self._database.lock(connection, making=False)
-                before = upgrade(connection, self._histories)
+                before = upgrade_store(connection, self._histories)
         except StoreUnavailable as error:
             raise StoreUnavailable(
                 f"{self.where} has layout {layout} and was not upgraded to {LAYOUT}: {error.message}",
@@ -322,13 +324,13 @@ class SqlStore:
             ) from error
         self.upgraded_from = None if before == LAYOUT else before
 
-    def _made(self) -> bool:
+    def _has_tables(self) -> bool:
         with self._reading() as connection:
-            return self._database.made(connection)
+            return self._database.has_tables(connection)
 
-    def _make(self) -> None:
+    def _create_tables(self) -> None:
         with self._writing(making=True) as connection:
-            if self._database.made(connection):
+            if self._database.has_tables(connection):
                 return
             self._database.claim(connection)
             METADATA.create_all(connection)
@@ -336,26 +338,34 @@ class SqlStore:
             rows = [{"name": name, "value": value} for name, value in made.items()]
             connection.execute(insert(META), rows)
 
-    def _add(
-        self, connection: Connection, new: Sequence[Stamped], end: int
-    ) -> tuple[Sayings, tuple[Renumbered, ...]]:
+    def _add_entries(
+        self, connection: Connection, new: Sequence[LogEntry], end: int
+    ) -> tuple[ObservationCache, tuple[RenumberingEntry, ...]]:
         self._write(connection, new, end)
         entries = [stamped.entry for stamped in new]
-        cover(connection, (e for e in entries if isinstance(e, Covered)))
-        return self._histories.refold(connection, new)
+        add_ranges(connection, (e for e in entries if isinstance(e, CoveredRange)))
+        return self._histories.refold_tables(connection, new)
 
-    def _write(self, connection: Connection, log: Sequence[Stamped], end: int) -> int:
-        sealed = seal(log, meta_value(connection, "head"))
-        return self._lay(
+    def _write(self, connection: Connection, log: Sequence[LogEntry], end: int) -> int:
+        sealed = seal_entries(log, read_meta(connection, "head"))
+        return self._insert_entries(
             connection, [(s, stamped.entry) for s, stamped in zip(sealed, log, strict=True)], end
         )
 
-    def _lay(self, connection: Connection, log: Sequence[tuple[Sealed, Entry]], end: int) -> int:
+    def _insert_entries(
+        self, connection: Connection, log: Sequence[tuple[SealedEntry, Entry]], end: int
+    ) -> int:
         """Put entries at the end of the log as they are; the new end."""
         if not log:
             return end
         rows = [
-            {"sequence": s.sequence, "at_ms": s.at_ms, "body": s.body, "chain": s.hash, **filed(entry)}
+            {
+                "sequence": s.sequence,
+                "at_ms": s.at_ms,
+                "body": s.body,
+                "chain": s.hash,
+                **list_index_columns(entry),
+            }
             for s, entry in log
         ]
         connection.execute(insert(LOG), rows)
@@ -379,12 +389,12 @@ class SqlStore:
         try:
             yield
         except SQLAlchemyError as error:
-            raise self._database.explain(error) from error
+            raise self._database.explain_error(error) from error
         except UnicodeDecodeError as error:
-            raise damaged(f"{self.where} holds a text that is none: {error.reason}") from error
+            raise make_damaged_error(f"{self.where} holds a text that is none: {error.reason}") from error
 
 
-def _identity_faults(connection: Connection) -> tuple[str, ...]:
+def _check_identity(connection: Connection) -> tuple[str, ...]:
     """Nothing: an identity that is wrong is raised as what it is."""
-    identity(connection)
+    read_identity(connection)
     return ()

@@ -34,8 +34,8 @@ from schemaman.errors import StoreUnavailable
 from schemaman.model.schema import TableId
 from schemaman.store import entry_json as codec
 from schemaman.store import schema_json as structure_codec
-from schemaman.store.log import Covered, Entry, tables_of
-from schemaman.store.offsets import merge
+from schemaman.store.log import CoveredRange, Entry, list_tables
+from schemaman.store.offsets import merge_ranges
 
 LAYOUT = 9
 """Of the tables below; a store of another layout is refused."""
@@ -49,13 +49,13 @@ RESTORE = "run `schemaman store check`, and restore a copy or read the records a
 """What to do about damage."""
 
 
-def _parsed(text: str, kind: type[V]) -> V:
+def _parse_name(text: str, kind: type[V]) -> V:
     try:
         value = json.loads(text)
     except (TypeError, ValueError) as error:
-        raise damaged(f"a name in it cannot be read: {error}") from error
+        raise make_damaged_error(f"a name in it cannot be read: {error}") from error
     if not isinstance(value, kind):
-        raise damaged(f"a name in it is no name: {text}")
+        raise make_damaged_error(f"a name in it is no name: {text}")
     return value
 
 
@@ -71,10 +71,10 @@ class Name(TypeDecorator[str]):
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> str | None:
         """The text as it was given."""
-        return None if value is None else _parsed(f'"{value}"', str)
+        return None if value is None else _parse_name(f'"{value}"', str)
 
 
-def _keyed(found_by: str, *key: str) -> tuple[SchemaItem, SchemaItem]:
+def _make_key(found_by: str, *key: str) -> tuple[SchemaItem, SchemaItem]:
     """The key of a table. PostgreSQL finds its rows by the hash of one column, as names may be long.
 
     Its trees take no entry of more than 2,704 bytes. That no key is there twice is seen to by the writer,
@@ -107,14 +107,14 @@ COVERED = Table(
     Column("partition", BigInteger().with_variant(Integer, "sqlite"), nullable=False),
     Column("first", BigInteger, nullable=False),
     Column("body", Text, nullable=False),
-    *_keyed("topic", "stream", "topic", "partition", "first"),
+    *_make_key("topic", "stream", "topic", "partition", "first"),
 )
 HISTORY = Table(
     "history",
     METADATA,
     Column("table_key", Text, nullable=False),
     Column("body", Text, nullable=False),
-    *_keyed("table_key", "table_key"),
+    *_make_key("table_key", "table_key"),
 )
 NAMED = Table(
     "named",
@@ -123,7 +123,7 @@ NAMED = Table(
     Column("name", Name, nullable=False),
     Column("table_key", Text, nullable=False),
     Index("ix_named_table_key", "table_key", postgresql_using="hash"),
-    *_keyed("name", "name", "kind", "table_key"),
+    *_make_key("name", "name", "kind", "table_key"),
 )
 FORM = Table(
     "form",
@@ -164,42 +164,42 @@ LEASE = Table(
     Column("owner", Name, nullable=False),
     Column("token", Text, nullable=False),
     Column("expires_ms", BigInteger, nullable=False),
-    *_keyed("target", "target"),
+    *_make_key("target", "target"),
 )
 
 
 _UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
 
 
-def damaged(what: str) -> StoreUnavailable:
+def make_damaged_error(what: str) -> StoreUnavailable:
     """The refusal to go on with rows that nobody wrote so."""
     return StoreUnavailable(f"the store is damaged: {what}", hint=RESTORE)
 
 
-def meta_value(connection: Connection, name: str) -> str:
+def read_meta(connection: Connection, name: str) -> str:
     """One line of `meta`: `layout`, `id`, `end` or `head`. Raises `StoreUnavailable` if it is gone."""
     value = connection.scalar(select(META.c.value).where(META.c.name == name))
     if value is None:
-        raise damaged(f"it has lost its {name!r}")
+        raise make_damaged_error(f"it has lost its {name!r}")
     return str(value)
 
 
-def identity(connection: Connection) -> str:
+def read_identity(connection: Connection) -> str:
     """What lake tables bear of this store. Raises `StoreUnavailable` if it is gone or has another form.
 
     The log does not tell it: one that was altered and kept its form is not found.
     """
-    value = meta_value(connection, "id")
+    value = read_meta(connection, "id")
     if _UUID4.fullmatch(value) is None:
-        raise damaged(f"its 'id' is {value!r}, which no store was given")
+        raise make_damaged_error(f"its 'id' is {value!r}, which no store was given")
     return value
 
 
-def log_end(connection: Connection) -> int:
+def read_log_end(connection: Connection) -> int:
     """The sequence of the last entry; 0 for an empty log. Raises `StoreUnavailable` if that is no number."""
-    value = meta_value(connection, "end")
+    value = read_meta(connection, "end")
     if not value.isascii() or not value.isdigit():
-        raise damaged(f"its log ends at {value!r}")
+        raise make_damaged_error(f"its log ends at {value!r}")
     return int(value)
 
 
@@ -210,14 +210,14 @@ def set_meta(connection: Connection, **values: str) -> None:
 
 
 @lru_cache(1 << 14)
-def table_key(table: TableId) -> str:
+def format_table_key(table: TableId) -> str:
     """The identity of a table as one text."""
     parts = [table.stream, table.server, table.database, table.schema, table.table]
-    return structure_codec.canonical(parts).decode()
+    return structure_codec.encode_canonical(parts).decode()
 
 
-def table_of(key: str) -> TableId:
-    """The identity that `table_key` wrote. Raises `StoreUnavailable` for a text that it never writes."""
+def parse_table_key(key: str) -> TableId:
+    """The identity that `format_table_key` wrote. Raises `StoreUnavailable` for a text that it never writes."""
     try:
         stream, server, database, schema, table = json.loads(key)
     except (TypeError, ValueError) as error:
@@ -225,22 +225,22 @@ def table_of(key: str) -> TableId:
     return TableId(server, database, schema, table, stream)
 
 
-def filed(entry: Entry) -> dict[str, str | None]:
+def list_index_columns(entry: Entry) -> dict[str, str | None]:
     """The columns by which an entry is found."""
-    keys = [table_key(table) for table in tables_of(entry)]
+    keys = [format_table_key(table) for table in list_tables(entry)]
     table, previous = (*keys, None, None)[:2]
-    return {"kind": codec.kind_of(type(entry)), "table_key": table, "previous_key": previous}
+    return {"kind": codec.find_kind(type(entry)), "table_key": table, "previous_key": previous}
 
 
-def cover(connection: Connection, covered: Iterable[Covered]) -> None:
+def add_ranges(connection: Connection, covered: Iterable[CoveredRange]) -> None:
     """Join ranges to those that are covered. Raises `Conflict` if they overlap."""
     c = COVERED.c
-    streams: dict[str, list[Covered]] = {}
+    streams: dict[str, list[CoveredRange]] = {}
     for one in covered:
         streams.setdefault(one.stream, []).append(one)
     for stream, new in streams.items():
-        before = ranges_of(connection, stream, {one.topic for one in new})
-        after = merge([*before, *new])
+        before = read_topic_ranges(connection, stream, {one.topic for one in new})
+        after = merge_ranges([*before, *new])
         gone, come = set(before).difference(after), set(after).difference(before)
         here = [c[name] == bindparam(f"of_{name}") for name in ("stream", "topic", "partition", "first")]
         if gone:
@@ -250,31 +250,35 @@ def cover(connection: Connection, covered: Iterable[Covered]) -> None:
             ]
             connection.execute(delete(COVERED).where(*here), rows)
         if come:
-            connection.execute(insert(COVERED), [covered_row(one) for one in come])
+            connection.execute(insert(COVERED), [make_range_row(one) for one in come])
 
 
-def covered_row(covered: Covered) -> dict[str, object]:
+def make_range_row(covered: CoveredRange) -> dict[str, object]:
     """A merged range as a row."""
     c = covered
     body = codec.to_bytes(c).decode()
     return {"stream": c.stream, "topic": c.topic, "partition": c.partition, "first": c.first, "body": body}
 
 
-def ranges(connection: Connection, *where: ColumnElement[bool]) -> tuple[Covered, ...]:
+def read_ranges(connection: Connection, *where: ColumnElement[bool]) -> tuple[CoveredRange, ...]:
     """The merged ranges that are covered, in order."""
     bodies = connection.scalars(select(COVERED.c.body).where(*where))
     found = [codec.from_bytes(body, "covered offsets") for body in bodies]
-    return merge(one for one in found if isinstance(one, Covered))
+    return merge_ranges(one for one in found if isinstance(one, CoveredRange))
 
 
-def ranges_of(connection: Connection, stream: str, topics: Iterable[str]) -> tuple[Covered, ...]:
+def read_topic_ranges(connection: Connection, stream: str, topics: Iterable[str]) -> tuple[CoveredRange, ...]:
     """The merged ranges of these topics that are covered, in order."""
     here = COVERED.c.stream == stream
-    found = (one for some in batches(topics) for one in ranges(connection, here, COVERED.c.topic.in_(some)))
-    return merge(found)
+    found = (
+        one
+        for some in split_batches(topics)
+        for one in read_ranges(connection, here, COVERED.c.topic.in_(some))
+    )
+    return merge_ranges(found)
 
 
-def batches(items: Iterable[V], size: int = BATCH) -> Iterator[list[V]]:
+def split_batches(items: Iterable[V], size: int = BATCH) -> Iterator[list[V]]:
     """The items in lists that are short enough for one statement."""
     rest = iter(items)
     while batch := list(islice(rest, size)):

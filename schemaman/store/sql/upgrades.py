@@ -10,27 +10,27 @@ from collections.abc import Callable, Mapping
 from sqlalchemy import Connection
 
 from schemaman.errors import StoreUnavailable
-from schemaman.store.sql.histories import Histories
+from schemaman.store.sql.histories import StoredHistories
 from schemaman.store.sql.tables import (
     FORM,
     FORM_CHANGE,
     LAYOUT,
     NAMED,
     RESTORE,
-    damaged,
-    meta_value,
+    make_damaged_error,
+    read_meta,
     set_meta,
 )
-from schemaman.store.sql.verify import chain_faults
+from schemaman.store.sql.verify import find_chain_faults
 
 
-def _names_and_forms(connection: Connection) -> None:
+def _add_names_and_forms(connection: Connection) -> None:
     """Names and forms of tables lie in rows of their own; folding again writes them."""
     for table in (NAMED, FORM, FORM_CHANGE):
         table.create(connection)
 
 
-def _folded_again(connection: Connection) -> None:
+def _fold_again(connection: Connection) -> None:
     """The fold says something else.
 
     3: a table that got its name back no longer decides its own changes. 4: names that were exchanged begin a
@@ -47,29 +47,29 @@ def _folded_again(connection: Connection) -> None:
 
 
 STEPS: Mapping[int, Callable[[Connection], None]] = {
-    1: _names_and_forms,
-    2: _folded_again,
-    3: _folded_again,
-    4: _folded_again,
-    5: _folded_again,
-    6: _folded_again,
-    7: _folded_again,
-    8: _folded_again,
+    1: _add_names_and_forms,
+    2: _fold_again,
+    3: _fold_again,
+    4: _fold_again,
+    5: _fold_again,
+    6: _fold_again,
+    7: _fold_again,
+    8: _fold_again,
 }
 """By layout, what makes the next one of it: tables and columns only. A step whose tables change later keeps
 a copy of them as they were. A layout in which only the fold says something else has a step that does nothing.
 """
 
 
-def layout_of(connection: Connection) -> int:
+def read_layout(connection: Connection) -> int:
     """The layout of a store. Raises `StoreUnavailable` if it is no number."""
-    value = meta_value(connection, "layout")
+    value = read_meta(connection, "layout")
     if not value.isascii() or not value.isdigit():
-        raise damaged(f"its layout is {value!r}")
+        raise make_damaged_error(f"its layout is {value!r}")
     return int(value)
 
 
-def refuse(layout: int, where: str) -> None:
+def refuse_layout(layout: int, where: str) -> None:
     """Raises `StoreUnavailable` for a layout that this code neither reads nor upgrades."""
     if layout != LAYOUT and layout not in STEPS:
         raise StoreUnavailable(
@@ -78,16 +78,16 @@ def refuse(layout: int, where: str) -> None:
         )
 
 
-def upgrade(connection: Connection, histories: Histories) -> int:
+def upgrade_store(connection: Connection, histories: StoredHistories) -> int:
     """Bring a store to the layout of today, in a transaction that nobody else writes beside; what it was.
 
     Raises:
         StoreUnavailable: its log is damaged, so that nothing can be folded from it.
     """
-    before = layout_of(connection)
+    before = read_layout(connection)
     if before == LAYOUT:
         return before
-    fault = next(chain_faults(connection, histories.where, filing=False), None)
+    fault = next(find_chain_faults(connection, histories.where, filing=False), None)
     if fault is not None:
         raise StoreUnavailable(
             f"{histories.where} cannot be upgraded from layout {before} to {LAYOUT}: {fault}", hint=RESTORE

@@ -7,31 +7,31 @@ from collections.abc import Iterator
 from sqlalchemy import Connection, select
 
 from schemaman.errors import StoreUnavailable
-from schemaman.store.hash_chain import GENESIS, link
-from schemaman.store.sql.histories import SEALED, log_rows, read_entry, written
-from schemaman.store.sql.tables import LAYOUT, LOG, damaged, filed, meta_value
+from schemaman.store.hash_chain import GENESIS, hash_entry
+from schemaman.store.sql.histories import SEALED_COLUMNS, log_rows, read_entry, read_sealed_entry
+from schemaman.store.sql.tables import LAYOUT, LOG, list_index_columns, make_damaged_error, read_meta
 
 
-def sound_end(connection: Connection, where: str, end: int) -> None:
+def require_sound_end(connection: Connection, where: str, end: int) -> None:
     """Nothing is put behind a damage, nor into a layout that somebody else has made newer meanwhile.
 
     Raises:
         StoreUnavailable: the log does not end where it should, with what was written, or has another layout.
     """
-    if meta_value(connection, "layout") != str(LAYOUT):
+    if read_meta(connection, "layout") != str(LAYOUT):
         raise StoreUnavailable(
             "the store was upgraded meanwhile by a newer schemaman",
             hint="upgrade schemaman, then run the same command again",
         )
-    last = connection.execute(select(*SEALED).order_by(LOG.c.sequence.desc()).limit(1)).one_or_none()
+    last = connection.execute(select(*SEALED_COLUMNS).order_by(LOG.c.sequence.desc()).limit(1)).one_or_none()
     sequence, head = (0, GENESIS) if last is None else (last.sequence, last.chain)
-    if (sequence, head) != (end, meta_value(connection, "head")):
-        raise damaged(f"its log ends at {sequence}, and should end at {end}")
+    if (sequence, head) != (end, read_meta(connection, "head")):
+        raise make_damaged_error(f"its log ends at {sequence}, and should end at {end}")
     if last is not None:
-        written(where, last)
+        read_sealed_entry(where, last)
 
 
-def chain_faults(connection: Connection, where: str, filing: bool = True) -> Iterator[str]:
+def find_chain_faults(connection: Connection, where: str, filing: bool = True) -> Iterator[str]:
     """What is wrong with the log, entry by entry, and, if asked, with where each is filed.
 
     Raises:
@@ -41,16 +41,16 @@ def chain_faults(connection: Connection, where: str, filing: bool = True) -> Ite
     for row in log_rows(connection):
         if row.sequence != last + 1:
             yield f"log entries {last + 1} to {row.sequence - 1} are missing"
-        if row.chain != link(head, row.sequence, row.at_ms, row.body):
+        if row.chain != hash_entry(head, row.sequence, row.at_ms, row.body):
             yield f"log entry {row.sequence} is not what was written: its hash does not follow"
         head, last = row.chain, row.sequence
         try:
-            index = filed(read_entry(where, row.sequence, row.body))
+            index = list_index_columns(read_entry(where, row.sequence, row.body))
         except StoreUnavailable as error:
             yield error.message
             continue
         if filing and any(getattr(row, name) != value for name, value in index.items()):
             yield f"log entry {row.sequence} is filed under another kind or table"
-    end = meta_value(connection, "end")
-    if (str(last), head) != (end, meta_value(connection, "head")):
+    end = read_meta(connection, "end")
+    if (str(last), head) != (end, read_meta(connection, "head")):
         yield f"the log ends at {last}, and should end at {end}"
