@@ -85,7 +85,7 @@ def _mirror(
         policy=EMPTYING,
         stream=name,
         schemas=schemas,
-        told=lambda report: _tell(name, report),
+        on_report=lambda report: _tell(name, report),
     )
     writer = stream.writeStream.foreachBatch(mirror)
     writer = writer.option("checkpointLocation", str(folder / "checkpoints" / name))

@@ -81,7 +81,7 @@ class PlanApplier:
             plan, self.executor, self.journal, self.clock, run=run, leases=self.store,
             owner=f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})",
             partial=request.partial, approved=approved, store=self.store.id,
-            take_over=request.take_over, rehearse=rehearse, tell=self._report,
+            take_over=request.take_over, rehearse=rehearse, report=self._report,
         )  # fmt: skip
 
     def is_approved(self, plan: Plan) -> bool:

@@ -20,11 +20,11 @@ from schemaman.migration.conditions import list_unknown_conditions
 from schemaman.migration.fitting import find_misfit
 from schemaman.migration.plan import (
     MigrationSource,
-    PreviousVersion,
     Phase,
     PhaseName,
     Plan,
     PolicyDecision,
+    PreviousVersion,
     Refusal,
     Reversible,
     Step,
@@ -55,23 +55,26 @@ def from_text(text: str) -> Plan:
         StalePlan: the file was changed after it was made.
     """
     try:
-        told = json.loads(text, object_pairs_hook=_require_unique)
+        document = json.loads(text, object_pairs_hook=_require_unique)
     except (ValueError, RecursionError) as error:
         raise BadConfiguration(f"this is no plan file: {error}", hint=_HOW_TO_WRITE) from error
-    if not isinstance(told, dict) or "steps" not in told or "hash" not in told:
+    if not isinstance(document, dict) or "steps" not in document or "hash" not in document:
         raise BadConfiguration("this is no plan file: it has no steps and no hash", hint=_HOW_TO_WRITE)
-    if told.get("schema_version") != SCHEMA_VERSION:
+    if document.get("schema_version") != SCHEMA_VERSION:
         raise BadConfiguration(
-            f"a plan file of layout {told.get('schema_version')!r}; this schemaman reads {SCHEMA_VERSION}",
+            f"a plan file of layout {document.get('schema_version')!r}; "
+            f"this schemaman reads {SCHEMA_VERSION}",
             hint="make the plan again with this version",
         )
-    if told["hash"] != _hash(told):
-        raise StalePlan(f"the plan for {told.get('table')} was edited after it was made", hint=_EDITED)
+    if document["hash"] != _hash(document):
+        raise StalePlan(f"the plan for {document.get('table')} was edited after it was made", hint=_EDITED)
     try:
-        plan = _plan(told)
+        plan = _plan(document)
         if spoilt := find_misfit(plan, Plan) or _check_point_of_no_return(plan):
             raise ValueError(spoilt)
-        strange = next(chain(_find_unknown(told, to_document(plan)), _find_unknown_conditions(plan)), None)
+        strange = next(
+            chain(_find_unknown(document, to_document(plan)), _find_unknown_conditions(plan)), None
+        )
     except (LookupError, TypeError, AttributeError, ValueError, RecursionError, BadReference) as error:
         raise BadConfiguration(f"a plan file with a member that cannot be read: {error!r}") from error
     if strange is not None:
@@ -88,25 +91,25 @@ def _check_point_of_no_return(plan: Plan) -> str:
     return "" if there else f"point_of_no_return is {first}, and there are {len(plan.steps)} steps"
 
 
-def _find_unknown(told: object, known: object, place: str = "") -> Iterator[str]:
+def _find_unknown(document: object, known: object, path: str = "") -> Iterator[str]:
     """Where a file tells what the plan that was read from it does not; an empty member tells nothing."""
-    if isinstance(told, dict) and isinstance(known, dict):
-        for name, each in told.items():
-            here = f"{place}.{name}" if place else name
+    if isinstance(document, dict) and isinstance(known, dict):
+        for name, each in document.items():
+            here = f"{path}.{name}" if path else name
             if name in known:
                 yield from _find_unknown(each, known[name], here)
             elif each:
                 yield here
-    elif isinstance(told, list) and isinstance(known, list):
-        for number, (each, other) in enumerate(zip(told, known, strict=False)):
-            yield from _find_unknown(each, other, f"{place}[{number}]")
+    elif isinstance(document, list) and isinstance(known, list):
+        for number, (each, other) in enumerate(zip(document, known, strict=False)):
+            yield from _find_unknown(each, other, f"{path}[{number}]")
 
 
 def _find_unknown_conditions(plan: Plan) -> Iterator[str]:
     """Where a step asks what nobody here can answer: by then the steps before it would have been run."""
     for number, step in enumerate(plan.steps):
         for kind, asked in (("precondition", step.precondition), ("postcondition", step.postcondition)):
-            yield from (f"steps[{number}].{kind}.{member}" for member in list_unknown_conditions(asked))
+            yield from (f"steps[{number}].{kind}.{name}" for name in list_unknown_conditions(asked))
 
 
 def plan_hash(plan: Plan) -> str:
@@ -116,7 +119,7 @@ def plan_hash(plan: Plan) -> str:
 
 def to_document(plan: Plan) -> dict[str, object]:
     """The plan as a JSON document with its own hash: what `plan --format json` prints."""
-    told: dict[str, object] = {
+    document: dict[str, object] = {
         "schema_version": SCHEMA_VERSION,
         "target": plan.target,
         "format": plan.format,
@@ -134,7 +137,7 @@ def to_document(plan: Plan) -> dict[str, object]:
         **({"phase": _phase_document(plan.phase)} if plan.phase else {}),
         **({"point_of_no_return": plan.point_of_no_return} if plan.point_of_no_return else {}),
     }
-    return told | {"hash": _hash(told)}
+    return document | {"hash": _hash(document)}
 
 
 def to_sql(plan: Plan) -> str:
@@ -173,17 +176,17 @@ def _comment_lines(text: str) -> str:
     return "\n".join(f"-- {line}" for line in text.splitlines())
 
 
-def _require_unique(members: list[tuple[str, Any]]) -> _Json:
+def _require_unique(pairs: list[tuple[str, Any]]) -> _Json:
     """An object of which people read what is applied: of two members of one name JSON takes the last."""
-    names = [name for name, _ in members]
+    names = [name for name, _ in pairs]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise StalePlan(f"the plan was edited after it was made: it tells {twice!r} twice", hint=_EDITED)
-    return dict(members)
+    return dict(pairs)
 
 
-def _hash(told: Mapping[str, object]) -> str:
-    rest = {key: value for key, value in told.items() if key != "hash"}
+def _hash(document: Mapping[str, object]) -> str:
+    rest = {key: value for key, value in document.items() if key != "hash"}
     canonical = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(canonical.encode(errors="surrogatepass")).hexdigest()
 
@@ -208,11 +211,12 @@ def _schema_document(schema: TableSchema) -> _Json:
     return {"columns": columns, "key": list(schema.key), "comment": schema.comment}
 
 
-def _schema(told: _Json) -> TableSchema:
+def _schema(document: _Json) -> TableSchema:
     columns = (
-        Column(c["name"], parse_type(c["type"]), c["nullable"], comment=c["comment"]) for c in told["columns"]
+        Column(c["name"], parse_type(c["type"]), c["nullable"], comment=c["comment"])
+        for c in document["columns"]
     )
-    return TableSchema(tuple(columns), tuple(told["key"]), told["comment"])
+    return TableSchema(tuple(columns), tuple(document["key"]), document["comment"])
 
 
 def _source_document(source: MigrationSource) -> _Json:
@@ -237,48 +241,53 @@ def _source_document(source: MigrationSource) -> _Json:
 
 def _past_document(past: PreviousVersion) -> _Json:
     known_as = {"known_as": list(past.previous_ids)} if past.previous_ids else {}
-    members = [
+    fields = [
         [
             list(path),
             now.name,
             now.is_sure,
-            *(told for told in (now.question, now.version) if told is not None),
+            *(part for part in (now.question, now.version) if part is not None),
         ]
         for path, now in past.nested_fields.items()
     ]
-    parts = {"members": members} if members else {}
+    parts = {"members": fields} if fields else {}
     types = {"types": {name: format_type(type) for name, type in past.types.items()}} if past.types else {}
     return {"id": past.id, "began": dict(past.began), "names": dict(past.names), **known_as, **parts, **types}
 
 
-def _past(told: _Json) -> PreviousVersion:
-    members = {
+def _past(document: _Json) -> PreviousVersion:
+    fields = {
         tuple(path): CurrentField(name, sure, (tuple(ask[0][0]), tuple(ask[0][1])) if ask else None, *ask[1:])
-        for path, name, sure, *ask in told.get("members", ())
+        for path, name, sure, *ask in document.get("members", ())
     }
-    types = {name: parse_type(text) for name, text in told.get("types", {}).items()}
+    types = {name: parse_type(text) for name, text in document.get("types", {}).items()}
     return PreviousVersion(
-        told["id"], told["began"], told["names"], tuple(told.get("known_as", ())), members, types
+        document["id"],
+        document["began"],
+        document["names"],
+        tuple(document.get("known_as", ())),
+        fields,
+        types,
     )
 
 
-def _source(told: _Json) -> MigrationSource:
+def _source(document: _Json) -> MigrationSource:
     return MigrationSource(
-        table=told["table"],
-        version=told["version"],
-        id=told["id"],
-        revision=told["revision"],
-        schema=parse_columns(told["columns"]),
-        began=told["began"],
-        former_names={name: tuple(formers) for name, formers in told["former_names"].items()},
-        unanswered=tuple((old, new) for old, new in told["unanswered"]),
-        past=tuple(map(_past, told["past"])),
-        ended=tuple(map(_past, told["ended"])),
-        newer=tuple(map(_past, told.get("newer", ()))),
-        inferred=told.get("inferred", False),
-        phantom=told.get("phantom", False),
-        proven=tuple(told.get("proven", ())),
-        unsure_types=tuple(told.get("unsure_types", ())),
+        table=document["table"],
+        version=document["version"],
+        id=document["id"],
+        revision=document["revision"],
+        schema=parse_columns(document["columns"]),
+        began=document["began"],
+        former_names={name: tuple(formers) for name, formers in document["former_names"].items()},
+        unanswered=tuple((old, new) for old, new in document["unanswered"]),
+        past=tuple(map(_past, document["past"])),
+        ended=tuple(map(_past, document["ended"])),
+        newer=tuple(map(_past, document.get("newer", ()))),
+        inferred=document.get("inferred", False),
+        phantom=document.get("phantom", False),
+        proven=tuple(document.get("proven", ())),
+        unsure_types=tuple(document.get("unsure_types", ())),
     )
 
 
@@ -295,16 +304,16 @@ def _step_document(step: Step) -> _Json:
     }
 
 
-def _step(told: _Json) -> Step:
+def _step(document: _Json) -> Step:
     return Step(
-        cast(StepKind, _one_of(told["kind"], get_args(StepKind))),
-        told["statement"],
-        cast(StepClass, _one_of(told["class"], get_args(StepClass))),
-        cast(Reversible, _one_of(told["reversible"], get_args(Reversible))),
-        told["precondition"],
-        told["postcondition"],
-        told["undo"],
-        tuple(told["hurts"]),
+        cast(StepKind, _one_of(document["kind"], get_args(StepKind))),
+        document["statement"],
+        cast(StepClass, _one_of(document["class"], get_args(StepClass))),
+        cast(Reversible, _one_of(document["reversible"], get_args(Reversible))),
+        document["precondition"],
+        document["postcondition"],
+        document["undo"],
+        tuple(document["hurts"]),
     )
 
 
@@ -318,9 +327,9 @@ def _phase_document(phase: Phase) -> _Json:
     }
 
 
-def _phase(told: _Json) -> Phase:
-    name = cast(PhaseName, _one_of(told["name"], get_args(PhaseName)))
-    return Phase(name, told["number"], told["of"], told["gate"], told["follows"])
+def _phase(document: _Json) -> Phase:
+    name = cast(PhaseName, _one_of(document["name"], get_args(PhaseName)))
+    return Phase(name, document["number"], document["of"], document["gate"], document["follows"])
 
 
 def _decision_document(ruled: PolicyDecision) -> _Json:
@@ -333,10 +342,10 @@ def _decision_document(ruled: PolicyDecision) -> _Json:
     }
 
 
-def _decision(told: _Json) -> PolicyDecision:
-    kind = cast(ChangeKind, _one_of(told["kind"], KINDS))
-    level = cast(Level, _one_of(told["level"], LEVELS))
-    return PolicyDecision(told["change"], tuple(told["path"]), kind, level, told["why"])
+def _decision(document: _Json) -> PolicyDecision:
+    kind = cast(ChangeKind, _one_of(document["kind"], KINDS))
+    level = cast(Level, _one_of(document["level"], LEVELS))
+    return PolicyDecision(document["change"], tuple(document["path"]), kind, level, document["why"])
 
 
 def _one_of(word: str, known: tuple[str, ...]) -> str:
@@ -345,34 +354,34 @@ def _one_of(word: str, known: tuple[str, ...]) -> str:
     return word
 
 
-def _plan(told: _Json) -> Plan:
-    base = told["base"]
+def _plan(document: _Json) -> Plan:
+    base = document["base"]
     return Plan(
-        target=told["target"],
-        format=told["format"],
-        table=told["table"],
-        source=_source(told["source"]),
+        target=document["target"],
+        format=document["format"],
+        table=document["table"],
+        source=_source(document["source"]),
         base_identity=base["identity"] if base else None,
         base_version=base["version"] if base else None,
         base_schema=_schema(base["schema"]) if base else None,
-        wanted=_schema(told["wanted"]),
-        steps=tuple(_step(step) for step in told["steps"]),
-        refusals=tuple(Refusal(r["change"], r["reason"], r["instead"]) for r in told["refusals"]),
-        notes=tuple(told["notes"]),
-        approvals_needed=tuple(told["approvals_needed"]),
-        expires_ms=None if told["expires"] is None else parse_moment(told["expires"]),
-        rulings=tuple(map(_decision, told.get("rulings", ()))),
-        phase=_phase(told["phase"]) if told.get("phase") else None,
-        point_of_no_return=told.get("point_of_no_return"),
+        wanted=_schema(document["wanted"]),
+        steps=tuple(_step(step) for step in document["steps"]),
+        refusals=tuple(Refusal(r["change"], r["reason"], r["instead"]) for r in document["refusals"]),
+        notes=tuple(document["notes"]),
+        approvals_needed=tuple(document["approvals_needed"]),
+        expires_ms=None if document["expires"] is None else parse_moment(document["expires"]),
+        rulings=tuple(map(_decision, document.get("rulings", ()))),
+        phase=_phase(document["phase"]) if document.get("phase") else None,
+        point_of_no_return=document.get("point_of_no_return"),
         base_column_ids=base.get("column_ids", "") if base else "",
         base_layout=_require_texts(base.get("layout", {})) if base else {},
     )
 
 
-def _require_texts(told: _Json) -> dict[str, str]:
-    if not isinstance(told, dict) or not all(isinstance(text, str) for text in told.values()):
-        raise ValueError(f"{told!r} are no texts")
-    return told
+def _require_texts(document: _Json) -> dict[str, str]:
+    if not isinstance(document, dict) or not all(isinstance(text, str) for text in document.values()):
+        raise ValueError(f"{document!r} are no texts")
+    return document
 
 
 def parse_expiry(text: str, now_ms: int) -> int | None:

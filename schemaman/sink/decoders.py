@@ -65,7 +65,7 @@ _EMPTY_DECODER = make_decoder(())
 
 @dataclass(eq=False, slots=True)
 class RecordTable:
-    """A table as records of one form tell it.
+    """A table in records of one body schema.
 
     `nodes` are the fields of its rows, None where no schema tells them. `candidates` are the versions that
     rows can be of; `single` is what all rows are read by where they need not be asked which. `connector` is
@@ -82,7 +82,7 @@ class RecordTable:
 
 
 class RecordTables:
-    """Knows the tables of a stream; without histories (None) each record has the structure that it brings."""
+    """The tables of a stream; without histories (None) each record has its own structure."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class RecordTables:
 
         Raises:
             UnreadableInput: the history knows no such table, or two fields are of one column.
-            UnknownFace: no version of it has these fields.
+            UnknownVersion: no version of it has these fields.
         """
         wire = read_columns({"type": "struct", "fields": list(nodes)})
         if self.histories is None:
@@ -142,7 +142,7 @@ class RecordTables:
         )
 
     def require_history(self, id: TableId) -> TableHistory:
-        """What is known of a table. Raises UnreadableInput."""
+        """The history of a table. Raises UnreadableInput if there is none."""
         history = None if self.histories is None else self.histories.get(id)
         if history is None or not history.versions:
             raise UnreadableInput(
@@ -181,13 +181,13 @@ class RecordTables:
         return known[0]
 
     def has_positions(self, id: TableId) -> bool:
-        """Whether the records of a table tell their places in the source's log."""
+        """Whether the records of a table have positions in the source's log."""
         history = None if self.histories is None else self.histories.get(id)
         return history is not None and any(v.at.position.kind != "none" for v in history.versions)
 
-    def choose_decoder(self, table: RecordTable, mark: Coordinates) -> TableDecoder:
-        """How a row at a mark is read."""
-        return table.single or self._find_decoder(table, choose_version(table.candidates, mark))
+    def choose_decoder(self, table: RecordTable, coordinates: Coordinates) -> TableDecoder:
+        """The decoder of a row at its coordinates."""
+        return table.single or self._find_decoder(table, choose_version(table.candidates, coordinates))
 
     def find_newest_decoder(self, id: TableId) -> TableDecoder:
         """The newest structure of a table of which no row is at hand.
@@ -210,15 +210,15 @@ class RecordTables:
         )
 
     def find_decoder_by_key(
-        self, id: TableId, key: object, mark: Coordinates, between: PositionBounds
+        self, id: TableId, key: object, coordinates: Coordinates, between: PositionBounds
     ) -> TableDecoder:
-        """The structure by which a key is read whose row is not at hand: the one of its place.
+        """The structure by which a key is read whose row is not at hand: the one at its position.
 
-        A record without a place of its own stands `between` two.
+        A record without a position lies `between` two.
 
         Raises:
             UnreadableInput: the history knows no such table.
-            UnknownFace: which columns the fields of the key are cannot be told.
+            UnknownVersion: which columns the fields of the key are cannot be told.
         """
         if self.histories is None or not isinstance(key, dict):
             return self.find_newest_decoder(id)
@@ -229,18 +229,23 @@ class RecordTables:
             fields = [n for n in names if not _is_routing(n, key, newest, id)]
             candidates = find_versions_by_key(self.require_history(id), fields)
             known = self._keyed[id, names] = RecordTable(id, "json", None, candidates=candidates)
-        placed = mark.position.kind != "none"
-        face = (
-            choose_version(known.candidates, mark)
+        placed = coordinates.position.kind != "none"
+        candidate = (
+            choose_version(known.candidates, coordinates)
             if placed
-            else choose_version_by_bounds(known.candidates, names, mark, between)
+            else choose_version_by_bounds(known.candidates, names, coordinates, between)
         )
-        made = known.decoders.get(face.number)
+        made = known.decoders.get(candidate.number)
         if made is None:
             made = TableDecoder(
-                face.schema, face.number, _EMPTY_DECODER, _EMPTY_DECODER, _EMPTY_DECODER, face.columns
+                candidate.schema,
+                candidate.number,
+                _EMPTY_DECODER,
+                _EMPTY_DECODER,
+                _EMPTY_DECODER,
+                candidate.columns,
             )
-            known.decoders[face.number] = made
+            known.decoders[candidate.number] = made
         return made
 
     def make_key_decoder(
@@ -266,15 +271,18 @@ class RecordTables:
         return make_decoder(cells)
 
     def _settle_version(self, table: RecordTable) -> RecordTable:
-        if is_same_structure(table.candidates) and len({face.number for face in table.candidates}) == 1:
+        if (
+            is_same_structure(table.candidates)
+            and len({candidate.number for candidate in table.candidates}) == 1
+        ):
             table.single = self._find_decoder(table, table.candidates[0])
         return table
 
-    def _find_decoder(self, table: RecordTable, face: CarriedVersion) -> TableDecoder:
-        known = table.decoders.get(face.number)
+    def _find_decoder(self, table: RecordTable, candidate: CarriedVersion) -> TableDecoder:
+        known = table.decoders.get(candidate.number)
         if known is None:
-            known = self._make_decoder(table, face.columns, face.schema, face.number)
-            table.decoders[face.number] = known
+            known = self._make_decoder(table, candidate.columns, candidate.schema, candidate.number)
+            table.decoders[candidate.number] = known
         return known
 
     def _make_decoder(
@@ -298,7 +306,7 @@ class RecordTables:
         return self._check_sign(made, column, table)
 
     def _check_sign(self, made: Cell, column: Column, table: RecordTable) -> Cell:
-        """The cell, with doubt in a sign that nobody declares."""
+        """The cell; an undeclared sign is checked."""
         doubted = table.connector in DATABASE_NAMED_CONNECTORS and self._modes.unsigned != "precise"
         return refuse_unknown_sign(made) if doubted and is_sign_unknown(column) else made
 

@@ -1,7 +1,7 @@
 """Records of a Debezium stream as changes of rows, with values that are exactly those of the source.
 
-Law: every record gives one outcome: a change of a row, a reject with its reason, or what it is instead of a
-row.
+Law: every record gives one outcome: a change of a row, a reject with its reason, or a skipped
+record that is no row.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class RowReader:
     `histories` types the records: without any (None), each is of the structure that it brings itself.
     `schemas` is the registry of Avro schemas; `forms` are those that are configured, `modes` the settings of
     the connector; `placeholder` is what it writes for unavailable values. Records of one partition come in
-    order of offsets; `greatest_orders` is where an earlier reader of them ended, `past` what was read before of the
-    same partitions, `doubts` what is not known of them (`rows.horizon`), `last` the record that was read last
-    in each.
+    order of offsets; `greatest_orders` is where an earlier reader of them ended, `past` what was read before
+    of the same partitions, `doubts` what is not known of them (`rows.horizon`), `last` the record that was
+    read last in each.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class RowReader:
         self._flattened_topics: set[str] = set()
         self._last: dict[tuple[str, int], LastRecord] = dict(last or {})
         self._is_delete_record = False
-        """Whether the record that is being read tells a delete, also one that nobody can place yet."""
+        """Whether the record that is being read is a delete, also one of unknown order."""
 
     @property
     def greatest_orders(self) -> GreatestOrders:
@@ -131,47 +131,51 @@ class RowReader:
             raise UnreadableInput(f"an event with the operation {op!r}")
         self._is_delete_record = op == "d"
         position = _read_position(str(source.get("connector") or UNKNOWN), source)
-        mark = _make_coordinates(record, position, source, payload.get("ts_ms"))
+        coordinates = _make_coordinates(record, position, source, payload.get("ts_ms"))
         if op == "t":
-            return self._read_truncate(record, payload, mark)
+            return self._read_truncate(record, payload, coordinates)
         try:
             table = self._find_table(payload, form)
         except UnknownVersion:
             if op != "d" or record.key is None:
                 raise
-            return self._read_delete_by_key(record, payload, mark)
+            return self._read_delete_by_key(record, payload, coordinates)
         if table is None:
             return _skip_record(record, _SHADOW_TABLE)
-        made = table.single or self._tables.choose_decoder(table, mark)
+        made = table.single or self._tables.choose_decoder(table, coordinates)
         before, after = _read_images(payload, op)
         decode = made.decode_read if op == "r" else made.decode
         old = _choose_before_decoder(made, record)
         images = (None if before is None else old(before), None if after is None else decode(after))
         key = self._read_key(record, table.id, made)
-        return self._make_change(record, table.id, made, op, key, images, mark, source)
+        return self._make_change(record, table.id, made, op, key, images, coordinates, source)
 
-    def _read_truncate(self, record: Record, payload: Mapping[str, Any], mark: Coordinates) -> RowOutcome:
-        """Of a whole table: whatever its rows look like by then, it says nothing of one."""
+    def _read_truncate(
+        self, record: Record, payload: Mapping[str, Any], coordinates: Coordinates
+    ) -> RowOutcome:
+        """Read a TRUNCATE: it concerns the whole table, and no structure of its rows."""
         origin = read_origin(payload)
         table = origin.table_id(self._stream)
         if origin.connector in DATABASE_NAMED_CONNECTORS and find_ghost_original(table.table) is not None:
             return _skip_record(record, _SHADOW_TABLE)
         made = self._tables.find_newest_decoder(table)
-        return self._make_change(record, table, made, "t", None, (None, None), mark, payload["source"])
+        return self._make_change(record, table, made, "t", None, (None, None), coordinates, payload["source"])
 
-    def _read_delete_by_key(self, record: Record, payload: Mapping[str, Any], mark: Coordinates) -> RowChange:
-        """A delete of a row that no version explains: its key tells which row, where the table has one.
+    def _read_delete_by_key(
+        self, record: Record, payload: Mapping[str, Any], coordinates: Coordinates
+    ) -> RowChange:
+        """Read a delete whose row no version explains, by its key, where the table has one.
 
-        Raises UnknownFace.
+        Raises UnknownVersion.
         """
         table = read_origin(payload).table_id(self._stream)
         made = self._tables.find_decoder_by_key(
-            table, self._read_key_payload(record), mark, self._progress.find_bounds(table, mark)
+            table, self._read_key_payload(record), coordinates, self._progress.find_bounds(table, coordinates)
         )
         if not made.schema.key:
             raise UnknownVersion(f"no version of {table} has just the fields of the row, and it has no key")
         key = self._read_key(record, table, made)
-        return self._make_change(record, table, made, "d", key, (None, None), mark, payload["source"])
+        return self._make_change(record, table, made, "d", key, (None, None), coordinates, payload["source"])
 
     def _read_flattened(self, record: Record, payload: Mapping[str, Any], form: BodySchema) -> RowOutcome:
         told_key = self._read_key_payload(record)
@@ -183,17 +187,17 @@ class RowReader:
         names = tuple(name for name in payload if name not in row.additions.names)
         table = self._find_flattened_table(row, names, form)
         position = _read_position(row.additions.position_connector, row.additions.source)
-        mark = _make_coordinates(record, position, row.additions.source, row.additions.read_ms)
-        made = table.single or self._tables.choose_decoder(table, mark)
-        gone = _choose_before_decoder(made, record) if row.op == "d" else made.decode
-        cells = (made.decode_read if row.op == "r" else gone)(payload)
+        coordinates = _make_coordinates(record, position, row.additions.source, row.additions.read_ms)
+        made = table.single or self._tables.choose_decoder(table, coordinates)
+        decode_before = _choose_before_decoder(made, record) if row.op == "d" else made.decode
+        cells = (made.decode_read if row.op == "r" else decode_before)(payload)
         images = (cells, None) if row.op == "d" else (None, cells)
         key = self._read_key(record, table.id, made)
         source = {**row.additions.source, "connector": row.additions.connector}
-        return self._make_change(record, table.id, made, row.op, key, images, mark, source)
+        return self._make_change(record, table.id, made, row.op, key, images, coordinates, source)
 
     def _read_without_value(self, record: Record, form: BodySchema | None) -> RowOutcome:
-        """The tombstone of a delete that was read; or a delete of which only the key is left."""
+        """Read the tombstone of a delete that was read, or a delete with its key alone."""
         if record.key is None or not self._is_delete(record, form):
             return _skip_record(record, TOMBSTONE)
         key = self._read_key_payload(record)
@@ -201,18 +205,20 @@ class RowReader:
         table = self._tables.find_table_of_delete(row.table, record.topic)
         source = {**row.additions.source, "connector": row.additions.connector}
         position = _read_position(row.additions.position_connector, row.additions.source)
-        mark = _make_coordinates(record, position, row.additions.source, row.additions.read_ms)
+        coordinates = _make_coordinates(record, position, row.additions.source, row.additions.read_ms)
         if (
             position.kind == "none"
-            and not self._progress.has_read(table, mark)
+            and not self._progress.has_read(table, coordinates)
             and self._tables.has_positions(table)
         ):
             raise UnreadableInput(
                 "a delete without a row or a place: nobody told how far its partition had been read before"
             )
-        made = self._tables.find_decoder_by_key(table, key, mark, self._progress.find_bounds(table, mark))
+        made = self._tables.find_decoder_by_key(
+            table, key, coordinates, self._progress.find_bounds(table, coordinates)
+        )
         told_key = self._read_key(record, table, made)
-        return self._make_change(record, table, made, "d", told_key, (None, None), mark, source)
+        return self._make_change(record, table, made, "d", told_key, (None, None), coordinates, source)
 
     def _is_delete(self, record: Record, form: BodySchema | None) -> bool:
         """Whether a record without a value is a delete, and not the tombstone that follows one.
@@ -227,7 +233,7 @@ class RowReader:
         return rows and not self._follows_delete(record)
 
     def _follows_delete(self, record: Record) -> bool:
-        """Whether the record right before it tells the delete already: connectors write them together."""
+        """Whether the record right before it is its delete: connectors write them together."""
         last = self._last.get((record.topic, record.partition))
         return last == (record.offset - 1, record.key)
 
@@ -239,12 +245,12 @@ class RowReader:
         op: str,
         key: Row | None,
         images: tuple[DecodedRow | None, DecodedRow | None],
-        mark: Coordinates,
+        coordinates: Coordinates,
         source: Mapping[str, Any],
     ) -> RowChange:
         before, after = images
         read = op == "r" or is_snapshot_read(cast(Any, source))
-        order, again, doubt = self._progress.order_change(table, mark, source, read=read)
+        order, redelivered, ambiguity = self._progress.order_change(table, coordinates, source, read=read)
         return RowChange(
             record=RecordOffset(self._stream, record.topic, record.partition, record.offset),
             table=table,
@@ -255,17 +261,17 @@ class RowReader:
             after=None if after is None else after.row,
             unavailable=frozenset() if after is None else after.unavailable,
             order=order,
-            ts_ms=mark.ts_ms,
+            ts_ms=coordinates.ts_ms,
             deleted=op == "d",
             schema=made.schema,
             version=made.version,
-            position=mark.position,
-            redelivered=again,
-            ambiguity=doubt,
+            position=coordinates.position,
+            redelivered=redelivered,
+            ambiguity=ambiguity,
         )
 
     def _find_table(self, payload: Mapping[str, Any], form: BodySchema) -> RecordTable | None:
-        """The table of an event; None for what a tool works on in its stead."""
+        """The table of an event; None for the working copy of a migration tool."""
         source = payload["source"]
         names_in_source = tuple([source.get(name) for name in _NAMES])
         row = None if form.schema is not None else next((r for r in map(payload.get, _IMAGES) if r), None)
@@ -342,17 +348,17 @@ class RowReader:
 
     def _make_reject(self, record: Record, reason: str) -> Reject:
         data = record.value if record.value is not None else record.key or b""
-        place = (self._stream, record.topic, record.partition, record.offset)
-        return Reject(*place, count=1, reason=reason, sha256=hashlib.sha256(data).hexdigest())
+        record_offset = (self._stream, record.topic, record.partition, record.offset)
+        return Reject(*record_offset, count=1, reason=reason, sha256=hashlib.sha256(data).hexdigest())
 
 
 _NAMES = ("connector", "name", "db", "keyspace", "schema", "table", "collection")
-"""What of a source block names a table."""
+"""The fields of a source block that name a table."""
 _IMAGES = ("after", "before")
 
 
 def _is_event(payload: object) -> bool:
-    """Whether a payload is an event of a row, as nearly all are, so that nothing else has to be asked."""
+    """Whether a payload is an event of a row, as nearly all are, so that no other check is needed."""
     if type(payload) is not dict:
         return False
     source = payload.get("source")
@@ -386,7 +392,7 @@ def _read_position(connector: str, source: Mapping[str, Any]) -> Position:
     try:
         position = CONNECTORS.get(connector or UNKNOWN).position(source)
         rank = position.rank
-        f"{position.value}{position.commit}".encode()  # half a character is a place in no log
+        f"{position.value}{position.commit}".encode()  # half a surrogate pair is no position
     except UnknownName:
         return NO_POSITION
     except (ValueError, TypeError) as fault:
@@ -411,5 +417,5 @@ def _make_coordinates(
 
 
 def _skip_record(record: Record, kind: str) -> Skipped:
-    place = Coordinates(record.topic, record.partition, record.offset, timestamp_ms=record.timestamp_ms)
-    return Skipped(kind, place, 1)
+    coordinates = Coordinates(record.topic, record.partition, record.offset, timestamp_ms=record.timestamp_ms)
+    return Skipped(kind, coordinates, 1)

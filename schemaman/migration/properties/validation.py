@@ -32,30 +32,30 @@ class _PropertyShape:
     without: str
 
 
-def _is_text_list(told: object) -> bool:
-    return isinstance(told, list) and all(isinstance(each, str) for each in told)
+def _is_text_list(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
 
 
-def _is_text_map(told: object) -> bool:
-    return isinstance(told, dict) and all(isinstance(each, str) for each in told.values())
+def _is_text_map(value: object) -> bool:
+    return isinstance(value, dict) and all(isinstance(each, str) for each in value.values())
 
 
-def _is_path_list(told: object) -> bool:
-    paths = told if isinstance(told, list) else [None]
+def _is_path_list(value: object) -> bool:
+    paths = value if isinstance(value, list) else [None]
     return all(isinstance(path, str) or (_is_text_list(path) and path) for path in paths)
 
 
-def _is_displaced_map(told: object) -> bool:
+def _is_displaced_map(value: object) -> bool:
     """Of older versions a name, else an object of texts."""
-    return isinstance(told, dict) and all(isinstance(e, str) or _is_text_map(e) for e in told.values())
+    return isinstance(value, dict) and all(isinstance(e, str) or _is_text_map(e) for e in value.values())
 
 
-def _is_recipe(told: object) -> bool:
+def _is_recipe(value: object) -> bool:
     try:
-        parse_swaps({RECIPE_PROPERTY: json.dumps(told)})
+        parse_swaps({RECIPE_PROPERTY: json.dumps(value)})
     except (SchemamanError, KeyError, TypeError, ValueError, AttributeError):
         return False
-    return isinstance(told, dict)
+    return isinstance(value, dict)
 
 
 _SHAPES: Mapping[str, _PropertyShape] = {
@@ -78,16 +78,16 @@ _SHAPES: Mapping[str, _PropertyShape] = {
 }
 
 
-def refuse_unreadable(live: LakeTable) -> tuple[Refusal, ...]:
+def refuse_unreadable(lake: LakeTable) -> tuple[Refusal, ...]:
     """The properties of ours that a table has and nobody can read."""
     return tuple(
         Refusal(
-            f"read the property {name} of {live.name}",
-            f"it is no JSON of {shape.words}: {live.properties[name][:80]}",
+            f"read the property {name} of {lake.name}",
+            f"it is no JSON of {shape.words}: {lake.properties[name][:80]}",
             f"give it back the value that it had before somebody edited it, or unset it: {shape.without}",
         )
         for name, shape in _SHAPES.items()
-        if name in live.properties and not _is_readable(live.properties[name], shape)
+        if name in lake.properties and not _is_readable(lake.properties[name], shape)
     )
 
 

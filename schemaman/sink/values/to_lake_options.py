@@ -96,10 +96,10 @@ def _format_json(value: object) -> str:
         case tuple() | list():
             return f"[{','.join(_format_json(one) for one in value)}]"
         case Mapping():
-            members = (
+            entries = (
                 f"{json.dumps(str(k), ensure_ascii=False)}:{_format_json(v)}" for k, v in value.items()
             )
-            return "{" + ",".join(members) + "}"
+            return "{" + ",".join(entries) + "}"
         case _:
             raise UnfitValue(f"{abbreviate_value(value)} is no JSON")
 
@@ -136,7 +136,8 @@ def _assume_utc(value: object) -> Value:
     if type(value) is datetime and value.tzinfo is None:
         return value.replace(tzinfo=UTC)
     raise UnfitValue(
-        f"{value.text if isinstance(value, OutOfRange) else abbreviate_value(value)} is no TIMESTAMP of a lake"
+        f"{value.text if isinstance(value, OutOfRange) else abbreviate_value(value)} "
+        "is no TIMESTAMP of a lake"
     )
 
 

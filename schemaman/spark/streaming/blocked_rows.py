@@ -1,7 +1,7 @@
-"""What waits in quarantine for a table, or for being understood, and so makes others wait behind it.
+"""Records in quarantine, of a table or unread, for which later records of their rows wait.
 
-Law: nothing that waits is passed over unseen, for a value that was not sent may be in there; where its bytes
-were not kept, nobody knows whose row it is.
+Law: no waiting record is overlooked, for it may have a value that a later one left out. A record whose bytes
+were not kept counts for every row.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from schemaman.spark.streaming.unread_records import UnreadRecords
 from schemaman.spark.streaming.unread_records import make_unread_records as unread_of
 
 MAX_KNOWN = 10_000
-"""So many records that nobody understood are known one by one; of more only how early they begin."""
+"""How many unread records are kept one by one; of more only the first offsets."""
 
 
 def make_waiting_query(
@@ -31,22 +31,22 @@ def make_waiting_query(
     quarantine: Quarantine,
     reading: ReadingContext,
     small: int,
-    held: QuarantinedTable | None,
+    quarantined: QuarantinedTable | None,
 ) -> FindWaiting | None:
-    """Tells the rows of a lake table of which records still wait; None if nothing did before this batch.
+    """Make the query for rows of a lake table whose records wait; None if none did before this batch.
 
     `held` is what did. Up to `small` records are read in this process. The result raises `StatementFailed`.
     """
-    if held is None:
+    if quarantined is None:
         return None
 
     def find_waiting(to: RowMap) -> arrow.Table | None:
         if not quarantine.keep_bytes:
             return None
-        records = quarantine.read_records(spark, reading.stream, held)
+        records = quarantine.read_records(spark, reading.stream, quarantined)
         rows = decode_batch(spark, copy_records(records, small), reading)
         try:
-            return rows.select_table(held.source_table).map_waiting(to)
+            return rows.select_table(quarantined.source_table).map_waiting(to)
         finally:
             rows.release()
 
@@ -57,15 +57,15 @@ def make_unread_query(
     spark: SparkSession,
     quarantine: Quarantine,
     stream: str,
-    held: Mapping[tuple[str, str], QuarantinedTable],
+    quarantined: Mapping[tuple[str, str], QuarantinedTable],
     come: int,
 ) -> FindUnread | None:
-    """Tells which records of a stream nobody understood, once those of its batch stand in quarantine, too.
+    """Make the query for unread records of a stream, after those of its batch are in quarantine.
 
     `held` is what stood there before, by lake and source table; `come` of the batch have joined it. None if
     there are none.
     """
-    if not come and (UNKNOWN_TABLE, "") not in held:
+    if not come and (UNKNOWN_TABLE, "") not in quarantined:
         return None
 
     lost = not quarantine.keep_bytes

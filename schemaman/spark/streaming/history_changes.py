@@ -1,7 +1,7 @@
-"""Which tables the store tells of otherwise than when a mirror looked last, whoever has told it since.
+"""Find the tables whose history has changed since the sink read it last, by any process.
 
-Law: where rows of a lake table turn out to be what they were not read as, this is said in the batch that it
-is learnt in, though no row of that table comes; what is not told of is not looked at.
+Law: rows of a lake table that were read by a wrong structure are reported in the batch that shows it, even if
+no row of that table comes; tables without a change are not inspected.
 """
 
 from __future__ import annotations
@@ -28,21 +28,22 @@ from schemaman.store.edge_hashes import Extents
 from schemaman.store.log import CoveredRange, ObservationEntry, list_tables
 
 _WINDOW = 2_000
-"""So many entries of the log are read first to find where the batch before this one ended."""
+"""How many entries of the log are read first to find the end of the previous batch."""
 
 
 @dataclass(slots=True)
 class HistoryChanges:
-    """Goes along with the log of a store, from batch to batch.
+    """Reads the log of a store on, from batch to batch.
 
-    `first_end` is where the log ended at first, `read_up_to` the place up to which it was read; `changed_tables` are tables
-    that have to be looked at, with the number of observations that were new of them.
+    `first_end` is where the log ended at first, `read_up_to` the place up to which it was read;
+    `changed_tables` are tables that have to be looked at, with the number of observations that were new of
+    them.
     """
 
     store: RegistryStore
     stream: str
     modes: ConnectorModes
-    followers: Callable[[TableId], Iterable[SinkTable]]
+    list_sink_tables: Callable[[TableId], Iterable[SinkTable]]
     first_end: int = field(init=False)
     read_up_to: int | None = None
     changed_tables: Counter[TableId] = field(default_factory=Counter)
@@ -51,7 +52,7 @@ class HistoryChanges:
         self.first_end = self.store.end()
 
     def read_changes(self, extents: Extents) -> None:
-        """Take up what was told since the last batch; this one has entered the history.
+        """Read the entries since the last batch; this batch is in the history already.
 
         `extents` are the first and the last offset of each place of the batch: in another process the batch
         may have been learnt from already, so the log is read from where the one before it was.
@@ -73,25 +74,27 @@ class HistoryChanges:
         batch. What goes wrong with one table is told of it alone.
         """
         for table, new in sorted(self.changed_tables.items()):
-            quiet = [f for f in self.followers(table) if f not in seen]
+            quiet = [f for f in self.list_sink_tables(table) if f not in seen]
             found = [(f, self._find_reason(f, executor, new)) for f in quiet]
             if all(why is None for _, why in found):
                 del self.changed_tables[table]
             yield from (TableReport(str(table), f.lake_table, blocked=why) for f, why in found if why)
 
     def _find_reason(
-        self, follower: SinkTable, executor: Callable[[SinkTable], Executor], new: int
+        self, sink_table: SinkTable, executor: Callable[[SinkTable], Executor], new: int
     ) -> str | None:
         """Why a lake table would take no rows; None if it is not there, or its rows are what they should."""
         try:
-            if not self._is_read_otherwise(follower.table, new):
+            if not self._is_read_otherwise(sink_table.table, new):
                 return None
-            asked = executor(follower)
-            live = asked.inspect(follower.lake_table, follower.target.format)
-            history = self.store.history(follower.table)
+            asked = executor(sink_table)
+            live = asked.inspect(sink_table.lake_table, sink_table.target.format)
+            history = self.store.history(sink_table.table)
             if live is None or history is None:
                 return None
-            found = StaleRowCheck(self.store, self.modes).find_stale_rows(history, live, follower.name, asked)
+            found = StaleRowCheck(self.store, self.modes).find_stale_rows(
+                history, live, sink_table.name, asked
+            )
             return None if found is None else str(found)
         except StatementFailed as error:
             return error.message
@@ -124,7 +127,7 @@ class HistoryChanges:
         return max((sequence for _, sequence in found.values()), default=self.first_end)
 
     def _is_read_otherwise(self, table: TableId, new: int) -> bool:
-        """Whether rows that were read before these observations may be of another structure by them."""
+        """Whether these observations may give another structure to rows that were read before them."""
         observations = self.store.load(table)
         since = self.store.read(self.read_up_to or 0, [ObservationEntry])
         if any(table in list_tables(stamped.entry) for stamped in since):
@@ -146,7 +149,7 @@ def _has_statement_after_row(observations: Sequence[Observation]) -> bool:
 
 
 def _is_late(observations: Sequence[Observation], new: Sequence[Observation]) -> bool:
-    """Whether anything stands before what was known of a table, or nobody can tell."""
+    """Whether any new observation comes before the known ones of a table, or its order is unknown."""
     known = [each.last.position for each in observations if each.last.position.kind != "none"]
     last = max(map(format_position, known), default="")
     kinds = {position.kind for position in known}

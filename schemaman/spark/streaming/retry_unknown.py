@@ -1,7 +1,7 @@
-"""Finds the tables of records that nobody understood when they came, once a history tells more.
+"""Retry records that could not be read when they came, once the history has more facts.
 
-Law: a record leaves those that nobody understood only for the quarantine of its own tables, from where it is
-written before newer ones.
+Law: an unknown record only moves to the quarantine of its own tables, from where it is written before newer
+ones.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from schemaman.spark.streaming.row_staging import ReadingContext, format_table
 from schemaman.spark.streaming.table_migration import SinkTable
 
 RETRY_REASON = "it was not understood when it came, and is to be written now"
-"""The reason of a record on its way from those that nobody understood into its table."""
+"""The reason of a record on its way from the unknown records into its table."""
 
 NO_TARGET_REASON = "it was not understood when it came, and no target of this job follows its table"
-"""The reason of a record that is left for whoever follows its table."""
+"""The reason of a record whose table no target of this job has."""
 
 Histories = Mapping[TableId, TableHistory]
 
 
 @dataclass(slots=True)
 class UnknownRecords:
-    """Tries records of a stream again whenever a table of their topics is read otherwise than before."""
+    """Retries the unknown records of a stream whenever the reading of a table of their topics changes."""
 
     store: RegistryStore
     quarantine: Quarantine
@@ -45,21 +45,23 @@ class UnknownRecords:
     progress: StreamProgress
     last_attempt: object = field(default=None, init=False)
 
-    def retry_records(self, spark: SparkSession, held: Iterable[QuarantinedTable], attempt: str) -> bool:
-        """Hand records over to the tables that they are of; whether there was anything to try.
+    def retry_records(
+        self, spark: SparkSession, quarantined: Iterable[QuarantinedTable], attempt: str
+    ) -> bool:
+        """Hand records over to their tables; return whether any record was tried.
 
         Raises `StatementFailed`: the quarantine cannot be written.
         """
-        unplaced = next((each for each in held if each.lake_table == UNKNOWN_TABLE), None)
-        if unplaced is None or not self.quarantine.keep_bytes:
+        unknown = next((each for each in quarantined if each.lake_table == UNKNOWN_TABLE), None)
+        if unknown is None or not self.quarantine.keep_bytes:
             return False
-        records = self.quarantine.read_records(spark, self.stream, unplaced)
+        records = self.quarantine.read_records(spark, self.stream, unknown)
         histories = self.load_histories(self._find_tables(records))
-        now = (unplaced.records, {table: hash_reading(history) for table, history in histories.items()})
+        now = (unknown.records, {table: hash_reading(history) for table, history in histories.items()})
         if now == self.last_attempt:
             return False
         self._hand_over(spark, records, histories, attempt)
-        self.quarantine.release_records(spark, self.stream, unplaced, attempt)
+        self.quarantine.release_records(spark, self.stream, unknown, attempt)
         self.last_attempt = now
         return True
 
@@ -69,7 +71,7 @@ class UnknownRecords:
         return {table for table in tables if table.stream == self.stream}
 
     def _hand_over(self, spark: SparkSession, records: DataFrame, histories: Histories, attempt: str) -> None:
-        """What is understood now waits for its tables; what is not stays, with the reason of today."""
+        """Quarantine readable records for their tables; the others stay, with the present reason."""
         rows = decode_batch(spark, copy_records(records, self.small), self.make_reading(histories))
         texts = {format_table(table): table for table in histories}
         try:
@@ -80,11 +82,11 @@ class UnknownRecords:
                         rows.select_rejected(), self.stream, UNKNOWN_TABLE, "", attempt
                     )
                     continue
-                followers = self.list_sink_tables(texts[text])
-                for follower in followers:
+                sink_tables = self.list_sink_tables(texts[text])
+                for sink_table in sink_tables:
                     waiting = rows.select_table(text).give_reason(RETRY_REASON)
-                    self.quarantine.add_records(waiting, self.stream, follower.lake_table, text, attempt)
-                if not followers:
+                    self.quarantine.add_records(waiting, self.stream, sink_table.lake_table, text, attempt)
+                if not sink_tables:
                     others = rows.select_table(text).give_reason(NO_TARGET_REASON)
                     self.quarantine.add_records(others, self.stream, UNKNOWN_TABLE, "", attempt)
         finally:

@@ -1,7 +1,7 @@
-"""What is done with the records of a batch: decoded into changes of rows, and these folded row by row.
+"""Decode the records of a batch into changes of rows, and fold these row by row.
 
-Law: each record of the batch ends in exactly one place: a staged row, an aside that is no row, or a record
-set aside with its reason. A value that was not sent is never taken from before a record that waits.
+Law: each record of the batch becomes exactly one of these: part of a staged row, a skipped record that is no
+row, or a quarantined record with its reason. An unsent value never comes from before a waiting record.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class ReadingContext:
     """What executors need to read records: the histories of their tables, and how records are written.
 
     `modes` are settings of the connector, `placeholder` is what it writes for values that did not change,
-    `read_orders` is what was read before, `ambiguity` is what is not known of it (`rows.horizon`), `last` the records
-    that ended it.
+    `read_orders` is what was read before, `ambiguity` is what is not known of it (`rows.horizon`), `last` the
+    records that ended it.
     """
 
     histories: Mapping[TableId, TableHistory]
@@ -117,7 +117,7 @@ ENDED_INCARNATION = "ended"
 
 
 def format_table(table: TableId) -> str:
-    """A table as a batch names it: whole, and in one way."""
+    """A table as a batch names it: with all its levels, in one way."""
     return repr((table.stream, *table.levels))
 
 
@@ -131,12 +131,12 @@ def parse_table(text: str) -> TableId | None:
 
 @dataclass(frozen=True, slots=True)
 class RecordDecoder:
-    """The function that tasks run: records in, decoded records out."""
+    """The task that decodes records."""
 
     reading: ReadingContext
 
     def __call__(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[arrow.RecordBatch]:
-        """Each record with what it says."""
+        """Each record with its decoded outcome."""
         read = self.reading.make_reader()
         for batch in batches:
             outcomes = [_read_record(read, record) for record in read_records(batch)]
@@ -284,7 +284,7 @@ class ChangeFolder:
         row = fold_changes(changes, names, self.floor)
         if row is None:
             return
-        places = [_make_key(place) for place in row.records]
+        records = [_make_key(record) for record in row.records]
         yield dict(row.values) | {
             ORDER: row.order,
             DELETED: row.deleted,
@@ -296,7 +296,7 @@ class ChangeFolder:
             helpers.unread: unread if row.needs_row else None,
             helpers.unsent: row.unsent_order,
             helpers.since: self._find_oldest_dropped(changes, row),
-            helpers.places: places,
+            helpers.places: records,
         }
 
     def _find_oldest_dropped(self, changes: Sequence[LakeChange], row: Upsert) -> str | None:
@@ -310,7 +310,7 @@ class ChangeFolder:
 
 
 def _read_record(read: Callable[[Record], RowOutcome], record: Record) -> dict[str, object]:
-    """What a record says; one that breaks the reader in a way that nobody foresaw is set aside alone."""
+    """The outcome of a record; an unforeseen fault of the reader rejects this record alone."""
     try:
         return _describe_outcome(read(record))
     except SchemamanError:
@@ -347,12 +347,12 @@ def _unpickle_change(record: Mapping[str, object]) -> LakeChange | None:
     return pickle.loads(change) if isinstance(change, bytes) else None
 
 
-def _are_older(good: Sequence[LakeChange], unread: object, place: TopicOffset) -> bool:
+def _are_older(good: Sequence[LakeChange], unread: object, record: TopicOffset) -> bool:
     """Whether the changes before that of a place are all older than a record that nobody understood."""
     if not isinstance(unread, int):
         return False
-    since = (*place[:2], unread)
-    return not any(since <= change.record < place for change in reversed(good))
+    since = (*record[:2], unread)
+    return not any(since <= change.record < record for change in reversed(good))
 
 
 def _format_span(first: TopicOffset, unread: Mapping[TopicOffset, int]) -> str | None:
@@ -360,7 +360,7 @@ def _format_span(first: TopicOffset, unread: Mapping[TopicOffset, int]) -> str |
     at = unread.get(first)
     if at is None:
         return None
-    last = max(place[2] for place, behind in unread.items() if place[:2] == first[:2] and behind == at)
+    last = max(record[2] for record, behind in unread.items() if record[:2] == first[:2] and behind == at)
     return format_span(first[1], at, last)
 
 
@@ -368,5 +368,5 @@ def _select_key(record: Mapping[str, object]) -> dict[str, object]:
     return {name: record[name] for name in ("topic", "partition", "offset")}
 
 
-def _make_key(place: tuple[str, int, int]) -> dict[str, object]:
-    return dict(zip(("topic", "partition", "offset"), place, strict=True))
+def _make_key(record: tuple[str, int, int]) -> dict[str, object]:
+    return dict(zip(("topic", "partition", "offset"), record, strict=True))

@@ -1,8 +1,8 @@
-"""The hook for a user's own Structured Streaming job: `query.foreachBatch(mirror)`.
+"""The hook for a user's own Structured Streaming job: `query.foreachBatch(sink)`.
 
-Law: before the rows of a batch are written, their tables have the structure that the rows need; a table that
-has not got it stops alone, and its rows wait in quarantine. Whatever happens in between, each record of the
-batch is then in its table once, or in quarantine with a reason.
+Law: before the rows of a batch are written, their tables have the structure that the rows need; a table
+without that structure is blocked alone, and its rows wait in quarantine. After the batch each record is in
+its table once, or in quarantine with a reason.
 """
 
 from __future__ import annotations
@@ -55,22 +55,28 @@ from schemaman.spark.streaming.truncate import TableTruncated, decide_truncate
 
 _QUERY = "sql.streaming.queryId"
 _LEASE_POLL_SECONDS = 2.0
-"""Seconds between two looks at a lease."""
+"""Seconds between two tries to take a lease."""
 _MAX_REREADS = 5
-"""So often a batch is read again for a table of which more and more is told, before its records wait."""
+"""How often a batch is read again for a table whose history grows meanwhile, before its records wait."""
 
 
 class LakeSink:
     """Writes each batch of a stream into the lake tables that follow its tables.
 
-    `registry` is what `schemaman.open` gives, or a store. `targets` name the lake tables, `quarantine` the
-    table of records that cannot be written. `policy`, `stream` and `decisions` are by default those of the
-    registry. `decisions` are people's answers, read for each batch. `approved` tells of a plan whether a
-    person has approved it, by default as the decisions have it. `told` gets the report of each batch.
-    Batches of up to `small` records are decoded in this process, larger ones by executors. `modes` are the
-    connector's settings for how values travel, which records without schemas need; `placeholder` is what it
-    writes for values that did not change. One LakeSink writes a table: two at once are kept apart by the
-    store's lease only while structures change.
+    Args:
+        registry: what `schemaman.open` gives, or a store; it has the defaults of `policy`, `stream`, `decisions`.
+        targets: which source table goes to which lake table.
+        quarantine: the table of records that cannot be written.
+        policy: what may change in the lake without a person.
+        schemas: the lookup of Avro schemas by registry id.
+        modes: the connector's settings for how values travel; records without schemas need them.
+        placeholder: what the connector writes for a value that did not change.
+        approved: whether a person has approved a plan; by default the decisions answer.
+        decisions: people's answers, read for each batch.
+        on_report: called with the report of each batch.
+        small: batches of up to so many records are decoded in this process, larger ones by executors.
+
+    One LakeSink writes a table: the store's lease keeps two apart only while structures change.
     """
 
     def __init__(
@@ -87,7 +93,7 @@ class LakeSink:
         placeholder: bytes = PLACEHOLDER,
         approved: Callable[[Plan], bool] | None = None,
         decisions: Callable[[], Decisions] | None = None,
-        told: Callable[[BatchReport], None] = lambda _: None,
+        on_report: Callable[[BatchReport], None] = lambda _: None,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         small: int = SMALL,
     ) -> None:
@@ -105,27 +111,32 @@ class LakeSink:
         self._policy = policy or (Policy() if services is None else services.settings.policy)
         self._progress = StreamProgress(store.load)
         self._decisions = decisions or of_program.decisions
-        self._on_report = told
+        self._on_report = on_report
         self._stamps = BatchCommits()
         self._small = small
         self._attempts = RetryLog()
         self._history_changes = HistoryChanges(store, stream, modes, self.list_sink_tables)
         self._store = store
         self._clock = clock
-        held = (quarantine, stream, small)
+        quarantine_settings = (quarantine, stream, small)
         self._retry = UnknownRecords(
-            store, *held, self._load_histories, self.make_reading, self.list_sink_tables, self._progress
+            store,
+            *quarantine_settings,
+            self._load_histories,
+            self.make_reading,
+            self.list_sink_tables,
+            self._progress,
         )
-        self._lake_decoder = LakeDecoder(*held, self.list_sink_tables, self._progress)
+        self._lake_decoder = LakeDecoder(*quarantine_settings, self.list_sink_tables, self._progress)
         how = (self._policy, clock, approved or self._is_approved, self._apply_decisions, self._modes)
         self._migrator = TableMigrator(store, self._registry, *how)
 
     def __call__(self, batch: DataFrame, number: int) -> None:
-        """Take a batch: what `foreachBatch` calls.
+        """Write a batch; `foreachBatch` calls this.
 
         Raises:
             CouldNotDo: the store or the quarantine cannot be written: the batch must come again.
-            UsageError: the batch is none of Kafka, or of another stream.
+            UsageError: the batch is not from Kafka, or it is from another stream.
         """
         raw = select_raw_columns(batch)
         few = gather_rows(raw, self._small)
@@ -145,11 +156,15 @@ class LakeSink:
             t for topic, _ in extents for t in self._store.find_by_alias(topic) if t.stream == self._stream
         }
         held_back = self._quarantine.list_tables(spark, self._stream)
-        # an attempt of its own: the run lets go of what others have put there
+        # an attempt id of its own: the run releases only records that other attempts added
         if self._retry.retry_records(spark, held_back, f"placed:{number}:{time.time_ns()}"):
             held_back = self._quarantine.list_tables(spark, self._stream)
-        waiting = {(held.lake_table, held.source_table): held for held in held_back}
-        tables |= {t for held in waiting.values() if (t := parse_table(held.source_table)) is not None}
+        waiting = {
+            (quarantined.lake_table, quarantined.source_table): quarantined for quarantined in held_back
+        }
+        tables |= {
+            t for quarantined in waiting.values() if (t := parse_table(quarantined.source_table)) is not None
+        }
         histories = self._load_histories(tables)
         return _BatchRun(self, spark, number, histories, waiting, hash_offsets(extents)).write_tables(raw)
 
@@ -161,14 +176,14 @@ class LakeSink:
         return apply_decisions(history, self._decisions())
 
     def make_reading(self, histories: Mapping[TableId, TableHistory]) -> ReadingContext:
-        """What executors read records with."""
+        """The context with which executors read records."""
         how = (self._schemas, self._stream, self._forms, self._modes, self._placeholder)
         return ReadingContext(
             dict(histories), *how, self._progress.find_orders(histories), dict(self._progress.last)
         )
 
     def _is_approved(self, plan: Plan) -> bool:
-        """Whether people's answers hold an approval of this very plan."""
+        """Whether the decisions approve this very plan."""
         today = datetime.fromtimestamp(self._clock() / 1000, UTC).date()
         return self._decisions().find_approval(plan_hash(plan), today) is not None
 
@@ -178,7 +193,7 @@ class LakeSink:
 
 
 class _BatchRun:
-    """One batch being taken."""
+    """One batch while it is written."""
 
     def __init__(
         self,
@@ -205,7 +220,7 @@ class _BatchRun:
         self.find_unread: FindUnread | None = None
 
     def write_tables(self, raw: DataFrame | arrow.Table) -> BatchReport:
-        """Every table of the batch, one after the other."""
+        """Write every table of the batch, one after the other."""
         rows = self.sink._lake_decoder.decode_batch(self.spark, raw, self.reading, self.waiting)
         try:
             counted = rows.count_records()
@@ -230,114 +245,114 @@ class _BatchRun:
         untargeted = 0
         for text, table in sorted(self.tables.items(), key=self._sort_key):
             changes = _select_changes(rows, text, counted)
-            followers = self.sink.list_sink_tables(table)
-            untargeted += 0 if followers else changes.count
-            due += [(f, changes) for f in followers if changes.count or _make_key(f) in self.waiting]
+            sink_tables = self.sink.list_sink_tables(table)
+            untargeted += 0 if sink_tables else changes.count
+            due += [(f, changes) for f in sink_tables if changes.count or _make_key(f) in self.waiting]
         reports: list[TableReport] = []
         locked: list[tuple[SinkTable, TableChanges]] = []
         overtaken: list[SinkTable] = []
-        for follower, changes in due:
-            brought = self._migrate(follower, changes)
-            if isinstance(brought, Blocked) and brought.is_locked:
-                locked.append((follower, changes))
-            elif isinstance(brought, Blocked) and brought.is_overtaken:
-                overtaken.append(follower)
+        for sink_table, changes in due:
+            outcome = self._migrate(sink_table, changes)
+            if isinstance(outcome, Blocked) and outcome.is_locked:
+                locked.append((sink_table, changes))
+            elif isinstance(outcome, Blocked) and outcome.is_overtaken:
+                overtaken.append(sink_table)
             else:
-                reports.append(self._write_or_block(follower, brought, changes))
-        for follower, changes in locked:
-            brought = self._migrate_after_lease(follower, changes)
-            if isinstance(brought, Blocked) and brought.is_overtaken:
-                overtaken.append(follower)
+                reports.append(self._write_or_block(sink_table, outcome, changes))
+        for sink_table, changes in locked:
+            outcome = self._migrate_after_lease(sink_table, changes)
+            if isinstance(outcome, Blocked) and outcome.is_overtaken:
+                overtaken.append(sink_table)
             else:
-                reports.append(self._write_or_block(follower, brought, changes))
-        reports += (self._read_again(raw, follower) for follower in overtaken)
+                reports.append(self._write_or_block(sink_table, outcome, changes))
+        reports += (self._read_again(raw, sink_table) for sink_table in overtaken)
         reports += self.sink._history_changes.report_stale_tables(
-            lambda _: self.executor, {follower for follower, _ in due}
+            lambda _: self.executor, {sink_table for sink_table, _ in due}
         )
         return BatchReport(self.number, tuple(reports), untargeted, rejected)
 
     def _read_again(
-        self, raw: DataFrame | arrow.Table, follower: SinkTable, times: int = _MAX_REREADS
+        self, raw: DataFrame | arrow.Table, sink_table: SinkTable, times: int = _MAX_REREADS
     ) -> TableReport:
-        """A table of which more was told while the batch was read: by what is told by now."""
-        self.histories = {**self.histories, **self.sink._load_histories((follower.table,))}
+        """Write a table whose history grew while the batch was read: read the batch by the new history."""
+        self.histories = {**self.histories, **self.sink._load_histories((sink_table.table,))}
         self.reading = self.sink.make_reading(self.histories)
         rows = self.sink._lake_decoder.decode_batch(self.spark, raw, self.reading, self.waiting)
         try:
             counted = rows.count_records()
             if None in counted:
                 self._reject(rows, counted)
-            changes = _select_changes(rows, format_table(follower.table), counted)
-            brought = self._migrate_after_lease(follower, changes)
-            if isinstance(brought, Blocked) and brought.is_overtaken and times > 1:
-                return self._read_again(raw, follower, times - 1)
-            return self._write_or_block(follower, brought, changes)
+            changes = _select_changes(rows, format_table(sink_table.table), counted)
+            outcome = self._migrate_after_lease(sink_table, changes)
+            if isinstance(outcome, Blocked) and outcome.is_overtaken and times > 1:
+                return self._read_again(raw, sink_table, times - 1)
+            return self._write_or_block(sink_table, outcome, changes)
         finally:
             rows.release()
 
     def _reject(self, rows: DecodedBatch, counted: Mapping[str | None, RecordCount]) -> None:
-        """Keep what nobody understands, from where others are told to wait behind it."""
+        """Keep records that could not be read; later records of the same rows wait for them."""
         rejected = counted.get(None, RecordCount()).records
         if rejected:
             self.quarantine.add_records(rows.select_rejected(), self.stream, UNKNOWN_TABLE, "", self.attempt)
         self.find_unread = make_unread_query(self.spark, self.quarantine, self.stream, self.waiting, rejected)
 
     def _sort_key(self, named: tuple[str, TableId]) -> tuple[bool, str]:
-        """Tables that had another name come last: they must find the lake tables that hold their rows."""
+        """Sort renamed tables last: the lake tables of their previous names must exist by then."""
         renamed = any(alias.kind == "table" for alias in self.histories[named[1]].aliases)
         return renamed, named[0]
 
-    def _migrate(self, follower: SinkTable, changes: TableChanges) -> Ready | Blocked:
-        read_by = self.histories[follower.table]
-        return self.sink._migrator.migrate(follower, self.executor, read_by, changes.versions)
+    def _migrate(self, sink_table: SinkTable, changes: TableChanges) -> Ready | Blocked:
+        read_by = self.histories[sink_table.table]
+        return self.sink._migrator.migrate(sink_table, self.executor, read_by, changes.versions)
 
-    def _migrate_after_lease(self, follower: SinkTable, changes: TableChanges) -> Ready | Blocked:
-        """The table once its lease has run out: most likely that of a run of this job that was killed."""
+    def _migrate_after_lease(self, sink_table: SinkTable, changes: TableChanges) -> Ready | Blocked:
+        """Migrate the table after its lease has expired: most likely a killed run of this job holds it."""
         until = time.monotonic() + LEASE_MS / 1000 + _LEASE_POLL_SECONDS
-        brought = self._migrate(follower, changes)
-        while isinstance(brought, Blocked) and brought.is_locked and time.monotonic() < until:
+        outcome = self._migrate(sink_table, changes)
+        while isinstance(outcome, Blocked) and outcome.is_locked and time.monotonic() < until:
             time.sleep(_LEASE_POLL_SECONDS)
-            brought = self._migrate(follower, changes)
-        return brought
+            outcome = self._migrate(sink_table, changes)
+        return outcome
 
     def _write_or_block(
-        self, follower: SinkTable, brought: Ready | Blocked, changes: TableChanges
+        self, sink_table: SinkTable, outcome: Ready | Blocked, changes: TableChanges
     ) -> TableReport:
-        """One table; whatever is wrong with it stops it alone."""
-        report = TableReport(str(follower.table), follower.lake_table, changes.count)
+        """Write one table; a fault of the table blocks this table alone."""
+        report = TableReport(str(sink_table.table), sink_table.lake_table, changes.count)
         try:
-            if isinstance(brought, Blocked):
-                if brought.is_ignored:
-                    return replace(report, ignored=changes.count, notes=(brought.reason,))
-                return self._block(follower, changes, replace(report, plan=brought.plan), brought.reason)
-            report = replace(report, steps=brought.steps, notes=brought.notes)
-            writer = self._make_writer(follower, brought)
-            self._require_unblocked(follower)
-            report = replace(report, replayed=self._replay(follower, writer))
-            return self._write(follower, writer, changes, report) if changes.count else report
+            if isinstance(outcome, Blocked):
+                if outcome.is_ignored:
+                    return replace(report, ignored=changes.count, notes=(outcome.reason,))
+                return self._block(sink_table, changes, replace(report, plan=outcome.plan), outcome.reason)
+            report = replace(report, steps=outcome.steps, notes=outcome.notes)
+            writer = self._make_writer(sink_table, outcome)
+            self._require_unblocked(sink_table)
+            report = replace(report, replayed=self._replay(sink_table, writer))
+            return self._write(sink_table, writer, changes, report) if changes.count else report
         except (StatementFailed, TableTruncated, StagingFailed) as error:
-            return self._block(follower, changes, report, error.message)
+            return self._block(sink_table, changes, report, error.message)
 
-    def _require_unblocked(self, follower: SinkTable) -> None:
-        """Raises `TableTruncated` if a TRUNCATE that came before has stopped the table."""
-        held = self.waiting.get(_make_key(follower))
-        action, reason = decide_truncate(self.sink._policy, follower)
-        if action == "stop" and held is not None and held.truncated:
+    def _require_unblocked(self, sink_table: SinkTable) -> None:
+        """Raises `TableTruncated` if an earlier TRUNCATE has blocked the table."""
+        quarantined = self.waiting.get(_make_key(sink_table))
+        action, reason = decide_truncate(self.sink._policy, sink_table)
+        if action == "stop" and quarantined is not None and quarantined.truncated:
             raise TableTruncated(reason)
 
     def _apply_truncate_policy(
-        self, follower: SinkTable, writer: TableWriter, changes: TableChanges
+        self, sink_table: SinkTable, writer: TableWriter, changes: TableChanges
     ) -> tuple[TableChanges, str, int]:
-        """The changes with no TRUNCATE but one that empties the table; what else became of it.
+        """The changes with a TRUNCATE only where it empties the table, a note, and a count.
 
-        Given back besides are what the policy left out, in words, and how many records it set aside.
+        The note says what the policy ignored; the count is of the records that went to quarantine.
 
         Raises:
-            Emptied: a TRUNCATE stops the table.
+            TableTruncated: a TRUNCATE blocks the table.
         """
         if changes.truncated is None or not writer.has_key:
             return changes, "", 0
-        action, reason = decide_truncate(self.sink._policy, follower)
+        action, reason = decide_truncate(self.sink._policy, sink_table)
         without = replace(changes, truncated=None)
         match action:
             case "empty":
@@ -346,90 +361,94 @@ class _BatchRun:
                 return without, reason, 0
             case "set-aside":
                 waiting = changes.rows.select_truncates().give_reason(reason)
-                self._quarantine_rows(waiting, follower)
+                self._quarantine_rows(waiting, sink_table)
                 return without, "", waiting.count()
             case "stop":
                 raise TableTruncated(reason)
             case _:
                 assert_never(action)
 
-    def _make_writer(self, follower: SinkTable, brought: Ready) -> TableWriter:
-        history, stamps = self.histories[follower.table], self.sink._stamps
-        return TableWriter(self.spark, follower, brought, history, stamps)
+    def _make_writer(self, sink_table: SinkTable, outcome: Ready) -> TableWriter:
+        history, stamps = self.histories[sink_table.table], self.sink._stamps
+        return TableWriter(self.spark, sink_table, outcome, history, stamps)
 
     def _write(
-        self, follower: SinkTable, writer: TableWriter, changes: TableChanges, report: TableReport
+        self, sink_table: SinkTable, writer: TableWriter, changes: TableChanges, report: TableReport
     ) -> TableReport:
-        changes, note, waiting = self._apply_truncate_policy(follower, writer, changes)
+        changes, note, waiting = self._apply_truncate_policy(sink_table, writer, changes)
         how = (self.spark, self.quarantine, self.reading, self.sink._small)
-        others = others_of(*how, self.waiting.get(_make_key(follower)))
+        others = others_of(*how, self.waiting.get(_make_key(sink_table)))
         written = writer.write_changes(
-            changes, self.batch, self._make_quarantine(follower, changes.rows), others, self.find_unread
+            changes, self.batch, self._make_quarantine(sink_table, changes.rows), others, self.find_unread
         )
         again = f"batch {self.number} is not the one of this number: written by the order of its rows"
         notes = (*report.notes, *([note] if note else ()), *([again] if written.is_number_reused else ()))
-        aside = written.quarantined + waiting
+        quarantined_count = written.quarantined + waiting
         return replace(
             report,
             rows=written.rows,
             ended_incarnation=written.ended_incarnation,
-            quarantined=aside,
+            quarantined=quarantined_count,
             notes=notes,
         )
 
-    def _replay(self, follower: SinkTable, writer: TableWriter) -> int:
-        """Write what waits in quarantine for a table that can take it, before anything newer."""
-        held = self.waiting.get(_make_key(follower))
-        if held is None or not self.quarantine.keep_bytes:
+    def _replay(self, sink_table: SinkTable, writer: TableWriter) -> int:
+        """Write the quarantined records of a table that can take them, before newer records."""
+        quarantined = self.waiting.get(_make_key(sink_table))
+        if quarantined is None or not self.quarantine.keep_bytes:
             return 0
-        tried, history = self.sink._attempts, self.histories[follower.table]
-        if tried.is_unchanged(held, writer.lake, history):
+        tried, history = self.sink._attempts, self.histories[sink_table.table]
+        if tried.is_unchanged(quarantined, writer.lake, history):
             return 0
-        records = copy_records(self.quarantine.read_records(self.spark, self.stream, held), self.sink._small)
+        records = copy_records(
+            self.quarantine.read_records(self.spark, self.stream, quarantined), self.sink._small
+        )
         rows = self.sink._lake_decoder.decode_batch(self.spark, records, self.reading, None)
         try:
             counted = rows.count_records()
             if None in counted:
                 self._reject(rows, counted)
-            changes, aside = _select_changes(rows, format_table(follower.table), counted), 0
+            changes, quarantined_count = _select_changes(rows, format_table(sink_table.table), counted), 0
             if count := changes.count:
-                brought = self._migrate(follower, changes)
-                other = self._make_writer(follower, brought) if isinstance(brought, Ready) else writer
-                changes, aside = self._apply_truncate_policy_again(follower, other, changes)
-                keep = self._make_quarantine(follower, changes.rows)
-                aside += other.write_changes(changes, None, keep, unread=self.find_unread).quarantined
+                outcome = self._migrate(sink_table, changes)
+                other = self._make_writer(sink_table, outcome) if isinstance(outcome, Ready) else writer
+                changes, quarantined_count = self._apply_truncate_policy_again(sink_table, other, changes)
+                keep = self._make_quarantine(sink_table, changes.rows)
+                quarantined_count += other.write_changes(
+                    changes, None, keep, unread=self.find_unread
+                ).quarantined
                 writer.floor = other.floor
-            self.quarantine.release_records(self.spark, self.stream, held, self.attempt)
-            tried.record_attempt(held, writer.lake, history)
-            return count - aside
+            self.quarantine.release_records(self.spark, self.stream, quarantined, self.attempt)
+            tried.record_attempt(quarantined, writer.lake, history)
+            return count - quarantined_count
         finally:
             rows.release()
 
     def _apply_truncate_policy_again(
-        self, follower: SinkTable, writer: TableWriter, changes: TableChanges
+        self, sink_table: SinkTable, writer: TableWriter, changes: TableChanges
     ) -> tuple[TableChanges, int]:
-        """As `_apply_truncate_policy`, of records in quarantine: what stops the table is then told of them, too."""
+        """As `_apply_truncate_policy`, for records in quarantine: they get the blocking reason."""
         try:
-            changes, _, aside = self._apply_truncate_policy(follower, writer, changes)
+            changes, _, quarantined_count = self._apply_truncate_policy(sink_table, writer, changes)
         except TableTruncated as stop:
-            self._quarantine_rows(changes.rows.give_reason(stop.message), follower)
+            self._quarantine_rows(changes.rows.give_reason(stop.message), sink_table)
             raise
-        return changes, aside
+        return changes, quarantined_count
 
     def _block(
-        self, follower: SinkTable, changes: TableChanges, report: TableReport, reason: str
+        self, sink_table: SinkTable, changes: TableChanges, report: TableReport, reason: str
     ) -> TableReport:
-        """Keep all records of a table that cannot take them."""
+        """Quarantine all records of a table that cannot take them."""
         if changes.count:
-            self._quarantine_rows(changes.rows.give_reason(reason), follower)
+            self._quarantine_rows(changes.rows.give_reason(reason), sink_table)
         return replace(report, quarantined=changes.count, blocked=reason)
 
-    def _make_quarantine(self, follower: SinkTable, rows: DecodedBatch) -> QuarantineRecords:
-        return lambda reasons: self._quarantine_rows(rows.select_records(reasons), follower)
+    def _make_quarantine(self, sink_table: SinkTable, rows: DecodedBatch) -> QuarantineRecords:
+        return lambda reasons: self._quarantine_rows(rows.select_records(reasons), sink_table)
 
-    def _quarantine_rows(self, rows: DataFrame, follower: SinkTable) -> None:
-        source = format_table(follower.table)
-        self.quarantine.add_records(rows, self.stream, follower.lake_table, source, self.attempt)
+    def _quarantine_rows(self, rows: DataFrame, sink_table: SinkTable) -> None:
+        source = format_table(sink_table.table)
+        self.quarantine.add_records(rows, self.stream, sink_table.lake_table, source, self.attempt)
 
 
 def _select_changes(rows: DecodedBatch, text: str, counted: Mapping[str | None, RecordCount]) -> TableChanges:
@@ -437,6 +456,6 @@ def _select_changes(rows: DecodedBatch, text: str, counted: Mapping[str | None, 
     return TableChanges(rows.select_table(text), count.records, count.truncated, count.versions)
 
 
-def _make_key(follower: SinkTable) -> tuple[str, str]:
-    """The lake table and the source table, as the quarantine holds them."""
-    return follower.lake_table, format_table(follower.table)
+def _make_key(sink_table: SinkTable) -> tuple[str, str]:
+    """The lake table and the source table, as the quarantine names them."""
+    return sink_table.lake_table, format_table(sink_table.table)

@@ -1,6 +1,6 @@
-"""What a TRUNCATE of the source comes to: the policy says whether it empties the lake table, too.
+"""The effect of a TRUNCATE of the source on the lake table, by the policy.
 
-Law: a TRUNCATE empties a table only where the policy says `auto`; where it is left out, that is told.
+Law: a TRUNCATE empties a table only where the policy says `auto`; an ignored one is reported.
 """
 
 from __future__ import annotations
@@ -17,21 +17,23 @@ TruncateAction = Literal["empty", "leave", "set-aside", "stop"]
 
 
 class TableTruncated(Exception):
-    """A TRUNCATE that the policy does not let through; the message says so."""
+    """A TRUNCATE that the policy does not allow; the message is the reason."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self.message = message
 
 
-def decide_truncate(policy: Policy, follower: SinkTable) -> tuple[TruncateAction, str]:
+def decide_truncate(policy: Policy, sink_table: SinkTable) -> tuple[TruncateAction, str]:
     """What a TRUNCATE does to a lake table, and why.
 
     `empty`: its rows end. `leave`: nothing happens. `set-aside`: its record alone waits. `stop`: all records
     wait, also those of later batches, until the policy says otherwise: no plan follows from a TRUNCATE, so
     there is none to approve.
     """
-    ruling = policy.find_ruling("truncate", str(follower.table), follower.target.name, follower.target.format)
+    ruling = policy.find_ruling(
+        "truncate", str(sink_table.table), sink_table.target.name, sink_table.target.format
+    )
     why = f"{TRUNCATED}: {ruling.why}"
     match ruling.level:
         case "auto":

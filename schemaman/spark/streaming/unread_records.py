@@ -1,6 +1,6 @@
-"""Records that nobody understood: which of them may have a value that another record of the row lacks.
+"""Records that could not be read: which of them may have a value that a later record of the row lacks.
 
-Law: where nobody knows whose a record is, it is every row's.
+Law: a record of an unknown row counts for every row.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ _Offsets = Mapping[bytes | None, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class UnreadRecords:
-    """Where such records stand: by topic and partition, then by the bytes of the key that they came with.
+    """The offsets of such records by topic and partition, then by the bytes of their key.
 
-    Offsets go up. `is_crowded`: there are too many to know their keys; only the first of a partition is told.
-    `is_lost`: none of their bytes are kept, so nobody will ever understand them from here.
+    Offsets go up. `is_crowded`: there are too many to keep their keys; only the first of a partition is here.
+    `is_lost`: their bytes are not kept, so they can never be read from here.
     """
 
     offsets: Mapping[tuple[str, int], _Offsets] = field(default_factory=dict)
     is_crowded: bool = False
     is_lost: bool = False
 
-    def find_before(self, place: TopicOffset, key: bytes | None) -> int | None:
+    def find_before(self, record: TopicOffset, key: bytes | None) -> int | None:
         """The offset of the last one before a record that may be of the same row; None if there is none."""
-        topic, partition, offset = place
-        here = self.offsets.get((topic, partition), {})
-        mine = here.values() if key is None else (here.get(key, ()), here.get(None, ()))
+        topic, partition, offset = record
+        by_key = self.offsets.get((topic, partition), {})
+        mine = by_key.values() if key is None else (by_key.get(key, ()), by_key.get(None, ()))
         found = [offsets[at - 1] for offsets in mine if (at := bisect_left(offsets, offset))]
         # Where keys are not known, it may be the very last one.
         return offset - 1 if found and self.is_crowded else max(found, default=None)
