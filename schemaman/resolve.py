@@ -44,9 +44,12 @@ from schemaman.history.references import (
     VersionNumber,
     VersionsBack,
     name_table,
+    parse,
 )
 from schemaman.history.versions import Revision, SchemaVersion, TableHistory
+from schemaman.languages.language import SCHEMA_LANGUAGES, write_schema
 from schemaman.languages.read import read_schema
+from schemaman.model.display import DisplayedValue
 from schemaman.model.schema import TableId, TableSchema
 
 
@@ -86,7 +89,7 @@ HISTORY_ONLY = ReferenceReaders()
 
 
 @dataclass(frozen=True, slots=True)
-class ResolvedSchema:
+class ResolvedSchema(DisplayedValue):
     """The result of a reference: a structure, and for a table in the history its version and revision.
 
     `ref` is the reference with the full name of its table and the number of its version. It has the number of
@@ -100,6 +103,28 @@ class ResolvedSchema:
     version: SchemaVersion | None = None
     revision: int | None = None
     last_seen: Coordinates | None = None
+
+    def __repr__(self) -> str:
+        return f"<ResolvedSchema {self.ref}: {len(self.schema.columns)} columns>"
+
+    def to_text(self, language: str) -> str:
+        """The schema in a language: `ddl`, `spark`, `delta`, `iceberg`, `avro`, `connect` or `columns`.
+
+        Raises:
+            UnknownName: there is no such language.
+            UsageError: the language has no word for a column.
+        """
+        name = "row" if self.table is None else ".".join(self.table.parts)
+        return write_schema(SCHEMA_LANGUAGES.get(language), self.schema, f"{name}.Value", self.ref).text
+
+
+def find_version(history: TableHistory, text: str) -> SchemaVersion:
+    """The version that the part of a REF behind the `@` means. Raises as `select_version`."""
+    reference = parse(f"{name_table(history.table)}@{text}")
+    found = select_version(history, reference.selector) if isinstance(reference, TableRef) else None
+    if found is None or found.version is None:
+        raise NoHistory(f"nothing is known of {history.table}@{text}")
+    return found.version
 
 
 def resolve(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Literal
 
 from schemaman.debezium.observation import EvidenceKind, Observation
 from schemaman.debezium.records import Coordinates
+from schemaman.errors import UnknownName
 from schemaman.history.epochs import NO_SETTINGS_SHOWN, ConnectorSettingsShown, Epoch, EventSchema
+from schemaman.model.display import DisplayedValue
 from schemaman.model.schema import Path, TableId, TableSchema
 
 INTERNAL_NULLABILITY = "internal-nullability-differs"
@@ -264,7 +267,7 @@ class TableEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class TableHistory:
+class TableHistory(DisplayedValue):
     """All that is known of one table. `connector` is the newest one that spoke of it.
 
     `epochs` are the ways in which connectors wrote its events; the `settings_shown` tells of their settings;
@@ -283,6 +286,42 @@ class TableHistory:
     settings_shown: ConnectorSettingsShown = NO_SETTINGS_SHOWN
     keys: tuple[KeySpan, ...] = ()
     shared_records: int = 0
+
+    def __repr__(self) -> str:
+        ends = ", dropped" if self.is_dropped else ""
+        return f"<TableHistory of {self.table}: {len(self.versions)} versions, {self.records} records{ends}>"
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __len__(self) -> int:
+        return len(self.versions)
+
+    def __iter__(self) -> Iterator[SchemaVersion]:
+        return iter(self.versions)
+
+    def __getitem__(self, number: int) -> SchemaVersion:
+        """The version of that number. Raises `UnknownName`."""
+        found = next((v for v in self.versions if v.number == number), None)
+        if found is None:
+            raise UnknownName(
+                f"{self.table} has no version {number}",
+                hint=f"there are {', '.join(str(v.number) for v in self.versions)}",
+            )
+        return found
+
+    def at(self, when: str) -> SchemaVersion:
+        """The version at a time or a position of the source, as a REF writes it behind the `@`.
+
+        `2026-11-01T12:00Z` is a commit time, `lsn:0/16B6A50` a position, `-1` the version before the latest.
+
+        Raises:
+            UsageError: two versions may have been in effect then, or the text cannot be read.
+            NoHistory: nothing is known of so early a time, or the table had been dropped.
+        """
+        # References are read above the histories that they name, so the reader is loaded by name.
+        version: SchemaVersion = import_module("schemaman.resolve").find_version(self, when)
+        return version
 
     @property
     def records(self) -> int:
