@@ -13,7 +13,7 @@ from schemaman.migration.target import TARGETS
 
 
 def target_id(format: str, table: str) -> str:
-    """The name by which journals and leases know a target table; a text that names no table stays as it is."""
+    """The name of a target table in journals and leases; a text that names no table stays as it is."""
     return f"{format}:{_canonicalize_table(format, table)}"
 
 
