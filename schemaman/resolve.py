@@ -241,7 +241,7 @@ def _find_at_position(
         if any(is_position(m.position, kind, value) for m in list_evidence_coordinates(v))
     ]
     if len(named) > 1:
-        raise _refuse_uncertain(history, selector, named[0], named[-1], "records of both stand there")
+        raise _refuse_uncertain(history, selector, named[0], named[-1], "both have records there")
     if named:
         here = [
             find_rank(m, kind) for m in list_coordinates(named[0]) if is_position(m.position, kind, value)
@@ -254,7 +254,7 @@ def _find_at_position(
     if wanted is None or len(logs) > 1:
         what = f"those of {' and '.join(sorted(logs))}" if len(logs) > 1 else f"{kind} positions"
         raise UsageError(
-            f"{history.table}@{selector}: no record of it stands there, and {what} have no order",
+            f"{history.table}@{selector}: it has no record there, and {what} have no order",
             hint="name a version or a time",
         )
     return _find_certain(history, selector, lambda mark: find_rank(mark, kind), wanted)
@@ -274,14 +274,14 @@ def _find_at_time(history: TableHistory, selector: AsOf, ts_ms: int) -> Resolved
     except NoHistory as error:
         number = versions[surely[-1]].number
         raise UsageError(
-            f"{history.table}@{selector}: it cannot be told whether version {number} stood then or the table "
-            "was gone already: its end is told less exactly than that",
+            f"{history.table}@{selector}: version {number} may have been valid then, or the table had ended "
+            "already: the time of its end is not exact enough",
             hint=f"name it: {history.table}@{number}",
         ) from error
     if early.ref != late.ref:
         raise UsageError(
-            f"{history.table}@{selector}: it cannot be told whether {late.ref} or {early.ref} stood then: "
-            "the change is told less exactly than that",
+            f"{history.table}@{selector}: {late.ref} or {early.ref} may have been valid then: "
+            "the time of the change is not exact enough",
             hint=f"name one: {late.ref} or {early.ref}",
         )
     return replace(early, version=_merge_uncertainty(early.version, late.version))
@@ -426,8 +426,8 @@ def _refuse_uncertain(
 ) -> UsageError:
     table = history.table
     return UsageError(
-        f"{table}@{selector}: it cannot be told whether version {one.number} or version {other.number} "
-        f"stood then: {reason}",
+        f"{table}@{selector}: it is not certain whether version {one.number} or version {other.number} "
+        f"was valid then: {reason}",
         hint=f"name one: {table}@{one.number} or {table}@{other.number}",
     )
 

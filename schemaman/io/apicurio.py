@@ -46,7 +46,7 @@ class Apicurio(RegistryClient):
             )
         kind, _, name = id.partition(":")
         if kind == "guid":
-            raise UnreadableInput(f"{UNKNOWN_SCHEMA} {id}: ask a registry that speaks Confluent's REST")
+            raise UnreadableInput(f"{UNKNOWN_SCHEMA} {id}: ask a registry with Confluent's REST API")
         return (
             self._version(*name.split("/", 2))
             if kind == "artifact"
@@ -128,7 +128,7 @@ class Apicurio(RegistryClient):
 
 
 def _is_unknown(answer: Any) -> bool:
-    """Returns whether the registry itself sent a 404. Source: Apicurio, `name` of the exception in the body."""
+    """Returns whether the registry itself sent a 404. Source: Apicurio, `name` in the body of an error."""
     try:
         body = answer.json()
     except ValueError:

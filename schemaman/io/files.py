@@ -85,7 +85,7 @@ def find_file(source: str) -> File:
         raise UnreadableInput(f"{source}: {why}", hint="this user has to be let read it") from error
     kind = find_kind(path.name)
     if kind is None:
-        raise BadReference(f"{path}: cannot tell what kind of file this is", hint=f"known: {list_endings()}")
+        raise BadReference(f"{path}: the kind of this file is not known", hint=f"known: {list_endings()}")
     beside = path.with_name(REGISTRY)
     return File(str(path), *kind, registry=str(beside) if beside.is_file() else None)
 
