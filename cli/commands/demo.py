@@ -75,6 +75,8 @@ def demo(context: CommandContext, folder: Path, show: bool) -> None:
         script.line(
             f"\nDone in {time.monotonic() - started:.0f} s. Delete {folder} when you have seen enough."
         )
+        if hint:
+            script.line(hint)
     if show:
         webbrowser.open(report.as_uri())
 
