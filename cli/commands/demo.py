@@ -6,10 +6,12 @@ import contextlib
 import io
 import json
 import shutil
+import sys
 import time
 import webbrowser
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
@@ -59,6 +61,7 @@ def demo(context: CommandContext, folder: Path, show: bool) -> None:
     Every step prints the command that you would type. It takes a minute or two.
     """
     started = time.monotonic()
+    hint = describe_command(Path(sys.executable), Path.cwd(), shutil.which("schemaman"))
     place = _prepared(folder.absolute())
     with contextlib.chdir(place), reopen_context(context) as inner:
         script = _DemoScript(inner)
@@ -72,8 +75,22 @@ def demo(context: CommandContext, folder: Path, show: bool) -> None:
         script.line(
             f"\nDone in {time.monotonic() - started:.0f} s. Delete {folder} when you have seen enough."
         )
+        if hint:
+            script.line(hint)
     if show:
         webbrowser.open(report.as_uri())
+
+
+def describe_command(python: Path, folder: Path, found: str | None) -> str:
+    """How to go on typing `schemaman` from a folder; empty where the PATH finds the one of this Python."""
+    own = python.with_name("schemaman")
+    if (found is not None and Path(found).absolute() == own) or not own.exists():
+        return ""
+    place = own.relative_to(folder) if own.is_relative_to(folder) else own
+    activate = place.with_name("activate")
+    if not own.with_name("activate").exists():
+        return f"To go on, type {quote(str(place))}: schemaman is not on the PATH."
+    return f"To go on, type `. {quote(str(activate))}`, then `schemaman …`; or {quote(str(place))} …"
 
 
 def _prepared(folder: Path) -> Path:
