@@ -154,7 +154,8 @@ class Preflight:
             live = self.executor.inspect(previous_lake_table, format)
             if live is not None and self._is_renamed(previous, live):
                 return MissingTable(
-                    f"the source renamed {previous} to {history.table}, and its rows are in {previous_lake_table}",
+                    f"the source renamed {previous} to {history.table}, "
+                    f"and its rows are in {previous_lake_table}",
                     f"rename that table to {lake_table} and set its property {SOURCE_PROPERTY} to "
                     f"{history.table}",
                     "it begins empty beside them",

@@ -13,6 +13,7 @@ from pathlib import Path
 import click.testing
 import pytest
 
+from schemaman.api.plan_files import plan_file
 from schemaman.errors import BadConfiguration
 from schemaman.history.decisions import Approval, parse
 from schemaman.history.decisions import format_decision as answers
@@ -25,7 +26,6 @@ from schemaman.store.log import MigrationEntry
 from schemaman.store.sql.store import SqlStore
 from schemaman_cli.commands.approve import COMMAND as APPROVE
 from schemaman_cli.main import main
-from schemaman_cli.plan_files import plan_file
 
 DAY_MS = 86_400_000
 NOON = 1_800_014_400_000  # 2027-01-15T12:00:00Z

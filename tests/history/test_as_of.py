@@ -321,7 +321,7 @@ def test_places_are_told_between_rows_that_are_read_beside_the_stream() -> None:
     assert seen is not None
     assert seen.position.value == str(edges[3])
     for lsn in (edges[1] + 1, edges[2] - 1):
-        with pytest.raises(UsageError, match="version 1 or version 2 stood then"):
+        with pytest.raises(UsageError, match="version 1 or version 2 was valid then"):
             at_lsn(history, lsn)
 
 
@@ -410,7 +410,7 @@ def test_a_structure_that_was_declared_may_have_stood_before_its_position(read: 
     declared = connector.at
     connector.rows({"id": INT, "note": NOTE})
     history = connector.told()["t"]
-    with pytest.raises(UsageError, match="version 1 or version 2 stood then"):
+    with pytest.raises(UsageError, match="version 1 or version 2 was valid then"):
         select_version(history, SourcePosition("binlog", f"binlog.000003:{last + 8}:0"))
     for at, number in ((last, 1), (declared, 2)):
         version = select_version(history, SourcePosition("binlog", f"binlog.000003:{at}:0")).version

@@ -64,7 +64,7 @@ class LakeSink:
     """Writes each batch of a stream into the lake tables that follow its tables.
 
     Args:
-        store: the store of the registry.
+        registry: what `schemaman.open` gives, or a store; it has the defaults of `policy`, `stream`, `decisions`.
         targets: which source table goes to which lake table.
         quarantine: the table of records that cannot be written.
         policy: what may change in the lake without a person.
@@ -81,22 +81,25 @@ class LakeSink:
 
     def __init__(
         self,
-        store: RegistryStore,
+        registry: Registry | RegistryStore,
         targets: Sequence[TargetSetting],
         quarantine: Quarantine,
         *,
         policy: Policy | None = None,
-        stream: str = "main",
+        stream: str | None = None,
         schemas: SchemaLookup = NO_REGISTRY,
         forms: Forms = AUTO,
         modes: ConnectorModes = UNKNOWN_MODES,
         placeholder: bytes = PLACEHOLDER,
         approved: Callable[[Plan], bool] | None = None,
-        decisions: Callable[[], Decisions] = Decisions,
+        decisions: Callable[[], Decisions] | None = None,
         on_report: Callable[[BatchReport], None] = lambda _: None,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         small: int = SMALL,
     ) -> None:
+        of_program = registry if isinstance(registry, Registry) else Registry(registry, clock)
+        store, services = of_program.store, of_program.services
+        stream = stream or ("main" if services is None else services.settings.stream.value)
         self._registry = Registry(store, clock)
         self._targets = tuple(targets)
         self._quarantine = quarantine
@@ -105,9 +108,9 @@ class LakeSink:
         self._forms = forms
         self._modes = modes
         self._placeholder = placeholder
-        self._policy = policy or Policy()
+        self._policy = policy or (Policy() if services is None else services.settings.policy)
         self._progress = StreamProgress(store.load)
-        self._decisions = decisions
+        self._decisions = decisions or of_program.decisions
         self._on_report = on_report
         self._stamps = BatchCommits()
         self._small = small
