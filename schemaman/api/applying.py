@@ -29,7 +29,8 @@ class ApplyRequest:
 
     `partial`: run what is not refused. `dry_run`: check everything and run nothing. `clone`: try the plan
     on an empty clone first. `take_over`: also where another store keeps the table. `approved`: whether
-    people have approved the plan; None asks the decisions. `is_lasting`: refuse tables whose names end with Spark.
+    people have approved the plan; None asks the decisions. `is_lasting`: refuse tables whose names end with
+    Spark.
     """
 
     partial: bool = False

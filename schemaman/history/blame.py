@@ -1,6 +1,7 @@
 """Since when each fact of a table holds, and its evidence: version, record, statement.
 
-Law: a fact holds since the first stage of the same incarnation from which on every stage up to the asked one has it.
+Law: a fact holds since the first stage of the same incarnation from which on every stage up to the asked
+one has it.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ class Fact:
 
     It holds since `version`, `revision`: after `after` (None: nothing earlier is known) and no later than the
     record `at`, which `evidence` wrote. `other_evidence` are the first records of the other witnesses of that
-    version; `statement` is the DDL of one of these records. It is certain from `proven_from` on: `at`, or a later
-    record where it was read later than the rows; None while nothing confirms it.
+    version; `statement` is the DDL of one of these records. It is certain from `proven_from` on: `at`, or a
+    later record where it was read later than the rows; None while nothing confirms it.
     """
 
     kind: Kind

@@ -13,9 +13,9 @@ from schemaman.model.types import Array, Map, Struct, Type
 class CurrentField:
     """The current name of a nested field; a dropped field has no name.
 
-    Where nobody has said whether it left or got the name, it is not `is_sure`: then `question` are the member that
-    went and the one that came, by their paths in the step in which that became a question, and `version` the
-    number of the version that this step led to: another step may have exchanged the same two.
+    Where nobody has said whether it left or got the name, it is not `is_sure`: then `question` are the member
+    that went and the one that came, by their paths in the step in which that became a question, and `version`
+    the number of the version that this step led to: another step may have exchanged the same two.
     """
 
     name: str | None

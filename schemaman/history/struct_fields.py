@@ -26,8 +26,8 @@ class _FieldEnd:
     """Where a member is (None: it left), whether that is sure, and the question on whose answer it hangs.
 
     One whose own name came back is sure, though an open question asks whether it did. `dropped_at`: for good,
-    before that version, and where it had been: two that left are one where that is the same. `question_version`: the
-    version, by its place in the history, in whose step the question arose.
+    before that version, and where it had been: two that left are one where that is the same.
+    `question_version`: the version, by its place in the history, in whose step the question arose.
     """
 
     path: Path | None
@@ -94,8 +94,8 @@ class _ColumnStep:
 class _FieldTrace:
     """A column through its versions, from the newest back: where its members are in the end.
 
-    `ends` are those of the members of each version; `taken_paths` are places where one that left may still stand
-    in a lake, and whose name a person gave to another one later.
+    `ends` are those of the members of each version; `taken_paths` are places where one that left may still
+    stand in a lake, and whose name a person gave to another one later.
     """
 
     steps: dict[int, _ColumnStep] = field(default_factory=dict)

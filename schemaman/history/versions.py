@@ -25,10 +25,10 @@ Grade = Literal["stated", "proven", "likely", "possible"]
 class Evidence:
     """The records of one evidence kind that support one version.
 
-    `records` are surely of it. `shared_records` counts those of runs that began before the version or went on behind
-    it: of such a run only the first and the last record tell where they stand, the others are of this version
-    or of the one where the other edge lies, or of one between them. `positioned_edges` are the first and the last
-    record that have a position, where those are others: what is read beside the stream has none.
+    `records` are surely of it. `shared_records` counts those of runs that began before the version or went on
+    behind it: of such a run only the first and the last record tell where they stand, the others are of this
+    version or of the one where the other edge lies, or of one between them. `positioned_edges` are the first
+    and the last record that have a position, where those are others: what is read beside the stream has none.
     """
 
     kind: EvidenceKind
@@ -78,7 +78,7 @@ class NestedFieldAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The coordinates from which on a fact is certain that was read later than its rows; `at` None: nowhere yet.
+    """The coordinates from which on a fact read later than its rows is certain; `at` None: nowhere yet.
 
     `fact` is named as in `unconfirmed`. It is told of the revision `revision` and of those behind it, up to
     the next proof of the same fact.
@@ -93,17 +93,17 @@ class Proof:
 class SchemaVersion:
     """One structure of a table, and the interval of the source's log in which it began.
 
-    It began after `after` (None: nothing earlier is known) and no later than `at`. `until` is
-    the first mark of what followed, None while it lasts. `id` is the fingerprint of its shape;
-    `number` is an ordinal that late evidence may shift. `unconfirmed` names the facts that may
-    be from the future: `key`, `nullable:<column>` (of a new column, its default too), `default:<column>`,
-    and `type:<column>` where the connector's settings may have made the difference. `event_schemas` are the
-    ways in which events carried it that are not just as it is, each from its mark on. `candidates` are
-    suspected renames from the version before. Columns and types are of `at`; key and nullability are
-    certain from `proven_from` on, which may be later, and is None while one of them is unconfirmed; `proofs` say
-    it of each fact that is not certain from the first record on that told it, defaults included. `previous_ids`
-    are the ids that its events alone give it, which it had while no witness declared it. `records` are surely
-    of it. `field_answers` are people's answers about the step to it, which decisions put in; no store keeps them.
+    It began after `after` (None: nothing earlier is known) and no later than `at`. `until` is the first mark
+    of what followed, None while it lasts. `id` is the fingerprint of its shape; `number` is an ordinal that
+    late evidence may shift. `unconfirmed` names the facts that may be from the future: `key`,
+    `nullable:<column>` (of a new column, its default too), `default:<column>`, and `type:<column>` where the
+    connector's settings may have made the difference. `event_schemas` are the ways in which events carried it
+    that are not just as it is, each from its mark on. `candidates` are suspected renames from the version
+    before. Columns and types are of `at`; key and nullability are certain from `proven_from` on, which may be
+    later, and is None while one of them is unconfirmed; `proofs` say it of each fact that is not certain from
+    the first record on that told it, defaults included. `previous_ids` are the ids that its events alone give
+    it, which it had while no witness declared it. `records` are surely of it. `field_answers` are people's
+    answers about the step to it, which decisions put in; no store keeps them.
     """
 
     number: int
@@ -190,9 +190,10 @@ KeyOrigin = Literal["primary-key", "unique-index", "configured", "none"]
 class KeySpan:
     """One key of a table, in key order, from the interval (`after`, `at`] on until `until`.
 
-    `evidence` says by whom: declared, emitted where nothing is declared, or `events` where these have another key
-    than the declared one. `origins` are those that fit what is known. `is_confirmed`: not of the future; it
-    is certain from `at` on, or only from `proven_from` on, where it was read later than the rows before that.
+    `evidence` says by whom: declared, emitted where nothing is declared, or `events` where these have another
+    key than the declared one. `origins` are those that fit what is known. `is_confirmed`: not of the future;
+    it is certain from `at` on, or only from `proven_from` on, where it was read later than the rows before
+    that.
     """
 
     columns: tuple[str, ...]
@@ -271,8 +272,8 @@ class TableHistory(DisplayedValue):
     """All that is known of one table. `connector` is the newest one that spoke of it.
 
     `epochs` are the ways in which connectors wrote its events; the `settings_shown` tells of their settings;
-    `keys` are its keys one after the other. `shared_records` counts the records of which it is not known which of
-    several versions they are of, each once.
+    `keys` are its keys one after the other. `shared_records` counts the records of which it is not known
+    which of several versions they are of, each once.
     """
 
     table: TableId
@@ -382,8 +383,8 @@ def find_recreated_columns(
 class EmittedSchema:
     """A structure as an event carried it: `at` is that event, `name` the schema's own name.
 
-    `has_changed`: the first event of the version carried another structure, as when a setting of the connector
-    changed or another release of it began.
+    `has_changed`: the first event of the version carried another structure, as when a setting of the
+    connector changed or another release of it began.
     """
 
     schema: TableSchema

@@ -296,9 +296,7 @@ def _choose_unpacker(packing: Literal["", ".gz", ".zst"]) -> Callable[[], _Unpac
     try:
         import zstandard  # only for this kind of file
     except ImportError as error:
-        raise EngineUnavailable(
-            "zstandard is needed for .zst files", hint=install_hint("zstd")
-        ) from error
+        raise EngineUnavailable("zstandard is needed for .zst files", hint=install_hint("zstd")) from error
     return lambda: zstandard.ZstdDecompressor().decompressobj()
 
 
@@ -306,9 +304,7 @@ def _open_parquet(path: str) -> Any:
     try:
         import pyarrow.parquet as parquet  # only for this kind of file
     except ImportError as error:
-        raise EngineUnavailable(
-            "pyarrow is needed for Parquet", hint=install_hint("parquet")
-        ) from error
+        raise EngineUnavailable("pyarrow is needed for Parquet", hint=install_hint("parquet")) from error
     try:
         file = parquet.ParquetFile(path)
     except (OSError, ValueError) as error:

@@ -91,7 +91,8 @@ def test_a_table_that_was_dropped_may_have_stood_inside_that_second() -> None:
     connector = begun()
     connector.change(entry("DROP", '"shop"."t"', None), ddl="DROP TABLE t", ts_ms=WHOLE)
     history = connector.told()["t"]
-    with pytest.raises(UsageError, match="version 1 may have been valid then, or the table had ended already"):
+    two_answers = "version 1 may have been valid then, or the table had ended already"
+    with pytest.raises(UsageError, match=two_answers):
         at(history, WHOLE + 500)
     with pytest.raises(NoHistory, match="dropped by then"):
         at(history, WHOLE + 999)

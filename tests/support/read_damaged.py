@@ -1,7 +1,8 @@
 """A process that damages records, reads them, and says what it saw; memory and time are bound.
 
 `python -m tests.support.read_damaged SEED RECORDS RUN…` writes one JSON object: counts by outcome and damage,
-and the slowest record in milliseconds. Whatever a record raises ends it with a traceback that names the record.
+and the slowest record in milliseconds. Whatever a record raises ends it with a traceback that names the
+record.
 """
 
 from __future__ import annotations

@@ -64,7 +64,8 @@ class LakeSink:
     """Writes each batch of a stream into the lake tables that follow its tables.
 
     Args:
-        registry: what `schemaman.open` gives, or a store; it has the defaults of `policy`, `stream`, `decisions`.
+        registry: what `schemaman.open` gives, or a store; it has the defaults of `policy`, `stream`,
+        `decisions`.
         targets: which source table goes to which lake table.
         quarantine: the table of records that cannot be written.
         policy: what may change in the lake without a person.
