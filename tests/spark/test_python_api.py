@@ -40,7 +40,7 @@ def test_a_data_frame_of_kafka_records_is_a_source(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     records = [r for r in read_records(find_file(str(SHOP))) if isinstance(r, sm.Record)]
-    rows = [
+    rows: list[tuple[object, ...]] = [
         (r.topic, r.partition, r.offset, datetime.fromtimestamp((r.timestamp_ms or 0) / 1000, UTC),
          None if r.key is None else bytearray(r.key), None if r.value is None else bytearray(r.value), [])
         for r in records
