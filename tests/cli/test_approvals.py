@@ -110,7 +110,7 @@ def test_an_answer_that_somebody_wrote_meanwhile_stays(run: Run, monkeypatch: py
         Path("schemaman.decisions.toml").write_text(answer)
         return True
 
-    monkeypatch.setattr("schemaman_cli.commands.approve.agreed", meanwhile)
+    monkeypatch.setattr("schemaman_cli.commands.approve.confirm", meanwhile)
     assert run("approve", written(plan())).code == 0
     assert [hash for hash, *_ in approvals()] == [plan_hash(other), plan_hash(plan())]
 

@@ -219,7 +219,7 @@ def test_each_version_stands_where_its_own_records_stand(ask: Ask, recording: st
             assert said.json["version"] == version["version"]
         else:
             assert said.code == 2
-            assert f"version {version['version']} stood then" in said.err
+            assert f"version {version['version']} was valid then" in said.err
 
 
 def test_a_file_of_another_binary_log_is_a_usage_error(ask: Ask) -> None:

@@ -101,7 +101,7 @@ def answer(run: str, history: TableHistory, step: Step, place: Selector) -> str:
     except NoHistory:
         return "unknown"
     except UsageError as error:
-        return "refused" if "stood then" in error.message else error.message
+        return "refused" if "valid then" in error.message else error.message
     if found.last_seen is not None:
         return "behind the last record"
     return judged(run, history, found, step)
@@ -153,7 +153,7 @@ def told_at(run: str, history: TableHistory, time: int, steps: tuple[Step, ...])
         gone = "was dropped by then" in error.message
         return "wrong" if gone and any(true_table(s, history.table) for s in steps) else "unknown"
     except UsageError as error:
-        return "refused" if "stood then" in error.message else error.message
+        return "refused" if "valid then" in error.message else error.message
     if found.last_seen is not None:
         return "behind the last record"
     return "wrong" if "wrong" in {judged(run, history, found, step) for step in steps} else "right"
