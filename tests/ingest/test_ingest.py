@@ -92,25 +92,6 @@ def test_a_recording_is_understood_and_entered_once(run):
     assert desk.log == log
 
 
-@given(st.sampled_from(RUNS), st.integers(7, 700))
-def test_chunks_do_not_change_the_history(run, size):
-    desk = Desk()
-    summary = desk.ingest(recorded(run), run, size=size)
-    assert desk.histories == whole(run).histories
-    assert summary.new == len(recorded(run))
-
-
-@given(st.sampled_from(RUNS), st.lists(st.tuples(st.integers(0, 600), st.integers(1, 300)), max_size=4))
-def test_pieces_read_in_any_order_give_the_same_history(run, pieces):
-    desk = Desk()
-    for start, length in pieces:
-        desk.ingest(recorded(run)[start : start + length], run)
-    summary = desk.ingest(recorded(run), run)
-    assert desk.histories == whole(run).histories
-    assert summary.known == len(recorded(run)) - summary.new
-    assert desk.ingest(recorded(run), run).new == 0
-
-
 @given(st.sampled_from(RUNS), st.integers(20, 200), st.integers(1, 5))
 def test_a_crash_between_chunks_loses_nothing_and_repeats_nothing(run, size, crash):
     unharmed, desk = Desk(), Desk()

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -21,7 +22,7 @@ from schemaman.errors import Conflict
 from schemaman.history.fold.timeline import merge_runs
 from schemaman.history.versions import TableHistory
 from schemaman.ingest.chunks import ChunkPart, build_reading, read_chunks
-from schemaman.ingest.ingest import Intake, ingest
+from schemaman.ingest.ingest import Intake, Summary, ingest
 from schemaman.io import files, schema_registry
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
@@ -51,9 +52,9 @@ class Desk:
         self.registry = Registry(self.store, lambda: 0)
         self.schemas = schemas
 
-    def read(self, records: Iterable[Record]) -> None:
+    def read(self, records: Iterable[Record], **options: Any) -> Summary:
         """One dump: the records of a partition come in the order of their offsets."""
-        ingest(records, self.registry, "main", self.schemas)
+        return ingest(records, self.registry, "main", self.schemas, **options)
 
     @property
     def histories(self) -> tuple[TableHistory, ...]:
@@ -125,16 +126,21 @@ def test_partitions_interleave_in_any_way(run: str, random: Random) -> None:
 @given(
     st.sampled_from(RECORDINGS),
     st.lists(st.tuples(st.integers(0, 600), st.integers(1, 300)), max_size=4),
+    st.integers(7, 700),
     st.randoms(use_true_random=False),
 )
-def test_dumps_overlap_and_come_in_any_order(run: str, pieces: list[tuple[int, int]], random: Random) -> None:
+def test_dumps_overlap_and_come_in_any_order(
+    run: str, pieces: list[tuple[int, int]], size: int, random: Random
+) -> None:
+    """In chunks of any size; each record counts once."""
     records, schemas = recorded(run)
     mixed = interleaved(records, random)
     desk = Desk(schemas)
     for start, length in pieces:
         desk.read(mixed[start : start + length])
-    desk.read(interleaved(records, random))
-    desk.read(mixed)
+    summary = desk.read(interleaved(records, random), size=size)
+    assert summary.known + summary.new == len(records)
+    assert desk.read(mixed).new == 0
     assert desk.histories == whole(run).histories
     assert desk.rejected == whole(run).rejected
 

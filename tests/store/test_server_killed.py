@@ -15,6 +15,7 @@ from tests.live.database import Postgres, postgres, schema_of_its_own
 from tests.support.checkout import PROOF
 from tests.support.forked_commands import finished, start
 
+pytestmark = pytest.mark.servers
 KILLS = 20 if PROOF else 2
 STEP = 0.5 if PROOF else 0.9
 """How far an ingest gets at most before the server is killed, as a part of its whole time."""
