@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import importlib
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tomllib
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -252,3 +254,116 @@ def test_no_page_holds_both_sides_of_a_merge() -> None:
     for page in pages:
         lines = page.read_text(encoding="utf-8").splitlines()
         assert not [line for line in lines if line.startswith(("<<<<<<< ", ">>>>>>> "))], page
+
+
+VOCABULARY = ROOT / "tests" / "vocabulary.toml"
+"""What is left of former words, by word; it may only shrink. `--bless` takes out what is gone."""
+BANNED = {
+    "told", "tell", "tells", "said", "saying", "bears", "stands", "standing", "nobody", "somebody",
+    "whoever", "aside", "asides", "grave", "graves", "tenure", "shelf", "shelves", "floor", "floors",
+    "dialect", "dialects", "notation", "notations", "face", "faces", "life", "lives", "footprint", "carriage",
+    "witness", "witnesses",
+    "rival", "rivals", "doubt", "doubts", "glance", "looker", "member", "members", "mirror",
+    "mirrored", "retired",
+}  # fmt: skip
+CHANGING_ATTRIBUTES = 8
+"""How many attributes a class may assign outside its definition."""
+
+
+def words_of(identifier: str) -> set[str]:
+    """The words of a name in snake case or camel case, in lower case."""
+    return {word.lower() for word in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", identifier)}
+
+
+def identifiers(tree: ast.Module) -> Iterator[str]:
+    """Names that a module gives: of functions, classes, parameters, variables and attributes."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                yield name
+            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
+                yield name
+            case ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                yield name
+            case _:
+                pass
+
+
+def changing_attributes(node: ast.ClassDef) -> set[str]:
+    """Attributes of `self` that a method other than `__init__` and `__post_init__` assigns."""
+    return {
+        target.attr
+        for method in node.body
+        if isinstance(method, ast.FunctionDef) and method.name not in ("__init__", "__post_init__")
+        for target in ast.walk(method)
+        if isinstance(target, ast.Attribute) and isinstance(target.ctx, ast.Store)
+        if isinstance(target.value, ast.Name) and target.value.id == "self"
+    }
+
+
+def house() -> dict[str, dict[str, list[str]]]:
+    """What breaks the rules of naming: former words, names of two classes, classes that change too much."""
+    former: dict[str, set[str]] = defaultdict(set)
+    classes: dict[str, list[str]] = defaultdict(list)
+    changing: dict[str, list[str]] = {}
+    for path in python_files("schemaman", "cli"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for name in identifiers(tree):
+            for word in words_of(name) & BANNED:
+                former[word].add(f"{module}:{name}")
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                classes[node.name].append(module)
+                if len(attributes := changing_attributes(node)) > CHANGING_ATTRIBUTES:
+                    changing[f"{module}:{node.name}"] = sorted(attributes)
+    return {
+        "former words": {word: sorted(found) for word, found in sorted(former.items())},
+        "class names": {name: found for name, found in sorted(classes.items()) if len(found) > 1},
+        "changing classes": changing,
+    }
+
+
+def test_the_house_has_one_word_for_a_thing(bless: bool) -> None:
+    """One name is one class, no name is a former word, and no class changes more than a few attributes."""
+    found, allowed = house(), tomllib.loads(VOCABULARY.read_text(encoding="utf-8"))
+    news = {
+        rule: {
+            key: sorted(more)
+            for key, names in entries.items()
+            if (more := set(names) - set(allowed.get(rule, {}).get(key, ())))
+        }
+        for rule, entries in found.items()
+    }
+    if bless:
+        left = {
+            rule: {k: [n for n in v if n in found[rule].get(k, ())] for k, v in allowed.get(rule, {}).items()}
+            for rule in found
+        }
+        VOCABULARY.write_text(vocabulary_text(left), encoding="utf-8")
+    assert news == {rule: {} for rule in found}
+
+
+def vocabulary_text(rules: dict[str, dict[str, list[str]]]) -> str:
+    """The list of exceptions as TOML, without empty entries."""
+    lines = ["# Exceptions to the vocabulary, which may only shrink: see tests/test_house.py."]
+    for rule, entries in rules.items():
+        lines += ["", f'["{rule}"]']
+        for key, names in entries.items():
+            if names:
+                lines += [f'"{key}" = [', *(f'    "{name}",' for name in names), "]"]
+    return "\n".join(lines) + "\n"
+
+
+def test_the_list_of_exceptions_has_nothing_that_is_gone() -> None:
+    """An exception that is no longer needed goes: `pytest tests/test_house.py --bless` takes it out."""
+    found, allowed = house(), tomllib.loads(VOCABULARY.read_text(encoding="utf-8"))
+    gone = {
+        f"{key}: {name}"
+        for rule, entries in allowed.items()
+        for key, names in entries.items()
+        for name in set(names) - set(found[rule].get(key, ()))
+    }
+    assert gone == set()
