@@ -76,7 +76,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = subprocess.run(
         [PROGRAM, "ingest", str(POSTGRES), "--store", f"sqlite:///{path}"], capture_output=True, check=True
     )
-    assert b"13 tables spoken of" in done.stdout
+    assert b"13 tables with records" in done.stdout
     return path
 
 
