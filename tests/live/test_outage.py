@@ -88,7 +88,7 @@ def amid(monkeypatch: pytest.MonkeyPatch) -> Amid:
 def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Reading in small chunks into a store of its own, with next to nothing fetched ahead."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(command, "read_in", partial(ingest, size=SIZE))
+    monkeypatch.setattr(command, "ingest_records", partial(ingest, size=SIZE))
     Path("slowly").write_text("queued.max.messages.kbytes=1\nfetch.message.max.bytes=1000\n")
     return ["--registry", str(RUN / "registry.json"), "--kafka-config", "slowly"]
 
