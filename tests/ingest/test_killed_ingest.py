@@ -34,6 +34,8 @@ CONFLICT = 4
 """The exit code of who met another one in the middle of a part, and is told to run again."""
 STEP = 0.4
 """How far an ingest gets at most before it is killed, as a part of its whole time."""
+PATIENCE = 1.03
+"""How much longer each further run may take: beside other work a process starts later than measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +138,10 @@ def test_a_killed_ingest_run_again_gives_the_same_log_and_history(
     while kills < KILLS or (within == 0 and kills < 10 * KILLS):
         store = tmp_path / f"{runs}.db"
         runs += 1
-        while killed(start(ingest(parts, store)), chance.uniform(0, STEP) * seconds):
+        patience = STEP
+        while killed(start(ingest(parts, store)), chance.uniform(0, patience) * seconds):
             kills += 1
+            patience *= PATIENCE
             within += survived(store, expected)
         found = remembered(store)
         assert found == expected, f"run {runs} of seed {seed}"
@@ -158,13 +162,14 @@ def test_two_at_once_that_are_killed_and_run_again_give_the_same_history(
     while kills < KILLS_OF_TWO:
         store = tmp_path / f"{runs}.db"
         runs += 1
-        alive = False
+        alive, patience = False, STEP
         while not alive:
             rival, mine = start(ingest(parts[::-1], store)), start(ingest(parts, store))
             for process in (mine, rival):
-                dead = killed(process, chance.uniform(0, STEP) * seconds, (0, CONFLICT))
+                dead = killed(process, chance.uniform(0, patience) * seconds, (0, CONFLICT))
                 alive |= not dead
                 kills += dead
+                patience *= PATIENCE
             survived(store, expected)
         assert finished(start(ingest(parts, store))) == 0
         found = remembered(store)

@@ -34,7 +34,7 @@ from tests.support.random_histories import source
 
 pytestmark = pytest.mark.spark
 TARGETS: dict[str, Target] = {"delta": delta.TARGET, "iceberg": iceberg.TARGET}
-ROUNDS = 20 if PROOF else 2
+ROUNDS = 20 if PROOF else 1
 MAX = Decimal(2**64 - 1)
 
 

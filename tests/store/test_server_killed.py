@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from schemaman_cli.main import main
-from tests.ingest.test_killed_ingest import remembered, split, survived
+from tests.ingest.test_killed_ingest import PATIENCE, remembered, split, survived
 from tests.live.database import Postgres, postgres, schema_of_its_own
 from tests.support.checkout import PROOF
 from tests.support.forked_commands import finished, start
@@ -51,8 +51,10 @@ def test_a_server_that_is_killed_loses_nothing_and_keeps_nothing_twice(
     while kills < KILLS or within == 0:
         url = schema_of_its_own(server.url)
         runs += 1
-        while cut_off(server, ingest(parts, url), chance.uniform(0.05, STEP) * seconds):
+        patience = STEP
+        while cut_off(server, ingest(parts, url), chance.uniform(0.05, patience) * seconds):
             kills += 1
+            patience *= PATIENCE
             within += survived(url, expected)
         assert remembered(url) == expected, f"run {runs} of seed {seed}"
         assert runs < 10 * KILLS
