@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+import schemaman as sm
 from schemaman.errors import PartlyApplied, StatementFailed
 from schemaman.migration.apply.apply import apply, check
 from schemaman.migration.apply.clone import NAMESPACE, make_rehearsal
@@ -172,8 +173,8 @@ def test_a_plan_is_applied_from_python_as_the_page_says(spark, warehouse: Path, 
     code = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     names: dict[str, Any] = {}
     exec("\n".join(code), names)
-    executor, url = SparkExecutor(spark), f"sqlite:///{tmp_path}/s.db"
-    with SqlStore.open(url, create=True) as store:
-        table = prepared(executor, store, warehouse, tmp_path, "iceberg", "from_python")
-    done = names["migrate"](spark, table.file, url, "nightly-1")
+    url = f"sqlite:///{tmp_path}/s.db"
+    with sm.open(url, create=True) as registry:
+        sm.ingest(ROOT / "fixtures" / "captures" / "postgres" / "shop-crash", registry)
+    done = names["migrate"](spark, url, "returns@1", "ice.ten.from_python")
     assert (done.state, done.differences) == ("applied", ())
