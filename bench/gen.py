@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 from schemaman.debezium.records import Record
-from tests.house import CAPTURES
+from tests.support.checkout import CAPTURES
 
 RECORDING = CAPTURES / "postgres" / "shop-json" / "records.ndjson.gz"
 TOPIC = "shopdb.shop.orders"

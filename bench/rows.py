@@ -17,9 +17,9 @@ from schemaman.model.types import Type
 from schemaman.sink.reader import RowReader
 from schemaman.sink.row_change import RowChange
 from schemaman.sink.values.to_lake import make_fitter
-from tests import chain
-from tests.house import CAPTURES
-from tests.records import records, registry
+from tests.support import chain
+from tests.support.checkout import CAPTURES
+from tests.support.records import records, registry
 
 RECORDS = 40_000
 AVRO = "postgres/shop-busy"

@@ -125,7 +125,7 @@ class Mover:
             plan, self.spark, self.journal, self.store.now_ms, run=run, leases=self.store,
             owner=f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})",
             partial=self.wishes.partial, approved=approved, store=self.store.id,
-            take_over=self.wishes.take_over, rehearse=rehearse, tell=self.tell,
+            take_over=self.wishes.take_over, rehearse=rehearse, report=self.tell,
         )  # fmt: skip
 
     def is_approved(self, plan: Plan) -> bool:

@@ -1,6 +1,6 @@
-"""The registry: the one service that every door talks to; it knows the log, not where it lies.
+"""The registry is the service for all callers; it uses a store through a port.
 
-Law: `record` adds what is new and nothing twice, however many record at once.
+Law: `record` adds each new outcome once, also with concurrent writers.
 """
 
 from __future__ import annotations
@@ -27,40 +27,40 @@ from schemaman.migration.target_id import canonicalize_target
 from schemaman.model.schema import DEFAULT_STREAM, TableId, TableSchema
 from schemaman.resolve import HISTORY_ONLY, ReferenceReaders, ResolvedSchema, resolve
 from schemaman.store import offsets as coverage
-from schemaman.store.edge_hashes import EdgeHashes, EdgeSource, EdgesOnDemand, collect_edges
+from schemaman.store.edge_hashes import EdgeHashes, EdgesOnDemand, EdgeSource, collect_edges
 from schemaman.store.log import (
     CoveredRange,
     Entry,
     Leases,
+    LogEntry,
     MigrationEntry,
     NoteEntry,
     ObservationEntry,
     Projections,
     RejectEntry,
     RenumberingEntry,
-    LogEntry,
     Store,
     list_tables,
 )
 from schemaman.store.offsets import Partition, Ranges
 
 _ATTEMPTS = 1000
-"""Each failed one means that another writer got on: giving up is for a fault, not for a crowd."""
+"""A failed attempt means that another writer succeeded, so the limit is only reached by a fault."""
 
 
 class RegistryStore(Store, Projections, Leases, Protocol):
-    """A store with all that it keeps."""
+    """A store with log, projections and leases."""
 
     @property
     def id(self) -> str:
-        """The identity of the store, given when it was made: lake tables bear it."""
+        """The id of the store, assigned at its creation; properties of lake tables contain it."""
 
 
 HistoryLookup = Callable[[TableId], TableHistory | None]
 
 
 class RecordedTable:
-    """A table of which something new was said; its histories are read when somebody asks."""
+    """A table with new entries; its histories are read on first use."""
 
     def __init__(self, table: TableId, before: HistoryLookup, after: HistoryLookup) -> None:
         self.table = table
@@ -68,34 +68,34 @@ class RecordedTable:
 
     @cached_property
     def before(self) -> TableHistory | None:
-        """Its history before; None for a new table."""
+        """The history before the recording; None for a new table."""
         return self._of[0](self.table)
 
     @cached_property
     def after(self) -> TableHistory | None:
-        """Its history now."""
+        """The history after the recording."""
         return self._of[1](self.table)
 
     @property
     def new(self) -> tuple[SchemaVersion, ...]:
-        """The versions that were not there before, also those that late evidence put in between."""
+        """The new versions, including those that late evidence inserted between others."""
         return tuple(v for old, v in self._pairs() if old is None and v is not None)
 
     @property
     def changed(self) -> tuple[SchemaVersion, ...]:
-        """The versions of which something else is known now: status, revisions, what is unconfirmed."""
+        """The versions whose status, revisions or unconfirmed facts changed."""
         return tuple(v for old, v in self._pairs() if old and v and _list_facts(old) != _list_facts(v))
 
     @property
     def removed(self) -> tuple[SchemaVersion, ...]:
-        """The versions that late evidence took away."""
+        """The versions that late evidence removed."""
         return tuple(old for old, v in self._pairs() if old is not None and v is None)
 
     def _pairs(self) -> list[tuple[SchemaVersion | None, SchemaVersion | None]]:
         old = self.before.versions if self.before else ()
         new = self.after.versions if self.after else ()
         pairs: list[tuple[SchemaVersion | None, SchemaVersion | None]] = []
-        # Most of what is recorded goes on where the history stood: only what differs is compared at length.
+        # Most recordings extend the history: only the part that differs is compared at length.
         for one, other in zip(_list_shapes(old), _list_shapes(new), strict=False):
             if one != other:
                 break
@@ -112,10 +112,10 @@ class RecordedTable:
 
 @dataclass(frozen=True, slots=True)
 class RecordResult:
-    """What one recording added: the log's `end`, counts, and each table that was spoken of, in order.
+    """The result of one recording: the log's `end`, counts, and each table of the outcomes, in order.
 
-    `known_outcomes` counts outcomes that were known before; `entries` are what entered the log; `shifts` what it
-    did to the numbers of versions, as the log keeps it, too.
+    `known_outcomes` counts outcomes that were recorded before. `entries` are the new entries of the log.
+    `shifts` are the changed numbers of versions, as the log keeps them.
     """
 
     end: int
@@ -129,27 +129,29 @@ class RecordResult:
 
 
 class Registry:
-    """What has been remembered, and the way to add to it. `clock` tells epoch milliseconds."""
+    """Reads and extends the recorded histories. `clock` returns epoch milliseconds."""
 
     def __init__(self, store: RegistryStore, clock: Callable[[], int]) -> None:
         self._store = store
         self._clock = clock
 
     def record(self, outcomes: Iterable[Outcome], covered: Iterable[CoveredRange]) -> RecordResult:
-        """Add what was read: all of it in one transaction, without what had been read before.
+        """Adds outcomes in one transaction, without those that were recorded before.
 
         Raises:
-            Conflict: a range was read in part by somebody else meanwhile: read what is missing.
-            UsageError: other bytes stand at an offset that was read before.
+            Conflict: another writer recorded a part of a range meanwhile; read the missing part again.
+            UsageError: an offset that was read before has other bytes now.
             StoreUnavailable: the store cannot be written; nothing was added.
         """
-        told, read = tuple(outcomes), tuple(covered)
-        strays = coverage.find_stray_rejects(told, read)
+        all_outcomes, read = tuple(outcomes), tuple(covered)
+        strays = coverage.find_stray_rejects(all_outcomes, read)
         for _ in range(_ATTEMPTS):
             end = self._store.end()
             known = self._known(read, strays)
             edges = {one.stream: self.edges(one.stream) for one in coverage.find_read_again(read, known)}
-            admitted = coverage.admit_outcomes(told, read, known, self._rejected() if strays else (), edges)
+            admitted = coverage.admit_outcomes(
+                all_outcomes, read, known, self._rejected() if strays else (), edges
+            )
             if not admitted.entries:
                 return RecordResult(end, known_outcomes=admitted.known_count)
             tables = sorted({t for entry in admitted.entries for t in list_tables(entry)})
@@ -172,19 +174,19 @@ class Registry:
         raise Conflict("others keep writing into the store", hint="run again")
 
     def tables(self) -> tuple[TableHistory, ...]:
-        """The history of every table, in order of stream and name."""
+        """Returns the history of every table, in order of stream and name."""
         found = (self._store.history(table) for table in self._store.tables())
         return tuple(sorted((h for h in found if h is not None), key=lambda h: (h.table.stream, h.table)))
 
     def find(self, name: str | TableName) -> TableId:
-        """The table that a person means: by its whole name, its last parts, or an alias such as its topic.
+        """Finds a table by its whole name, its last parts, or an alias such as its topic.
 
-        A name without a stream means the stream `main` first.
+        For a name without a stream, tables of the stream `main` come first.
 
         Raises:
             BadReference: the text is no name.
-            AmbiguousName: several tables are called so; the message lists them.
-            NoHistory: none is; the hint lists the nearest.
+            AmbiguousName: several tables have the name; the message lists them.
+            NoHistory: no table has the name; the hint lists similar names.
         """
         wanted = references.parse_name(name) if isinstance(name, str) else name
         named = self._store.find_by_name(wanted.parts[-1])
@@ -201,41 +203,41 @@ class Registry:
         )
 
     def history(self, table: TableId) -> TableHistory:
-        """What is known of a table. Raises `NoHistory`."""
+        """Returns the history of a table. Raises `NoHistory`."""
         found = self._store.history(table)
         if found is None:
             raise NoHistory(f"nothing is known of {table}", hint="run `schemaman ingest SOURCE` first")
         return found
 
     def observations(self, table: TableId) -> tuple[Observation, ...]:
-        """All that was said of a table, in the order of the log; empty if nothing is known of it."""
+        """Returns the observations of a table, in the order of the log; empty for an unknown table."""
         return tuple(self._store.load(table))
 
     def schema(self, ref: str, readers: ReferenceReaders = HISTORY_ONLY) -> TableSchema:
-        """The structure that a REF means. Raises as `resolve` does."""
+        """Returns the structure of a REF. Raises the errors of `resolve`."""
         return self.resolve(ref, readers).schema
 
     def resolve(self, ref: str, readers: ReferenceReaders = HISTORY_ONLY) -> ResolvedSchema:
-        """What a REF means: structure, version, revision; `readers` serve files, git, lake and registry.
+        """Resolves a REF: structure, version, revision; `readers` read files, git, lake and registry.
 
         Raises:
-            UsageError: the REF is none, or it names nothing, several things, or an uncertain moment.
-            NoHistory: nothing is known of the table, or nothing so early.
+            UsageError: the text is no REF, or it names nothing, several things, or an uncertain moment.
+            NoHistory: the table has no history, or none so early.
         """
         return resolve(references.parse(ref), self, readers)
 
     def offsets(self, stream: str, topics: Iterable[str] | None = None) -> Mapping[Partition, Ranges]:
-        """The offsets that have been read, by topic and partition, as inclusive pairs in order.
+        """Returns the recorded offsets by topic and partition, as inclusive pairs in order.
 
-        Of all topics, or of some.
+        `topics` restricts them to some topics.
         """
         return coverage.group_ranges(self._store.read_ranges(stream, topics))
 
     def edges(self, stream: str) -> EdgeHashes:
-        """The hashes of records at the edges of runs that have been read: each that the log tells."""
-        told = (stamped.entry for stamped in self._store.read(kinds=[CoveredRange]))
+        """Returns the hashes of records at the edges of recorded runs."""
+        entries = (stamped.entry for stamped in self._store.read(kinds=[CoveredRange]))
         return collect_edges(
-            entry for entry in told if isinstance(entry, CoveredRange) and entry.stream == stream
+            entry for entry in entries if isinstance(entry, CoveredRange) and entry.stream == stream
         )
 
     def known_offsets(self, stream: str) -> tuple[Mapping[Partition, Ranges], EdgeSource]:
@@ -243,22 +245,22 @@ class Registry:
         return self.offsets(stream), EdgesOnDemand(partial(self.edges, stream))
 
     def rejects(self, stream: str | None = None) -> tuple[Reject, ...]:
-        """Records that are not understood, in the order of the log; of one stream, or of all.
+        """Returns the rejects of one stream or of all, in the order of the log.
 
-        A record that was understood later, when the registry knew its schema, is no longer one of them.
+        A record that was decoded later, when the registry had its schema, is no longer a reject.
         """
         found = [r for r in self._rejected() if stream in (None, r.stream)]
         known = (c for s in sorted({r.stream for r in found}) for c in self._store.read_ranges(s))
         return coverage.select_open_rejects(found, known)
 
     def notes(self, stream: str | None = None, table: TableId | None = None) -> tuple[Note, ...]:
-        """What records told that is no structure, in the order of the log; of a stream or a table, or all."""
+        """Returns the notes of a stream, a table, or all, in the order of the log."""
         entries = (stamped.entry for stamped in self._store.read(kinds=[NoteEntry]))
         notes = merge_notes(entry.note for entry in entries if isinstance(entry, NoteEntry))
         return tuple(n for n in notes if stream in (None, n.stream) and table in (None, n.table))
 
     def renumberings(self, table: TableId) -> tuple[tuple[int, RenumberingEntry], ...]:
-        """When late evidence gave other numbers to versions of a table (epoch ms), and which, in order."""
+        """Returns when late evidence renumbered versions of a table (epoch ms), and which, in order."""
         found = ((s.at_ms, s.entry) for s in self._store.read(kinds=[RenumberingEntry]))
         return tuple(
             (at_ms, entry)
@@ -307,7 +309,7 @@ class Registry:
         self._store.release(target, token)
 
     def _known(self, read: Iterable[CoveredRange], strays: Iterable[Reject]) -> list[CoveredRange]:
-        """What has been read of the topics that are spoken of."""
+        """Reads the recorded ranges of the topics of ranges and rejects."""
         topics: dict[str, set[str]] = {}
         for stream, topic in chain(
             ((c.stream, c.topic) for c in read), ((r.stream, r.topic) for r in strays)
@@ -316,7 +318,7 @@ class Registry:
         return [c for stream in sorted(topics) for c in self._store.read_ranges(stream, topics[stream])]
 
     def _shifts(self, after: int, last: int) -> tuple[RenumberingEntry, ...]:
-        """What the log says about numbers of versions behind one entry, up to another."""
+        """Reads the renumberings of the log after one entry, up to another."""
         if after == last:
             return ()
         behind = islice(self._store.read(after), last - after)
@@ -340,7 +342,7 @@ def _is_named(table: TableId, wanted: TableName) -> bool:
 
 
 def _narrow_candidates(wanted: TableName, candidates: Sequence[TableId]) -> Sequence[TableId]:
-    """Of the candidates those in the default stream, if any; of these the one named in full, if any."""
+    """Narrows candidates to the default stream, if any is in it, then to full names, if any matches."""
     if wanted.stream is None:
         candidates = [t for t in candidates if t.stream == DEFAULT_STREAM] or candidates
     return [t for t in candidates if wanted.parts in (t.parts, t.levels)] or candidates
@@ -367,7 +369,7 @@ def _list_facts(version: SchemaVersion) -> tuple[object, ...]:
 
 
 def _date_line(stamped: LogEntry) -> tuple[int, MigrationEntry]:
-    """A line of the journal, under the address that its target has by now."""
+    """Returns a line of the journal with its time and the present address of its target."""
     assert isinstance(stamped.entry, MigrationEntry)
     return stamped.at_ms, replace(stamped.entry, target=canonicalize_target(stamped.entry.target))
 

@@ -1,4 +1,4 @@
-"""References → structures: the version of a table that a REF means, or what a file or a lake table holds.
+"""Resolves a REF to a structure: the version of a table, or the structure of a file or a lake table.
 
 Law: a moment or a position inside the interval in which a version began is refused, never guessed.
 """
@@ -13,36 +13,36 @@ from schemaman.debezium.records import Coordinates, Position, PositionKind, Rank
 from schemaman.errors import AmbiguousName, NoHistory, SchemamanError, UnknownName, UsageError
 from schemaman.history.as_of import (
     RankOf,
-    limit_certainty,
-    find_contradiction,
-    make_earliest_rank,
     explain_end,
+    find_contradiction,
+    find_first_event,
+    find_log_name,
+    find_rank,
     format_first_event,
     is_behind,
-    make_latest_rank,
-    find_log_name,
-    list_coordinates,
     is_noticed_late,
-    rank_position,
-    find_rank,
-    find_first_event,
     is_position,
+    limit_certainty,
+    list_coordinates,
     list_evidence_coordinates,
+    make_earliest_rank,
+    make_latest_rank,
+    rank_position,
 )
 from schemaman.history.references import (
     AsOf,
-    VersionsBack,
     FileRef,
     GitRef,
     LakeRef,
-    VersionNumber,
-    SourcePosition,
     Reference,
     RegistryRef,
     Selector,
     ShapeId,
+    SourcePosition,
     TableName,
     TableRef,
+    VersionNumber,
+    VersionsBack,
     name_table,
 )
 from schemaman.history.versions import Revision, SchemaVersion, TableHistory
@@ -51,7 +51,7 @@ from schemaman.model.schema import TableId, TableSchema
 
 
 class HistorySource(Protocol):
-    """Where tables are looked up: the registry."""
+    """Finds tables and their histories: the registry."""
 
     def find(self, name: str | TableName) -> TableId:
         """The one table of that name."""
@@ -70,10 +70,10 @@ def _refuse_lake(_: str) -> TableSchema:
 
 @dataclass(frozen=True, slots=True)
 class ReferenceReaders:
-    """What reads outside the history; doors bring it, since files and clients live there.
+    """The functions that read outside the history; callers pass them, because this module uses no clients.
 
-    `file(path)`, `git(revision, path)` and `registry(subject, version)` (None for the latest) give
-    text, `lake(table)` the structure of a live table.
+    `file(path)`, `git(revision, path)` and `registry(subject, version)` (None for the latest) return
+    text, `lake(table)` the structure of a lake table.
     """
 
     file: Callable[[str], str] = _refuse_outside
@@ -87,11 +87,11 @@ HISTORY_ONLY = ReferenceReaders()
 
 @dataclass(frozen=True, slots=True)
 class ResolvedSchema:
-    """What a reference means: a structure, and for a table in the history its version and revision.
+    """The result of a reference: a structure, and for a table in the history its version and revision.
 
-    `ref` is the reference with its table named in full and its version by number, with that of the revision
-    where there are several. `last_seen` is the last
-    record of the table where a moment or a position behind it was asked for: what came after is not known.
+    `ref` is the reference with the full name of its table and the number of its version. It has the number of
+    the revision if there are several. `last_seen` are the coordinates of the last record of the table, if the
+    reference is after it: later changes are not known.
     """
 
     ref: str
@@ -105,12 +105,12 @@ class ResolvedSchema:
 def resolve(
     reference: Reference, histories: HistorySource, readers: ReferenceReaders = HISTORY_ONLY
 ) -> ResolvedSchema:
-    """What a reference means now.
+    """Resolves a reference.
 
     Raises:
-        UsageError: it names nothing, several things, or a moment at which two versions may have stood.
-        NoHistory: nothing is known of the table, or nothing so early.
-        UnreadableInput: a file holds no structure; or whatever a reader raises.
+        UsageError: it names nothing, several things, or a moment at which two versions may have been valid.
+        NoHistory: the table has no history, or none so early.
+        UnreadableInput: a file has no structure. Errors of the readers are raised, too.
     """
     match reference:
         case TableRef(name, selector):
@@ -128,13 +128,13 @@ def resolve(
 
 
 def select_version(history: TableHistory, selector: Selector) -> ResolvedSchema:
-    """The version of a table that a selector means.
+    """Selects the version of a table.
 
     Raises:
         UnknownName: there is no such version, revision or id.
-        AmbiguousName: the digits of an id begin several.
-        UsageError: the table has no positions of that kind, or two versions may have stood there.
-        NoHistory: nothing is known of so early a time.
+        AmbiguousName: several ids begin with the digits.
+        UsageError: the table has no positions of that kind, or two versions may have been valid there.
+        NoHistory: the history has no record so early.
     """
     match selector:
         case VersionNumber(number, revision):
@@ -156,7 +156,7 @@ def select_version(history: TableHistory, selector: Selector) -> ResolvedSchema:
 
 
 def _remove_phantoms(history: TableHistory) -> TableHistory:
-    """The history without structures that nobody made: a phantom never stood."""
+    """Removes phantoms: versions that the table never had."""
     return replace(history, versions=tuple(v for v in history.versions if v.status != "phantom"))
 
 
@@ -184,9 +184,9 @@ def _find_shape(history: TableHistory, digits: str) -> ResolvedSchema:
     found = [v for v in history.versions if v.has_id(digits)]
     if not found:
         ids = ", ".join(dict.fromkeys(v.id for v in history.versions))
-        told = f"{history.table}@id:{digits}: no version of that shape; there are: {ids}"
-        raise UnknownName(told, hint=_hint_history(history))
-    # one that was declared later has the id that its events gave it still, beside its own
+        message = f"{history.table}@id:{digits}: no version of that shape; there are: {ids}"
+        raise UnknownName(message, hint=_hint_history(history))
+    # A version that was declared later keeps the id of its events beside its own.
     meant = [v for v in found if v.id == digits] or [v for v in found if digits in v.previous_ids] or found
     if len({v.id for v in meant}) > 1:
         ids = ", ".join(sorted({v.id for v in meant}))
@@ -201,8 +201,8 @@ def _find_at_position(
 ) -> ResolvedSchema:
     kinds = {mark.position.kind for mark in _list_coordinates(history)} - {"none"}
     if kind not in kinds:
-        told = f"its positions are of kind {', '.join(sorted(kinds))}" if kinds else "it has no positions"
-        raise UsageError(f"{history.table}@{selector}: {told}", hint="kinds of positions never compare")
+        reason = f"its positions are of kind {', '.join(sorted(kinds))}" if kinds else "it has no positions"
+        raise UsageError(f"{history.table}@{selector}: {reason}", hint="kinds of positions never compare")
     logs = {find_log_name(m.position) for m in _list_coordinates(history) if m.position.kind == kind}
     if find_log_name(Position(kind, value)) not in logs:
         raise UsageError(
@@ -236,7 +236,7 @@ def _find_at_position(
 
 
 def _find_at_time(history: TableHistory, selector: AsOf, ts_ms: int) -> ResolvedSchema:
-    """The version that stood at a moment, if no time that is told less exactly leaves another one open."""
+    """Finds the version at a moment; refuses it if an inexact time allows another version."""
     wanted, versions = (ts_ms,), history.versions
     early_rank, late_rank = make_earliest_rank(history), make_latest_rank(history)
     surely, perhaps = _list_begun(history, late_rank, wanted), _list_begun(history, early_rank, wanted)
@@ -263,7 +263,7 @@ def _find_at_time(history: TableHistory, selector: AsOf, ts_ms: int) -> Resolved
 
 
 def _merge_uncertainty(one: SchemaVersion | None, other: SchemaVersion | None) -> SchemaVersion | None:
-    """A version with all that is not certain in one of two answers."""
+    """Returns a version with the unconfirmed facts of both versions."""
     if one is None or other is None:
         return one or other
     unconfirmed = tuple(dict.fromkeys((*one.unconfirmed, *other.unconfirmed)))
@@ -272,7 +272,7 @@ def _merge_uncertainty(one: SchemaVersion | None, other: SchemaVersion | None) -
 
 
 def _describe_begin(history: TableHistory, first: SchemaVersion, last: SchemaVersion) -> str:
-    """Between which moments versions up to `last` began, from `first` on."""
+    """Describes the interval in which the versions from `first` to `last` began."""
     since, until = make_earliest_rank(history)(first.at), make_latest_rank(history)(last.at)
     if since is None or until is None:
         return "one ended and the other began around it"
@@ -280,12 +280,12 @@ def _describe_begin(history: TableHistory, first: SchemaVersion, last: SchemaVer
 
 
 def _list_begun(history: TableHistory, rank: RankOf, wanted: Rank) -> list[int]:
-    """Which versions began no later than `wanted`."""
+    """Lists the indexes of the versions that began no later than `wanted`."""
     return [i for i, v in enumerate(history.versions) if _is_begun(v, rank, wanted)]
 
 
 def _find_certain(history: TableHistory, selector: Selector, rank: RankOf, wanted: Rank) -> ResolvedSchema:
-    """The version that stood at `wanted`, if the records around it leave no doubt."""
+    """Finds the version at `wanted`; refuses it if the records around it are not certain."""
     began = _list_begun(history, rank, wanted)
     if not began:
         raise NoHistory(
@@ -309,8 +309,10 @@ def _find_certain(history: TableHistory, selector: Selector, rank: RankOf, wante
             raise _refuse_uncertain(history, selector, version, following, _describe_change(following))
     otherwise = find_contradiction(history, version, rank, wanted)
     if otherwise is not None:
-        told = f"{history.table}@{selector}: records around it show version {version.number}, but {otherwise}"
-        raise UsageError(told, hint=f"name it: {history.table}@{version.number}")
+        message = (
+            f"{history.table}@{selector}: records around it show version {version.number}, but {otherwise}"
+        )
+        raise UsageError(message, hint=f"name it: {history.table}@{version.number}")
     found = _select_revision(history, version, rank, wanted)
     return replace(found, last_seen=_find_last_seen(history, rank, wanted))
 
@@ -318,13 +320,13 @@ def _find_certain(history: TableHistory, selector: Selector, rank: RankOf, wante
 def _refuse_unshown(
     history: TableHistory, selector: Selector, index: int, rank: RankOf, wanted: Rank
 ) -> SchemamanError:
-    """Why there is no answer at `wanted`, behind the notice of a version and before its first event."""
+    """Builds the error for a moment after the notice of a version and before its first event."""
     version, former = history.versions[index], history.versions[index - 1] if index else None
     if former is None:
         return NoHistory(f"{history.table}@{selector}: nothing is known so early", hint=_hint_first(history))
     if former.incarnation != version.incarnation:
         for event in history.events:
-            # what ended only with the notice of the next, ended behind its place as well
+            # A table whose end was noticed only with the next incarnation also ended after that position.
             ended = event.kind in ("dropped", "renamed") and event.at != version.at
             if ended and event.incarnation == former.incarnation and _is_reached(rank(event.at), wanted):
                 return NoHistory(
@@ -339,10 +341,10 @@ def _refuse_unshown(
 def _select_revision(
     history: TableHistory, version: SchemaVersion, rank: RankOf, wanted: Rank
 ) -> ResolvedSchema:
-    """A version with the attributes that it had at `wanted`; what is proven later is not confirmed then."""
+    """Selects the attributes of a version at `wanted`; facts that are proven later are unconfirmed."""
     revisions = [r for r in version.revisions if r.number == 0 or _is_revised(version, r, rank, wanted)]
-    found = _build_result(history, version, revisions[-1])
-    return replace(found, version=limit_certainty(version, revisions[-1].number, rank, wanted))
+    result = _build_result(history, version, revisions[-1])
+    return replace(result, version=limit_certainty(version, revisions[-1].number, rank, wanted))
 
 
 def _is_revised(version: SchemaVersion, revision: Revision, rank: RankOf, wanted: Rank) -> bool:
@@ -356,7 +358,7 @@ def _is_revised(version: SchemaVersion, revision: Revision, rank: RankOf, wanted
 def _is_begun(version: SchemaVersion, rank: RankOf, wanted: Rank) -> bool:
     at = rank(version.at)
     if at is None:
-        # rows that are read beside the stream have no place in it: what was streamed of it since has one
+        # Rows that are read outside the stream have no position in it; later events have one.
         return any(_is_reached(rank(mark), wanted) for mark in list_coordinates(version))
     if at != wanted or not is_noticed_late(version):
         return _is_reached(at, wanted)
@@ -370,7 +372,7 @@ def _hint_first(history: TableHistory) -> str | None:
 
 
 def _find_last_seen(history: TableHistory, rank: RankOf, wanted: Rank) -> Coordinates | None:
-    """The last record of the table, if all of its records stand before `wanted`."""
+    """Finds the last record of the table, if all of its records are before `wanted`."""
     ranked = [(found, mark) for mark in _list_coordinates(history) if (found := rank(mark)) is not None]
     last, mark = max(ranked, key=lambda pair: (pair[0], pair[1].offset))
     return mark if last < wanted else None
@@ -395,18 +397,18 @@ def _build_result(
 
 
 def _refuse_uncertain(
-    history: TableHistory, selector: Selector, one: SchemaVersion, other: SchemaVersion, why: str
+    history: TableHistory, selector: Selector, one: SchemaVersion, other: SchemaVersion, reason: str
 ) -> UsageError:
     table = history.table
     return UsageError(
         f"{table}@{selector}: it cannot be told whether version {one.number} or version {other.number} "
-        f"stood then: {why}",
+        f"stood then: {reason}",
         hint=f"name one: {table}@{one.number} or {table}@{other.number}",
     )
 
 
 def _describe_change(following: SchemaVersion) -> str:
-    """Between which moments of the source one version ended and the following began."""
+    """Describes the source's interval in which one version ended and the following began."""
     late = is_noticed_late(following)
     shown = [e.first.ts_ms for e in following.evidence if e.kind == "emitted" or not late]
     times = [t for t in shown if t is not None]

@@ -1,6 +1,6 @@
-"""What the user decided, and where he said so: flag > environment > file > default.
+"""Reads settings and their origins: flag > environment > file > default.
 
-Pure: the files and the environment are read at the door and handed in as text and mapping.
+Pure: callers read the files and the environment, and pass them as text and mapping.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ _SECRET = re.compile(
 
 
 def is_secret(name: str) -> bool:
-    """Whether an option of some client holds a secret, by its name."""
+    """Returns whether an option of a client holds a secret, by its name."""
     return _SECRET.search(name) is not None
 
 
 @dataclass(frozen=True, slots=True)
 class Setting(Generic[T]):
-    """A value and where it was said: `--store`, `SCHEMAMAN_STORE`, `schemaman.toml`, `default`."""
+    """A value and its origin: `--store`, `SCHEMAMAN_STORE`, `schemaman.toml`, `default`."""
 
     value: T
     origin: str
@@ -66,7 +66,7 @@ class SettingsFile:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything that can be decided, each value with its origin."""
+    """All settings, each value with its origin."""
 
     store: Setting[str]
     stream: Setting[str]
@@ -135,10 +135,10 @@ class Settings:
 def read_settings(
     flags: Mapping[str, object], environment: Mapping[str, str], file: SettingsFile | None = None
 ) -> Settings:
-    """The settings that hold; a flag that is None was not given.
+    """Reads the effective settings; a flag that is None was not given.
 
     Raises:
-        BadConfiguration: a value that cannot be, a key that nobody knows, a file that is no TOML.
+        BadConfiguration: a value is not allowed, a key is unknown, or a file is no TOML.
     """
     sources = _Sources(flags, environment, {} if file is None else _read_section(file), file)
     found = Settings(

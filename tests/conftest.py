@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.remote import Producer
 
-from tests.house import PROOF
 from tests.live.database import database_server
 from tests.live.process import NotReady
 from tests.proof import FIGURES, Figures
-from tests.shared_run import SharedRun
+from tests.support.checkout import PROOF
+from tests.workers import SharedRun
 
 settings.register_profile("quick", max_examples=60, derandomize=True, deadline=None)
 settings.register_profile(
@@ -25,7 +25,7 @@ settings.load_profile("proof" if PROOF else "quick")
 
 # The browser belongs to `make proof`, which asks for Chromium, and so do tests of the example job, each of
 # which costs a start of Spark or more; a plain run does not collect these at all.
-_JOBS = ("spark/test_mirror_killed.py", "spark/test_mirror_example.py", "live/test_mirroring.py")
+_JOBS = ("spark/test_example_job_killed.py", "spark/test_example_job.py", "live/test_example_job.py")
 collect_ignore = [] if PROOF else ["browser", *_JOBS]
 
 _SMALL = {

@@ -20,7 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from tests.house import ROOT
+from tests.support.checkout import ROOT
 
 PARTS = (
     "pyspark",

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house import ROOT
+from tests.support.checkout import ROOT
 
 PLUGINS = {
     "debezium/connectors": ("CONNECTOR", "_"),

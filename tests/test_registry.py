@@ -30,11 +30,11 @@ from schemaman.store.memory import MemoryStore
 from schemaman.store.offsets import GAPS, find_holes, find_missing
 from schemaman.store.renumbering import find_moves
 from schemaman.store.sql.store import SqlStore
-from tests import orders
-from tests.house import PROOF, ROOT
 from tests.live.database import schema_of_its_own
-from tests.orders import DEV_ORDERS, ITEMS, ORDERS, covered, mark, said, schema
-from tests.test_codec import TABLES
+from tests.store.test_entry_json import TABLES
+from tests.support import log_entries as orders
+from tests.support.checkout import PROOF, ROOT
+from tests.support.log_entries import DEV_ORDERS, ITEMS, ORDERS, covered, mark, said, schema
 
 A, AB, ABC = schema("id", "a"), schema("id", "a", "b"), schema("id", "a", "b", "c")
 TOPIC = "shop.public.orders"
@@ -324,7 +324,7 @@ def test_two_processes_at_once_lose_and_repeat_nothing(tmp_path: Path):
     orders_of_reading = (("0", str(count), "1"), (str(count - 1), "-1", "-1"))
     children = [
         subprocess.Popen(
-            [sys.executable, "-m", "tests.record_all", str(path), *order],
+            [sys.executable, "-m", "tests.support.record_topic", str(path), *order],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.house import STORIES
-from tests.story import BLOCKS, Story, stories, told_blocks
+from tests.support.checkout import STORIES
+from tests.support.story import BLOCKS, Story, stories, told_blocks
 
 ALL = stories()
 

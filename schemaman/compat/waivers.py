@@ -9,14 +9,10 @@ import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date
-from typing import Annotated
-
-import msgspec
+from datetime import date, datetime
 
 from schemaman.errors import BadConfiguration
 
-_Text = Annotated[str, msgspec.Meta(min_length=1)]
 _TEXTS = ("finding", "rule", "table", "reason", "owner")
 
 
@@ -63,25 +59,16 @@ def select_unexpired(waivers: Iterable[Waiver], today: date) -> Mapping[str, Wai
     return {waiver.finding: waiver for waiver in valid}
 
 
-class _Entry(msgspec.Struct, forbid_unknown_fields=True):
-    """An entry of the file."""
-
-    finding: _Text
-    rule: _Text
-    table: _Text
-    reason: _Text
-    owner: _Text
-    expires: date
-
-
 def _read_waiver(entry: object, where: str) -> Waiver:
-    try:
-        # A day in quotes is no day of TOML.
-        read = msgspec.convert(entry, _Entry, builtin_types=(date,))
-    except (ValueError, RecursionError) as error:
+    document = entry if isinstance(entry, dict) else {}
+    texts = [document.get(key) for key in _TEXTS]
+    expires = document.get("expires")
+    whole = all(isinstance(text, str) and text for text in texts) and document.keys() == {*_TEXTS, "expires"}
+    if not whole or not isinstance(expires, date) or isinstance(expires, datetime):
         hint = f"it needs {', '.join(_TEXTS)} as texts, and expires as a day"
-        raise BadConfiguration(f"{where} is incomplete or has other keys: {error}", hint=hint) from error
-    return Waiver(**msgspec.structs.asdict(read))
+        raise BadConfiguration(f"{where} is incomplete or has other keys", hint=hint)
+    finding, rule, table, reason, owner = map(str, texts)
+    return Waiver(finding, rule, table, reason, owner, expires)
 
 
 def _quote_text(text: str) -> str:

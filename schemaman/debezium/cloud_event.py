@@ -1,4 +1,4 @@
-"""A change event inside a CloudEvent: attributes around it tell what its source block would."""
+"""A change event inside a CloudEvent, whose attributes have the facts of a source block."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from schemaman.debezium.raw_record import JsonObject
 from schemaman.errors import UnreadableInput
 
 SPECVERSION = b'"specversion"'
-"""What every CloudEvent in JSON holds. Source: CloudEvents 1.0, required attributes."""
+"""A key of every CloudEvent in JSON. Source: CloudEvents 1.0, required attributes."""
 
 _ATTRIBUTE = "iodebezium"
 _FIELDS = {name.replace("_", "").lower(): name for name in SOURCE_FIELDS}
@@ -20,7 +20,7 @@ _FIELDS = {name.replace("_", "").lower(): name for name in SOURCE_FIELDS}
 
 @dataclass(frozen=True, slots=True)
 class CloudEvent:
-    """What a CloudEvent holds: `row` and `schema` of JSON data, or `data` as framed Avro.
+    """The content of a CloudEvent: `row` and `schema` of JSON data, or `data` as framed Avro.
 
     `source` and `op` are those of the change event.
     """
@@ -32,32 +32,32 @@ class CloudEvent:
     data: bytes | None = None
 
     def build_payload(self, row: object) -> JsonObject:
-        """The change event, as it would be without its wrapping."""
-        told = dict(row) if isinstance(row, Mapping) else {}
-        return {"before": None, "after": None, **told, "source": dict(self.source), "op": self.op}
+        """Build the payload of the change event, as it would be without the CloudEvent around it."""
+        images = dict(row) if isinstance(row, Mapping) else {}
+        return {"before": None, "after": None, **images, "source": dict(self.source), "op": self.op}
 
 
 def read_cloud_event(document: object) -> CloudEvent | None:
-    """The change event in a JSON document; None if the document is no CloudEvent of Debezium.
+    """Read the change event in a JSON document; None if the document is no CloudEvent of Debezium.
 
-    Source: Debezium CloudEventsConverter: an attribute is `iodebezium` and the name of a field without what
-    is no letter or digit; its value is text. Data is `schema` and `payload`, the payload alone, or Avro in
-    base64, by `json.schemas.enable` and `data.serializer.type`.
+    Source: Debezium CloudEventsConverter: an attribute is `iodebezium` and the letters and digits of a
+    field's name; its value is text. Data is `schema` and `payload`, the payload alone, or Avro in base64, by
+    `json.schemas.enable` and `data.serializer.type`.
 
     Raises:
-        UnreadableInput: it does not tell of which table it is, or its data is of no known form.
+        UnreadableInput: the attributes name no table, or the data has no known form.
     """
     if not isinstance(document, dict) or "specversion" not in document or "data" not in document:
         return None
     if not str(document.get("type")).startswith("io.debezium."):
         return None
-    told = {
+    attributes = {
         name.lower().removeprefix(_ATTRIBUTE): value
         for name, value in document.items()
         if name.lower().startswith(_ATTRIBUTE)
     }
-    op = told.get("op")
-    source = {_FIELDS[n]: parse_source_value(_FIELDS[n], v) for n, v in told.items() if n in _FIELDS}
+    op = attributes.get("op")
+    source = {_FIELDS[n]: parse_source_value(_FIELDS[n], v) for n, v in attributes.items() if n in _FIELDS}
     if not isinstance(op, str) or not isinstance(source.get("connector"), str):
         raise UnreadableInput(
             "a CloudEvent without Debezium's attributes (extension.attributes.enable=false) names no table"
@@ -81,7 +81,7 @@ def _read_data(data: object, source: Mapping[str, object], op: str) -> CloudEven
 
 
 def wrap_schema(schema: Mapping[str, object]) -> JsonObject:
-    """The schema of the data with the members that stand around it in a change event."""
+    """Add the fields of the envelope to the schema of the data."""
     fields = schema.get("fields")
     around = [{"field": "source", "type": "struct", "fields": []}, {"field": "op", "type": "string"}]
     return {**schema, "fields": [*(fields if isinstance(fields, list) else []), *around]}

@@ -1,4 +1,4 @@
-"""The port of a connector: what its declared columns and its positions mean."""
+"""The port of a connector: how to read its declared columns and its positions."""
 
 from __future__ import annotations
 
@@ -29,35 +29,39 @@ class DeclaredColumn:
 
 
 class Connector(Protocol):
-    """A connector: what its columns and its positions mean. One file each in `debezium/connectors/`."""
+    """A reader of declared columns and positions; one file a connector in `debezium/connectors/`."""
 
     name: str
     """The name in `source.connector`."""
 
     append_only: bool
-    """Whether the database can only append columns: a column that moved is another one."""
+    """Whether the database can only append columns, so that a column at another place is another column."""
 
     late_facts: bool
-    """Whether key, nullability and defaults in events are those of the moment of reading,
-    while columns and types are of the record's own place in the log.
+    """Whether key, nullability and defaults in events are those at the moment of reading,
+    while columns and types are those at the record's own position in the log.
     Source: Debezium PgOutputMessageDecoder.handleRelationMessage reads them through JDBC."""
 
     @property
     def order(self) -> Order:
         """The fields of `source` that alone make up the position, most significant first.
 
-        Where their texts are of equal length and not smaller, the position is not smaller. Empty if that
-        cannot be said.
+        If their texts have equal lengths and do not decrease, the position does not decrease. Empty if the
+        connector gives no such guarantee.
         """
 
     def declared_type(self, column: DeclaredColumn) -> Type:
-        """The logical type of a declared column; `Unknown` for one that nobody knows."""
+        """Return the logical type of a declared column; `Unknown` for a type that schemaman does not know."""
 
     def position(self, source: Mapping[str, object]) -> Position:
-        """The source position that a `source` block tells; ValueError if it tells one that cannot be."""
+        """Read the position in a `source` block.
+
+        Raises:
+            ValueError: the block has an impossible position.
+        """
 
 
 CONNECTORS: Plugins[Connector] = Plugins(
     "schemaman.debezium.connectors", "CONNECTOR", ("schemaman.dialects",)
 )
-"""The connectors, by the name that `source.connector` gives."""
+"""The connectors, by their name in `source.connector`."""

@@ -1,4 +1,4 @@
-"""A run → what it says: observations of tables, records set aside, records not understood.
+"""Decoding of a run: observations of tables, skipped records, rejects, and notes.
 
 All records of a run have one shape and one table, so one of them is read for all.
 """
@@ -33,15 +33,15 @@ _KINDS: tuple[tuple[str, frozenset[str]], ...] = (
     ("transaction", frozenset({"status", "id", "event_count"})),
     ("notification", frozenset({"aggregate_type", "additional_data"})),
 )
-"""Kinds of records and the members that tell them, the first match counts. Source: Debezium
+"""Kinds of records and the fields that identify them; the first match counts. Source: Debezium
 Envelope, ConnectTableChangeSerializer, TransactionStructMaker, HeartbeatImpl, Notification."""
 
 
 def decode(run: SchemaRun, stream: str, schemas: SchemaLookup, forms: Forms = AUTO) -> tuple[Outcome, ...]:
-    """What a run says; a run that cannot be understood gives one `Reject` with the reason.
+    """Decode a run; a run that cannot be read gives one `Reject` with the reason.
 
-    `stream` names where the records come from; `schemas` gives the Avro text of a registry id; `forms` are
-    those that are configured for keys and values.
+    `stream` is the name of the records' stream; `schemas` returns the Avro text of a registry id; `forms` are
+    the configured forms of keys and values.
     """
     if run.fault is not None:
         return (reject_run(run, stream, run.fault),)
@@ -94,12 +94,12 @@ def _read_key(record: Record, schemas: SchemaLookup, forms: Forms) -> Body | Non
 
 
 def classify_record(record: Record, value: Body, prefix: str = PREFIX, *, counted: bool = False) -> str:
-    """What kind of record a value is: `event`, `flattened`, `schema-change`, or a kind that is set aside.
+    """Classify a record: `event`, `flattened`, `schema-change`, `internal-history`, or a kind to skip.
 
-    `counted`: the scanner has counted what the record shows, since no schema tells its structure.
+    `counted`: the scanner has counted the fields of the record, since no schema has its structure.
 
     Raises:
-        UnreadableInput: it is none that is read; the message names what it looks like.
+        UnreadableInput: the record is of no known kind; the message describes its form.
     """
     if not isinstance(value.payload, dict):
         raise UnreadableInput("the value is a bare JSON value, no record of Debezium")
@@ -125,7 +125,7 @@ def classify_record(record: Record, value: Body, prefix: str = PREFIX, *, counte
 
 
 def _is_history(record: Record, value: Body) -> bool:
-    """Whether a value has the form of a connector's own history: plain JSON of no key, places as objects.
+    """Return whether a value is of a connector's own schema history: JSON without key, positions as objects.
 
     Columns may be called `source` and `position` too. Source: Debezium HistoryRecord.
     """
@@ -135,7 +135,7 @@ def _is_history(record: Record, value: Body) -> bool:
 
 
 def _explain_unknown(value: Body) -> str:
-    """Why a value is not read, in words that tell what it seems to be."""
+    """Explain why a value is not read by the form that it has."""
     if value.schema is None:
         return f"JSON without a schema and without a source block: {_list_fields(value)}"
     return f"a Connect schema {value.name!r} that is no record of Debezium: {_list_fields(value)}"
@@ -146,7 +146,7 @@ def _list_fields(value: Body) -> str:
 
 
 class ContentCache:
-    """The contents of runs that were asked for; grows with shapes, not with runs."""
+    """A cache of the contents of runs; it grows with shapes, not with runs."""
 
     def __init__(self, reading: DecodeContext) -> None:
         self._reading = reading
@@ -154,16 +154,16 @@ class ContentCache:
         self._one: dict[Observation, Observation] = {}
 
     def read_content(self, run: SchemaRun) -> Observation | None:
-        """What a run says, as the fold compares it; None for what is no testimony.
+        """Read the content of a run, as the fold compares it; None for a run without an observation.
 
         Equal contents are one object.
         """
-        place = (run.first.topic, run.table, run.shape)
-        if place not in self._known:
-            self._known[place] = self._decode(run)
-        return self._known[place]
+        key = (run.first.topic, run.table, run.shape)
+        if key not in self._known:
+            self._known[key] = self._decode(run)
+        return self._known[key]
 
     def _decode(self, run: SchemaRun) -> Observation | None:
         outcomes = decode(replace(run, interrupted=False), "", self._reading.schemas, self._reading.forms)
-        said = next((extract_content(o) for o in outcomes if isinstance(o, Observation)), None)
-        return None if said is None else self._one.setdefault(said, said)
+        observed = next((extract_content(o) for o in outcomes if isinstance(o, Observation)), None)
+        return None if observed is None else self._one.setdefault(observed, observed)

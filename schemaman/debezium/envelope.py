@@ -1,4 +1,4 @@
-"""A data event: the structure that its Connect schema gives the row, and the table it is of."""
+"""Data events: the table of an event, and the schema of its row."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from schemaman.model.schema import TableSchema
 
 
 def observe_events(run: SchemaRun, stream: str, value: Body, key: Body | None) -> Observation:
-    """What a run of data events says of its table: an image of the row, or that it was truncated.
+    """Observe the table of a run of data events: an image of the row, or a truncation.
 
-    Columns carry the database's own names where the wire tells them, and their field names as
-    `emitted_name`. Source: Debezium Envelope; `before` and `after` share one schema.
+    Columns have the database's own names if the event has them, and their field names as `emitted_name`.
+    Source: Debezium Envelope; `before` and `after` share one schema.
 
     Raises:
         UnreadableInput: the event has no schema, or is not of the known form.
@@ -51,7 +51,7 @@ def observe_events(run: SchemaRun, stream: str, value: Body, key: Body | None) -
 
 
 def _find_row(value: Body) -> Node:
-    """The node of the row's struct."""
+    """Find the Connect schema of the row."""
     rows = {f["field"]: f for f in read_fields(value.schema or {}) if f["field"] in ("before", "after")}
     row = rows.get("after", rows.get("before"))
     if row is None or row.get("type") != "struct":
@@ -65,12 +65,12 @@ def _read_schema(row: Node, key: Body | None, origin: Origin) -> TableSchema:
 
 
 def is_schemaless(value: Body) -> bool:
-    """Whether an event comes without a schema of its row."""
+    """Return whether an event has no schema of its row."""
     return value.schema is None or is_document_schema(value.schema)
 
 
 def observe_schemaless_events(run: SchemaRun, stream: str, value: Body, key: Body | None) -> Observation:
-    """What a run of such events says of its table: what was seen, and of rows the names of the columns.
+    """Observe the table of a run of events without schemas: inferred fields, and the column names of rows.
 
     Raises:
         UnreadableInput: the event is not of the known form.
@@ -81,7 +81,7 @@ def observe_schemaless_events(run: SchemaRun, stream: str, value: Body, key: Bod
     if value.schema is not None and not documents:
         raise UnreadableInput("the event has no row: neither `after` nor `before` is a struct")
     row = None if documents or truncated else find_row(value.payload)
-    seen = run.inferred or infer_fields(run, _collect_kinds(value.payload, row))
+    inferred = run.inferred or infer_fields(run, _collect_kinds(value.payload, row))
     counts = documents or row is not None
     if run.shape == MANY_SHAPES:
         row = None
@@ -97,20 +97,20 @@ def observe_schemaless_events(run: SchemaRun, stream: str, value: Body, key: Bod
         snapshot=origin.snapshot,
         schema=None
         if row is None
-        else add_source_columns(make_row_schema(row, seen, key, origin), value.payload),
+        else add_source_columns(make_row_schema(row, inferred, key, origin), value.payload),
         interrupted=run.interrupted,
-        inferred=seen if counts else None,
+        inferred=inferred if counts else None,
     )
 
 
-def make_row_schema(row: Node, seen: InferredFields, key: Body | None, origin: Origin) -> TableSchema:
-    """The names of a row in their order, with the JSON types that were seen; the key is the record's."""
-    columns = infer_columns(tuple(row), seen, list_key_fields(key), origin.read_name)
+def make_row_schema(row: Node, inferred: InferredFields, key: Body | None, origin: Origin) -> TableSchema:
+    """Make the schema of a row: its names in their order, the inferred JSON types, the key of the record."""
+    columns = infer_columns(tuple(row), inferred, list_key_fields(key), origin.read_name)
     return add_key(columns, key, origin.read_name, origin.server)
 
 
 def infer_fields(run: SchemaRun, shown: frozenset[FieldKind]) -> InferredFields:
-    """What the first record of a run shows, where nobody has counted."""
+    """Infer the fields of the first record of a run, if the scanner has not counted those of all records."""
     sightings = FieldCounter()
     sightings.count_record(shown, run.first)
     return sightings.get_fields()

@@ -1,4 +1,4 @@
-"""The block that ExtractSchemaToNewRecord puts beside an event: names and types of the source's columns."""
+"""The block that ExtractSchemaToNewRecord adds to an event: names and types of the source's columns."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from schemaman.model.name_adjustment import list_adjusted_forms
 from schemaman.model.schema import Column, TableSchema
 
 BLOCK = "sourceSchema"
-"""`id`, and `table` with `columns` of `name`, `typeName`, `length`, `scale`, `comment`: what propagated
-source types tell, so that it says nothing new beside a schema.
+"""`id`, and `table` with `columns` of `name`, `typeName`, `length`, `scale`, `comment`: the same facts as
+propagated source types, so that a block beside a schema adds nothing.
 
 Source: Debezium ExtractSchemaToNewRecord, since 2.5."""
 
 
 def add_source_columns(schema: TableSchema, payload: Mapping[str, object]) -> TableSchema:
-    """The structure of a row with what the block tells of its columns; unchanged where there is no block.
+    """Add the block's facts to the columns of a row's schema; without a block, the schema stays as it is.
 
-    A column whose field has another name, made of its own by a mode, gets its own.
+    A column whose field name is an adjusted form of its name gets its own name.
     """
     names: dict[str, str] = {}
     columns = list(schema.columns)
-    for told in _list_block_columns(payload):
-        own = str(told["name"])
+    for facts in _list_block_columns(payload):
+        own = str(facts["name"])
         forms = list_adjusted_forms(own)
-        places = [i for i, c in enumerate(columns) if c.name == own] or [
+        matches = [i for i, c in enumerate(columns) if c.name == own] or [
             i for i, c in enumerate(columns) if c.emitted_name in forms
         ]
-        if len(places) == 1:
-            names[columns[places[0]].name] = own
-            columns[places[0]] = _describe_column(columns[places[0]], own, told)
+        if len(matches) == 1:
+            names[columns[matches[0]].name] = own
+            columns[matches[0]] = _describe_column(columns[matches[0]], own, facts)
     if len({c.name for c in columns}) < len(columns):
         return schema
     return replace(schema, columns=tuple(columns), key=tuple(names.get(k, k) for k in schema.key))
 
 
-def _describe_column(column: Column, own: str, told: Mapping[str, object]) -> Column:
-    type, length, scale, comment = (told.get(n) for n in ("typeName", "length", "scale", "comment"))
+def _describe_column(column: Column, own: str, facts: Mapping[str, object]) -> Column:
+    type, length, scale, comment = (facts.get(n) for n in ("typeName", "length", "scale", "comment"))
     return replace(
         column,
         name=own,

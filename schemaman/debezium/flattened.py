@@ -1,4 +1,4 @@
-"""A flattened row: the structure that its Connect schema gives it, without what flattening added."""
+"""Flattened rows: the table and the schema of a row, without the fields that flattening added."""
 
 from __future__ import annotations
 
@@ -35,63 +35,63 @@ from schemaman.model.schema import TableId, TableSchema
 
 
 def is_row(record: Record, value: Body, prefix: str, *, counted: bool = False) -> bool:
-    """Whether a value without an envelope is a row that was flattened; `counted`: the scanner says so."""
+    """Return whether a value without an envelope is a flattened row; `counted`: the scanner found so."""
     if not isinstance(value.payload, dict) or not read_facts(value.payload, value.name).bare:
         return False
-    # whoever counted what is in it has found that it is a document, by its key
+    # the scanner counts the fields of documents alone, which it recognises by their key
     return counted or is_flattened(value.name, read_additions(value.payload, record.headers, prefix))
 
 
 def observe_row(run: SchemaRun, stream: str, value: Body, key: Body | None, prefix: str) -> Observation:
-    """What a run of flattened rows says of its table; also a delete that was rewritten shows the structure.
+    """Observe the table of a run of flattened rows; a rewritten delete has the schema of the row, too.
 
-    Source: Debezium ExtractNewRecordState, whose value schema is that of the row with fields added behind it.
+    Source: Debezium ExtractNewRecordState; its value schema is that of the row, with added fields behind it.
 
     Raises:
         UnreadableInput: the row has a schema that is not of the known form.
     """
-    told = read_additions(value.payload, run.sample.headers, prefix)
-    document = is_document(value.payload, None if key is None else key.payload, told)
-    told = mark_as_document(told) if document else told
+    added = read_additions(value.payload, run.sample.headers, prefix)
+    document = is_document(value.payload, None if key is None else key.payload, added)
+    added = mark_as_document(added) if document else added
     many = run.shape == MANY_SHAPES
-    table, weak = identify_table(run, stream, value, key, told)
-    restore = told.connector == "postgresql"
-    seen: InferredFields | None = None
+    table, weak = identify_table(run, stream, value, key, added)
+    restore = added.connector == "postgresql"
+    inferred: InferredFields | None = None
     schema: TableSchema | None = None
     if many:
-        seen = run.inferred
+        inferred = run.inferred
     elif document:
-        row = {name: member for name, member in value.payload.items() if name not in told.names}
-        seen = run.inferred or infer_fields(run, collect_struct_kinds(row, value.schema))
+        row = {name: field for name, field in value.payload.items() if name not in added.names}
+        inferred = run.inferred or infer_fields(run, collect_struct_kinds(row, value.schema))
     elif value.schema is None:
-        names = tuple(name for name in value.payload if name not in told.names)
-        seen = run.inferred or infer_fields(
+        names = tuple(name for name in value.payload if name not in added.names)
+        inferred = run.inferred or infer_fields(
             run, collect_row_kinds({name: value.payload[name] for name in names})
         )
         read = restore_misread_name if restore else str
-        schema = add_key(infer_columns(names, seen, list_key_fields(key), read), key, read)
+        schema = add_key(infer_columns(names, inferred, list_key_fields(key), read), key, read)
     else:
         schema = _read_schema(_select_own_fields(value.schema, value, run, prefix), key, restore=restore)
     return Observation(
         table=table,
-        evidence="emitted" if seen is None else "inferred",
+        evidence="emitted" if inferred is None else "inferred",
         action="image",
-        connector=told.connector if told.connector in CONNECTORS.names() else UNKNOWN,
-        connector_version=_read_text(told.source.get("version")),
+        connector=added.connector if added.connector in CONNECTORS.names() else UNKNOWN,
+        connector_version=_read_text(added.source.get("version")),
         first=run.first,
         last=run.last,
         count=run.count,
-        snapshot=told.is_snapshot,
+        snapshot=added.is_snapshot,
         schema=schema,
         schema_name=value.name or None,
         interrupted=run.interrupted,
         weak=weak,
-        inferred=seen,
+        inferred=inferred,
     )
 
 
 def _select_own_fields(schema: Node, value: Body, run: SchemaRun, prefix: str) -> dict[str, Any]:
-    """The struct of a row without what was added to it."""
+    """Select the fields of a row's schema that flattening did not add."""
     fields = read_fields(schema)
     optional = frozenset(f["field"] for f in fields if f.get("optional") is True)
     added = read_additions(value.payload, run.sample.headers, prefix, optional=optional)
@@ -101,7 +101,7 @@ def _select_own_fields(schema: Node, value: Body, run: SchemaRun, prefix: str) -
 def identify_table(
     run: SchemaRun, stream: str, value: Body, key: Body | None, added: Additions
 ) -> tuple[TableId, bool]:
-    """The table of flattened rows, and whether only names stand for its identity."""
+    """Identify the table of flattened rows, and return whether the identity comes from names alone."""
     physical = None if key is None else read_physical_table(key.payload)
     parts, proven = identify_parts(run.sample.topic, value.name, added, physical)
     server, database, schema, table = run.table or parts

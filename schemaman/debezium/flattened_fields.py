@@ -1,8 +1,8 @@
-"""What flattening added to a row: which of its fields are no columns, and what they tell of the event.
+"""The fields that flattening added to a row: which fields are no columns, and the facts in them.
 
-Law: decided by names, order and values alone, so that it is the same whoever serialised the row. A field is
-taken for an addition only if it stands behind all columns, has a name that a transform gives, and a value
-that such a field can have; everything else is a column, whatever it is called.
+Law: names, order and values alone decide, so that every serialisation of a row gives the same answer. A field
+is an added one only if it comes behind all columns, has a name that the transform makes, and a value that
+such a field can have. Every other field is a column, whatever its name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PHYSICAL_TABLE_FIELD = b"__dbz__physicalTableIdentifier"
 Source: Debezium AbstractRegexTopicNamingStrategy, ByLogicalTableRouter."""
 
 DELETED_FIELD = "__deleted"
-"""The field that tells of a delete that was rewritten; its name cannot be configured in every release."""
+"""The field that marks a rewritten delete; not every release can configure its name."""
 
 Headers = Sequence[tuple[str, bytes | None]]
 Identity = tuple[str, str, str, str]
@@ -50,7 +50,7 @@ SOURCE_FIELDS = _TEXTS | _NUMBERS | _MIXED
 _ROOT = {"op": frozenset("crudtm"), "deleted": frozenset({"true", "false", True, False})}
 _TRANSACTION = {"id": _TEXTS, "total_order": _NUMBERS, "data_collection_order": _NUMBERS}
 _REQUIRED = frozenset({"op", "deleted", "version", "connector", "name", "ts_ms", "table"})
-"""What no record leaves empty: where such a field is null, a table has a column of that name."""
+"""Fields that are never null in a record; a null field of such a name is a column of the table."""
 _NO_SCHEMA = frozenset({"mysql", "mariadb", "mongodb", "vitess"})
 _CONNECTORS = {"lsn": "postgresql", "event_serial_no": "sqlserver", "vgtid": "vitess"} | dict.fromkeys(
     ("scn", "commit_scn", "lcr_position", "redo_thread"), "oracle"
@@ -63,10 +63,10 @@ _SQLSERVER = re.compile(r"[0-9a-f]{8}:[0-9a-f]{8}:[0-9a-f]{4}")
 
 @dataclass(frozen=True, slots=True)
 class Additions:
-    """What was added to a row.
+    """The facts that flattening added to a row.
 
-    `names` are the fields of the value that are no columns. `source` holds what fields and headers tell of
-    the source, under the names of a source block; `op` and `read_ms` what they tell of the event.
+    `names` are the fields of the value that are no columns. `source` has the facts of the source from fields
+    and headers, under the names of a source block; `op` and `read_ms` are facts of the event.
     """
 
     names: tuple[str, ...] = ()
@@ -76,21 +76,21 @@ class Additions:
 
     @property
     def is_present(self) -> bool:
-        """Whether anything was added at all."""
+        """Whether flattening added any field or header."""
         return bool(self.names or self.source or self.op)
 
     @property
     def connector(self) -> str:
-        """The connector, if it was told or has fields of its own; else empty."""
-        told = self.source.get("connector")
-        if isinstance(told, str) and told:
-            return told
+        """The connector, by its name or by fields that no other connector has; else empty."""
+        connector = self.source.get("connector")
+        if isinstance(connector, str) and connector:
+            return connector
         own = {_CONNECTORS[name] for name in self.source if name in _CONNECTORS}
-        return own.pop() if len(own) == 1 else self._by_lsn()
+        return own.pop() if len(own) == 1 else self._find_connector_by_lsn()
 
     @property
     def position_connector(self) -> str:
-        """The connector whose words tell the place; MySQL for MariaDB too, whose places look the same."""
+        """The connector that reads the position; MySQL and MariaDB positions have one form."""
         return self.connector or ("mysql" if self.source.keys() >= _BINLOG else "")
 
     @property
@@ -98,7 +98,7 @@ class Additions:
         """Whether the row was read from the table, not from the log."""
         return self.source.get("snapshot") not in (None, "", "false", False) or self.op == "r"
 
-    def _by_lsn(self) -> str:
+    def _find_connector_by_lsn(self) -> str:
         lsn = str(self.source.get("change_lsn") or self.source.get("commit_lsn") or "")
         return "db2" if _DB2.fullmatch(lsn) else "sqlserver" if _SQLSERVER.fullmatch(lsn) else ""
 
@@ -110,30 +110,30 @@ def read_additions(
     *,
     optional: frozenset[str] | None = None,
 ) -> Additions:
-    """What flattening added to a row; `optional` are the fields that its schema lets be null, if it has one.
+    """Read the fields that flattening added to a row; `optional` are the optional fields of its schema.
 
-    `prefix` is what the transform was told to put before names. Source: Debezium ExtractNewRecordState:
-    behind the row's own fields come `__deleted` (a text; a Boolean from ExtractNewDocumentState) and those
-    of `add.fields`, each `__<field>` or `__<struct>_<field>`, none of them required.
+    `prefix` is the transform's configured prefix of names. Source: Debezium ExtractNewRecordState: behind the
+    row's own fields come `__deleted` (a text; a Boolean from ExtractNewDocumentState) and those of
+    `add.fields`, each `__<field>` or `__<struct>_<field>`, none of them required.
     """
     names: list[str] = []
-    told: dict[tuple[str, str], object] = {}
+    facts: dict[tuple[str, str], object] = {}
     for name in reversed(tuple(row)):
         if optional is not None and name not in optional:
             break
-        place = _parse_added_name(name, prefix)
-        if place is None or not _is_value_allowed(place, row[name]):
+        field_key = _parse_added_name(name, prefix)
+        if field_key is None or not _is_value_allowed(field_key, row[name]):
             break
         names.append(name)
-        told[place] = row[name]
+        facts[field_key] = row[name]
     for header, data in headers:
-        place = _parse_added_name(header, PREFIX) or _parse_added_name(header, prefix)
-        value = None if place is None or data is None else _read_header(place, data)
-        if place is not None and value is not None and _is_value_allowed(place, value):
-            told.setdefault(place, value)
-    source = {name: value for (struct, name), value in told.items() if struct == "source"}
-    read_ms = told.get(("", "ts_ms"))
-    op = told.get(("", "op"))
+        field_key = _parse_added_name(header, PREFIX) or _parse_added_name(header, prefix)
+        value = None if field_key is None or data is None else _read_header(field_key, data)
+        if field_key is not None and value is not None and _is_value_allowed(field_key, value):
+            facts.setdefault(field_key, value)
+    source = {name: value for (struct, name), value in facts.items() if struct == "source"}
+    read_ms = facts.get(("", "ts_ms"))
+    op = facts.get(("", "op"))
     return Additions(
         tuple(reversed(names)),
         source,
@@ -145,16 +145,17 @@ def read_additions(
 def remove_additions(
     row: Mapping[str, object], headers: Headers = (), prefix: str = PREFIX
 ) -> dict[str, object] | None:
-    """A row without a schema, without what was added; None where nothing was, so that it may be no row."""
+    """Remove the added fields from a row without a schema; None if it has none, so that it may be no row."""
     added = read_additions(row, headers, prefix)
     return {n: v for n, v in row.items() if n not in added.names} if added.is_present else None
 
 
 def is_document(row: Mapping[str, object], key: object, added: Additions) -> bool:
-    """Whether a flattened row is a document of MongoDB: its `_id` is the key, which is called `id` there.
+    """Return whether a flattened row is a document of MongoDB: its `_id` equals the key field `id`.
 
-    Such a row may have members that others of its collection lack, also an `id` of its own, and its schema is
-    made for it alone. A row of a table with columns of both names may look so, unless its connector is told.
+    Such a row may have fields that other documents of its collection lack, also an `id` of its own, and its
+    schema belongs to it alone. A row of a table with columns of both names looks the same unless the added
+    fields name its connector.
     Source: Debezium ExtractNewDocumentState, MongoDataConverter; `collection` is a field of its source alone.
     """
     if "connector" in added.source:
@@ -169,16 +170,17 @@ def is_document(row: Mapping[str, object], key: object, added: Additions) -> boo
 
 
 def mark_as_document(added: Additions) -> Additions:
-    """The additions of a row that is a document, whoever told it."""
+    """Set the connector of a document's added facts to MongoDB unless they name one."""
     return replace(added, source={"connector": "mongodb", **added.source})
 
 
 def identify_parts(topic: str, name: str, added: Additions, physical: str | None) -> tuple[Identity, bool]:
-    """Who the table of a flattened row is: (server, database, schema, table), and whether that is proven.
+    """Identify the table of a flattened row: (server, database, schema, table), and whether that is proven.
 
-    Proven is what the additions tell in full. Else the parts of a name stand in: what routing wrote into the
-    key (`physical`), the topic, or the name of the schema where routing has changed the topic alone.
-    Source: Debezium SchemaTopicNamingStrategy and DefaultTopicNamingStrategy, `prefix.schema.table`.
+    The identity is proven if the added fields have all of its parts. Else the parts of a name complete it:
+    the table that routing wrote into the key (`physical`), the topic, or the name of the schema if routing
+    has changed the topic alone. Source: Debezium SchemaTopicNamingStrategy and DefaultTopicNamingStrategy,
+    `prefix.schema.table`.
     """
     base = physical or _choose_base(topic, name)
     source = {k: v for k, v in added.source.items() if isinstance(v, str)}
@@ -197,19 +199,19 @@ def identify_parts(topic: str, name: str, added: Additions, physical: str | None
 
 
 def is_flattened(name: str, added: Additions) -> bool:
-    """Whether a value without an envelope is a row: by the name of its schema, or by what was added to it."""
+    """Return whether a value without an envelope is a row, by the name of its schema or by added fields."""
     return name.endswith(".Value") or added.is_present
 
 
 def read_physical_table(key: object) -> str | None:
-    """The table that routing wrote into a key; None if it wrote none."""
-    told = key.get(PHYSICAL_TABLE_FIELD.decode()) if isinstance(key, Mapping) else None
-    return told if isinstance(told, str) and told else None
+    """Read the table that routing wrote into a key; None if the key has none."""
+    table = key.get(PHYSICAL_TABLE_FIELD.decode()) if isinstance(key, Mapping) else None
+    return table if isinstance(table, str) and table else None
 
 
 @lru_cache(maxsize=4096)
 def _parse_added_name(name: str, prefix: str) -> tuple[str, str] | None:
-    """Struct and field that a name was made of; None for a name that no transform gives."""
+    """Parse the name of an added field as struct and field; None for a name that no transform makes."""
     if name == DELETED_FIELD:
         return ("", "deleted")
     if not name.startswith(prefix):
@@ -227,8 +229,8 @@ def _parse_added_name(name: str, prefix: str) -> tuple[str, str] | None:
     return ("source", bare) if bare in _TEXTS or bare in _NUMBERS or bare in _MIXED else None
 
 
-def _is_value_allowed(place: tuple[str, str], value: object) -> bool:
-    struct, name = place
+def _is_value_allowed(field_key: tuple[str, str], value: object) -> bool:
+    struct, name = field_key
     if value is None:
         return name not in _REQUIRED
     if struct == "" and name in _ROOT:
@@ -245,14 +247,14 @@ def _is_number(value: object) -> bool:
 
 
 def parse_source_value(name: str, value: object) -> object:
-    """What a field of a source block holds, where it was told as text."""
+    """Parse the text of a source field as the value that a source block has."""
     if name in _NUMBERS and isinstance(value, str) and re.fullmatch(r"-?[0-9]{1,20}", value):
         return int(value)
     return value
 
 
-def _read_header(place: tuple[str, str], data: bytes) -> object:
-    """The value of a header as a field of that name would have it.
+def _read_header(field_key: tuple[str, str], data: bytes) -> object:
+    """Read a header as the value of the added field of that name.
 
     Source: Kafka SimpleHeaderConverter writes the bare text.
     """
@@ -260,14 +262,14 @@ def _read_header(place: tuple[str, str], data: bytes) -> object:
         text = data.decode()
     except UnicodeDecodeError:
         return None
-    if place[1] in _NUMBERS or place[1] in _MIXED:
+    if field_key[1] in _NUMBERS or field_key[1] in _MIXED:
         return int(text) if re.fullmatch(r"-?[0-9]{1,20}", text) else None
     return text.removeprefix('"').removesuffix('"')
 
 
 @lru_cache(maxsize=4096)
 def _choose_base(topic: str, name: str) -> str:
-    """The name to take apart: the topic, unless the schema was not named after it."""
+    """Choose the name to split: the topic, or the schema's name if it does not follow from the topic."""
     if not name:
         return topic
     own = name.removesuffix(".Value")
@@ -276,7 +278,7 @@ def _choose_base(topic: str, name: str) -> str:
 
 
 def _split_base(base: str, server: str | None) -> tuple[str, str, str]:
-    """Server, what stands between, and table."""
+    """Split a name into server, middle part, and table."""
     if server and base.startswith(f"{server}."):
         rest = base.removeprefix(f"{server}.")
     else:

@@ -1,8 +1,8 @@
-"""What records without a schema showed: each path and kind of value, counted.
+"""Schema inference: counts of each path and kind of value in records without a schema.
 
-Laws: adding is commutative and associative, and nothing seen adds nothing; so what was seen is a function of
-the set of records, however they were ordered or cut. What exceeds the bounds is left out by a priority of its
-own, so that what is kept is counted exactly: whatever is kept of the whole was kept of each part.
+Laws: merging is commutative and associative, and empty fields are its neutral element. So the result is a
+function of the set of records, in any order and in any chunks. Beyond the bounds, a fixed priority selects
+the paths that are kept, so that their counts are exact: a path that the whole keeps was kept in each part.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from schemaman.model.schema import Column, Path, TableSchema
 from schemaman.model.types import Type, Unknown
 
 ELEMENT = "\0element"
-"""Stands in a path for any element of an array. No member is called so: names in BSON have no zero byte.
+"""The path step of any element of an array. No field has this name: names in BSON have no zero byte.
 Source: BSON specification, `cstring`."""
 
 DOTTED = "\0dotted"
-"""Stands behind the first name of a path that was given with dots: whether what follows are members, elements
-or a name with dots cannot be told from the record. Digits are written as 0 there."""
+"""The path step behind the first name of a path with dots: whether fields, elements or a name with dots
+follow is unknown. Digits are written as 0 there."""
 
 DOCUMENTS = "mongodb"
 """The connector whose tables are collections of documents."""
@@ -32,36 +32,36 @@ KEY = "_id"
 """The field that identifies a document."""
 
 EARLY = 3
-"""First marks that are kept of each path and kind: as many documents as it takes to believe in one."""
+"""The number of earliest coordinates that are kept of each path and kind: a field with as many is certain."""
 
 COLUMNS = 500
-"""Top-level names that are kept of a table."""
+"""The number of top-level names that are kept of a table."""
 
 PATHS = 250
-"""Paths and kinds that are kept of one column."""
+"""The number of paths and kinds that are kept of one column."""
 
 DEPTH = 16
-"""Steps of the longest path; what lies deeper is not looked at."""
+"""The number of steps of the longest path; deeper values are not counted."""
 
 NULLS = frozenset({"null", "undefined", "json:null"})
-"""Kinds that say nothing but that no value is there."""
+"""Kinds that mean the absence of a value."""
 
 NULL_ONLY = Unknown("json:null")
-"""The type of a column of which nothing but nulls was seen."""
+"""The type of a column with nulls alone."""
 
 FieldKind = tuple[Path, str]
-"""A path and the kind of value that one record showed there."""
+"""A path, and the kind of the value that one record has there."""
 
 Moment = tuple[int, str, int, int]
 
 
 def make_time_key(mark: Coordinates) -> Moment:
-    """What orders marks in time: the source's own clock where it tells it, then the place in the topic."""
+    """Make the sort key of coordinates in time: the source's clock if known, then the place in the topic."""
     return (mark.ts_ms or mark.read_ms or mark.timestamp_ms or 0, mark.topic, mark.partition, mark.offset)
 
 
 def merge_inferred_fields(parts: Iterable[InferredFields]) -> InferredFields:
-    """What all of the parts showed."""
+    """Merge the inferred fields of all parts."""
     sightings = FieldCounter()
     for part in parts:
         sightings.add_fields(part)
@@ -85,14 +85,14 @@ class _KindCount:
 
 @dataclass(slots=True)
 class _ColumnCounts:
-    """The paths of one column; `cut` once some were left out."""
+    """The counts of one column; `cut` is true after some paths were left out."""
 
     counts: dict[FieldKind, _KindCount] = field(default_factory=dict)
     cut: bool = False
 
 
 class FieldCounter:
-    """What is seen, record by record; memory grows with distinct paths, up to the bounds."""
+    """Counts the fields of records, one by one; memory grows with distinct paths, up to the bounds."""
 
     __slots__ = ("_columns", "_cut", "_documents", "_grown")
 
@@ -103,11 +103,11 @@ class FieldCounter:
         self._grown: set[str] = set()
 
     def count_record(self, shown: Collection[FieldKind], mark: Coordinates) -> None:
-        """Count one record that showed these; one that showed nothing, as a delete, is no document."""
+        """Count one record with these fields; a record without any, as a delete, is no document."""
         self._documents += bool(shown)
         now = (make_time_key(mark), mark)
         for path, kind in shown:
-            count = self._count(path, kind)
+            count = self._get_count(path, kind)
             count.documents += 1
             early = count.early
             if len(early) < EARLY:
@@ -119,25 +119,25 @@ class FieldCounter:
             if count.last is None or count.last < now:
                 count.last = now
         if self._grown:
-            self._bound(slack=2)
+            self._drop_excess(slack=2)
 
-    def add_fields(self, seen: InferredFields) -> None:
-        """Count what others saw."""
-        self._documents += seen.documents
-        self._cut |= () in seen.truncated_paths
-        for tally in seen.counts:
-            early = [(make_time_key(m), m) for m in tally.early]
-            last = (make_time_key(tally.last), tally.last)
-            self._count(tally.path, tally.kind).add(tally.documents, early, last)
-        for path in seen.truncated_paths:
+    def add_fields(self, inferred: InferredFields) -> None:
+        """Add the counts of other records."""
+        self._documents += inferred.documents
+        self._cut |= () in inferred.truncated_paths
+        for count in inferred.counts:
+            early = [(make_time_key(m), m) for m in count.early]
+            last = (make_time_key(count.last), count.last)
+            self._get_count(count.path, count.kind).add(count.documents, early, last)
+        for path in inferred.truncated_paths:
             if path and path[0] in self._columns:
                 self._columns[path[0]].cut = True
-        self._bound(slack=2)
+        self._drop_excess(slack=2)
 
     def get_fields(self) -> InferredFields:
-        """All of it as a value."""
-        self._bound(slack=1)
-        tallies = [
+        """Return all counts as a value."""
+        self._drop_excess(slack=1)
+        counts = [
             FieldCount(path, kind, count.documents, tuple(mark for _, mark in count.early), count.last[1])
             for column in self._columns.values()
             for (path, kind), count in column.counts.items()
@@ -146,11 +146,11 @@ class FieldCounter:
         cut: list[Path] = [(name,) for name, column in self._columns.items() if column.cut]
         return InferredFields(
             self._documents,
-            tuple(sorted(tallies, key=lambda t: (t.path, t.kind))),
+            tuple(sorted(counts, key=lambda t: (t.path, t.kind))),
             tuple(sorted([*cut, *([()] if self._cut else [])])),
         )
 
-    def _count(self, path: Path, kind: str) -> _KindCount:
+    def _get_count(self, path: Path, kind: str) -> _KindCount:
         column = self._columns.get(path[0])
         if column is None:
             column = self._columns[path[0]] = _ColumnCounts()
@@ -160,8 +160,8 @@ class FieldCounter:
             self._grown.add(path[0])
         return count
 
-    def _bound(self, slack: int) -> None:
-        """Leave out what is beyond the bounds; with slack not each time, since that costs a sort."""
+    def _drop_excess(self, slack: int) -> None:
+        """Drop the paths beyond the bounds; `slack` saves the sort at every single record."""
         if len(self._columns) > COLUMNS * slack:
             kept = sorted(self._columns, key=_rank_column)[:COLUMNS]
             self._columns = {name: self._columns[name] for name in kept}
@@ -180,7 +180,7 @@ def _rank_column(name: str) -> tuple[bool, bytes]:
 
 
 def _rank_kind(shown: FieldKind) -> tuple[int, bytes]:
-    """Parents before children; among equals by chance, but always the same chance."""
+    """Rank parents before children; a hash ranks equals, the same in every process."""
     path, kind = shown
     return (len(path), _hash_text("\0\0".join((*path, kind))))
 
@@ -191,53 +191,58 @@ def _hash_text(text: str) -> bytes:
 
 
 def name_elements(path: Path) -> Path:
-    """The path in the words of tables: `element` inside arrays."""
+    """Replace the step of array elements by `element`, as in paths of tables."""
     return tuple("element" if step == ELEMENT else step for step in path)
 
 
 def infer_columns(
-    names: tuple[str, ...], seen: InferredFields, key: tuple[str, ...], read_name: Callable[[str], str] = str
+    names: tuple[str, ...],
+    inferred: InferredFields,
+    key: tuple[str, ...],
+    read_name: Callable[[str], str] = str,
 ) -> tuple[Column, ...]:
-    """The columns of rows without a schema: their names, and as type the kinds of JSON that were seen.
+    """Infer the columns of rows without a schema: their names, and the kinds of JSON values as types.
 
-    `names` and `key` are as they travel; `read_name` gives the name at the source. A column may always be
-    null, unless it is of the key: JSON promises nothing.
+    `names` and `key` are field names of events; `read_name` returns the name at the source. Every column
+    except those of the key is nullable, since JSON has no constraint.
     """
     kinds: dict[str, set[str]] = {}
-    for tally in seen.counts:
-        if len(tally.path) == 1:
-            kinds.setdefault(tally.path[0], set()).add(tally.kind)
+    for count in inferred.counts:
+        if len(count.path) == 1:
+            kinds.setdefault(count.path[0], set()).add(count.kind)
     # Names that only other records of the run have come behind those of the first one.
-    told = dict.fromkeys((*names, *sorted(kinds)))
+    fields = dict.fromkeys((*names, *sorted(kinds)))
     return tuple(
-        Column(read_name(n), infer_type(kinds.get(n, ())), n not in key, emitted_name=n) for n in told
+        Column(read_name(n), infer_type(kinds.get(n, ())), n not in key, emitted_name=n) for n in fields
     )
 
 
 def infer_type(kinds: Iterable[str]) -> Type:
-    """The type of a column of which only kinds of JSON values are known; a null hides it."""
-    told = {Unknown(kind) for kind in kinds if kind not in NULLS}
-    return find_common_type(told) if told else NULL_ONLY
+    """Infer the type of a column from the kinds of its JSON values; nulls do not count."""
+    types = {Unknown(kind) for kind in kinds if kind not in NULLS}
+    return find_common_type(types) if types else NULL_ONLY
 
 
 def merge_row_schemas(one: TableSchema, other: TableSchema) -> TableSchema:
-    """Two structures of rows with the same names as one; what only one of them knows is known."""
+    """Merge two schemas of rows with the same names; a type that only one of them has is kept."""
     columns = [replace(c, type=_merge_types(c.type, (other.column(c.name) or c).type)) for c in one.columns]
     return replace(one, columns=tuple(columns))
 
 
 def hide_types(schema: TableSchema) -> TableSchema:
-    """The structure of rows without the types, which a null may hide; in the order of the names."""
+    """Remove the types of a row's schema, which nulls may hide, and sort its columns by name."""
     columns = sorted((replace(c, type=NULL_ONLY) for c in schema.columns), key=lambda c: c.name)
     return replace(schema, columns=tuple(columns))
 
 
-def extract_content(said: Observation) -> Observation:
-    """What an observation says, whatever the place, the count, and the types that nulls may hide."""
-    schema = said.schema
-    if said.evidence == "inferred" and schema is not None:
+def extract_content(observation: Observation) -> Observation:
+    """Reduce an observation to its content, without coordinates, counts, and types that nulls may hide."""
+    schema = observation.schema
+    if observation.evidence == "inferred" and schema is not None:
         schema = hide_types(schema)
-    return replace(said, first=_NO_COORDINATES, last=_NO_COORDINATES, count=0, inferred=None, schema=schema)
+    return replace(
+        observation, first=_NO_COORDINATES, last=_NO_COORDINATES, count=0, inferred=None, schema=schema
+    )
 
 
 _NO_COORDINATES = Coordinates("", 0, 0)

@@ -1,4 +1,4 @@
-"""Members of a JSON struct, taken out as what they must be."""
+"""Typed access to the members of a JSON struct."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ Struct = Mapping[str, Any]
 
 
 def read_text(struct: Struct, name: str) -> str | None:
-    """A text; None where it is null or absent.
+    """Read a text; None if it is null or absent.
 
     Raises:
-        UnreadableInput: it is something else.
+        UnreadableInput: the member is no text.
     """
     value = struct.get(name)
     if value is None or isinstance(value, str):
@@ -23,10 +23,10 @@ def read_text(struct: Struct, name: str) -> str | None:
 
 
 def read_number(struct: Struct, name: str) -> int | None:
-    """A whole number; None where it is null or absent.
+    """Read a whole number; None if it is null or absent.
 
     Raises:
-        UnreadableInput: it is something else.
+        UnreadableInput: the member is no whole number.
     """
     value = struct.get(name)
     if value is None or (isinstance(value, int) and not isinstance(value, bool)):
@@ -35,10 +35,10 @@ def read_number(struct: Struct, name: str) -> int | None:
 
 
 def read_texts(struct: Struct, name: str) -> tuple[str, ...]:
-    """A list of texts; empty where it is null or absent.
+    """Read a list of texts; empty if it is null or absent.
 
     Raises:
-        UnreadableInput: it is something else.
+        UnreadableInput: the member is no list of texts.
     """
     value = struct.get(name)
     if value is None:
@@ -49,10 +49,10 @@ def read_texts(struct: Struct, name: str) -> tuple[str, ...]:
 
 
 def read_structs(struct: Struct, name: str) -> tuple[Struct, ...]:
-    """A list of structs; empty where it is null or absent.
+    """Read a list of structs; empty if it is null or absent.
 
     Raises:
-        UnreadableInput: it is something else.
+        UnreadableInput: the member is no list of structs.
     """
     value = struct.get(name)
     if value is None:
@@ -63,10 +63,10 @@ def read_structs(struct: Struct, name: str) -> tuple[Struct, ...]:
 
 
 def require_value(value: Any, name: str) -> Any:
-    """The value, which must be there.
+    """Return a value that must exist.
 
     Raises:
-        UnreadableInput: it is None.
+        UnreadableInput: the value is None.
     """
     if value is None:
         raise UnreadableInput(f"{name!r} is missing")

@@ -1,4 +1,4 @@
-"""The key of a data event: which columns make it, in key order; and rows that changed theirs."""
+"""The key of a data event: its columns in key order, and rows whose key changed."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Unknown, without_labels
 
 ROUTING_FIELDS = frozenset({"__dbz__physicalTableIdentifier", "__dbz__sourceIdentifier"})
-"""Fields that topic routing adds to keep keys of merged tables apart; they are no columns.
+"""Fields that topic routing adds so that keys of merged tables differ; they are no columns.
 Source: Debezium AbstractRegexTopicNamingStrategy, ByLogicalTableRouter."""
 
 _BARE = (
-    "the key is a bare value; which column it is of cannot be told: let keys be structs (without the "
+    "the key is a bare value without the name of its column: configure keys as structs (without the "
     "transformation ExtractField$Key)"
 )
 
 
 def list_key_fields(key: Body | None) -> tuple[str, ...]:
-    """The field names of a key as they travel; empty for a null key.
+    """List the field names of a key, as in the event; empty for a null key.
 
-    A key without a schema tells the names by its payload; with one the payload does not matter, since a
-    schema is all that runs compare.
+    The names come from the schema of the key, or from the payload of a key without a schema. The payload does
+    not matter for a key with a schema, since runs compare schemas alone.
 
     Raises:
         UnreadableInput: the key is neither a struct nor a JSON object.
@@ -52,20 +52,20 @@ def list_key_fields(key: Body | None) -> tuple[str, ...]:
 def add_key(
     columns: Sequence[Column], key: Body | None, read_name: Callable[[str], str], server: str = ""
 ) -> TableSchema:
-    """The structure of a row with its key; columns that only the key carries come first, without field name.
+    """Make the schema of a row with its key; columns of the key alone come first, without field name.
 
-    Routing may add a field under any name, which holds the topic of the table; that begins with the logical
-    name of the `server`. Source: Debezium, `column.exclude.list` takes columns out of the row and never out
-    of the key; `topic.key.field.name` names the field of AbstractRegexTopicNamingStrategy.
+    Routing may add a key field of any name with the topic of the table, which begins with the logical name of
+    the `server`. Source: Debezium, `column.exclude.list` takes columns out of the row and never out of the
+    key; `topic.key.field.name` names the field of AbstractRegexTopicNamingStrategy.
     """
     own = {c.emitted_name: c.name for c in columns}
     fields = tuple(f for f in list_key_fields(key) if f in own or not _is_topic(key, f, server))
-    away = tuple(
+    key_only = tuple(
         replace(c, name=read_name(c.name), emitted_name=None)
         for c in _list_key_only_columns(key, fields, own)
     )
     names = tuple(own.get(f, read_name(f)) for f in fields)
-    return TableSchema((*away, *columns), names)
+    return TableSchema((*key_only, *columns), names)
 
 
 def _is_topic(key: Body | None, name: str, server: str) -> bool:
@@ -76,18 +76,18 @@ def _is_topic(key: Body | None, name: str, server: str) -> bool:
 def _list_key_only_columns(
     key: Body | None, names: Sequence[str], own: Mapping[str | None, str]
 ) -> list[Column]:
-    away = [n for n in names if n not in own]
-    if not away or key is None:
+    missing = [n for n in names if n not in own]
+    if not missing or key is None:
         return []
-    told = {} if key.schema is None else {c.emitted_name: c for c in read_columns(key.schema)}
-    return [told.get(name, Column(name, Unknown("key"))) for name in away]
+    by_field = {} if key.schema is None else {c.emitted_name: c for c in read_columns(key.schema)}
+    return [by_field.get(name, Column(name, Unknown("key"))) for name in missing]
 
 
 def note_key_types(observed: Observation, key: Body | None) -> tuple[Note, ...]:
-    """That the key tells another type of a column than the row does, since the row alone was converted.
+    """Note the columns whose type differs between key and row, since only the row was converted.
 
-    Source: Debezium TableSchemaBuilder: masks, hashes and truncation are made for the row and never for the
-    key; the key field has the type of the column.
+    Source: Debezium TableSchemaBuilder: masks, hashes and truncation apply to the row and never to the key;
+    the key field has the type of the column.
     """
     schema = observed.schema
     if schema is None or key is None or key.schema is None or observed.evidence != "emitted":
@@ -98,9 +98,10 @@ def note_key_types(observed: Observation, key: Body | None) -> tuple[Note, ...]:
     if not differing:
         return ()
     words = ", ".join(
-        f"{name} as {format_type(told)}, the row as {format_type(row)}" for name, told, row in differing
+        f"{name} as {format_type(of_key)}, the row as {format_type(of_row)}"
+        for name, of_key, of_row in differing
     )
-    message = f"the key carries {words}: what is masked or converted in rows keeps its own type in keys"
+    message = f"the key has {words}: masking and conversion change the type in rows, not in keys"
     first = observed.first
     return (
         Note(
@@ -112,9 +113,9 @@ def note_key_types(observed: Observation, key: Body | None) -> tuple[Note, ...]:
 
 @dataclass(frozen=True, slots=True)
 class KeyChange:
-    """That a row got another key: the event is its `old` or its `new` end, `other` the key at the other one.
+    """A change of a row's key: the event belongs to the `old` or the `new` key, and `other` is the other key.
 
-    The text is as the header's converter wrote it, by default the JSON of the key.
+    The header's converter wrote the text of `other`, by default as the JSON of the key.
     """
 
     end: Literal["old", "new"]
@@ -125,11 +126,11 @@ _HEADERS: dict[str, Literal["old", "new"]] = {"__debezium.newkey": "old", "__deb
 
 
 def read_key_change(record: Record) -> KeyChange | None:
-    """What a record says of a row whose key was changed; None if nothing.
+    """Read the key change from the headers of a record; None without such a header.
 
-    A delete under the old key, with its tombstone, and a create under the new one are one row: none ends or
-    begins, and the structure is the same. Source: Debezium RelationalChangeRecordEmitter, headers
-    `__debezium.newkey` and `__debezium.oldkey`.
+    A delete under the old key, its tombstone, and a create under the new key belong to one row with one
+    structure. Source: Debezium RelationalChangeRecordEmitter, headers `__debezium.newkey` and
+    `__debezium.oldkey`.
     """
     for name, value in record.headers:
         if name in _HEADERS and value is not None:

@@ -1,4 +1,4 @@
-"""The bytes of a key or a value, read: JSON with or without its Connect schema, or framed Avro."""
+"""Readers of the bytes of a key or a value: JSON with or without its Connect schema, or framed Avro."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from schemaman.debezium.wire_format import Framing, SchemaId, read_framing
 from schemaman.errors import UnreadableInput
 
 SchemaLookup = Callable[[SchemaId], str | None]
-"""Registry id → Avro schema text, None for an id that the registry does not know."""
+"""A function: registry id → Avro schema text, None for an id that the registry does not know."""
 
 Node = Mapping[str, Any]
 
 _ADDED = re.compile(r"__(?:source_)?(?:version|connector|name|db|schema|table|collection)")
-"""Fields of a flattened row that tell whose it is. Source: ExtractNewRecordState `add.fields`."""
+"""Added fields of a flattened row that identify its table. Source: ExtractNewRecordState `add.fields`."""
 _IDENTITY = ("version", "connector", "name", "db", "schema", "table", "collection")
 
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What a key or a value says; `schema` is its Connect node, None where none came with it."""
+    """The payload of a key or a value; `schema` is its Connect schema, None without a schema."""
 
     payload: Any
     schema: Node | None = None
 
     @property
     def fields(self) -> frozenset[str]:
-        """The names of the members at the top, as the schema tells them, else the payload."""
+        """The names of the top-level fields: those of the schema, else those of the payload."""
         if self.schema is not None:
             fields = self.schema.get("fields")
             names = (
@@ -46,18 +46,18 @@ class Body:
 
     @property
     def name(self) -> str:
-        """The name of the Connect schema, empty where it has none."""
+        """The name of the Connect schema; empty if it has none."""
         return str((self.schema or {}).get("name") or "")
 
 
 def read_body(data: bytes, schemas: SchemaLookup, framing: Framing | None = None) -> Body:
-    """The body that some bytes hold; `framing` is how Avro is framed, where more than its bytes tell it.
+    """Read the bytes of a key or a value; the caller passes `framing` if headers or settings define it.
 
     Source: Kafka JsonConverter (an object of `schema` and `payload`), Confluent's wire format
     (a zero byte, four bytes of schema id, the Avro body).
 
     Raises:
-        UnreadableInput: the bytes are neither, or the registry does not know their schema.
+        UnreadableInput: the bytes have neither form, or the registry does not know their schema.
     """
     framing = framing or read_framing(data, (), "value")
     if framing is not None:
@@ -71,7 +71,7 @@ def read_body(data: bytes, schemas: SchemaLookup, framing: Framing | None = None
 
 
 def _unwrap_cloud_event(data: bytes, schemas: SchemaLookup) -> Body | None:
-    """The change event in a CloudEvent; None if the bytes hold none."""
+    """Read the change event in a CloudEvent; None for any other bytes."""
     try:
         event = read_cloud_event(parse_json(data))
     except ValueError as fault:
@@ -101,9 +101,9 @@ def _read_json(data: bytes) -> Body:
 
 
 def read_key(data: bytes, schemas: SchemaLookup, framing: Framing | None = None) -> Body:
-    """The body of a key: as `read`, but of a framed one nothing more than its schema.
+    """Read the bytes of a key as `read_body` does, but read only the schema of a framed key.
 
-    The values of a key say nothing, and the key of one record is read for all records of a run.
+    The values of a key are not needed, since the key of one record is read for all records of a run.
 
     Raises:
         UnreadableInput: the bytes are no key, or the registry does not know their schema.
@@ -117,12 +117,12 @@ def read_key(data: bytes, schemas: SchemaLookup, framing: Framing | None = None)
 
 
 def read_event(data: bytes, schemas: SchemaLookup, framing: Framing | None = None) -> Body:
-    """The body of a value: as `read`, but a damaged row hides nothing, as its schema stands before it.
+    """Read the bytes of a value as `read_body` does, and read the schema of an event whose row is damaged.
 
-    Of such an event there are the members from the source block on.
+    The schema precedes the row. The payload of such an event has the members from the source block on.
 
     Raises:
-        UnreadableInput: as `read`.
+        UnreadableInput: as `read_body`.
     """
     try:
         return read_body(data, schemas, framing)
@@ -137,7 +137,7 @@ def read_event(data: bytes, schemas: SchemaLookup, framing: Framing | None = Non
 
 
 def _select_history_values(body: Body) -> object:
-    """What the history keeps; of a row what all records of a run share, so that one speaks for all."""
+    """Select the values that the history keeps; of a row only values that all records of a run share."""
     payload = body.payload
     if not isinstance(payload, dict):
         return payload, body.schema
@@ -150,7 +150,7 @@ def _select_history_values(body: Body) -> object:
 
 
 def _check_text(kept: object) -> None:
-    """Half a surrogate pair may stand in a row, but in nothing that the history keeps."""
+    """Require valid Unicode in the values that the history keeps; the row itself is not checked."""
     try:
         json.dumps(kept, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -165,14 +165,18 @@ def _require_registered_schema(schemas: SchemaLookup, framing: Framing) -> str:
 
 
 def decode_avro(text: str, data: bytes, framing: Framing) -> Any:
-    """The value of a framed body under the schema of that text. Raises UnreadableInput if it does not fit."""
+    """Decode a framed body with the Avro schema in `text`.
+
+    Raises:
+        UnreadableInput: the body does not fit the schema.
+    """
     schema = _cache_reader_schema(text)
     if framing.json:
         return decode_json(schema, data[framing.start :])
     try:
         return decode_body(schema, data, framing.start)
     except UnreadableInput as fault:
-        hint = "; if the id is Apicurio's, say --format-value" if framing.likely else ""
+        hint = "; if the id is Apicurio's, set --format-value" if framing.likely else ""
         raise UnreadableInput(f"{fault.message}{hint}") from None
 
 

@@ -1,4 +1,4 @@
-"""A schema-change record: the structures that a connector declares, and what its DDL text states."""
+"""Schema-change records: the table schemas that a connector declares, and the facts in its DDL text."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ _RENAMES = re.compile(r"\b(RENAME|CHANGE)\b", re.IGNORECASE)
 
 
 def observe_changes(run: SchemaRun, stream: str, value: Body) -> tuple[Outcome, ...]:
-    """An observation for every table that the record declares, drops or renames, and what is to know of it.
+    """Observe every table that the record declares, drops or renames, and note what cannot be observed.
 
-    Source: Debezium ConnectTableChangeSerializer; SchemaChangeEvent of each connector, which is sent to
-    partition 0 whatever the topic has.
+    Source: Debezium ConnectTableChangeSerializer; SchemaChangeEvent of each connector, which goes to
+    partition 0 however many partitions the topic has.
 
     Raises:
-        UnreadableInput: the record is not of the known form.
+        UnreadableInput: the record does not have the known form.
     """
     payload = value.payload
     change = read_change(
@@ -61,16 +61,16 @@ def observe_changes(run: SchemaRun, stream: str, value: Body) -> tuple[Outcome, 
         never = "tableChanges" not in payload or change.origin.connector == "vitess"
         return (*observe_statements(change, never=never), *notes)
     if len(found) > 1:
-        # which of the tables a statement describes cannot be told from names of columns
+        # column names do not say which of several tables a statement describes
         change = replace(change, ddl_facts=replace(change.ddl_facts, stated_attributes=()))
     return (*(o for entry in found for o in observe_entry(change, entry)), *_note_unparsed(change), *notes)
 
 
 def observe_entry(change: SchemaChange, entry: Struct) -> tuple[Outcome, ...]:
-    """What one entry of `tableChanges` says.
+    """Observe one entry of `tableChanges`.
 
     Raises:
-        UnreadableInput: it is not of the known form.
+        UnreadableInput: the entry does not have the known form.
     """
     table = identify_table(change, read_text(entry, "id") or "")
     match entry.get("type"):
@@ -89,13 +89,13 @@ def observe_entry(change: SchemaChange, entry: Struct) -> tuple[Outcome, ...]:
 
 
 def identify_table(change: SchemaChange, id: str) -> TableId:
-    """The table of an id.
+    """Identify the table of an id.
 
-    Two parts are database and table for MySQL and MariaDB, schema and table for others; their database is
-    that of the source block, since Db2 tells no `databaseName` while streaming.
+    Two parts are database and table for MySQL and MariaDB, schema and table for others. The database of the
+    others comes from the source block, since Db2 has no `databaseName` while streaming.
 
     Raises:
-        UnreadableInput: the id cannot be read, or nothing tells the database.
+        UnreadableInput: the id cannot be read.
     """
     origin = change.origin
     match split_table_id(id):
@@ -117,7 +117,7 @@ def _observe_declared(
     if not isinstance(image, dict):
         raise UnreadableInput(f"tableChanges declares {table} without its structure")
     schema = read_declared_schema(image, read_text(entry, "comment"), change.origin.connector_plugin)
-    said = replace(
+    observed = replace(
         make_observation(change, table, schema=schema),
         stated_attributes=change.ddl_facts.stated_attributes,
         unstated_attributes=_list_unstated(
@@ -125,13 +125,13 @@ def _observe_declared(
         ),
     )
     if altered:
-        return _observe_altered(change, replace(said, renames=change.ddl_facts.renames), entry)
+        return _observe_altered(change, replace(observed, renames=change.ddl_facts.renames), entry)
     if is_sentry(change.ddl):
         return (skip_run(change.run, "shadow-table"),)
-    worked = _find_copied_table(change, table)
-    if worked is not None:
-        return (skip_run(change.run, "shadow-table"), _note_working_copy(change, table, worked))
-    return (replace(said, action="create") if _is_created(change) else said,)
+    original = _find_copied_table(change, table)
+    if original is not None:
+        return (skip_run(change.run, "shadow-table"), _note_working_copy(change, table, original))
+    return (replace(observed, action="create") if _is_created(change) else observed,)
 
 
 def _find_copied_table(change: SchemaChange, table: TableId) -> str | None:
@@ -141,10 +141,10 @@ def _find_copied_table(change: SchemaChange, table: TableId) -> str | None:
 def _list_unstated(
     change: SchemaChange, untold: tuple[Attribute, ...], *, keyed: bool
 ) -> tuple[Attribute, ...]:
-    """The attributes that the structure cannot tell.
+    """List the attributes that the structure does not have.
 
-    One without comments is only known to be silent on them where the statement could be read. Db2 asks for a
-    unique index in a snapshot, and while streaming for the primary key alone. Source: Debezium
+    A structure without comments certainly lacks them only if the statement could be read. Db2 asks for a
+    unique index in a snapshot, and for the primary key alone while streaming. Source: Debezium
     JdbcConnection.readTableColumns, Db2Connection.getTableSchemaFromTable.
     """
     silent = tuple(a for a in untold if a == "default" or change.ddl_facts.parsed)
@@ -152,18 +152,20 @@ def _list_unstated(
     return (*silent, "key") if unasked else silent
 
 
-def _observe_altered(change: SchemaChange, said: Observation, entry: Struct) -> tuple[Outcome, ...]:
-    table = said.table
+def _observe_altered(change: SchemaChange, observed: Observation, entry: Struct) -> tuple[Outcome, ...]:
+    table = observed.table
     previous = _find_previous(change, table, entry)
     if previous is None:
-        worked = _find_copied_table(change, table)
-        if worked is None:
-            return (said,)
-        # what the copy is made into, the table will be; a tool copies the values of equal names
-        kept = tuple(fact for fact in said.stated_attributes if fact[1] != "anew")
-        worked_on_it = replace(table, table=worked)
-        stated = replace(said, table=worked_on_it, action="statement", schema=None, stated_attributes=kept)
-        return (stated,) if said.renames else (skip_run(change.run, "shadow-table"),)
+        original = _find_copied_table(change, table)
+        if original is None:
+            return (observed,)
+        # the table will get the schema of the copy; the tool copies values between columns of equal names
+        kept = tuple(fact for fact in observed.stated_attributes if fact[1] != "anew")
+        original_table = replace(table, table=original)
+        stated = replace(
+            observed, table=original_table, action="statement", schema=None, stated_attributes=kept
+        )
+        return (stated,) if observed.renames else (skip_run(change.run, "shadow-table"),)
     if is_named_by_database(change.origin) and is_swapped_out(
         previous.table, table.table, change.touched_tables
     ):
@@ -172,16 +174,18 @@ def _observe_altered(change: SchemaChange, said: Observation, entry: Struct) -> 
         previous.table, table.table, change.touched_tables
     ):
         shadow = _find_copied_table(change, previous) is not None
-        put = replace(said, previous=None if shadow else previous, renames=(), stated_attributes=(), ddl=None)
-        told = f"an online schema change put the copy {previous.table} in the place of {table.table}"
-        return (put, make_note(change, "online-migration", f"{told}: one new version", table))
-    return (replace(said, action="rename", previous=previous),)
+        put = replace(
+            observed, previous=None if shadow else previous, renames=(), stated_attributes=(), ddl=None
+        )
+        message = f"an online schema change replaced {table.table} by its copy {previous.table}"
+        return (put, make_note(change, "online-migration", f"{message}: one new version", table))
+    return (replace(observed, action="rename", previous=previous),)
 
 
 def _find_previous(change: SchemaChange, table: TableId, entry: Struct) -> TableId | None:
-    """What the table was called before: as the statement says, or the internal history's `previousId`.
+    """Find the table's previous identity in the statement, or in `previousId` of the schema history.
 
-    Oracle gives every ALTER a previous id, mostly the same. Source: Debezium JsonTableChangeSerializer,
+    Every ALTER of Oracle has a previous id, mostly an equal one. Source: Debezium JsonTableChangeSerializer,
     OracleDdlParserListener.
     """
     stated = find_previous_table(change, table)
@@ -193,18 +197,18 @@ def _find_previous(change: SchemaChange, table: TableId, entry: Struct) -> Table
 
 
 def _is_created(change: SchemaChange) -> bool:
-    """Whether a streamed statement creates the table, whatever was there under its name."""
+    """Return whether a streamed statement creates the table, even if another one had its name."""
     streamed = () if change.origin.snapshot else find_subjects(change.ddl or "")
     return any(s.verb == "CREATE" and s.kind == "table" and s.anew for s in streamed)
 
 
-def _note_working_copy(change: SchemaChange, table: TableId, worked: str) -> Note:
-    told = f"{table.table} is the working copy of an online schema change of {worked}"
-    return make_note(change, "shadow-table", f"{told}: it has no history", replace(table, table=worked))
+def _note_working_copy(change: SchemaChange, table: TableId, original: str) -> Note:
+    message = f"{table.table} is the working copy of an online schema change of {original}"
+    return make_note(change, "shadow-table", f"{message}: it has no history", replace(table, table=original))
 
 
 def _note_unparsed(change: SchemaChange) -> tuple[Note, ...]:
-    """A statement of which not even renames could be read: they are only suspected from the structure."""
+    """Note a statement whose renames cannot be read: the history can only suspect them from the structure."""
     found = change.ddl_facts
     if change.ddl is None or found.parsed or found.renames or found.tables or not _RENAMES.search(change.ddl):
         return ()
@@ -213,19 +217,19 @@ def _note_unparsed(change: SchemaChange) -> tuple[Note, ...]:
 
 
 def _note_unordered(change: SchemaChange) -> Note:
-    told = (
-        "schema changes lie in more than one partition, where connectors write to the first alone: "
-        "their order is lost but for the positions that they tell"
+    message = (
+        "schema changes lie in several partitions, but connectors write to the first one only: "
+        "only their source positions still order them"
     )
-    return make_note(change, UNORDERED, told)
+    return make_note(change, UNORDERED, message)
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaChange:
     """A record of the schema-change topic, or of a connector's own schema history (`internal`).
 
-    `ddl` is None where no statement was told; `touched_tables` are the names of all tables that the whole
-    statement of which this record may be a part has left behind, as `source.table` lists them.
+    `ddl` is None if the record has no statement. `touched_tables` are the names of all tables after the whole
+    statement, of which this record may be a part, as `source.table` lists them.
     """
 
     run: SchemaRun
@@ -239,9 +243,9 @@ class SchemaChange:
 
 
 def read_change(
-    run: SchemaRun, stream: str, origin: Origin, database: str | None, ddl: str | None, witness: EvidenceKind
+    run: SchemaRun, stream: str, origin: Origin, database: str | None, ddl: str | None, evidence: EvidenceKind
 ) -> SchemaChange:
-    """The change that a record tells.
+    """Read the schema change of a record.
 
     Db2, SQL Server and Informix write "N/A" or "n/a" for a statement while streaming, and null in a
     snapshot. Source: Debezium Db2SchemaChangeEventEmitter and its like; SourceInfo of MySQL, `table`.
@@ -255,14 +259,14 @@ def read_change(
         ddl=text,
         ddl_facts=DdlFacts() if text is None else read_ddl(text, origin.connector),
         touched_tables=tuple(origin.table.split(",")),
-        evidence=witness,
+        evidence=evidence,
     )
 
 
 def make_observation(
     change: SchemaChange, table: TableId, action: Any = "image", schema: TableSchema | None = None
 ) -> Observation:
-    """What the change says of one table."""
+    """Make the observation of one table from a schema change."""
     return Observation(
         table=table,
         evidence=change.evidence,
@@ -280,7 +284,7 @@ def make_observation(
 
 
 def _add_read_time(mark: Coordinates) -> Coordinates:
-    """Releases before 2.0 tell no time of processing but in the source block, and 0 there if they know none.
+    """Add the time of processing, which releases before 2.0 have in the source block alone (0: unknown).
 
     Source: Debezium HistoryRecord `ts_ms` since 2.0; SourceInfo `ts_ms`.
     """
@@ -288,7 +292,7 @@ def _add_read_time(mark: Coordinates) -> Coordinates:
 
 
 def make_note(change: SchemaChange, kind: str, message: str, table: TableId | None = None) -> Note:
-    """Something to know of the record, at its place."""
+    """Make a note about the record, with its topic, partition and offset."""
     first = change.run.first
     return Note(
         change.stream, first.topic, first.partition, first.offset, kind, message, table, change.run.count
@@ -296,7 +300,7 @@ def make_note(change: SchemaChange, kind: str, message: str, table: TableId | No
 
 
 def find_previous_table(change: SchemaChange, table: TableId) -> TableId | None:
-    """What the table was called before, if the statement renames it."""
+    """Find the previous identity of a table that the statement renames; None if it does not."""
     for old, new in change.ddl_facts.tables:
         if resolve_table(change, new) == table:
             return resolve_table(change, old)
@@ -304,7 +308,7 @@ def find_previous_table(change: SchemaChange, table: TableId) -> TableId | None:
 
 
 def resolve_table(change: SchemaChange, parts: tuple[str, ...]) -> TableId:
-    """The table of a name in a statement, in the record's database (or schema) where the name tells none."""
+    """Resolve a table name of a statement; a name without database or schema gets those of the record."""
     origin = change.origin
     qualifier = parts[-2] if len(parts) > 1 else ""
     if is_named_by_database(origin):
@@ -314,12 +318,12 @@ def resolve_table(change: SchemaChange, parts: tuple[str, ...]) -> TableId:
 
 
 def is_named_by_database(origin: Origin) -> bool:
-    """Whether a table's name has a database in front, and no schema."""
+    """Return whether the connector's table names have a database in front, and no schema."""
     return origin.connector in DATABASE_NAMED_CONNECTORS
 
 
 def shorten_ddl(ddl: str) -> str:
-    """A statement short enough for a message."""
+    """Shorten a statement for a message."""
     words = " ".join(ddl.split())
     return words if len(words) <= 120 else words[:119] + "…"
 
@@ -328,27 +332,26 @@ DDL_WITHOUT_STRUCTURE = "ddl-without-structure"
 
 
 def observe_statements(change: SchemaChange, *, never: bool) -> tuple[Outcome, ...]:
-    """What is left of a change with empty `tableChanges`; `never`: this connector tells no structures at all.
+    """Observe a change with empty `tableChanges`; `never`: this connector never publishes structures.
 
-    DROP TABLE and TRUNCATE say something of a table, but for those with which a snapshot clears the way
-    for what it is about to create. Renames, defaults and comments are evidence for the structure that
-    events show.
+    DROP TABLE and TRUNCATE are actions on a table, except the drops that precede the creations of a snapshot.
+    Renames, defaults and comments are evidence for the structure in events.
     """
     ddl = change.ddl or ""
     found = find_table_statements(ddl)
     if found and change.origin.snapshot:
         return (skip_run(change.run, "snapshot-drop"),)
-    said: list[Outcome] = [
+    observed: list[Outcome] = [
         make_observation(change, resolve_table(change, s.parts), action=s.action) for s in found
     ]
-    said += _observe_table_renames(change)
-    said += _observe_creations(change)
-    said += _observe_column_statements(change)
+    observed += _observe_table_renames(change)
+    observed += _observe_creations(change)
+    observed += _observe_column_statements(change)
     notes = [n for subject in find_subjects(ddl) if (n := _note_subject(change, subject, never)) is not None]
-    if not said:
-        # each record is counted once among those that are no testimony
-        said = [skip_run(change.run, DDL_WITHOUT_STRUCTURE)]
-    return (*said, *notes)
+    if not observed:
+        # each record counts once among the skipped ones
+        observed = [skip_run(change.run, DDL_WITHOUT_STRUCTURE)]
+    return (*observed, *notes)
 
 
 def _observe_table_renames(change: SchemaChange) -> Iterator[Observation]:
@@ -358,14 +361,14 @@ def _observe_table_renames(change: SchemaChange) -> Iterator[Observation]:
 
 
 def _observe_creations(change: SchemaChange) -> Iterator[Observation]:
-    """What bears the name of a table that is made anew is another table from there on."""
+    """Observe the tables that a streamed statement creates; from there on, the name means another table."""
     for subject in () if change.origin.snapshot else find_subjects(change.ddl or ""):
         if subject.verb == "CREATE" and subject.kind == "table" and subject.anew and subject.parts:
             yield make_observation(change, resolve_table(change, subject.parts), action="create")
 
 
 def _find_bare_renames(change: SchemaChange) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
-    """The tables of a RENAME TABLE, which MySQL up to 1.4 publishes without these words: `d.a TO d.b;`."""
+    """Find the tables of a RENAME TABLE, which MySQL up to 1.4 publishes as `d.a TO d.b;` alone."""
     ddl = change.ddl or ""
     if change.origin.connector != "mysql" or not change.touched_tables[0] or find_subjects(ddl):
         return ()
@@ -381,21 +384,21 @@ def _parse_bare_rename(
 
 
 def _observe_column_statements(change: SchemaChange) -> Iterator[Observation]:
-    """What a single ALTER TABLE states of columns."""
+    """Observe the column facts of a single ALTER TABLE."""
     about = [
         s for s in find_subjects(change.ddl or "") if s.kind == "table" and s.verb == "ALTER" and s.parts
     ]
     stated = change.ddl_facts.stated_attributes
     if len(about) == 1 and (change.ddl_facts.renames or stated):
-        said = make_observation(change, resolve_table(change, about[0].parts), action="statement")
-        yield replace(said, renames=change.ddl_facts.renames, stated_attributes=stated)
+        observed = make_observation(change, resolve_table(change, about[0].parts), action="statement")
+        yield replace(observed, renames=change.ddl_facts.renames, stated_attributes=stated)
 
 
 def _note_subject(change: SchemaChange, subject: Subject, never: bool) -> Outcome | None:
     match subject:
         case Subject("DROP", "database", parts) if parts and not change.origin.snapshot:
             message = (
-                f"DROP DATABASE {parts[-1]}: its tables are gone, and none of them gets a DROP of its own"
+                f"DROP DATABASE {parts[-1]}: its tables are dropped, and none of them has a DROP of its own"
             )
             return make_note(change, "database-dropped", message)
         case Subject("CREATE" | "ALTER" | "RENAME", "table", parts) if parts:
@@ -406,13 +409,13 @@ def _note_subject(change: SchemaChange, subject: Subject, never: bool) -> Outcom
             return None
 
 
-_NEVER = "this connector publishes statements without structures; events show what became of it"
+_NEVER = "this connector publishes statements without structures; only events have the new structure"
 
 _NOT_NOW = (
-    "the connector told no structure: the table is outside its filters, or it could not parse the statement"
+    "the connector published no structure: its filters exclude the table, or it could not parse the statement"
 )
 
-_INDEX = "the connector told no structure; if the index changes the key, only events show it"
+_INDEX = "the connector published no structure; if the index changes the key, only events have the new key"
 
 
 def _note_missing_structure(change: SchemaChange, parts: tuple[str, ...], why: str) -> Outcome:

@@ -1,7 +1,7 @@
-"""A record of a connector's own schema history: the third witness, in a format of its own.
+"""Records of a connector's own schema history, which have a format of their own.
 
-It is told apart from the schema-change topic by its members alone: no connector is named, and the place in
-the log stands in `position`, as the connector keeps its offsets.
+Their members alone distinguish them from those of the schema-change topic: they name no connector, and
+`position` has the position in the log in the form of the connector's offsets.
 """
 
 from __future__ import annotations
@@ -32,43 +32,45 @@ _MARIADB_GTID = re.compile(r"\d+-\d+-\d+")
 
 
 def observe_history(run: SchemaRun, stream: str, value: Body) -> tuple[Outcome, ...]:
-    """What the record says of tables, as witness `internal`; what says nothing is set aside.
+    """Observe the tables of the record as evidence of kind `internal`; a record without a table is skipped.
 
-    Db2 leaves the database's name empty while streaming and nothing else here tells it: such a record is set
-    aside, since it cannot be said which table it is of. Source: Debezium HistoryRecord,
-    JsonTableChangeSerializer, EmbeddedEngine offsets of each connector.
+    Db2 leaves the database's name empty while streaming, and the record has it nowhere else. Such a record is
+    skipped, since its table is unknown. Source: Debezium HistoryRecord, JsonTableChangeSerializer,
+    EmbeddedEngine offsets of each connector.
 
     Raises:
-        UnreadableInput: the record is not of the known form, or its position is that of no connector.
+        UnreadableInput: the record does not have the known form, or its position fits no connector.
     """
     payload = value.payload
     position = payload.get("position")
-    place: Mapping[str, Any] = position if isinstance(position, dict) else {}
+    offsets: Mapping[str, Any] = position if isinstance(position, dict) else {}
     entries = read_structs(payload, "tableChanges")
     ids = [read_text(entry, "id") or "" for entry in entries]
-    connector = _find_connector(place, ids)
+    connector = _find_connector(offsets, ids)
     if connector is None:
         if not entries:
             return (skip_run(run, INTERNAL_RECORD),)
         raise UnreadableInput("the internal schema history names no connector, and its position is of none")
-    origin = _read_origin(payload, place, connector)
+    origin = _read_origin(payload, offsets, connector)
     if not origin.database and any(len(split_table_id(id)) < 3 for id in ids):
         return (skip_run(run, f"{INTERNAL_RECORD}-without-database"),)
-    at = origin.connector_plugin.position(dict(place))
+    at = origin.connector_plugin.position(dict(offsets))
     try:
         _ = at.rank
     except ValueError:
         raise UnreadableInput(f"a position that cannot be read: {at.kind} {at.value!r}") from None
-    placed = replace(run, first=replace(run.first, position=at), last=replace(run.last, position=at))
-    change = read_change(placed, stream, origin, origin.database, read_text(payload, "ddl"), "internal")
+    positioned = replace(run, first=replace(run.first, position=at), last=replace(run.last, position=at))
+    change = read_change(positioned, stream, origin, origin.database, read_text(payload, "ddl"), "internal")
     if not entries:
-        said = [o for o in schema_change.observe_statements(change, never=True) if isinstance(o, Observation)]
-        return tuple(said) or (skip_run(run, INTERNAL_RECORD),)
+        observed = [
+            o for o in schema_change.observe_statements(change, never=True) if isinstance(o, Observation)
+        ]
+        return tuple(observed) or (skip_run(run, INTERNAL_RECORD),)
     return tuple(o for entry in entries for o in observe_entry(change, entry) if isinstance(o, _KEPT))
 
 
 _KEPT = (Observation, Skipped)
-"""What is to know of a statement is known from the public topic."""
+"""The outcomes that are kept; notes about statements come from the schema-change topic."""
 
 
 def _read_origin(payload: Mapping[str, Any], position: Mapping[str, Any], connector: str) -> Origin:
@@ -88,7 +90,7 @@ def _read_origin(payload: Mapping[str, Any], position: Mapping[str, Any], connec
 
 
 def _find_connector(position: Mapping[str, Any], ids: list[str]) -> str | None:
-    """The connector whose offset this is. Source: each connector's OffsetContext."""
+    """Find the connector by the form of its offset. Source: each connector's OffsetContext."""
     if "file" in position:
         gtids = position.get("gtids")
         return "mariadb" if isinstance(gtids, str) and _MARIADB_GTID.match(gtids) else "mysql"

@@ -1,7 +1,7 @@
-"""Signals: what tells a connector to read tables again, in a topic or in a table of its own.
+"""Signals: commands to a connector, such as to read tables again, in a topic or in a signal table.
 
-A signal table is captured like any other where it lies among the tables to capture; then its rows are
-events, also those that the connector itself writes to open and to close a window of an incremental snapshot.
+A connector captures a signal table if it is among the tables to capture. Then its rows are events, also those
+that the connector itself writes to open and to close a window of an incremental snapshot.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ SIGNALS = frozenset(
         "stop-snapshot",
     }
 )
-"""What a record of a signal topic may ask for. Source: Debezium StandardActionProvider."""
+"""The types of signals. Source: Debezium StandardActionProvider."""
 
 _MEMBERS = frozenset({"id", "type", "data"})
 _WITHOUT_DATA = frozenset({"pause-snapshot", "resume-snapshot", "stop-snapshot"})
 
 SIGNAL = "signal"
-"""What stands for the table of the records of a signal topic."""
+"""The table name of the records of a signal topic."""
 
 
 def is_signal(record: Record) -> bool:
-    """Whether a record of a signal topic asks a connector for something: its key is a bare text.
+    """Return whether a record of a signal topic is a signal to a connector; its key is a bare text.
 
     Source: Debezium KafkaSignalChannel: the key is the text of `topic.prefix`, the value `type` and `data`.
     """
@@ -40,17 +40,17 @@ def is_signal(record: Record) -> bool:
     if not key or key[:1] in b"{\0\1" or value is None or value[:1] != b"{":
         return False
     try:
-        asked = parse_json(value)
+        signal = parse_json(value)
     except ValueError:
         return False
-    return is_signal_payload(asked)
+    return is_signal_payload(signal)
 
 
 def is_signal_payload(payload: object) -> bool:
-    """Whether a value has just the form of a signal, since rows have columns called `type` as well.
+    """Return whether a value has exactly the form of a signal, since rows may have a column `type`, too.
 
-    What a signal asks for is an object; only those that halt snapshots do without it. Source: Debezium
-    KafkaSignalChannel, SignalRecord: `id`, `type` and `data`.
+    The `data` of a signal is an object; only signals that pause, resume or stop snapshots may omit it.
+    Source: Debezium KafkaSignalChannel, SignalRecord: `id`, `type` and `data`.
     """
     if not isinstance(payload, dict) or not payload.keys() <= _MEMBERS:
         return False
@@ -61,7 +61,7 @@ def is_signal_payload(payload: object) -> bool:
 
 
 def note_signal_table(observed: Observation) -> tuple[Note, ...]:
-    """That a table is one of signals and holds no data of anybody, if it has their structure.
+    """Note that a table has the structure of a signal table and no data of an application.
 
     Source: Debezium, "Sending signals": a table of `id`, `type` and `data`, all texts.
     """
@@ -71,12 +71,12 @@ def note_signal_table(observed: Observation) -> tuple[Note, ...]:
     if not all(isinstance(column.type, String) for column in schema.columns):
         return ()
     first = observed.first
-    told = (
+    message = (
         f"{observed.table} has the structure of a signal table (id, type, data): "
-        "its rows are orders to the connector and marks of its own, no data of anybody"
+        "its rows are commands to the connector and its own markers, no data of an application"
     )
     note = Note(
-        observed.table.stream, first.topic, first.partition, first.offset, SIGNAL_TABLE, told,
+        observed.table.stream, first.topic, first.partition, first.offset, SIGNAL_TABLE, message,
         observed.table, observed.count,
     )  # fmt: skip
     return (note,)

@@ -1,4 +1,4 @@
-"""The `source` block of a record: which connector speaks, of which database, from where."""
+"""The `source` block of a record: its connector, server, database and table."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from schemaman.model.name_adjustment import restore_misread_name
 from schemaman.model.schema import TableId
 
 UNKNOWN = "unknown"
-"""What stands for the connector of rows that do not tell it."""
+"""The connector name of rows that do not have one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Who speaks: connector and its version, logical server name, database; `snapshot` if from a table.
+    """The origin of a record: connector and its version, logical server name, database, schema, table.
 
-    `schema` and `table` are those of the block, empty where it names none.
+    `schema` and `table` are empty if the block has none. `snapshot`: read from the table, not from the log.
     """
 
     connector_plugin: Connector
@@ -37,10 +37,10 @@ class Origin:
         return self.connector_plugin.name
 
     def table_id(self, stream: str) -> TableId:
-        """The table that the block names.
+        """Return the identity of the block's table.
 
         Raises:
-            UnreadableInput: it names none.
+            UnreadableInput: the block names no table.
         """
         if not self.table:
             raise UnreadableInput("the source block names no table")
@@ -48,17 +48,17 @@ class Origin:
         return TableId(self.server, self.database, schema, table, stream)
 
     def read_name(self, name: str) -> str:
-        """A name of the database, restored where PostgreSQL's stream was misread byte by byte."""
+        """Restore a name of the database if PostgreSQL's stream was misread byte by byte."""
         return restore_misread_name(name) if self.connector == "postgresql" else name
 
 
 def read_origin(payload: Mapping[str, Any]) -> Origin:
-    """The origin that a record's `source` block tells.
+    """Read the origin from the `source` block of a record.
 
     Source: Debezium AbstractSourceInfo; `snapshot` is a text since 1.x, a boolean before.
 
     Raises:
-        UnreadableInput: there is no such block, or its connector is not known.
+        UnreadableInput: the record has no source block, or its connector is not known.
     """
     source = payload.get("source")
     if not isinstance(source, dict):
@@ -70,7 +70,7 @@ def read_origin(payload: Mapping[str, Any]) -> Origin:
         connector_plugin=_find_connector(connector),
         version=_read_text(source, "version"),
         server=server,
-        # Vitess leaves `db` empty and tells the keyspace beside it
+        # Vitess leaves `db` empty and has the keyspace beside it
         database=_read_text(source, "db") or _read_text(source, "keyspace"),
         schema=_read_text(source, "schema"),
         # MongoDB has collections for tables

@@ -1,4 +1,4 @@
-"""The structure of a table as a schema change declares it, and the id that names the table there."""
+"""The schema of a table in `tableChanges`, and the id of the table there."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _ID = re.compile(rf"{_PART}(?:\.{_PART})*")
 
 
 def split_table_id(id: str) -> tuple[str, ...]:
-    """The parts of a table's id such as `"db"."t"`, whose parts are quoted and quotes inside doubled.
+    """Split a table's id such as `"db"."t"` into its parts, which are quoted, with quotes inside doubled.
 
     Source: Debezium TableId.toDoubleQuotedString.
 
     Raises:
-        UnreadableInput: it is none, or has more than three parts.
+        UnreadableInput: the text is no table id, or has more than three parts.
     """
     if not _ID.fullmatch(id):
         raise UnreadableInput(f"the table id {id!r} cannot be read")
@@ -44,35 +44,36 @@ def _unquote(part: str) -> str:
     return part[1:-1].replace('""', '"') if part.startswith('"') else part
 
 
-def read_declared_schema(table: Struct, comment: str | None, dialect: Connector) -> TableSchema:
-    """The structure that a `table` member declares; `comment` is the table's, where it stands outside.
+def read_declared_schema(table: Struct, comment: str | None, connector: Connector) -> TableSchema:
+    """Read the schema in a `table` member; `comment` is the table's comment beside that member, if any.
 
-    Source: Debezium ConnectTableChangeSerializer and JsonTableChangeSerializer, of which the second leaves
-    out sizes that are not set, and has the table's comment beside the table.
+    Source: Debezium ConnectTableChangeSerializer and JsonTableChangeSerializer. The second leaves out sizes
+    that are not set, and has the table's comment beside the table.
 
     Raises:
-        UnreadableInput: it has no columns, or members that are not what they must be.
+        UnreadableInput: the table has no columns, or a member has another type than it must have.
     """
     columns = [_read_column(c) for c in read_structs(table, "columns")]
     if not columns:
         raise UnreadableInput("tableChanges declares a table without columns")
     return TableSchema(
-        columns=tuple(_make_column(c, dialect) for c in sorted(columns, key=lambda c: c.position)),
+        columns=tuple(_make_column(c, connector) for c in sorted(columns, key=lambda c: c.position)),
         key=read_texts(table, "primaryKeyColumnNames"),
         comment=read_text(table, "comment") or comment,
     )
 
 
 def list_unstated_attributes(table: Struct, schema: TableSchema) -> tuple[Attribute, ...]:
-    """The attributes of which this structure cannot tell that there are none.
+    """List the attributes that this structure does not have, so that their absence means nothing.
 
-    Defaults are told since 2.0, in the internal history since 1.8; comments with `include.schema.comments`
-    alone, so that a structure without any of them may not tell them. Source: Debezium release notes.
+    Defaults exist since 2.0, in the connector's own schema history since 1.8. Comments exist with
+    `include.schema.comments` alone, so that a structure without any comment may lack them. Source: Debezium
+    release notes.
     """
     members = {name for column in read_structs(table, "columns") for name in column}
-    told = members & {"defaultValueExpression", "hasDefaultValue"}
-    commented = schema.comment is not None or any(c.comment is not None for c in schema.columns)
-    return (*(() if told else ("default",)), *(() if commented else ("comment",)))
+    with_defaults = members & {"defaultValueExpression", "hasDefaultValue"}
+    with_comments = schema.comment is not None or any(c.comment is not None for c in schema.columns)
+    return (*(() if with_defaults else ("default",)), *(() if with_comments else ("comment",)))
 
 
 def _read_column(column: Struct) -> DeclaredColumn:
@@ -87,13 +88,16 @@ def _read_column(column: Struct) -> DeclaredColumn:
         nullable=column.get("optional") is not False,
         comment=read_text(column, "comment"),
         default=read_text(column, "defaultValueExpression"),
-        # none come as null or as an empty list
+        # a column without labels has null or an empty list
         enum_values=tuple(unquote_label(v) for v in read_texts(column, "enumValues")) or None,
     )
 
 
 def _read_size(column: Struct, name: str) -> int | None:
-    """A length or a scale; -1 is none. Source: Debezium Column.UNSET_INT_VALUE; lengths are Java integers."""
+    """Read a length or a scale; a length of -1 is none.
+
+    Source: Debezium Column.UNSET_INT_VALUE; lengths are Java integers.
+    """
     value = read_number(column, name)
     if value is None or (name == "length" and value == -1):
         return None
@@ -103,14 +107,14 @@ def _read_size(column: Struct, name: str) -> int | None:
 
 
 def unquote_label(value: str) -> str:
-    """A label, which comes as the statement wrote it, in quotes."""
+    """Remove the quotes of a label, which has the form of the statement."""
     quoted = len(value) > 1 and value[0] == value[-1] == "'"
     return value[1:-1].replace("''", "'") if quoted else value
 
 
-def _map_type(column: DeclaredColumn, dialect: Connector) -> Type:
-    """The type; unknown where its numbers are none that such a type can have."""
-    type = dialect.declared_type(column)
+def _map_type(column: DeclaredColumn, connector: Connector) -> Type:
+    """Map a declared column to its logical type; `Unknown` if its sizes are impossible for the type."""
+    type = connector.declared_type(column)
     try:
         sound = parse_type(format_type(type)) == type
     except SchemamanError:
@@ -118,10 +122,10 @@ def _map_type(column: DeclaredColumn, dialect: Connector) -> Type:
     return type if sound else Unknown(column.type_name)
 
 
-def _make_column(column: DeclaredColumn, dialect: Connector) -> Column:
+def _make_column(column: DeclaredColumn, connector: Connector) -> Column:
     return Column(
         name=column.name,
-        type=_map_type(column, dialect),
+        type=_map_type(column, connector),
         nullable=column.nullable,
         default=column.default,
         comment=column.comment,

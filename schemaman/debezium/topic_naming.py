@@ -1,6 +1,6 @@
-"""What a connector calls its topics, those of tables and its own, and the schemas of the records in them.
+"""The names of a connector's topics, for tables and for its own records, and of the schemas of their records.
 
-All of it can be configured otherwise; these are the strategies that Debezium ships.
+Users can configure other names; these are the strategies that Debezium ships.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _SUFFIX: dict[Part, str] = {"key": "Key", "row": "Value", "envelope": "Envelope"
 
 @dataclass(frozen=True, slots=True)
 class TopicNamingStrategy:
-    """How topics are named; the default of each setting is Debezium's.
+    """The strategy that names topics; the defaults are Debezium's.
 
-    `unicode`: the strategies that escape illegal characters. `heartbeat` and `transaction` are
+    `unicode`: escape illegal characters instead of replacing them. `heartbeat` and `transaction` are
     `topic.heartbeat.prefix` and `topic.transaction`. Source: Debezium AbstractTopicNamingStrategy.
     """
 
@@ -42,7 +42,7 @@ class TopicNamingStrategy:
         release: Release = NEWEST,
         databases: bool = False,
     ) -> str:
-        """The topic of a table or a collection; `databases`: SQL Server 1.x was told `database.names`.
+        """Name the topic of a table or a collection; `databases`: SQL Server 1.x has `database.names` set.
 
         Source: Debezium SchemaTopicNamingStrategy (`prefix.schema.table`, with several partitions
         `prefix.database.schema.table`), DefaultTopicNamingStrategy (`prefix.database.table`).
@@ -64,7 +64,7 @@ class TopicNamingStrategy:
 
     @property
     def heartbeats(self) -> str:
-        """The topic of heartbeats, whose own prefix stands first."""
+        """The topic of heartbeats, which begins with a prefix of its own."""
         return make_topic_name(self.heartbeat, self.prefix, delimiter=self.delimiter, unicode=False)
 
     @property
@@ -77,9 +77,9 @@ class TopicNamingStrategy:
 
 
 def route_topic(name: str, regex: str, replacement: str) -> str:
-    """The topic that a router makes of another: replaced where all of it matches, else as it was.
+    """Route a topic: return its replacement if the whole name matches, else the name itself.
 
-    `replacement` as Java writes it: `$1` is the first group. Source: Debezium
+    `replacement` has Java's form: `$1` is the first group. Source: Debezium
     AbstractRegexTopicNamingStrategy and ByLogicalTableRouter; Kafka RegexRouter.
 
     Raises:
@@ -90,23 +90,22 @@ def route_topic(name: str, regex: str, replacement: str) -> str:
 
 
 def make_schema_name(name: str, part: Part, mode: Mode, release: Release = NEWEST) -> str:
-    """The name of the Connect schema of a record's part: it begins with the topic as Debezium named it.
+    """Make the name of the Connect schema of a record's part; it begins with the topic that Debezium made.
 
-    Source: Debezium TableSchemaBuilder; `before` and `after` share that of the row.
+    Source: Debezium TableSchemaBuilder; `before` and `after` share the schema of the row.
     """
     return adjust_schema(f"{name}.{_SUFFIX[part]}", mode, release)
 
 
 def choose_schema_mode(release: Release) -> Mode:
-    """How a release names schemas if nothing is said. Source: Debezium CommonConnectorConfig."""
+    """Choose a release's default mode for schema names. Source: Debezium CommonConnectorConfig."""
     return "avro" if release < (2, 0) else "none"
 
 
 def choose_field_mode(*, avro: bool = False) -> Mode:
-    """How fields are named if nothing is said, in every release.
+    """Choose the default mode for field names, which is the same in every release.
 
-    `avro`: the connector's own configuration names the Avro converter of Confluent or Apicurio; one that is
-    set for the whole worker does not count.
-    Source: Debezium FieldNameSelector, `sanitize.field.names` up to 2.1.
+    `avro`: the connector's own configuration names the Avro converter of Confluent or Apicurio; a converter
+    of the whole worker does not count. Source: Debezium FieldNameSelector, `sanitize.field.names` up to 2.1.
     """
     return "avro" if avro else "none"

@@ -1,7 +1,6 @@
-"""In which form a key or a value came: JSON, or Avro whose schema is named before it or in a header.
+"""The form of a key or a value: JSON, or Avro whose schema is named in front of it or in a header.
 
-Law: a form is configured, or proven by bytes and headers; what several forms could have written is not
-guessed.
+Law: a form is configured, or proven by bytes and headers. If several forms fit, none is guessed.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from schemaman.errors import BadConfiguration, UnreadableInput
 Side = Literal["key", "value"]
 Headers = tuple[tuple[str, bytes | None], ...]
 SchemaId = int | str
-"""How a registry knows a schema: by Confluent's number, or in words: `guid:…`, `globalId:7`, `contentId:7`,
+"""The id of a schema in a registry: Confluent's number, or a text: `guid:…`, `globalId:7`, `contentId:7`,
 `contentHash:…`, `artifact:group/artifact/version`."""
 
 Form = Literal[
@@ -31,8 +30,8 @@ Form = Literal[
 ]
 FORMS: tuple[Form, ...] = ("auto", "json", "confluent", "apicurio-global-8", "apicurio-global-4",
                            "apicurio-content-8", "apicurio-content-4")  # fmt: skip
-"""`confluent` is what Confluent's deserialisers take: a header, else a number of four bytes or a GUID in
-front. The others are Apicurio's: headers, else a global or a content id of eight or four bytes in front."""
+"""Confluent's deserialisers read `confluent`: a header, else a number of four bytes or a GUID in front.
+The others are Apicurio's: headers, else a global or a content id of eight or four bytes in front."""
 
 _GUID_HEADERS = {"key": "__key_schema_id", "value": "__value_schema_id"}
 _IDS = ("globalId", "contentId")
@@ -51,10 +50,10 @@ _GUID = 16
 
 @dataclass(frozen=True, slots=True)
 class Forms:
-    """The forms that are configured for keys and values.
+    """The configured forms of keys and values.
 
-    `added` is what the names of fields begin with that flattening adds. Source: Debezium
-    ExtractNewRecordState, `add.fields.prefix`.
+    `added` is the prefix of the fields that flattening adds. Source: Debezium ExtractNewRecordState,
+    `add.fields.prefix`.
     """
 
     key: Form = "auto"
@@ -62,16 +61,20 @@ class Forms:
     added: str = "__"
 
     def __post_init__(self) -> None:
-        """Raises `BadConfiguration`: without a prefix columns of a table would pass for added fields."""
+        """Require a prefix of added fields; without one, columns of a table would be read as added fields.
+
+        Raises:
+            BadConfiguration: the prefix is empty.
+        """
         if not self.added:
             raise BadConfiguration(
-                "added fields have to begin with something: columns of a table, such as `name`, would be "
-                "taken for some",
-                hint="set add.fields.prefix of ExtractNewRecordState, and say the same here",
+                "the prefix of added fields is empty: columns of a table, such as `name`, would be read as "
+                "added fields",
+                hint="set add.fields.prefix of ExtractNewRecordState, and set the same prefix here",
             )
 
     def get_form(self, side: Side) -> Form:
-        """The form of that side."""
+        """Return the form of keys or of values."""
         return self.key if side == "key" else self.value
 
 
@@ -80,9 +83,9 @@ AUTO = Forms()
 
 @dataclass(frozen=True, slots=True)
 class Framing:
-    """An Avro body: what names its schema, and where it begins. `json`: written in Avro's JSON encoding.
+    """The framing of an Avro body: the id of its schema, and its offset. `json`: in Avro's JSON encoding.
 
-    `likely`: nobody told the form, and bytes alone do not prove it; the body has to fit.
+    `likely`: no form is configured, and the bytes alone do not prove it; the body has to fit its schema.
     """
 
     schema: SchemaId
@@ -91,24 +94,24 @@ class Framing:
     likely: bool = False
 
     def build_proof(self, data: bytes) -> bytes:
-        """What is equal where the same schema is named in the same way."""
+        """Return bytes that are equal for all bodies that name the same schema in the same way."""
         return data[: self.start] if self.start else f"header {self.schema} {self.json}".encode()
 
 
 def read_framing(data: bytes, headers: Headers, side: Side, form: Form = "auto") -> Framing | None:
-    """How Avro bytes are framed; None for bytes that can only be JSON.
+    """Read the framing of Avro bytes; None for bytes that can only be JSON.
 
     Source: Confluent wire format: a zero byte and a number of four bytes, or a byte 1 and a GUID, in front or
     in a header; Apicurio DefaultHeadersHandler, DefaultIdHandler (eight bytes), Default4ByteIdHandler.
 
     Raises:
-        UnreadableInput: several forms could have written it (the message begins with `AMBIGUOUS_FORM`), or it
-            has not the form that is configured.
+        UnreadableInput: several forms fit the bytes (the message begins with `AMBIGUOUS_FORM`), or the
+            configured form does not.
     """
     if headers:
-        told = _read_headers(headers, side, form)
-        if told is not None:
-            return told
+        framing = _read_headers(headers, side, form)
+        if framing is not None:
+            return framing
     first = data[:1]
     match form:
         case "auto":
@@ -130,8 +133,8 @@ def _read_auto(data: bytes, side: Side) -> Framing:
     """Source: Confluent's ids begin at 1: four zero bytes behind the first one are none of its ids."""
     if data[0] == 0 and len(data) > 8 and data[1:5] == bytes(4):
         raise UnreadableInput(
-            f"{AMBIGUOUS_FORM} of the {side}: no id of four bytes, perhaps one of eight as Apicurio writes it; "
-            f"say --format-{side} apicurio-global-8 or apicurio-content-8"
+            f"{AMBIGUOUS_FORM} of the {side}: no id of four bytes, perhaps one of eight as Apicurio "
+            f"writes it; use --format-{side} apicurio-global-8 or apicurio-content-8"
         )
     return replace(_read_confluent(data, side), likely=data[0] == 0)
 
@@ -161,16 +164,16 @@ def _read_apicurio(data: bytes, kind: str, width: int, side: Side) -> Framing:
 
 
 def _read_headers(headers: Headers, side: Side, form: Form) -> Framing | None:
-    """What headers of the configured form say; of any form where none is configured."""
-    told = dict(headers)
-    guid = told.get(_GUID_HEADERS[side]) if form in ("auto", "confluent") else None
+    """Read the headers of the configured form, or of any form if none is configured."""
+    values = dict(headers)
+    guid = values.get(_GUID_HEADERS[side]) if form in ("auto", "confluent") else None
     apicurio = {}
     if form == "auto" or form.startswith("apicurio"):
-        apicurio = {n: told[h] for h, n in _APICURIO[side].items() if told.get(h) is not None}
+        apicurio = {n: values[h] for h, n in _APICURIO[side].items() if values.get(h) is not None}
     by_apicurio = _read_apicurio_headers(apicurio, side)
     if guid is not None and by_apicurio is not None:
         raise UnreadableInput(
-            f"{AMBIGUOUS_FORM} of the {side}: headers of two registries; say --format-{side} confluent or "
+            f"{AMBIGUOUS_FORM} of the {side}: headers of two registries; use --format-{side} confluent or "
             "one of Apicurio's"
         )
     return by_apicurio if guid is None else _read_guid_header(guid, side)
@@ -185,10 +188,12 @@ def _read_guid_header(data: bytes, side: Side) -> Framing:
     raise UnreadableInput(f"the header {_GUID_HEADERS[side]} holds no schema id: {_format_start(data)}")
 
 
-def _read_apicurio_headers(told: Mapping[str, bytes | None], side: Side) -> Framing | None:
-    """The schema that Apicurio's headers name, by the first of its names that is told."""
-    numbers = {name: value for name in _IDS if (value := told.get(name)) is not None}
-    texts = {name: value.decode(errors="replace") for name in _TEXTS if (value := told.get(name)) is not None}
+def _read_apicurio_headers(headers: Mapping[str, bytes | None], side: Side) -> Framing | None:
+    """Read the schema id from Apicurio's headers: the first id that they have."""
+    numbers = {name: value for name in _IDS if (value := headers.get(name)) is not None}
+    texts = {
+        name: value.decode(errors="replace") for name in _TEXTS if (value := headers.get(name)) is not None
+    }
     json = texts.get("encoding") == "JSON"
     for name, value in numbers.items():
         if len(value) != 8:
@@ -197,8 +202,8 @@ def _read_apicurio_headers(told: Mapping[str, bytes | None], side: Side) -> Fram
     if "contentHash" in texts:
         return Framing(f"contentHash:{texts['contentHash']}", 0, json)
     if "artifactId" in texts:
-        place = (texts.get("groupId", "default"), texts["artifactId"], texts.get("version", "latest"))
-        return Framing("artifact:" + "/".join(place), 0, json)
+        artifact = (texts.get("groupId", "default"), texts["artifactId"], texts.get("version", "latest"))
+        return Framing("artifact:" + "/".join(artifact), 0, json)
     return None
 
 

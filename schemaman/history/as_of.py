@@ -16,47 +16,47 @@ RankOf = Callable[[Coordinates], Rank | None]
 """What orders a mark in the question that is asked; None if the mark does not tell."""
 
 
-def limit_certainty(version: SchemaVersion, revision: int, rank: RankOf, wanted: Rank) -> SchemaVersion:
-    """The version with all that no record proves at `wanted` among its unconfirmed facts.
+def limit_certainty(version: SchemaVersion, revision: int, rank: RankOf, asked_rank: Rank) -> SchemaVersion:
+    """The version with all that no record proves at `asked_rank` among its unconfirmed facts.
 
     That is what is proven only behind it, or not at all, and defaults that changed around it.
     """
-    late = [p.fact for p in version.find_proofs(revision) if not _is_proven(version, p, rank, wanted)]
-    late += _list_changing_defaults(version, revision, rank, wanted)
+    late = [p.fact for p in version.find_proofs(revision) if not _is_proven(version, p, rank, asked_rank)]
+    late += _list_changing_defaults(version, revision, rank, asked_rank)
     added = tuple(fact for fact in dict.fromkeys(late) if fact not in version.unconfirmed)
     status = "provisional" if added and version.status == "confirmed" else version.status
     return replace(version, status=status, unconfirmed=(*version.unconfirmed, *added))
 
 
 def _list_changing_defaults(
-    version: SchemaVersion, revision: int, rank: RankOf, wanted: Rank
+    version: SchemaVersion, revision: int, rank: RankOf, asked_rank: Rank
 ) -> Iterator[str]:
-    """Defaults that changed between two records, one before `wanted` and one behind it."""
-    former = next(r for r in version.revisions if r.number == revision)
+    """Defaults that changed between two records, one before `asked_rank` and one behind it."""
+    current = next(r for r in version.revisions if r.number == revision)
     following = next((r for r in version.revisions if r.number > revision), None)
     if following is None or following.after is None or any(e.kind == "declared" for e in version.evidence):
         return
     after = rank(following.after)
-    if after is not None and wanted <= after:
+    if after is not None and asked_rank <= after:
         return
-    for column in former.schema.columns:
+    for column in current.schema.columns:
         new = following.schema.column(column.name)
         if new is not None and new.default != column.default:
             yield f"default:{column.name}"
 
 
-def _is_proven(version: SchemaVersion, proof: Proof, rank: RankOf, wanted: Rank) -> bool:
+def _is_proven(version: SchemaVersion, proof: Proof, rank: RankOf, asked_rank: Rank) -> bool:
     if proof.at is None:
         return False
     proven = rank(proof.at)
     if proven is not None:
-        return proven <= wanted
+        return proven <= asked_rank
     # rows that are read beside the stream have no place in it: the next record that has one stands behind,
     # unless the connector lags and it was committed before the reading
     marks = [(m, found) for m in _list_all_coordinates(version) if (found := rank(m)) is not None]
     behind = [found for m, found in marks if is_behind(m, proof.at) and _is_committed_after(m, proof.at)]
     last = max((found for _, found in marks), default=None)
-    return min(behind) <= wanted if behind else last is not None and last < wanted
+    return min(behind) <= asked_rank if behind else last is not None and last < asked_rank
 
 
 def is_behind(mark: Coordinates, other: Coordinates) -> bool:
@@ -83,37 +83,41 @@ def explain_end(
     `reached` tells whether a mark stands before that place. Where a table stands again of which no record has
     shown a structure yet, nothing is told to be gone.
     """
-    told = [e for e in history.events if _is_later_end(version, e) and reached(e.at)]
-    if not told:
+    events = [e for e in history.events if _is_later_end(version, e) and reached(e.at)]
+    if not events:
         return None
-    if told[-1].kind != "created":
-        return f"the table was {told[-1].kind} by then"
-    ended = next((e.kind for e in reversed(told) if e.kind != "created"), "dropped")
-    return f"the table was {ended} and another one stood under its name by then, which no record shows there"
+    if events[-1].kind != "created":
+        return f"the table was {events[-1].kind} by then"
+    kind = next((e.kind for e in reversed(events) if e.kind != "created"), "dropped")
+    return f"the table was {kind} and another one stood under its name by then, which no record shows there"
 
 
 def _is_later_end(version: SchemaVersion, event: TableEvent) -> bool:
     """Whether an event is the end of the version's incarnation, or of a later one."""
     if event.kind == "truncated":
         return False
-    lives = event.incarnation - version.incarnation
-    return lives > 0 or (lives == 0 and event.kind != "created")
+    later = event.incarnation - version.incarnation
+    return later > 0 or (later == 0 and event.kind != "created")
 
 
 def find_contradiction(
-    history: TableHistory, version: SchemaVersion, rank: RankOf, wanted: Rank
+    history: TableHistory, version: SchemaVersion, rank: RankOf, asked_rank: Rank
 ) -> str | None:
     """What the connector's own schema history said otherwise of a version, if no record showed it since."""
-    seen = [
-        found for mark in list_coordinates(version) if (found := rank(mark)) is not None and found <= wanted
+    shown_ranks = [
+        found
+        for coordinates in list_coordinates(version)
+        if (found := rank(coordinates)) is not None and found <= asked_rank
     ]
-    for told in history.disagreements:
-        if told.kind == INTERNAL_NULLABILITY and version.number in told.versions:
+    for disagreement in history.disagreements:
+        if disagreement.kind == INTERNAL_NULLABILITY and version.number in disagreement.versions:
             ranks = [
-                found for mark in told.coordinates if (found := rank(mark)) is not None and found <= wanted
+                found
+                for coordinates in disagreement.coordinates
+                if (found := rank(coordinates)) is not None and found <= asked_rank
             ]
-            if ranks and max(ranks) > max(seen, default=()):
-                return told.message
+            if ranks and max(ranks) > max(shown_ranks, default=()):
+                return disagreement.message
     return None
 
 
@@ -124,30 +128,36 @@ def is_noticed_late(version: SchemaVersion) -> bool:
     read last. Source: Debezium Db2StreamingChangeEventSource and SqlServerStreamingChangeEventSource,
     `migrateTable` before the first change that is not older than the instance.
     """
-    place = version.at.position
-    streamed = place.kind == "commit_lsn" and place.value != ""
+    position = version.at.position
+    streamed = position.kind == "commit_lsn" and position.value != ""
     return streamed and any(e.kind == "declared" and e.first == version.at for e in version.evidence)
 
 
 def find_first_event(version: SchemaVersion, rank: RankOf) -> Rank | None:
     """Where an event first showed the version."""
-    ranks = (rank(mark) for e in version.evidence if e.kind == "emitted" for mark in e.coordinates)
+    ranks = (
+        rank(coordinates) for e in version.evidence if e.kind == "emitted" for coordinates in e.coordinates
+    )
     return min((r for r in ranks if r is not None), default=None)
 
 
 def format_first_event(version: SchemaVersion) -> str:
     """When, or else where, an event first showed the version."""
-    mark = next(e.first for e in version.evidence if e.kind == "emitted")
-    return f"{mark.topic}[{mark.partition}]@{mark.offset}" if mark.ts_ms is None else str(AsOf(mark.ts_ms))
+    coordinates = next(e.first for e in version.evidence if e.kind == "emitted")
+    return (
+        f"{coordinates.topic}[{coordinates.partition}]@{coordinates.offset}"
+        if coordinates.ts_ms is None
+        else str(AsOf(coordinates.ts_ms))
+    )
 
 
 def list_evidence_coordinates(version: SchemaVersion) -> Iterator[Coordinates]:
     """The marks of a version at which it stood."""
     noticed = version.at.position if is_noticed_late(version) else None
     for evidence in version.evidence:
-        for mark in evidence.coordinates:
-            if evidence.kind != "declared" or mark.position != noticed:
-                yield mark
+        for coordinates in evidence.coordinates:
+            if evidence.kind != "declared" or coordinates.position != noticed:
+                yield coordinates
 
 
 def list_coordinates(version: SchemaVersion) -> Iterator[Coordinates]:
@@ -214,17 +224,17 @@ def make_earliest_rank(history: TableHistory) -> RankOf:
     header has; rows have whole seconds.
     """
     read = _find_late_statements(history)
-    marks = (mark for mark in _list_history_coordinates(history) if read and mark not in read)
-    told = sorted((mark.position.rank, mark.ts_ms) for mark in marks if mark.ts_ms is not None)
-    places = [place for place, _ in told]
-    times = list(accumulate((time for _, time in told), max))
+    known = (mark for mark in _list_history_coordinates(history) if read and mark not in read)
+    times_by_position = sorted((mark.position.rank, mark.ts_ms) for mark in known if mark.ts_ms is not None)
+    positions = [position for position, _ in times_by_position]
+    times = list(accumulate((time for _, time in times_by_position), max))
 
     def first(mark: Coordinates) -> Rank | None:
         if mark.ts_ms is None:
             return None
         if mark not in read:
             return (mark.ts_ms,)
-        before = bisect_left(places, mark.position.rank)
+        before = bisect_left(positions, mark.position.rank)
         return (min(times[before - 1], mark.ts_ms) if before else 0,)
 
     return first

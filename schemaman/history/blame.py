@@ -66,9 +66,9 @@ def blame(
     `testimony` is all that was said of the table; it tells who wrote a record.
     """
     stages = tuple(_list_stages(history, version, revision))
-    told = _index_observations(testimony)
+    observations = _index_observations(testimony)
     now = stages[-1].revision.schema
-    return tuple(_trace_fact(kind, c, get, stages, told) for kind, c, get in _list_facts(now))
+    return tuple(_trace_fact(kind, c, get, stages, observations) for kind, c, get in _list_facts(now))
 
 
 Getter = Callable[[TableSchema], object]
@@ -125,14 +125,14 @@ def _trace_fact(
     column: Column | None,
     get: Getter,
     stages: Sequence[FactStage],
-    told: Mapping[Coordinates, Sequence[Observation]],
+    observations: Mapping[Coordinates, Sequence[Observation]],
 ) -> Fact:
     now = get(stages[-1].revision.schema)
     *_, since = same = [*takewhile(lambda stage: get(stage.revision.schema) == now, reversed(stages))]
     version, at = since.version, since.revision.at
     first = since.revision.number == 0
-    witness = _find_evidence(version, at, told)
-    others = tuple((e.kind, e.first) for e in version.evidence if e.kind != witness) if first else ()
+    evidence = _find_evidence(version, at, observations)
+    others = tuple((e.kind, e.first) for e in version.evidence if e.kind != evidence) if first else ()
     return Fact(
         kind=kind,
         column=None if column is None else column.name,
@@ -142,9 +142,9 @@ def _trace_fact(
         revision=since.revision.number,
         after=since.before,
         at=at,
-        evidence=witness,
+        evidence=evidence,
         other_evidence=others,
-        statement=_find_statement((at, *(mark for _, mark in others)), told),
+        statement=_find_statement((at, *(mark for _, mark in others)), observations),
         proven_from=_find_proof(kind, column, same[::-1]),
     )
 
@@ -174,23 +174,23 @@ def _name_fact(kind: Kind, column: Column | None, schema: TableSchema) -> str:
 
 
 def _index_observations(testimony: Iterable[Observation]) -> Mapping[Coordinates, Sequence[Observation]]:
-    told: dict[Coordinates, list[Observation]] = {}
+    by_coordinates: dict[Coordinates, list[Observation]] = {}
     for observation in testimony:
         for mark in {observation.first, observation.last}:
-            told.setdefault(mark, []).append(observation)
-    return told
+            by_coordinates.setdefault(mark, []).append(observation)
+    return by_coordinates
 
 
 def _find_evidence(
-    version: SchemaVersion, at: Coordinates, told: Mapping[Coordinates, Sequence[Observation]]
+    version: SchemaVersion, at: Coordinates, observations: Mapping[Coordinates, Sequence[Observation]]
 ) -> EvidenceKind | None:
     """Who wrote the record: as the log says; else the witness of the version whose records reach there."""
-    spoke = [o.evidence for o in told.get(at, ())]
+    recorded = [o.evidence for o in observations.get(at, ())]
     near = [e.kind for e in version.evidence if at in (e.first, e.last)]
-    return next(iter([*spoke, *near, *(e.kind for e in version.evidence)]), None)
+    return next(iter([*recorded, *near, *(e.kind for e in version.evidence)]), None)
 
 
 def _find_statement(
-    marks: Iterable[Coordinates], told: Mapping[Coordinates, Sequence[Observation]]
+    marks: Iterable[Coordinates], observations: Mapping[Coordinates, Sequence[Observation]]
 ) -> str | None:
-    return next((o.ddl for mark in marks for o in told.get(mark, ()) if o.ddl), None)
+    return next((o.ddl for mark in marks for o in observations.get(mark, ()) if o.ddl), None)

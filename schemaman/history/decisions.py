@@ -142,9 +142,9 @@ def find_version(versions: Sequence[SchemaVersion], answer: Answer) -> int | Non
     The place decides where a shape came back. Late evidence may have moved the place: then the id
     is enough if no other version has it.
     """
-    alike = [i for i, v in enumerate(versions) if v.has_id(answer.at)]
-    there = [i for i in alike if format_coordinates(versions[i].at) == answer.began] or alike
-    return there[0] if len(there) == 1 else None
+    matching = [i for i, v in enumerate(versions) if v.has_id(answer.at)]
+    exact = [i for i in matching if format_coordinates(versions[i].at) == answer.began] or matching
+    return exact[0] if len(exact) == 1 else None
 
 
 def find_contradiction(history: TableHistory, decisions: Decisions, answer: Answer) -> Answer | None:
@@ -194,30 +194,34 @@ def _add_field_answers(
     versions: tuple[SchemaVersion, ...], decisions: Decisions, table: str
 ) -> tuple[SchemaVersion, ...]:
     """The versions with what people said of members of structs, which have no ids."""
-    said: dict[int, list[Rename | NotRename]] = {}
+    answers_by_version: dict[int, list[Rename | NotRename]] = {}
     answers: tuple[Rename | NotRename, ...] = (*decisions.renames, *decisions.not_renames)
     for answer in (each for each in answers if each.table == table):
         index = find_version(versions, answer)
         if index and versions[index - 1].incarnation == versions[index].incarnation:
-            said.setdefault(index, []).append(answer)
-    told = {
-        i: _match_field_answers(versions[i - 1].schema, versions[i].schema, each) for i, each in said.items()
+            answers_by_version.setdefault(index, []).append(answer)
+    field_answers = {
+        i: _match_field_answers(versions[i - 1].schema, versions[i].schema, each)
+        for i, each in answers_by_version.items()
     }
-    return tuple(replace(v, field_answers=told[i]) if told.get(i) else v for i, v in enumerate(versions))
+    return tuple(
+        replace(v, field_answers=field_answers[i]) if field_answers.get(i) else v
+        for i, v in enumerate(versions)
+    )
 
 
 def _match_field_answers(
-    before: TableSchema, after: TableSchema, said: Sequence[Rename | NotRename]
+    before: TableSchema, after: TableSchema, step_answers: Sequence[Rename | NotRename]
 ) -> tuple[NestedFieldAnswer, ...]:
     """What was said of members in one step; one inside of a renamed member needs what was said of that."""
-    told: tuple[NestedFieldAnswer, ...] = ()
+    known_answers: tuple[NestedFieldAnswer, ...] = ()
     while True:
-        known = members.pair_changed_fields(before, after, told)
-        pairs = ((known.get((each.old, each.new)), isinstance(each, Rename)) for each in said)
+        known = members.pair_changed_fields(before, after, known_answers)
+        pairs = ((known.get((each.old, each.new)), isinstance(each, Rename)) for each in step_answers)
         found = tuple(NestedFieldAnswer(*pair, same) for pair, same in pairs if pair is not None)
-        if len(found) <= len(told):
-            return told
-        told = found
+        if len(found) <= len(known_answers):
+            return known_answers
+        known_answers = found
 
 
 def list_proven_renames(history: TableHistory) -> tuple[Rename, ...]:
@@ -283,8 +287,8 @@ def list_rename_pairs(before: SchemaVersion, version: SchemaVersion) -> frozense
         return frozenset()
     was, now = before.schema.names, version.schema.names
     columns = frozenset((a, b) for a in was if a not in now for b in now if b not in was)
-    gone, came = find_recreated_columns(before, version)
-    columns |= frozenset((a, b) for a in gone for b in came)
+    dropped, added = find_recreated_columns(before, version)
+    columns |= frozenset((a, b) for a in dropped for b in added)
     return columns | members.pair_changed_fields(before.schema, version.schema, version.field_answers).keys()
 
 
@@ -292,9 +296,9 @@ def _drop_candidates(version: SchemaVersion, decision: Rename) -> tuple[RenameCa
     return tuple(c for c in version.candidates if decision.old != c.old and decision.new != c.new)
 
 
-def _replace_id(version: SchemaVersion, given: int | None, real: int) -> SchemaVersion:
+def _replace_id(version: SchemaVersion, old_id: int | None, new_id: int) -> SchemaVersion:
     def mended(schema: TableSchema) -> TableSchema:
-        columns = tuple(replace(c, id=real) if c.id == given else c for c in schema.columns)
+        columns = tuple(replace(c, id=new_id) if c.id == old_id else c for c in schema.columns)
         return replace(schema, columns=columns)
 
     revisions = tuple(replace(r, schema=mended(r.schema)) for r in version.revisions)
@@ -306,8 +310,8 @@ def _apply_answers(
 ) -> SchemaVersion:
     candidates = tuple(c for c in version.candidates if (c.old, c.new) not in pairs)
     unconfirmed = tuple(f for f in version.unconfirmed if f not in facts)
-    settled = version.status == "provisional" and not unconfirmed
-    status = "confirmed" if settled else version.status
+    is_settled = version.status == "provisional" and not unconfirmed
+    status = "confirmed" if is_settled else version.status
     # an answer is about the whole version: the fact is certain from its beginning on
     proofs = tuple(p for p in version.proofs if p.fact not in facts)
     return replace(version, candidates=candidates, unconfirmed=unconfirmed, status=status, proofs=proofs)

@@ -125,7 +125,7 @@ class ConnectorSettingsShown:
 NO_SETTINGS_SHOWN = ConnectorSettingsShown()
 
 
-def decide_changes(footprints: Mapping[str, ConnectorSettingsShown]) -> dict[str, dict[ChangeId, Verdict]]:
+def decide_changes(settings: Mapping[str, ConnectorSettingsShown]) -> dict[str, dict[ChangeId, Verdict]]:
     """What is decided about each change of the tables of one server, by table.
 
     A setting changes the form of all columns of a kind at one moment. So a change is no epoch where another
@@ -133,8 +133,8 @@ def decide_changes(footprints: Mapping[str, ConnectorSettingsShown]) -> dict[str
     both may have changed at the same moment, and are not one that had another name for a time.
     """
     forms: dict[str, list[tuple[int, int, str]]] = {}
-    for table, footprint in footprints.items():
-        for one in footprint.form_intervals:
+    for table, shown_settings in settings.items():
+        for one in shown_settings.form_intervals:
             forms.setdefault(one.form, []).append((one.first_ms, one.last_ms, table))
     intervals = {form: _Intervals(found) for form, found in forms.items()}
     nothing = _Intervals(())
@@ -142,7 +142,7 @@ def decide_changes(footprints: Mapping[str, ConnectorSettingsShown]) -> dict[str
     def shows(form: str, first: int, last: int, but: str) -> bool:
         return intervals.get(form, nothing).has_overlap(first, last, but)
 
-    changes = [(table, change) for table, f in footprints.items() for change in f.changes]
+    changes = [(table, change) for table, f in settings.items() for change in f.changes]
     decided: dict[str, dict[ChangeId, Verdict]] = {}
     for (table, change), verdict in zip(changes, reach_verdicts(changes, shows), strict=True):
         decided.setdefault(table, {})[change.id] = verdict

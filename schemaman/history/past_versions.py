@@ -54,19 +54,22 @@ class PreviousVersion:
         return _rename_fields(self.types[then], (self.names.get(then) or then,), self.nested_fields)
 
 
-def _rename_fields(type: Type, path: Path, told: Mapping[Path, CurrentField]) -> Type:
+def _rename_fields(type: Type, path: Path, outcomes: Mapping[Path, CurrentField]) -> Type:
     match type:
         case Array(element):
-            return replace(type, element=_rename_fields(element, (*path, "element"), told))
+            return replace(type, element=_rename_fields(element, (*path, "element"), outcomes))
         case Map(key, value):
-            inner = _rename_fields(key, (*path, "key"), told), _rename_fields(value, (*path, "value"), told)
+            inner = (
+                _rename_fields(key, (*path, "key"), outcomes),
+                _rename_fields(value, (*path, "value"), outcomes),
+            )
             return replace(type, key=inner[0], value=inner[1])
         case Struct(fields):
             known = {
-                f.name: replace(f, type=_rename_fields(f.type, (*path, f.name), told))
-                for f in sorted(fields, key=lambda f: _rank_certainty(told.get((*path, f.name))))
+                f.name: replace(f, type=_rename_fields(f.type, (*path, f.name), outcomes))
+                for f in sorted(fields, key=lambda f: _rank_certainty(outcomes.get((*path, f.name))))
             }
-            names = {name: told.get((*path, name)) for name in known}
+            names = {name: outcomes.get((*path, name)) for name in known}
             now = {(b.name if b and b.name else name): known[name] for name, b in names.items()}
             return Struct(tuple(replace(field, name=name) for name, field in now.items()))
         case _:

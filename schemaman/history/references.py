@@ -211,16 +211,16 @@ def _parse_table_ref(text: str) -> TableRef:
     return TableRef(name, _parse_selector(text, text[reader.at + 1 :]))
 
 
-def _parse_selector(text: str, told: str) -> Selector:
-    if told == "latest":
+def _parse_selector(text: str, selector: str) -> Selector:
+    if selector == "latest":
         return VersionsBack(0)
-    if found := re.fullmatch(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?", told):
+    if found := re.fullmatch(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?", selector):
         return VersionNumber(int(found[1]), None if found[2] is None else int(found[2]))
-    if found := re.fullmatch(r"-([0-9]{1,9})", told):
+    if found := re.fullmatch(r"-([0-9]{1,9})", selector):
         return VersionsBack(int(found[1]))
-    if found := _TIME.fullmatch(told):
-        return _parse_time(text, told, found)
-    kind, colon, value = told.partition(":")
+    if found := _TIME.fullmatch(selector):
+        return _parse_time(text, selector, found)
+    kind, colon, value = selector.partition(":")
     if kind == "id" and re.fullmatch(r"[0-9A-Fa-f]{4,12}", value):
         return ShapeId(value.lower())
     if kind == "id":
@@ -228,15 +228,17 @@ def _parse_selector(text: str, told: str) -> Selector:
     for known in _KINDS:
         if kind == known and colon:
             return SourcePosition(known, _parse_position(text, known, value))
-    raise BadReference(f"{text!r}: {told!r} names no version", hint=f"forms: {FORMS}")
+    raise BadReference(f"{text!r}: {selector!r} names no version", hint=f"forms: {FORMS}")
 
 
-def _parse_time(text: str, told: str, found: re.Match[str]) -> AsOf:
+def _parse_time(text: str, selector: str, found: re.Match[str]) -> AsOf:
     day, clock, zulu, offset = found.groups()
     if clock is None:
         raise BadReference(f"{text!r}: a day is not a moment", hint=f"write {day}T00:00Z")
     if zulu is None and offset is None:
-        raise BadReference(f"{text!r}: a time needs a zone", hint=f"write {told}Z for UTC, or {told}+02:00")
+        raise BadReference(
+            f"{text!r}: a time needs a zone", hint=f"write {selector}Z for UTC, or {selector}+02:00"
+        )
     seconds, _, fraction = clock.partition(".")
     try:
         time = datetime.fromisoformat(f"{day}T{seconds}{offset or '+00:00'}")
@@ -319,8 +321,8 @@ class _NameReader:
             raise self.make_error(f"unexpected {self.text[self.at]!r}")
         return TableName(tuple(parts), stream)
 
-    def skip_text(self, mark: str) -> bool:
-        found = self.text.startswith(mark, self.at)
+    def skip_text(self, text: str) -> bool:
+        found = self.text.startswith(text, self.at)
         self.at += found
         return found
 

@@ -48,8 +48,8 @@ def find_rename_candidates(
             found += _pair_between_anchors(segment)
         else:
             found += _suggest_pairs(segment, prefix=ordered, single=single)
-    places = {name: i for i, name in enumerate(old.names)}
-    return tuple(sorted(found, key=lambda c: places[c.old]))
+    positions = {name: i for i, name in enumerate(old.names)}
+    return tuple(sorted(found, key=lambda c: positions[c.old]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +70,8 @@ class _Segment:
 def _match_columns(old: TableSchema, new: TableSchema) -> dict[int, int]:
     """Old index → new index of each column that is on both sides."""
     if all(c.id is not None for c in (*old.columns, *new.columns)):
-        places = {c.id: i for i, c in enumerate(new.columns)}
-        return {i: places[c.id] for i, c in enumerate(old.columns) if c.id in places}
+        positions = {c.id: i for i, c in enumerate(new.columns)}
+        return {i: positions[c.id] for i, c in enumerate(old.columns) if c.id in positions}
     names = {c.name: i for i, c in enumerate(new.columns)}
     return {i: names[c.name] for i, c in enumerate(old.columns) if c.name in names}
 
@@ -82,18 +82,18 @@ def _split_segments(old: TableSchema, new: TableSchema, pairs: dict[int, int]) -
     anchors = [ends[0], *((i, j) for i, j in pairs.items() if j in stay), ends[1]]
     # A column on both sides that is no anchor has moved, or its name was given up and used again.
     before, now, kept = set(old.names), set(new.names), set(pairs.values())
-    gone = {c.name for i, c in enumerate(old.columns) if i not in pairs} - now
-    born = {c.name for j, c in enumerate(new.columns) if j not in kept} - before
+    dropped = {c.name for i, c in enumerate(old.columns) if i not in pairs} - now
+    added = {c.name for j, c in enumerate(new.columns) if j not in kept} - before
     result: list[_Segment] = []
     for (a, b), (c, d) in pairwise(anchors):
-        left, right = old.columns[a + 1 : c], new.columns[b + 1 : d]
-        if not left and not right:
+        old_columns, new_columns = old.columns[a + 1 : c], new.columns[b + 1 : d]
+        if not old_columns and not new_columns:
             continue  # nothing lies between most columns
         left_anchor = new.columns[b].name if b >= 0 else None
         right_anchor = new.columns[d].name if d < len(new.columns) else None
-        vanished = tuple(x for x in left if x.name in gone)
-        fresh = tuple(x for x in right if x.name in born)
-        mixed = len(vanished) < len(left) or len(fresh) < len(right)
+        vanished = tuple(x for x in old_columns if x.name in dropped)
+        fresh = tuple(x for x in new_columns if x.name in added)
+        mixed = len(vanished) < len(old_columns) or len(fresh) < len(new_columns)
         result.append(_Segment(left_anchor, right_anchor, vanished, fresh, mixed))
     return result
 
@@ -122,17 +122,17 @@ def _is_trustworthy(
 
 def _pair_between_anchors(segment: _Segment) -> Iterator[RenameCandidate]:
     """Every fresh name is one of the vanished columns; which one is sure if their counts agree."""
-    place = _describe_place(segment)
+    description = _describe_place(segment)
     if len(segment.added_columns) == len(segment.dropped_columns):
         grade: Grade = "likely" if segment.is_mixed else "proven"
         for a, b in zip(segment.dropped_columns, segment.added_columns, strict=True):
-            yield _make_candidate(a, b, grade, place)
+            yield _make_candidate(a, b, grade, description)
         return
-    told = f"{place}, but {len(segment.dropped_columns)} columns vanished there and {len(segment.added_columns)} are new"
+    reason = f"{description}, but {len(segment.dropped_columns)} columns vanished there and {len(segment.added_columns)} are new"
     for a, b in _align_columns(segment.dropped_columns, segment.added_columns, prefix=False):
         alone = sum(c.type == b.type for c in segment.dropped_columns) == 1
         sure = a.type == b.type and (alone or _measure_likeness(a.name, b.name) >= SIMILARITY_THRESHOLD)
-        yield _make_candidate(a, b, "likely" if sure and not segment.is_mixed else "possible", told)
+        yield _make_candidate(a, b, "likely" if sure and not segment.is_mixed else "possible", reason)
 
 
 def _suggest_pairs(segment: _Segment, *, prefix: bool, single: bool) -> Iterator[RenameCandidate]:
@@ -152,16 +152,16 @@ def _describe_place(segment: _Segment) -> str:
     return f"{where}, where a table that only appends columns cannot gain one"
 
 
-def _make_candidate(a: Column, b: Column, grade: Grade, place: str) -> RenameCandidate:
-    evidence = [place]
+def _make_candidate(a: Column, b: Column, grade: Grade, reason: str) -> RenameCandidate:
+    evidence = [reason]
     if a.type == b.type:
         evidence.append(f"same type {format_type(a.type)}")
     else:
         evidence.append(f"type {format_type(a.type)} became {format_type(b.type)}")
     if a.nullable == b.nullable and a.default == b.default and (a.default is not None or not a.nullable):
         evidence.append("same nullability and default")
-    if (alike := _measure_likeness(a.name, b.name)) >= SIMILARITY_THRESHOLD:
-        evidence.append(f"the names are {alike:.0%} alike")
+    if (likeness := _measure_likeness(a.name, b.name)) >= SIMILARITY_THRESHOLD:
+        evidence.append(f"the names are {likeness:.0%} alike")
     return RenameCandidate(a.name, b.name, grade, tuple(evidence))
 
 

@@ -111,19 +111,19 @@ class _FieldTrace:
             for old, new in pair.partners.items()
         }
         called = {new for old, new in partners.items() if old[-1].lower() != new[-1].lower()}
-        left = {(*pair.old_path, old.name) for pair in pairs for old in pair.dropped_fields}
-        asked = {old: (old, new) for pair in pairs for old, new in _list_questions(pair, answers)}
-        came = {question[1]: question for question in asked.values()}
-        self.steps[at] = _ColumnStep(after, partners, frozenset(called), frozenset(left), came)
+        dropped = {(*pair.old_path, old.name) for pair in pairs for old in pair.dropped_fields}
+        questions = {old: (old, new) for pair in pairs for old, new in _list_questions(pair, answers)}
+        asked_fields = {question[1]: question for question in questions.values()}
+        self.steps[at] = _ColumnStep(after, partners, frozenset(called), frozenset(dropped), asked_fields)
         fates = self.ends[at] = {}
         for pair in pairs:
             for old in pair.old:
-                here = (*pair.old_path, old.name)
-                if here in partners:
-                    fates[here] = self._find_end(at + 1, partners[here])
+                path = (*pair.old_path, old.name)
+                if path in partners:
+                    fates[path] = self._find_end(at + 1, partners[path])
                 else:
-                    fates[here] = self._trace_dropped(at + 1, (*pair.new_path, old.name), asked.get(here))
-                    fates |= self._trace_nested(at, here, old.type, (*pair.new_path, old.name))
+                    fates[path] = self._trace_dropped(at + 1, (*pair.new_path, old.name), questions.get(path))
+                    fates |= self._trace_nested(at, path, old.type, (*pair.new_path, old.name))
 
     def list_changes(self) -> dict[int, dict[Path, CurrentField]]:
         """The members of each version whose name says no more what they are."""
@@ -131,48 +131,50 @@ class _FieldTrace:
         for at in sorted(self.ends.keys() | self.taken_paths.keys()):
             found[at] = dict.fromkeys(self.taken_paths.get(at, ()), CurrentField(None))
             for path, end in self.ends.get(at, {}).items():
-                told = end.has_question(path[-1])
-                if end.path is None or told or end.path[-1].lower() != path[-1].lower():
+                is_open = end.has_question(path[-1])
+                if end.path is None or is_open or end.path[-1].lower() != path[-1].lower():
                     name = None if end.path is None else end.path[-1]
-                    asked = end.question if told else None
+                    question = end.question if is_open else None
                     found[at][path] = CurrentField(
-                        name, end.is_sure, asked, None if asked is None else end.question_version
+                        name, end.is_sure, question, None if question is None else end.question_version
                     )
         return found
 
     def _find_end(self, at: int, path: Path) -> _FieldEnd:
         return self.ends.get(at, {}).get(path, _FieldEnd(path))
 
-    def _trace_dropped(self, at: int, place: Path, question: Question | None) -> _FieldEnd:
-        """Where one is that left `place` before version `at`, if the `question` does not keep it open."""
-        landed = self._find_return(at, place)
-        left = _FieldEnd(None, dropped_at=(at, place)) if landed is None else self._trace_return(*landed)
+    def _trace_dropped(self, at: int, path: Path, question: Question | None) -> _FieldEnd:
+        """Where one is that left `path` before version `at`, if the `question` does not keep it open."""
+        returned = self._find_return(at, path)
+        own_end = (
+            _FieldEnd(None, dropped_at=(at, path)) if returned is None else self._trace_return(*returned)
+        )
         if question is None:
-            return left
+            return own_end
         other = self._find_end(at, question[1])
-        if left.path == other.path:
-            if other.path is None or left.question is not None:
-                return left
-            return replace(left, question=other.question, question_version=other.question_version)
-        same = left.path is not None and left.path[-1].lower() == place[-1].lower()
+        if own_end.path == other.path:
+            if other.path is None or own_end.question is not None:
+                return own_end
+            return replace(own_end, question=other.question, question_version=other.question_version)
+        same = own_end.path is not None and own_end.path[-1].lower() == path[-1].lower()
         if other.path is None or same:
-            return replace(left, question=question, question_version=at)
+            return replace(own_end, question=question, question_version=at)
         return _FieldEnd(other.path, False, question, question_version=at)
 
-    def _trace_return(self, at: int, place: Path) -> _FieldEnd:
+    def _trace_return(self, at: int, path: Path) -> _FieldEnd:
         """Where one is that came back in version `at`, unless an answer would make that another one."""
-        end, question = self._find_end(at, place), self.steps[at - 1].questions.get(place)
+        end, question = self._find_end(at, path), self.steps[at - 1].questions.get(path)
         return end if question is None else replace(end, question=question, question_version=at)
 
-    def _trace_nested(self, at: int, here: Path, type: Type, place: Path) -> dict[Path, _FieldEnd]:
+    def _trace_nested(self, at: int, old_path: Path, type: Type, path: Path) -> dict[Path, _FieldEnd]:
         """Where the members of one are that left before the next version, and came back."""
-        landed = self._find_return(at + 1, place)
-        if landed is None:
+        returned = self._find_return(at + 1, path)
+        if returned is None:
             return {}
-        back, there = landed
-        other = _find_type(self.steps[back - 1].after, there)
+        back, returned_path = returned
+        other = _find_type(self.steps[back - 1].after, returned_path)
         found: dict[Path, _FieldEnd] = {}
-        for pair in _pair_structs(type, other, here, there, ()):
+        for pair in _pair_structs(type, other, old_path, returned_path, ()):
             for old in pair.old:
                 to = pair.partners.get(old.name)
                 end = (back, (*pair.new_path, old.name if to is None else to.name))
@@ -186,10 +188,10 @@ class _FieldTrace:
         empty: list[tuple[int, Path]] = []
         while at - 1 in self.steps:
             step = self.steps[at - 1]
-            there = next((p for p in _list_paths(step.after) if _is_same_path(p, place)), None)
-            if there is not None and there not in step.renamed_paths:
-                return at, there
-            if there is not None:
+            found = next((p for p in _list_paths(step.after) if _is_same_path(p, place)), None)
+            if found is not None and found not in step.renamed_paths:
+                return at, found
+            if found is not None:
                 for version, path in empty:
                     self.taken_paths.setdefault(version, set()).add(path)
                 return None
@@ -208,11 +210,11 @@ class _FieldTrace:
         if at not in self.steps:
             return at + 1, path
         step = self.steps[at]
-        gone = next((n for n in range(2, len(path) + 1) if path[:n] in step.dropped_paths), None)
-        if gone is not None:
-            up = self._follow_path(at, path[: gone - 1])
-            landed = None if up is None else self._find_return(up[0], (*up[1], path[gone - 1]))
-            return None if landed is None else (landed[0], (*landed[1], *path[gone:]))
+        dropped = next((n for n in range(2, len(path) + 1) if path[:n] in step.dropped_paths), None)
+        if dropped is not None:
+            up = self._follow_path(at, path[: dropped - 1])
+            returned = None if up is None else self._find_return(up[0], (*up[1], path[dropped - 1]))
+            return None if returned is None else (returned[0], (*returned[1], *path[dropped:]))
         known = next((n for n in range(len(path), 1, -1) if path[:n] in step.partners), 1)
         start = step.partners[path[:known]] if known > 1 else (step.after.name,)
         return at + 1, (*start, *path[known:])
@@ -240,12 +242,12 @@ def lower_path(path: Path) -> Path:
     return tuple(part.lower() for part in path)
 
 
-def rename_parents(path: Path, told: Mapping[Path, CurrentField]) -> Path:
+def rename_parents(path: Path, outcomes: Mapping[Path, CurrentField]) -> Path:
     """Where a member of a version is by the names of now, as far as those that hold it have one.
 
-    `told` is what became of the members of that version.
+    `outcomes` is what became of the members of that version.
     """
-    above = (told.get(path[:n]) for n in range(2, len(path)))
+    above = (outcomes.get(path[:n]) for n in range(2, len(path)))
     between = zip(above, path[1:-1], strict=True)
     return (path[0], *(now.name if now and now.name else part for now, part in between), path[-1])
 
@@ -280,18 +282,18 @@ def trace_fields(versions: Sequence[SchemaVersion], ids: Ids) -> list[dict[Path,
     """
     newest = versions[-1].schema
     now = {ids.get(c.id, c.id): c for c in newest.columns if isinstance(c.type, Array | Map | Struct)}
-    told: list[dict[Path, CurrentField]] = [{} for _ in versions]
+    outcomes: list[dict[Path, CurrentField]] = [{} for _ in versions]
     for id, column in now.items():
         for at, found in _trace_column(versions, id, ids).list_changes().items():
-            told[at] |= {
+            outcomes[at] |= {
                 (column.name, *path[1:]): _set_version_number(now, versions) for path, now in found.items()
             }
-    changed = {lower_path(rename_parents(path, each)) for each in told for path in each}
-    for version, found in zip(versions, told, strict=True):
+    changed = {lower_path(rename_parents(path, each)) for each in outcomes for path in each}
+    for version, found in zip(versions, outcomes, strict=True):
         same = (path for path in _list_current_paths(version, now, ids) - found.keys())
         same = (path for path in same if lower_path(rename_parents(path, found)) in changed)
         found |= {path: CurrentField(path[-1]) for path in list(same)}
-    return told
+    return outcomes
 
 
 def _set_version_number(now: CurrentField, versions: Sequence[SchemaVersion]) -> CurrentField:
@@ -305,72 +307,76 @@ def find_unsettled_fields(versions: Sequence[SchemaVersion]) -> list[UnsettledFi
     for column in versions[-1].schema.columns:
         if not isinstance(column.type, Array | Map | Struct):
             continue
-        life = _trace_column(versions, column.id, {})
-        told = life.list_changes()
-        left: dict[Path, dict[tuple[int, Path] | None, list[tuple[int, Path]]]] = {}
-        for at, ends in life.ends.items():
+        trace = _trace_column(versions, column.id, {})
+        changes = trace.list_changes()
+        ends_by_path: dict[Path, dict[tuple[int, Path] | None, list[tuple[int, Path]]]] = {}
+        for at, ends in trace.ends.items():
             for path, end in ends.items():
-                here = (column.name, *path[1:])
+                current_path = (column.name, *path[1:])
                 last = path[-1] if end.dropped_at is None else end.dropped_at[1][-1]
                 if not _is_same_path((last,), path[-1:]):
-                    found[at].new_names[here] = last
-                above = (column.name, *rename_parents(path, told[at])[1:-1])
-                own, place = lower_path((*above, path[-1])), lower_path((*above, last))
+                    found[at].new_names[current_path] = last
+                above = (column.name, *rename_parents(path, changes[at])[1:-1])
+                own, last_path = lower_path((*above, path[-1])), lower_path((*above, last))
                 if end.question is not None:
-                    found[at].questions[here] = end.question
+                    found[at].questions[current_path] = end.question
                     # It may have left too, and then under that name.
-                    left.setdefault(own, {}).setdefault(None, [])
-                    left.setdefault(place, {}).setdefault(None, [])
+                    ends_by_path.setdefault(own, {}).setdefault(None, [])
+                    ends_by_path.setdefault(last_path, {}).setdefault(None, [])
                 elif end.path is None:
-                    left.setdefault(place, {}).setdefault(end.dropped_at, []).append((at, here))
+                    ends_by_path.setdefault(last_path, {}).setdefault(end.dropped_at, []).append(
+                        (at, current_path)
+                    )
                     # A table that did not follow has it under that name yet.
-                    left.setdefault(own, {}).setdefault(end.dropped_at, [])
-        for several in (each for each in left.values() if len(each) > 1):
-            for at, here in (one for same in several.values() for one in same):
-                found[at].lost.add(here)
+                    ends_by_path.setdefault(own, {}).setdefault(end.dropped_at, [])
+        for several in (each for each in ends_by_path.values() if len(each) > 1):
+            for at, current_path in (one for same in several.values() for one in same):
+                found[at].lost.add(current_path)
     return found
 
 
 def _trace_column(versions: Sequence[SchemaVersion], id: int | None, ids: Ids) -> _FieldTrace:
     """A column of the newest version, through the versions from where it came on."""
-    life = _FieldTrace()
+    trace = _FieldTrace()
     for at in reversed(range(len(versions) - 1)):
         before, next = (_find_column(v, id, ids) for v in versions[at : at + 2])
         if before is None or next is None:
             break
-        life.add_step(at, before, next, versions[at + 1].field_answers)
-    return life
+        trace.add_step(at, before, next, versions[at + 1].field_answers)
+    return trace
 
 
 def _pair_structs(
-    old: Type, new: Type, here: Path, there: Path, answers: Sequence[NestedFieldAnswer]
+    old: Type, new: Type, old_path: Path, new_path: Path, answers: Sequence[NestedFieldAnswer]
 ) -> Iterator[_StructPair]:
     match old, new:
         case Struct(a), Struct(b):
-            pair = _StructPair(here, there, a, b, _match_fields(a, b, here, there, answers))
+            pair = _StructPair(old_path, new_path, a, b, _match_fields(a, b, old_path, new_path, answers))
             yield pair
             for field in a:
                 other = pair.partners.get(field.name)
                 if other is not None:
-                    inner = (*here, field.name), (*there, other.name)
+                    inner = (*old_path, field.name), (*new_path, other.name)
                     yield from _pair_structs(field.type, other.type, *inner, answers)
         case Array(a), Array(b):
-            yield from _pair_structs(a, b, (*here, "element"), (*there, "element"), answers)
+            yield from _pair_structs(a, b, (*old_path, "element"), (*new_path, "element"), answers)
         case Map(key, a), Map(other_key, b):
-            yield from _pair_structs(key, other_key, (*here, "key"), (*there, "key"), answers)
-            yield from _pair_structs(a, b, (*here, "value"), (*there, "value"), answers)
+            yield from _pair_structs(key, other_key, (*old_path, "key"), (*new_path, "key"), answers)
+            yield from _pair_structs(a, b, (*old_path, "value"), (*new_path, "value"), answers)
         case _:
             return
 
 
 def _match_fields(
-    old: Fields, new: Fields, here: Path, there: Path, answers: Sequence[NestedFieldAnswer]
+    old: Fields, new: Fields, old_path: Path, new_path: Path, answers: Sequence[NestedFieldAnswer]
 ) -> dict[str, Field]:
-    told = {a.old[-1]: a.new[-1] for a in answers if a.same and (a.old[:-1], a.new[:-1]) == (here, there)}
+    answered = {
+        a.old[-1]: a.new[-1] for a in answers if a.same and (a.old[:-1], a.new[:-1]) == (old_path, new_path)
+    }
     names = {f.name.lower(): f for f in new}
-    own = {name: f for name, f in names.items() if f.name not in told.values()}
-    found = {f.name: own[f.name.lower()] for f in old if f.name not in told and f.name.lower() in own}
-    return found | {a: names[b.lower()] for a, b in told.items() if b.lower() in names}
+    own = {name: f for name, f in names.items() if f.name not in answered.values()}
+    found = {f.name: own[f.name.lower()] for f in old if f.name not in answered and f.name.lower() in own}
+    return found | {a: names[b.lower()] for a, b in answered.items() if b.lower() in names}
 
 
 def _list_questions(pair: _StructPair, answers: Sequence[NestedFieldAnswer]) -> list[Question]:
@@ -392,12 +398,12 @@ def _make_column(field: Field) -> Column:
 
 def _list_current_paths(version: SchemaVersion, now: Mapping[int | None, Column], ids: Ids) -> set[Path]:
     """The members of a version, under the names that their columns have now."""
-    there = (
+    columns = (
         replace(c, name=now[ids.get(c.id, c.id)].name)
         for c in version.schema.columns
         if ids.get(c.id, c.id) in now
     )
-    return {path for path, _, _ in walk_fields(TableSchema(tuple(there)))}
+    return {path for path, _, _ in walk_fields(TableSchema(tuple(columns)))}
 
 
 def _find_column(version: SchemaVersion, id: int | None, ids: Ids) -> Column | None:

@@ -130,14 +130,14 @@ class SchemaVersion:
         governing = {p.fact: p for p in self.proofs if p.revision <= revision}
         return tuple(governing.values())
 
-    def find_event_schema(self, face: EventSchema | None = None) -> TableSchema:
+    def find_event_schema(self, event_schema: EventSchema | None = None) -> TableSchema:
         """The version as events carried it, under one of its faces, or the newest.
 
         A column is named as its field and has the type of that; one that no event has is left out.
         """
         schema = self.schema
-        face = face or (self.event_schemas[-1] if self.event_schemas else None)
-        others = {} if face is None else {field.column: field for field in face.fields}
+        event_schema = event_schema or (self.event_schemas[-1] if self.event_schemas else None)
+        others = {} if event_schema is None else {field.column: field for field in event_schema.fields}
         columns = []
         for column in schema.columns:
             field = others.get(column.name)
@@ -320,8 +320,8 @@ class TableHistory:
     @property
     def is_dropped(self) -> bool:
         """Whether the newest incarnation has ended, also one of which no structure is known."""
-        lives = [e for e in self.events if e.kind != "truncated"]
-        return self.has_ended and lives[-1].kind != "created"
+        incarnations = [e for e in self.events if e.kind != "truncated"]
+        return self.has_ended and incarnations[-1].kind != "created"
 
 
 def find_recreated_columns(
@@ -334,9 +334,9 @@ def find_recreated_columns(
     if before.incarnation != after.incarnation:
         return (), ()
     was, now = ({c.name: c.id for c in v.schema.columns} for v in (before, after))
-    there, here = set(was.values()), set(now.values())
-    gone = tuple(name for name, id in was.items() if name in now and id not in here)
-    return gone, tuple(name for name, id in now.items() if name in was and id not in there)
+    old_ids, new_ids = set(was.values()), set(now.values())
+    dropped = tuple(name for name, id in was.items() if name in now and id not in new_ids)
+    return dropped, tuple(name for name, id in now.items() if name in was and id not in old_ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,15 +358,15 @@ def find_emitted_schema(version: SchemaVersion, testimony: Iterable[Observation]
 
     None if no event with a schema has carried the version.
     """
-    seen = next((e for e in version.evidence if e.kind == "emitted"), None)
-    if seen is None:
+    evidence = next((e for e in version.evidence if e.kind == "emitted"), None)
+    if evidence is None:
         return None
-    mine = [o for o in testimony if o.evidence == "emitted" and o.schema is not None]
-    newest = next((o for o in mine if seen.last in (o.first, o.last)), None)
+    events = [o for o in testimony if o.evidence == "emitted" and o.schema is not None]
+    newest = next((o for o in events if evidence.last in (o.first, o.last)), None)
     if newest is None or newest.schema is None:
         return None
-    first = next((o for o in mine if seen.first in (o.first, o.last)), newest)
-    return EmittedSchema(newest.schema, seen.last, newest.schema_name, first.schema != newest.schema)
+    first = next((o for o in events if evidence.first in (o.first, o.last)), newest)
+    return EmittedSchema(newest.schema, evidence.last, newest.schema_name, first.schema != newest.schema)
 
 
 UNRESOLVED_KINDS = frozenset({"perhaps-altered", "perhaps-another-mode", "values-not-carried"})

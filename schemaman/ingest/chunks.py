@@ -1,6 +1,6 @@
-"""A part of a source, read: what is new of it, as runs; and the scanner's wires to dialects and registry.
+"""Reads the new records of a part of a source as schema runs.
 
-Law: takes of the parts of a chunk, merged, are the take of the chunk. Both engines do nothing else.
+Law: the merged parts of a chunk equal the chunk read in one piece. Both engines use only these functions.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from schemaman.store.edge_hashes import EdgeHashes, EdgeSource, Extents, is_same
 from schemaman.store.offsets import GAPS, Partition, Ranges
 
 CHUNK = 50_000
-"""Records of a source that enter in one transaction; counted from its beginning, whoever reads it."""
+"""The number of items of a source that are recorded in one transaction, counted from its beginning."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadableItem:
-    """A piece of a source that is no record: where (lines count from 1), why, and a hash of its bytes."""
+    """A piece of a source that is no record: its line (from 1), the reason, and a hash of its bytes."""
 
     source: str
     line: int
@@ -44,19 +44,19 @@ class UnreadableItem:
 
 @dataclass(frozen=True, slots=True)
 class KnownOffsets:
-    """What has been read of a stream before: offset ranges, and the hashes of records at edges of runs."""
+    """The offset ranges of a stream that were read before, and the hashes of records at edges of runs."""
 
     ranges: Mapping[Partition, Ranges] = field(default_factory=dict)
     edges: EdgeSource = field(default_factory=EdgeHashes)
 
     def load_hashes(self) -> KnownOffsets:
-        """The same for a process that cannot ask the store."""
+        """Loads all hashes, for a process that cannot read the store."""
         return KnownOffsets(self.ranges, self.edges.load_all())
 
     def restrict_to(self, extents: Extents) -> KnownOffsets:
-        """What of it records from the first to the last offset of some places can meet, for such a process.
+        """Restricts the ranges and hashes to the given extents, for such a process.
 
-        Where none of them is known, which is nearly always so in a stream, the store is not asked for hashes.
+        If no offset of the extents was read before (the usual case), the store is not asked for hashes.
         """
         ranges = {place: self.ranges[place] for place in extents if place in self.ranges}
         met = {
@@ -71,10 +71,10 @@ class KnownOffsets:
 class Stretch:
     """New records of a partition, from `first` to `last`: one at each offset that is not in the `gaps`.
 
-    Runs end at gaps, so that what is read into one later finds its place; over more than `GAPS` of them they
-    pass. What is read into such a gap later makes stretches of its own, with edges of its own: intervals in
-    which versions began may then be wider than those of one reading of the whole. `behind` counts the ranges
-    known before it; no run passes over them.
+    Runs end at gaps, so that records which are read into a gap later fit between them. A stretch with more
+    than `GAPS` gaps has runs that pass over gaps. Records that are read into such a gap later make their own
+    stretch: the intervals in which versions began may then be wider than after one reading of the whole.
+    `behind` counts the known ranges before the stretch; no run passes over them.
     """
 
     topic: str
@@ -88,17 +88,17 @@ class Stretch:
     behind: int = 0
 
     def merge_over_gaps(self, reading: DecodeContext) -> Stretch:
-        """The same with runs that pass over all gaps."""
+        """Merges the runs so that they pass over all gaps."""
         return replace(self, runs=merge(self.runs, reading))
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkPart:
-    """What one part of a source told.
+    """The result of reading one part of a source.
 
-    `waiting` are records, a run each, that cannot be read before the registry knows their schema: they lie
-    in no stretch, so that reading again finds them. `extents` are the first and last offset of each
-    partition, known records included. `refusal` is what forbids to take it; then the rest says nothing.
+    `waiting` are records, one run each, whose schema the registry does not have yet. They are in no stretch,
+    so that another reading finds them. `extents` are the first and last offset of each partition, including
+    known records. `refusal` is the error that stopped the reading; then the other fields are empty.
     """
 
     stretches: tuple[Stretch, ...] = ()
@@ -110,12 +110,12 @@ class ChunkPart:
 
 
 def build_reading(schemas: SchemaLookup, forms: Forms = AUTO) -> DecodeContext:
-    """What the scanner asks dialects, registry and settings."""
+    """Builds the functions by which the scanner uses connectors, registry and settings."""
     return DecodeContext(read_position, schemas, decode_avro, _find_order, forms)
 
 
 def read_position(connector: str, source: Mapping[str, object]) -> Position:
-    """The place that a source block tells in the words of its connector; nowhere for an unknown one."""
+    """Reads the position in a source block of a connector; `NO_POSITION` for an unknown connector."""
     dialect = _find_connector(connector)
     return NO_POSITION if dialect is None else dialect.position(dict(source))
 
@@ -128,9 +128,9 @@ def read_chunks(
     start: int = 0,
     size: int = CHUNK,
 ) -> Iterator[tuple[int, ChunkPart]]:
-    """A source, or the part of it that begins with item `start`, as (number of chunk, take).
+    """Reads a source, or its part from item `start` on, as pairs of chunk number and chunk part.
 
-    A chunk is `size` items of the source. After a take that is a refusal nothing follows.
+    A chunk is `size` items of the source. A part with a refusal is the last one.
     """
     taker = _PartReader(known, reading)
     number, skipped = divmod(start, size)
@@ -146,7 +146,7 @@ def read_chunks(
 
 
 def merge_parts(parts: Iterable[ChunkPart], reading: DecodeContext) -> ChunkPart:
-    """The takes of the parts of one chunk, in order of the source, as one."""
+    """Merges the parts of one chunk, which come in the order of the source."""
     whole = ChunkPart()
     for part in parts:
         whole = _merge_two(whole, part, reading)
@@ -156,7 +156,7 @@ def merge_parts(parts: Iterable[ChunkPart], reading: DecodeContext) -> ChunkPart
 
 
 def build_order_error(topic: str, partition: int, before: int, offset: int) -> UnreadableInput:
-    """The refusal of a source whose offsets go back: what lies between known ones could not be told."""
+    """Builds the error for a source whose offsets go back: gaps between known offsets would be uncertain."""
     return UnreadableInput(
         f"{topic}[{partition}]: offset {offset} comes after {before}",
         hint="the records of a partition must come in the order of their offsets, each once: "
@@ -165,7 +165,7 @@ def build_order_error(topic: str, partition: int, before: int, offset: int) -> U
 
 
 class _PartReader:
-    """Reads parts one after the other; what bytes have proven is remembered from part to part."""
+    """Reads parts one after the other, and keeps what bytes have proven from part to part."""
 
     def __init__(self, known: KnownOffsets, reading: DecodeContext) -> None:
         self._known = known
@@ -187,53 +187,53 @@ class _PartReader:
         except SchemamanError as refusal:
             self._scanner.runs()
             return ChunkPart(refusal=refusal)
-        for here in self._places.values():
-            self._end(here)
-        told = sorted(self._places.items())
+        for progress in self._places.values():
+            self._end(progress)
+        progresses = sorted(self._places.items())
         return ChunkPart(
-            stretches=tuple(stretch for _, here in told for stretch in here.stretches),
-            waiting=tuple(run for _, here in told for run in here.waiting),
-            extents=tuple((*place, here.lowest, here.highest) for place, here in told),
+            stretches=tuple(stretch for _, progress in progresses for stretch in progress.stretches),
+            waiting=tuple(run for _, progress in progresses for run in progress.waiting),
+            extents=tuple((*place, progress.lowest, progress.highest) for place, progress in progresses),
             unreadable=tuple(unread),
             read=read,
         )
 
     def _add(self, record: Record) -> None:
         offset = record.offset
-        here = self._places.get((record.topic, record.partition))
-        if here is None:
-            here = self._new_place(record)
-        elif offset <= here.highest:
-            raise build_order_error(record.topic, record.partition, here.highest, offset)
-        here.highest = offset
-        behind = bisect_right(here.firsts, offset) if here.firsts else 0
-        if behind and here.lasts[behind - 1] >= offset:
+        progress = self._places.get((record.topic, record.partition))
+        if progress is None:
+            progress = self._new_place(record)
+        elif offset <= progress.highest:
+            raise build_order_error(record.topic, record.partition, progress.highest, offset)
+        progress.highest = offset
+        behind = bisect_right(progress.firsts, offset) if progress.firsts else 0
+        if behind and progress.lasts[behind - 1] >= offset:
             self._check(record)
             return
-        if behind != here.behind:
-            self._end(here)
-            here.behind = behind
-        last = here.last
+        if behind != progress.behind:
+            self._end(progress)
+            progress.behind = behind
+        last = progress.last
         gap = last is not None and last.offset + 1 != offset
-        if gap and len(here.gaps) < GAPS:
-            here.runs += self._scanner.cut(record.topic, record.partition)
+        if gap and len(progress.gaps) < GAPS:
+            progress.runs += self._scanner.cut(record.topic, record.partition)
         if is_awaiting_schema(self._scanner.add(record)):
-            self._end(here, record)
+            self._end(progress, record)
             return
         if last is None:
-            here.first = record
+            progress.first = record
         elif gap:
-            here.gaps.append((last.offset + 1, offset - 1))
-        here.last = record
+            progress.gaps.append((last.offset + 1, offset - 1))
+        progress.last = record
 
     def _new_place(self, record: Record) -> _PartitionProgress:
-        place = (record.topic, record.partition)
-        ranges = self._known.ranges.get(place, ())
-        here = _PartitionProgress(
+        partition = (record.topic, record.partition)
+        ranges = self._known.ranges.get(partition, ())
+        progress = _PartitionProgress(
             record.offset, record.offset, [r[0] for r in ranges], [r[1] for r in ranges]
         )
-        self._places[place] = here
-        return here
+        self._places[partition] = progress
+        return progress
 
     def _check(self, record: Record) -> None:
         expected = self._known.edges.hash(record.topic, record.partition, record.offset)
@@ -243,30 +243,30 @@ class _PartReader:
                 hint="a topic that was created again, or another cluster, is another stream: --stream NAME",
             )
 
-    def _end(self, here: _PartitionProgress, waiting: Record | None = None) -> None:
-        """End the stretch; a record that waits for its schema comes behind it and is the last run."""
-        first, last = here.first, here.last
-        some = first or waiting
-        if some is None:
+    def _end(self, progress: _PartitionProgress, waiting: Record | None = None) -> None:
+        """Ends the stretch; a record that waits for its schema is the last run behind it."""
+        first, last = progress.first, progress.last
+        any_record = first or waiting
+        if any_record is None:
             return
-        runs = self._scanner.cut(some.topic, some.partition)
+        runs = self._scanner.cut(any_record.topic, any_record.partition)
         if waiting is not None:
             *before, alone = runs
             runs = tuple(before)
-            here.waiting.append(alone)
+            progress.waiting.append(alone)
         if first is not None and last is not None:
             edges = (first.offset, last.offset, hash_record(first), hash_record(last))
-            gaps, runs = tuple(here.gaps), (*here.runs, *runs)
-            stretch = Stretch(first.topic, first.partition, *edges, runs, gaps, here.behind)
-            here.stretches.append(stretch.merge_over_gaps(self._reading) if len(gaps) > GAPS else stretch)
-        here.first = here.last = None
-        here.gaps.clear()
-        here.runs.clear()
+            gaps, runs = tuple(progress.gaps), (*progress.runs, *runs)
+            stretch = Stretch(first.topic, first.partition, *edges, runs, gaps, progress.behind)
+            progress.stretches.append(stretch.merge_over_gaps(self._reading) if len(gaps) > GAPS else stretch)
+        progress.first = progress.last = None
+        progress.gaps.clear()
+        progress.runs.clear()
 
 
 @dataclass(slots=True)
 class _PartitionProgress:
-    """How far a part has come in a partition; `firsts` and `lasts` are the ranges known before."""
+    """The progress of a part in a partition; `firsts` and `lasts` are the known ranges."""
 
     lowest: int
     highest: int
@@ -303,7 +303,7 @@ def _merge_two(one: ChunkPart, other: ChunkPart, reading: DecodeContext) -> Chun
 def _join_stretches(
     stretches: Iterable[Stretch], waiting: Sequence[SchemaRun], reading: DecodeContext
 ) -> tuple[Stretch, ...]:
-    """The stretches of the parts in as few as one reader would have made."""
+    """Joins the stretches of the parts, as one reader of the whole would do."""
     joined: list[Stretch] = []
     for new in sorted(stretches, key=lambda stretch: (stretch.topic, stretch.partition, stretch.first)):
         old = joined[-1] if joined else None
@@ -320,7 +320,7 @@ def _join_stretches(
 def _merge_between_gaps(
     gaps: Ranges, runs: Iterable[SchemaRun], reading: DecodeContext
 ) -> tuple[SchemaRun, ...]:
-    """The runs of parts as those of the whole: those between two gaps, or all if the gaps are too many."""
+    """Merges the runs between two gaps, or all runs if there are too many gaps."""
     if len(gaps) > GAPS:
         return merge(runs, reading)
     ordered = sorted(runs, key=_run_order)

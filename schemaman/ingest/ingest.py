@@ -1,7 +1,7 @@
-"""Records into the history: what is new of a source is scanned, decoded and recorded, chunk by chunk.
+"""Scans, decodes and records the new records of a source, chunk by chunk.
 
-Law: each chunk enters in one transaction with the offsets that it covers, so that a crash loses one chunk at
-most and reading again repeats nothing; the history does not depend on where chunks or sources end.
+Law: each chunk is recorded in one transaction with the offsets that it covers. So a crash loses one chunk at
+most, and another reading repeats nothing. The history does not depend on where chunks or sources end.
 """
 
 from __future__ import annotations
@@ -47,12 +47,13 @@ NO_PARTITION = -1
 class Summary:
     """What an ingest did.
 
-    Of the `read` records, `new` = read - known have entered: whoever reads them at the same time, each is new
-    once. `skipped` are new records that are no testimony, by kind; `rejects` counts new records that were not
-    understood, and whenever they are met lines that are none and records whose schema is not known yet; the
-    first few are `first_rejects`. `waiting` are those of the known ones that still wait for their schema. `notes`
-    counts what is new to know of them besides. `tables` are those that were spoken of, in order. `shifts`
-    tell which versions that were known have another number now, in the order of the log.
+    Of the `read` records, `new` = read - known were recorded; each record is new once.
+    `skipped` are new records without facts about a table, by kind.
+    `rejects` counts new records that could not be read. It also counts lines that are no records, and records
+    whose schema is not known yet, each time they are read. `first_rejects` are the first few of them.
+    `waiting` counts known records that still wait for their schema. `notes` counts new notes.
+    `tables` are the tables of the records, in order. `shifts` are known versions with another number now,
+    in the order of the log.
     """
 
     read: int = 0
@@ -120,7 +121,7 @@ def ingest(
 
 
 class Intake:
-    """One source on its way into the history; both engines hand their takes to it, chunk by chunk."""
+    """Records one source in the history; both engines pass their chunk parts to it in order."""
 
     def __init__(
         self,
@@ -143,7 +144,7 @@ class Intake:
         self._gaps = Counter({place: len(ranges) - 1 for place, ranges in self.known.ranges.items()})
 
     def enter(self, taken: ChunkPart) -> None:
-        """Record the next chunk. Raises what the take was refused for, and as `ingest`."""
+        """Records the next chunk. Raises the refusal of the part, and the errors of `ingest`."""
         if taken.refusal is not None:
             raise taken.refusal
         self._follow(taken)
@@ -151,24 +152,24 @@ class Intake:
         covered = []
         for stretch in map(self._gapped, taken.stretches):
             runs = [(run, self._decoded(run)) for run in stretch.runs]
-            told = [outcome for _, said in runs for outcome in said]
-            covered.append(self._covered(stretch, told, _collect_edges(stretch, runs)))
-            outcomes += (*told, *self._late(stretch))
+            run_outcomes = [outcome for _, found in runs for outcome in found]
+            covered.append(self._covered(stretch, run_outcomes, _collect_edges(stretch, runs)))
+            outcomes += (*run_outcomes, *self._late(stretch))
         outcomes += [outcome for run in taken.waiting for outcome in self._decoded(run)]
         recorded = self._registry.record(outcomes, covered)
         entered = [entry for entry in recorded.entries if isinstance(entry, CoveredRange)]
-        asides: Counter[str] = Counter()
-        for one in entered:
-            asides.update(dict(one.skipped_counts))
+        skipped: Counter[str] = Counter()
+        for range_entry in entered:
+            skipped.update(dict(range_entry.skipped_counts))
         rejects = find_stray_rejects(outcomes, set(covered).difference(entered))
         waited = _count_waiting(recorded.entries)
-        new = waited + sum(one.records for one in entered)
+        new = waited + sum(range_entry.records for range_entry in entered)
         self.summary += Summary(
             taken.read,
             taken.read - new,
             recorded.observations,
             sum(r.count for r in rejects),
-            tuple(sorted(asides.items())),
+            tuple(sorted(skipped.items())),
             rejects[:SHOWN_REJECTS],
             tuple(sorted({o.table for o in outcomes if isinstance(o, Observation)})),
             len(taken.waiting) - waited,
@@ -177,7 +178,7 @@ class Intake:
         )
 
     def _follow(self, taken: ChunkPart) -> None:
-        """Offsets go on from chunk to chunk."""
+        """Requires that offsets increase from chunk to chunk."""
         for topic, partition, first, last in taken.extents:
             before = self._reached.get((topic, partition))
             if before is not None and first <= before:
@@ -185,7 +186,7 @@ class Intake:
             self._reached[topic, partition] = last
 
     def _gapped(self, stretch: Stretch) -> Stretch:
-        """The stretch, with runs that pass over gaps once its partition has shown too many of them."""
+        """Merges the runs over gaps if the partition has too many gaps."""
         place = (stretch.topic, stretch.partition)
         self._gaps[place] += len(stretch.gaps)
         return (
@@ -193,17 +194,17 @@ class Intake:
         )
 
     def _late(self, stretch: Stretch) -> tuple[Note, ...]:
-        """What is to know when one of too many gaps is filled: a run may have passed over it."""
+        """Builds a note if records fill a gap of a partition with too many gaps: a run may include it."""
         known = self.known.ranges.get((stretch.topic, stretch.partition), ())
         if len(known) <= GAPS + 1 or not known[0][0] < stretch.first < known[-1][1]:
             return ()
-        told = (
+        message = (
             f"records were read into gaps of a partition that had more than {GAPS} of them: what changed and "
             "changed back there may be missing, and versions may be said to begin within wider intervals, "
             "than by one reading of the whole into an empty store"
         )
         place = (self._stream, stretch.topic, stretch.partition, stretch.first)
-        return (Note(*place, FILLED_LATE, told),)
+        return (Note(*place, FILLED_LATE, message),)
 
     def _decoded(self, run: SchemaRun) -> tuple[Outcome, ...]:
         outcomes = decode(run, self._stream, self._schemas, self._forms)
@@ -212,12 +213,12 @@ class Intake:
         return tuple(replace(o, payload=run.sample.value) if isinstance(o, Reject) else o for o in outcomes)
 
     def _covered(
-        self, stretch: Stretch, told: Iterable[Outcome], edges: tuple[tuple[int, str], ...]
+        self, stretch: Stretch, outcomes: Iterable[Outcome], edges: tuple[tuple[int, str], ...]
     ) -> CoveredRange:
-        asides: Counter[str] = Counter()
-        for outcome in told:
+        skipped: Counter[str] = Counter()
+        for outcome in outcomes:
             if isinstance(outcome, Skipped):
-                asides[outcome.kind] += outcome.count
+                skipped[outcome.kind] += outcome.count
         return CoveredRange(
             self._stream,
             stretch.topic,
@@ -226,7 +227,7 @@ class Intake:
             stretch.last,
             stretch.first_hash,
             stretch.last_hash,
-            tuple(sorted(asides.items())),
+            tuple(sorted(skipped.items())),
             stretch.gaps,
             edges,
         )
@@ -238,9 +239,9 @@ class Intake:
 def _collect_edges(
     stretch: Stretch, runs: Iterable[tuple[SchemaRun, Sequence[Outcome]]]
 ) -> tuple[tuple[int, str], ...]:
-    """The hashes at edges of runs inside the stretch.
+    """Collects the hashes at edges of runs inside the stretch.
 
-    Of what is no testimony, such as tombstones, nothing else enters the log that a hash could speak for.
+    Runs of skipped records, such as tombstones, have no other entry in the log, so they need no hash.
     """
     found: dict[int, str] = {}
     for run, outcomes in runs:
@@ -252,8 +253,10 @@ def _collect_edges(
 
 
 def _count_waiting(entries: Iterable[Entry]) -> int:
-    """How many records entered as rejects alone: they lie in no range, and are read again."""
-    told = tuple(entries)
-    covered = [entry for entry in told if isinstance(entry, CoveredRange)]
-    outside = find_stray_rejects((entry.reject for entry in told if isinstance(entry, RejectEntry)), covered)
+    """Counts the records that were recorded only as rejects: they are in no range, and are read again."""
+    recorded = tuple(entries)
+    covered = [entry for entry in recorded if isinstance(entry, CoveredRange)]
+    outside = find_stray_rejects(
+        (entry.reject for entry in recorded if isinstance(entry, RejectEntry)), covered
+    )
     return sum(reject.partition != NO_PARTITION for reject in outside)

@@ -1,6 +1,6 @@
-"""A look at one record: which table it speaks of, what proves its shape, and where it stands.
+"""Probes one record: its table, the bytes that prove its shape, and its position.
 
-Law: a look is a function of the record and the reading; what has been seen before only makes it cheaper.
+Law: a probe is a function of the record and the reading. Earlier probes only make it faster.
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ _PROBES_BEFORE_OUTLINE = 16
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What one record shows; `fault` says why it cannot be read.
+    """The result of probing one record; `fault` is the reason if it cannot be read.
 
-    `table` and `shape` as in `evidence.Run`. `layout` and `texts` tell the place in a form that is cheap to
-    compare: of one layout, places do not go back where texts do not; `layout` is None where that is unknown.
-    `shown_fields` are paths and kinds of a record whose schema does not tell its structure; None of any other.
+    `table` and `shape` are those of `observation.SchemaRun`. `layout` and `texts` are the position in a form
+    that is cheap to compare: in one layout, positions go back only if texts do. An unknown `layout` is None.
+    `shown_fields` are the paths and kinds of a record whose schema does not have its structure; else None.
     """
 
     table: tuple[str, ...]
@@ -87,7 +87,7 @@ class Probe:
 
 
 class ProbeForm:
-    """Leading bytes that prove a schema, and what has been learned of the records that begin with them."""
+    """Leading bytes that prove a schema, and the patterns of the records that begin with them."""
 
     __slots__ = ("behind", "document", "looks", "name", "outlines", "prefix", "proof", "schema", "size")
 
@@ -112,7 +112,7 @@ class _TopicForms:
 
 
 class Prober:
-    """Looks at records, and remembers what their bytes have proven; `quick=False` remembers nothing."""
+    """Probes records, and keeps what their bytes have proven; with `quick=False` it keeps nothing."""
 
     def __init__(self, reading: DecodeContext, *, quick: bool = True) -> None:
         self._reading = reading
@@ -123,7 +123,7 @@ class Prober:
         self._names: dict[SchemaId, tuple[str, bool]] = {}
 
     def match_outline(self, record: Record) -> tuple[Outline, str, Texts] | None:
-        """What comparing alone proves: outline, shape and texts of the place; None if it proves nothing."""
+        """Matches a record with known outlines: outline, shape and texts of the position, or None."""
         forms, value, key = self._topics.get(record.topic), record.value, record.key
         if forms is None or value is None or not forms.values or _has_framing_headers(record):
             return None
@@ -144,7 +144,7 @@ class Prober:
         return None
 
     def probe_record(self, record: Record) -> Probe:
-        """What parsing shows."""
+        """Probes a record by parsing it."""
         value = record.value
         if value is None:
             return Probe((TOMBSTONE,), TOMBSTONE)
@@ -159,8 +159,8 @@ class Prober:
                 raise ValueError("the value is empty")
             framing = read_framing(value, record.headers, "value", self._reading.forms.value)
             if framing is not None:
-                told, shown = self._framed(record, value, framing)
-                return self._seen(record, _digest(framing.build_proof(value)), key, told, shown)
+                facts, shown = self._framed(record, value, framing)
+                return self._seen(record, _digest(framing.build_proof(value)), key, facts, shown)
             event = read_cloud_event(parse_json(value)) if SPECVERSION in value else None
             if event is not None:
                 return self._wrapped(record, event, key)
@@ -174,18 +174,18 @@ class Prober:
         form = self._form(forms.values, value)
         if form is None:
             return self._whole(record, value, key)
-        # of documents the schema proves nothing: each is parsed
+        # The schema of a document does not prove its structure: each document is parsed.
         found = read_tail_after(value, form.size) if self._quick and not form.document else None
         if found is not None:
             at, tail = found
-            told = read_facts(tail, form.name)
-            if not told.bare:
-                return self._learned(form, value[at:], key, told, self._seen(record, form.proof, key, told))
+            facts = read_facts(tail, form.name)
+            if not facts.bare:
+                return self._learned(form, value[at:], key, facts, self._seen(record, form.proof, key, facts))
         payload = read_payload_after(value, form.size)
         if payload is not None:
-            told = self._facts(record, payload[0], form.name)
-            shown = list_shown_fields(payload[0], form.schema, told, events=form.document)
-            return self._seen(record, form.proof, key, told, shown)
+            facts = self._facts(record, payload[0], form.name)
+            shown = list_shown_fields(payload[0], form.schema, facts, events=form.document)
+            return self._seen(record, form.proof, key, facts, shown)
         # a row that is damaged is not looked at, however much is parsed
         found = None if form.document else read_tail_after(value, form.size)
         if found is not None:
@@ -193,29 +193,29 @@ class Prober:
         return self._whole(record, value, key)
 
     def _whole(self, record: Record, value: bytes, key: bytes) -> Probe:
-        """What a JSON value shows that has its members in an order of its own, or no schema."""
+        """Probes a JSON value that has no schema, or whose JSON members are in an unusual order."""
         schema, payload = split_schema(parse_json(value))
-        told = self._facts(record, payload, str((schema or {}).get("name") or ""))
-        if schema is None and not told.document:
+        facts = self._facts(record, payload, str((schema or {}).get("name") or ""))
+        if schema is None and not facts.document:
             row, shown = list_fields_without_schema(payload, record.headers, self._reading.forms.added)
             proof = _digest(encode_names(payload) + encode_names(row) + encode_schema_block(payload))
-            return self._seen(record, proof, key, told, shown)
+            return self._seen(record, proof, key, facts, shown)
         shown = list_shown_fields(
-            payload, schema, told, events=schema is not None and is_document_schema(schema)
+            payload, schema, facts, events=schema is not None and is_document_schema(schema)
         )
-        return self._seen(record, _digest(encode_json(schema)), key, told, shown)
+        return self._seen(record, _digest(encode_json(schema)), key, facts, shown)
 
     def _facts(self, record: Record, payload: object, name: str) -> RecordFacts:
-        """What a payload says of itself; a flattened row says it with what was added to it and to its key."""
-        told = read_facts(payload, name)
-        if not told.bare or not isinstance(payload, dict):
-            return told
+        """Reads the facts of a payload; a flattened row has them in added fields and in its key."""
+        facts = read_facts(payload, name)
+        if not facts.bare or not isinstance(payload, dict):
+            return facts
         added = read_additions(payload, record.headers, self._reading.forms.added)
         document = is_document(payload, self._key_of(record) if "_id" in payload else None, added)
         if document:
             added = mark_as_document(added)
         elif not is_flattened(name, added):
-            return told
+            return facts
         table, proven = identify_parts(record.topic, name, added, self._physical(record))
         "".join(table).encode()  # half a surrogate pair is no name
         version = added.source.get("version")
@@ -239,7 +239,7 @@ class Prober:
         )
 
     def _physical(self, record: Record) -> str | None:
-        """The table that routing wrote into a key."""
+        """Returns the table name that routing wrote into a key."""
         key = record.key
         if key is None:
             return None
@@ -252,7 +252,7 @@ class Prober:
         return read_physical_table(self._key_of(record)) if routed else None
 
     def _key_of(self, record: Record) -> object:
-        """What the key of a record says."""
+        """Decodes the key of a record."""
         key = record.key
         if key is None:
             return None
@@ -274,26 +274,26 @@ class Prober:
             del forms[_KEPT_FORMS:]
         return form
 
-    def _learned(self, form: ProbeForm, tail: bytes, key: bytes, told: RecordFacts, look: Probe) -> Probe:
-        """The look with the texts of its place; the outline of its tail is kept for records to come."""
+    def _learned(self, form: ProbeForm, tail: bytes, key: bytes, facts: RecordFacts, probe: Probe) -> Probe:
+        """Adds the texts of the position to a probe; the outline of the tail is kept for later records."""
         form.looks += 1
         known = next((o for o in form.outlines if o.match(tail, 0)), None)
         if known is None:
             if form.looks % _PROBES_BEFORE_OUTLINE:
-                return look
-            known = learn_outline(tail, told.table, self._reading.order_of(told.connector))
+                return probe
+            known = learn_outline(tail, facts.table, self._reading.order_of(facts.connector))
             if known is None:
-                return look
+                return probe
             if known.layout is not None:
                 known.layout = self._layouts.setdefault(known.layout, known.layout)
             form.outlines.insert(0, known)
             del form.outlines[_KEPT_OUTLINES:]
-        known.shapes[key] = look.shape
+        known.shapes[key] = probe.shape
         match = known.match(tail, 0)
-        return look if match is None else replace(look, layout=known.layout, texts=known.texts(match))
+        return probe if match is None else replace(probe, layout=known.layout, texts=known.texts(match))
 
     def _wrapped(self, record: Record, event: CloudEvent, key: bytes) -> Probe:
-        """What a change event shows that is wrapped in a CloudEvent."""
+        """Probes a change event that is wrapped in a CloudEvent."""
         if event.data is None:
             proof, payload, schema = b"", event.build_payload(event.row), event.schema
         else:
@@ -307,9 +307,9 @@ class Prober:
             row, shown = list_fields_without_schema(payload, record.headers, self._reading.forms.added)
             proof = _digest(encode_names(payload) + encode_names(row) + encode_schema_block(payload))
             return self._seen(record, proof, key, read_facts(payload, ""), shown)
-        told = read_facts(payload, "")
-        shown = list_shown_fields(payload, None, told, events=is_document_schema(wrap_schema(schema)))
-        return self._seen(record, _digest(proof or encode_json(schema)), key, told, shown)
+        facts = read_facts(payload, "")
+        shown = list_shown_fields(payload, None, facts, events=is_document_schema(wrap_schema(schema)))
+        return self._seen(record, _digest(proof or encode_json(schema)), key, facts, shown)
 
     def _framed(
         self, record: Record, value: bytes, framing: Framing
@@ -320,9 +320,9 @@ class Prober:
             named = self._names[framing.schema] = read_avro_name(text)
         name, document = named
         payload = self._reading.decode_body(text, value, framing)
-        told = self._facts(record, payload, name)
-        schema = to_connect(text) if told.document else None
-        return told, list_shown_fields(payload, schema, told, events=document)
+        facts = self._facts(record, payload, name)
+        schema = to_connect(text) if facts.document else None
+        return facts, list_shown_fields(payload, schema, facts, events=document)
 
     def _registered(self, framing: Framing) -> str:
         text = self._reading.schemas(framing.schema)
@@ -331,7 +331,7 @@ class Prober:
         return text
 
     def _key(self, forms: _TopicForms, record: Record) -> bytes:
-        """What proves the schema of a key. Raises ValueError for one that cannot be read."""
+        """Returns the proof of a key's schema. Raises ValueError for a key that cannot be read."""
         key = record.key
         if key is None:
             return _NO_KEY
@@ -357,14 +357,14 @@ class Prober:
         record: Record,
         proof: bytes,
         key: bytes,
-        told: RecordFacts,
+        facts: RecordFacts,
         shown: frozenset[FieldKind] | None = None,
     ) -> Probe:
-        place, rank = read_position(self._reading, told)
-        if told.document:
+        position, rank = read_position(self._reading, facts)
+        if facts.document:
             proof = key = _DOCUMENT
-        shape = self._shape(proof, key, told.proof) if told.table else _hash_coordinates(record)
-        return Probe(told.table, shape, place, rank, told.ts_ms, told.read_ms, shown_fields=shown)
+        shape = self._shape(proof, key, facts.proof) if facts.table else _hash_coordinates(record)
+        return Probe(facts.table, shape, position, rank, facts.ts_ms, facts.read_ms, shown_fields=shown)
 
     def _shape(self, value: bytes, key: bytes, proof: tuple[str, ...]) -> str:
         known = self._shapes.get((value, key, proof))
@@ -375,7 +375,7 @@ class Prober:
 
 
 def _has_framing_headers(record: Record) -> bool:
-    """Whether headers tell the form of a record, whatever its bytes look like."""
+    """Returns whether headers determine the form of a record, independent of its bytes."""
     return bool(record.headers) and not FRAMING_HEADERS.isdisjoint([name for name, _ in record.headers])
 
 
@@ -411,4 +411,4 @@ def _digest(data: bytes) -> bytes:
 
 _NO_KEY = _digest(b"no key")
 _DOCUMENT = _digest(b"a flattened document")
-"""Stands for the schema of flattened documents and of their keys: each has its own, after its values."""
+"""Replaces the schema of flattened documents and of their keys, which differs with the values of each."""

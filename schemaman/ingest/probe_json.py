@@ -1,4 +1,4 @@
-"""What a parsed record proves: schema and payload, the bytes that stand for a shape, what a row shows."""
+"""Reads a parsed record: schema and payload, the bytes that identify a shape, and the fields of a row."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from schemaman.debezium.records import NO_POSITION, Position, Rank
 
 
 def list_shown_fields(
-    payload: object, schema: Mapping[str, object] | None, told: RecordFacts, *, events: bool
+    payload: object, schema: Mapping[str, object] | None, facts: RecordFacts, *, events: bool
 ) -> frozenset[FieldKind] | None:
-    """What a document shows, in a change event or flattened; None for a row that its schema tells."""
+    """Lists the fields of a document in a change event or flattened; None if the schema has the structure."""
     if not isinstance(payload, dict):
         return None
-    if told.document:
-        return collect_struct_kinds({n: v for n, v in payload.items() if n not in told.added}, schema)
-    return collect_document_kinds(payload) if events and not told.bare else None
+    if facts.document:
+        return collect_struct_kinds({n: v for n, v in payload.items() if n not in facts.added}, schema)
+    return collect_document_kinds(payload) if events and not facts.bare else None
 
 
 def list_fields_without_schema(
     payload: object, headers: Headers, prefix: str
 ) -> tuple[JsonObject | None, frozenset[FieldKind] | None]:
-    """The row of a payload without a schema, if it has one, and what that or the document shows."""
+    """Returns the row of a payload without a schema, if it has one, and the fields of row or document."""
     if not isinstance(payload, dict):
         return None, None
     source = payload.get("source")
@@ -53,14 +53,14 @@ def split_schema(document: object) -> tuple[JsonObject | None, object]:
 
 
 def encode_names(payload: object) -> bytes:
-    """What is the same among payloads that nothing but their names tells apart."""
+    """Encodes the field names of a payload without a schema."""
     if isinstance(payload, dict):
         return b"no schema" + encode_json(sorted(payload))
     return b"no schema" if payload is None else b"no schema, bare"
 
 
 def encode_schema_block(payload: object) -> bytes:
-    """What a payload without a schema tells of its columns, as bytes; none where it tells nothing."""
+    """Encodes the block of column facts in a payload without a schema; empty if there is none."""
     block = payload.get(BLOCK) if isinstance(payload, dict) else None
     return b"" if block is None else encode_json(block)
 
@@ -88,18 +88,18 @@ _POSITION_LIMIT = 10**19
 Numbers of equal length are on one side of it, so that outlines, which compare lengths, agree."""
 
 
-def read_position(reading: DecodeContext, told: RecordFacts) -> tuple[Position, Rank]:
-    """The place that a record tells, and what orders it.
+def read_position(reading: DecodeContext, facts: RecordFacts) -> tuple[Position, Rank]:
+    """Reads the source position of a record, and its rank in the order of positions.
 
     Raises:
-        ValueError: no log has such a place.
+        ValueError: no log has such a position.
     """
-    place = reading.position_of(told.connector, told.source) if told.source else NO_POSITION
+    position = reading.position_of(facts.connector, facts.source) if facts.source else NO_POSITION
     try:
-        rank = place.rank
-        f"{place.value}{place.commit}".encode()
+        rank = position.rank
+        f"{position.value}{position.commit}".encode()
         if not any(isinstance(part, int) and part >= _POSITION_LIMIT for part in rank):
-            return place, rank
+            return position, rank
     except ValueError:  # half a surrogate pair, too
         pass
-    raise ValueError(f"a position that cannot be read: {place.kind} {place.value[:40]!r}")
+    raise ValueError(f"a position that cannot be read: {position.kind} {position.value[:40]!r}")

@@ -1,7 +1,7 @@
-"""Outlines: patterns learned from one parsed tail, which tell its like without parsing.
+"""Outlines are patterns learned from one parsed tail; they recognize similar tails without parsing.
 
-Law: what an outline matches, parses; and parses to the same facts but for places and times, whose texts
-it captures. Everything it has not been shown is left to the parser.
+Law: a tail that an outline matches can be parsed, and has the same facts except positions and times, whose
+texts the outline captures. The parser reads every other tail.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Outline:
 
 
 def learn_outline(tail: bytes, table: tuple[str, ...], order: Order) -> Outline | None:
-    """The outline of a tail that was parsed; None if it has a form that cannot be told by a pattern."""
+    """Learns the outline of a parsed tail; None if no pattern can recognize its form."""
     names = dict.fromkeys(name for part in order for name in ((part,) if isinstance(part, str) else part))
     wanted = {name.encode(): place for place, name in enumerate(names)}
     parts: list[bytes] = []
@@ -91,13 +91,13 @@ def _no_texts(match: re.Match[bytes]) -> Texts:
     return ()
 
 
-def _keep_greatest(told: Texts, first: int) -> Texts:
-    numbers = told[:first]
-    return (max(numbers, key=lambda text: (len(text), text)), *told[1:])
+def _keep_greatest(texts: Texts, first: int) -> Texts:
+    numbers = texts[:first]
+    return (max(numbers, key=lambda text: (len(text), text)), *texts[1:])
 
 
 def learn_payload_pattern(payload: bytes) -> re.Pattern[bytes] | None:
-    """The pattern of what stands behind a key's `"payload":`, learned from one that was parsed."""
+    """Learns the pattern of the bytes after a key's `"payload":` from a parsed key."""
     parts = [
         re.escape(t.group())
         if t.group(1) is not None or t.group() in b"{},"
@@ -119,7 +119,7 @@ def _build_value_pattern(key: bytes, text: bytes) -> bytes:
 
 
 def _build_ordered_pattern(text: bytes, texts: list[bytes]) -> bytes:
-    """A part of the place: as long as it was shown, and equal to an earlier part if it was so there."""
+    """Builds the pattern of a part of the position: of the same length; a repeated part must repeat."""
     if text[:1] != b'"':
         digits = rb"[1-9][0-9]{%d}" % (len(text) - 1)
         return _capture(text, digits, texts) if text[:1] in b"123456789" else text

@@ -1,7 +1,7 @@
-"""The hot room of reading: records → runs, by comparing bytes.
+"""Scans records into schema runs by comparing bytes. This is the fast path of reading.
 
-Law: exact, never sampled. What comparing cannot prove is parsed, and the answer is the same; scanning
-an input in parts and merging the parts gives the runs of the whole.
+Law: the scan is exact and never samples. A record that comparison cannot prove is parsed, with the same
+result. Scanning an input in parts and merging the parts gives the runs of the whole.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def merge(runs: Iterable[SchemaRun], reading: DecodeContext) -> tuple[SchemaRun,
 
 @dataclass(slots=True)
 class _OpenRun:
-    """A run that may go on; `probe` is None while its last record has only been compared."""
+    """A run that may continue; `probe` is None while its last record has only been compared."""
 
     shape: str
     first: Record
@@ -75,7 +75,7 @@ class _OpenRun:
     sightings: FieldCounter | None = None
 
     def see(self, record: Record, look: Probe) -> None:
-        """Count what a record shows whose schema does not tell its structure."""
+        """Counts the fields of a record whose schema does not have its structure."""
         if look.shown_fields is not None:
             self.sightings = self.sightings or FieldCounter()
             self.sightings.count_record(look.shown_fields, _build_coordinates(record, look))
@@ -97,7 +97,7 @@ class _PartitionRuns:
 
 
 class Scanner:
-    """Records in, runs out; memory grows with shapes and alternations, not with records."""
+    """Turns records into runs; memory grows with shapes and alternations, not with records."""
 
     def __init__(self, reading: DecodeContext, *, quick: bool = True) -> None:
         self._looker = Prober(reading, quick=quick)
@@ -106,7 +106,7 @@ class Scanner:
         self._partitions: dict[TopicPartition, _PartitionRuns] = {}
 
     def add(self, record: Record) -> str | None:
-        """Take the next record; why it cannot be read, if so."""
+        """Adds the next record; returns the reason if it cannot be read."""
         partition = self._partitions.get((record.topic, record.partition))
         if partition is None:
             partition = self._partitions[record.topic, record.partition] = _PartitionRuns()
@@ -122,7 +122,7 @@ class Scanner:
         return self._take(partition, record)
 
     def cut(self, topic: str, partition: int) -> tuple[SchemaRun, ...]:
-        """The runs of a partition, in order; its next record begins anew."""
+        """Returns and removes the runs of a partition, in order; its next record begins a new run."""
         found = self._partitions.pop((topic, partition), _PartitionRuns())
         runs = [*found.unreadable]
         for table in found.tables.values():
@@ -131,7 +131,7 @@ class Scanner:
         return tuple(sorted(runs, key=_order))
 
     def runs(self) -> tuple[SchemaRun, ...]:
-        """All runs, in order; what comes next begins anew."""
+        """Returns and removes all runs, in order."""
         return tuple(run for place in sorted(self._partitions) for run in self.cut(*place))
 
     def _take(self, partition: _PartitionRuns, record: Record) -> str | None:
@@ -167,7 +167,7 @@ class Scanner:
 
 
 def _is_forward(run: _OpenRun, layout: bytes | None, texts: Texts) -> bool:
-    """Whether texts alone prove that the position has not gone back."""
+    """Returns whether the texts alone prove that the position has not gone back."""
     # of one layout texts are of one type, which the type of `Texts` cannot say
     return layout is not None and run.layout is layout and texts >= run.texts  # type: ignore[operator]
 
@@ -201,7 +201,7 @@ def _build_coordinates(record: Record, look: Probe) -> Coordinates:
 
 
 def _join_neighbours(runs: Iterable[SchemaRun]) -> list[SchemaRun]:
-    """The runs of one table in a partition, in order of offsets, with neighbours in one piece."""
+    """Joins neighbouring runs of one table in a partition, in order of offsets."""
     joined: list[SchemaRun] = []
     for run in runs:
         if joined and _is_continuation(joined[-1], run):
@@ -212,7 +212,7 @@ def _join_neighbours(runs: Iterable[SchemaRun]) -> list[SchemaRun]:
 
 
 def _join_runs(run: SchemaRun, other: SchemaRun, last: SchemaRun) -> SchemaRun:
-    """Both as one, which ends where `last` does."""
+    """Joins two runs into one that ends where `last` ends."""
     seen = tuple(s for s in (run.inferred, other.inferred) if s is not None)
     return replace(
         run,
@@ -232,36 +232,36 @@ def _is_continuation(run: SchemaRun, following: SchemaRun) -> bool:
 
 
 def _cap_runs(runs: list[SchemaRun], contents: ContentCache) -> list[SchemaRun]:
-    """The runs, or fewer if they are too many; what was collapsed stays so.
+    """Collapses the runs if there are too many; collapsed runs stay collapsed.
 
-    Then one for each time that something else is said, or if those are too many one interval a thing said.
-    Shapes are of bytes, and the same can be said in several: whether a table is told as intervals must not
-    hang on bytes, since the fold, which sees pieces, compares what is said.
+    The result has one run for each change of content, or one interval for each content if those are too many.
+    The limit counts contents and not shapes, because several byte shapes may have one content. The fold sees
+    parts of the input and compares contents, too.
     """
     if len(runs) <= ALTERNATIONS and not any(run.alike for run in runs):
         return runs
-    silent: list[tuple[Hashable, SchemaRun]] = []
-    telling: list[tuple[Observation, SchemaRun]] = []
+    without_content: list[tuple[Hashable, SchemaRun]] = []
+    with_content: list[tuple[Observation, SchemaRun]] = []
     for run in sorted((replace(run, alike=True) for run in runs), key=_order):
-        said = contents.read_content(run)
-        if said is None:
-            silent.append((run.shape, run))
+        content = contents.read_content(run)
+        if content is None:
+            without_content.append((run.shape, run))
         else:
-            telling.append((said, run))
-    telling = _join_same_facts(telling)
-    if len(telling) > ALTERNATIONS or any(run.interrupted for _, run in telling):
-        return [*_group_intervals(silent), *_build_interrupted(telling)]
-    return [*_group_intervals(silent), *(run for _, run in telling)]
+            with_content.append((content, run))
+    with_content = _join_same_facts(with_content)
+    if len(with_content) > ALTERNATIONS or any(run.interrupted for _, run in with_content):
+        return [*_group_intervals(without_content), *_build_interrupted(with_content)]
+    return [*_group_intervals(without_content), *(run for _, run in with_content)]
 
 
 def _join_same_facts(runs: Iterable[tuple[Observation, SchemaRun]]) -> list[tuple[Observation, SchemaRun]]:
-    """The runs with neighbours that say the same in one piece, just as the fold joins them."""
+    """Joins neighbouring runs with the same content, as the fold does."""
     joined: list[tuple[Observation, SchemaRun]] = []
-    for said, run in runs:
-        if joined and joined[-1][0] is said and _is_resumed(joined[-1][1], run):
-            joined[-1] = (said, _join_runs(joined[-1][1], run, run))
+    for content, run in runs:
+        if joined and joined[-1][0] is content and _is_resumed(joined[-1][1], run):
+            joined[-1] = (content, _join_runs(joined[-1][1], run, run))
         else:
-            joined.append((said, run))
+            joined.append((content, run))
     return joined
 
 
@@ -272,7 +272,7 @@ def _is_resumed(run: SchemaRun, following: SchemaRun) -> bool:
 
 
 def _build_interrupted(runs: list[tuple[Observation, SchemaRun]]) -> list[SchemaRun]:
-    """One counted interval for each thing said; rows of too many structures show only together."""
+    """Builds one counted interval for each content; rows of too many structures become one interval."""
     intervals = [replace(run, interrupted=True) for run in _group_intervals(runs)]
     structures = {
         fingerprint(o.schema) for o, run in runs if run.inferred is not None and o.schema is not None
@@ -284,7 +284,7 @@ def _build_interrupted(runs: list[tuple[Observation, SchemaRun]]) -> list[Schema
 
 
 def _group_intervals(runs: Iterable[tuple[Hashable, SchemaRun]]) -> list[SchemaRun]:
-    """The runs, in order of offsets, with those that are equal by their first part as one."""
+    """Groups the runs, in order of offsets, by the first part of each pair."""
     intervals: dict[Hashable, SchemaRun] = {}
     for what, run in runs:
         known = intervals.get(what)
@@ -293,7 +293,7 @@ def _group_intervals(runs: Iterable[tuple[Hashable, SchemaRun]]) -> list[SchemaR
 
 
 def _merge_rows(rows: list[SchemaRun]) -> SchemaRun:
-    """Rows of so many shapes that they are no table: one interval, whose shapes only show together."""
+    """Merges rows of too many shapes into one interval."""
     seen = merge_inferred_fields(run.inferred for run in rows if run.inferred is not None)
     last = max(rows, key=_end)
     whole = replace(min(rows, key=_order), last=last.last, last_hash=last.last_hash)

@@ -1,4 +1,4 @@
-"""A live registry of Apicurio, by its own REST: schemas by global id, content id, hash or name.
+"""Client of Apicurio's own REST API: schemas by global id, content id, hash or name.
 
 Source: Apicurio Registry core API v2 and v3: `/ids/globalIds/{id}`, `/ids/contentIds/{id}`,
 `/ids/contentHashes/{hash}`, `/groups/{group}/artifacts/{artifact}/versions/{version}`, each with
@@ -27,12 +27,12 @@ _TYPE = "X-Registry-ArtifactType"
 
 
 class Apicurio(RegistryClient):
-    """The schemas of a registry by number, hash or name."""
+    """Reads the schemas of a registry by number, hash or name."""
 
     __slots__ = ()
 
     def fetch_text(self, id: SchemaId) -> str | None:
-        """What the registry answers. Raises as when called."""
+        """Fetches the text of a schema. Raises the errors of `__call__`."""
         path = self._path(id)
         text = self._content(path)
         return None if text is None else inline_references(text, self._described(path, ()))
@@ -67,28 +67,30 @@ class Apicurio(RegistryClient):
         return None if answer is None else str(answer.text)
 
     def _described(self, path: str, above: tuple[str, ...]) -> list[str]:
-        """The texts behind references, each behind those that it refers to itself."""
+        """Collects the texts of referenced schemas, each after its own references."""
         found: list[str] = []
-        for place in self._references(path):
-            text = None if place in above else self._content(place)
+        for reference in self._references(path):
+            text = None if reference in above else self._content(reference)
             if text is None:
-                raise UnreadableInput(f"{UNKNOWN_SCHEMA} of {place}, which another one refers to")
-            found += [*self._described(place, (*above, place)), text]
+                raise UnreadableInput(f"{UNKNOWN_SCHEMA} of {reference}, which another one refers to")
+            found += [*self._described(reference, (*above, reference)), text]
         return found
 
     def _references(self, path: str) -> list[str]:
-        """The places of what a schema refers to."""
+        """Lists the paths of the schemas that a schema refers to."""
         answer = self._told(f"{path}/references")
         try:
             return [
-                self._version(told.get("groupId") or "default", told["artifactId"], str(told["version"]))
-                for told in (answer.json() if answer is not None else ())
+                self._version(
+                    reference.get("groupId") or "default", reference["artifactId"], str(reference["version"])
+                )
+                for reference in (answer.json() if answer is not None else ())
             ]
         except (ValueError, TypeError, LookupError, AttributeError) as error:
             raise self.build_answer_error(f"{path}/references: {error!r}") from None
 
     def _told(self, path: str) -> Any:
-        """The answer to GET; None for what the registry does not have."""
+        """Returns the answer to GET; None if the registry does not have the schema."""
         client = self._opened()
         try:
             answer = self.wait_for_answer(lambda: client.get(f"{self.url}/{path}"))
@@ -125,12 +127,12 @@ class Apicurio(RegistryClient):
 
 
 def _is_unknown(answer: Any) -> bool:
-    """Whether a 404 comes from the registry itself. Source: Apicurio, `name` of the exception in the body."""
+    """Returns whether the registry itself sent a 404. Source: Apicurio, `name` of the exception in the body."""
     try:
-        told = answer.json()
+        body = answer.json()
     except ValueError:
         return False
-    return isinstance(told, dict) and "NotFound" in str(told.get("name"))
+    return isinstance(body, dict) and "NotFound" in str(body.get("name"))
 
 
 def _client_arguments(options: Mapping[str, str]) -> dict[str, Any]:
@@ -141,10 +143,10 @@ def _client_arguments(options: Mapping[str, str]) -> dict[str, Any]:
             options.get("ssl.key.location"),
             options.get("ssl.key.password"),
         )
-    told: dict[str, Any] = {"verify": context, "timeout": float(options.get("timeout", TIMEOUT))}
+    arguments: dict[str, Any] = {"verify": context, "timeout": float(options.get("timeout", TIMEOUT))}
     if "basic.auth.user.info" in options:
         user, _, password = options["basic.auth.user.info"].partition(":")
-        told["auth"] = (user, password)
+        arguments["auth"] = (user, password)
     if "bearer.auth.token" in options:
-        told["headers"] = {"Authorization": f"Bearer {options['bearer.auth.token']}"}
-    return told
+        arguments["headers"] = {"Authorization": f"Bearer {options['bearer.auth.token']}"}
+    return arguments

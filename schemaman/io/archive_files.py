@@ -1,4 +1,4 @@
-"""Copies of a log as files: lines, packed by gzip.
+"""Writes and reads copies of a log as files of lines, compressed by gzip.
 
 Law: a file is there whole or not at all; what was there before stays until then. Equal logs, equal files.
 """
@@ -24,7 +24,7 @@ _HINT = "take another copy: `schemaman store export`"
 
 
 def save_copy(path: Path, lines: Iterable[str]) -> int:
-    """Write a copy; how many lines it has.
+    """Writes a copy; returns its number of lines.
 
     Raises:
         CouldNotDo: the file cannot be written; nothing is left of it then.
@@ -48,7 +48,7 @@ def save_copy(path: Path, lines: Iterable[str]) -> int:
 
 
 def send_copy(stream: BinaryIO, lines: Iterable[str], where: str) -> int:
-    """Write a copy into a stream that is open; how many lines it has. A cut one shows, as its end is missing.
+    """Writes a copy into an open stream; returns its number of lines. A truncated copy lacks its end line.
 
     Raises:
         CouldNotDo: the stream cannot be written; `where` names it.
@@ -65,7 +65,7 @@ def send_copy(stream: BinaryIO, lines: Iterable[str], where: str) -> int:
 
 @contextmanager
 def keep_stream(stream: BinaryIO, where: str) -> Iterator[Path]:
-    """A file with what comes through a stream, which can be read once only; it is gone afterwards.
+    """Keeps the bytes of a stream, which can be read only once, in a temporary file.
 
     Raises:
         UnreadableInput: the stream cannot be read, or there is no room for it; `where` names it.

@@ -1,4 +1,4 @@
-"""A live registry that speaks Confluent's REST: schemas by id or GUID, with what they refer to.
+"""Client of a registry with Confluent's REST API: schemas by id or GUID, with their references.
 
 Source: Confluent Schema Registry API: `/schemas/ids/{id}`, `/schemas/guids/{guid}`,
 `/subjects/{subject}/versions/{version}`.
@@ -43,7 +43,7 @@ Source: Confluent Schema Registry API, error codes."""
 
 
 class Confluent(RegistryClient):
-    """The schemas of a registry by id or GUID; those of its subjects by version."""
+    """Reads the schemas of a registry by id or GUID, and those of its subjects by version."""
 
     __slots__ = ()
 
@@ -61,7 +61,7 @@ class Confluent(RegistryClient):
         return self._text(f"{name}@{wanted}", found.schema)
 
     def fetch_text(self, id: SchemaId) -> str | None:
-        """What the registry answers. Raises as when called."""
+        """Fetches the text of a schema. Raises the errors of `__call__`."""
         if isinstance(id, int):
             found = self._told(lambda client: client.get_schema(id))
         elif id.startswith("guid:"):
@@ -75,9 +75,9 @@ class Confluent(RegistryClient):
     @property
     def answer_timeout(self) -> float:
         """Seconds for a whole answer: enough for each try that the options allow."""
-        told = {name: float(self.options.get(name, _DEFAULTS[name])) for name in _DEFAULTS}
-        one = told["timeout"] + told["retries.max.wait.ms"] / 1000
-        return max(super().answer_timeout, (1 + told["max.retries"]) * one)
+        options = {name: float(self.options.get(name, _DEFAULTS[name])) for name in _DEFAULTS}
+        one = options["timeout"] + options["retries.max.wait.ms"] / 1000
+        return max(super().answer_timeout, (1 + options["max.retries"]) * one)
 
     def _text(self, name: str, schema: Any) -> str:
         if not isinstance(schema.schema_str, str):
@@ -87,30 +87,33 @@ class Confluent(RegistryClient):
         return inline_references(schema.schema_str, self._described(schema, ()))
 
     def _described(self, schema: Any, above: tuple[tuple[str, int], ...]) -> list[str]:
-        """The texts behind references, each behind those that it refers to itself."""
+        """Collects the texts of referenced schemas, each after its own references."""
         found: list[str] = []
         for reference in schema.references or ():
-            place = (reference.subject, reference.version)
-            if place in above:
-                raise UnreadableInput(f"the schema {place[0]}@{place[1]} refers to itself")
-            registered = self._told(partial(_fetch_version, place))
+            version_key = (reference.subject, reference.version)
+            if version_key in above:
+                raise UnreadableInput(f"the schema {version_key[0]}@{version_key[1]} refers to itself")
+            registered = self._told(partial(_fetch_version, version_key))
             if registered is None:
                 raise UnreadableInput(
-                    f"{UNKNOWN_SCHEMA} of {place[0]}@{place[1]}, which another one refers to"
+                    f"{UNKNOWN_SCHEMA} of {version_key[0]}@{version_key[1]}, which another one refers to"
                 )
-            found += [*self._described(registered.schema, (*above, place)), registered.schema.schema_str]
+            found += [
+                *self._described(registered.schema, (*above, version_key)),
+                registered.schema.schema_str,
+            ]
         return found
 
     def _told(self, question: Callable[[Any], Any]) -> Any:
-        """The answer of the registry; None for what it does not have."""
+        """Returns the answer of the registry; None if it does not have the schema."""
         client, errors = self._opened()
         try:
             return self.wait_for_answer(lambda: question(client))
         except errors.SchemaRegistryError as error:
             if error.error_code in _NOT_FOUND:
                 return None
-            said = " ".join(str(error.error_message or "nothing more").split())
-            raise self.build_refusal_error(error.http_status_code, f": {said}", _SIGN_IN) from None
+            message = " ".join(str(error.error_message or "nothing more").split())
+            raise self.build_refusal_error(error.http_status_code, f": {message}", _SIGN_IN) from None
         except JSONDecodeError as error:
             raise self.build_answer_error(error) from None
         except Exception as error:  # whatever transport and sign-in raise: httpx, ssl, OAuth
@@ -129,8 +132,8 @@ class Confluent(RegistryClient):
             ) from fault
         if self._client is None:
             try:
-                told = {k: float(v) if k in _NUMBERS else v for k, v in self.options.items()}
-                self._client = SchemaRegistryClient({**_DEFAULTS, **told, "url": self.url})
+                options = {k: float(v) if k in _NUMBERS else v for k, v in self.options.items()}
+                self._client = SchemaRegistryClient({**_DEFAULTS, **options, "url": self.url})
             except (ValueError, TypeError, OSError) as fault:
                 raise BadConfiguration(
                     f"an option of the registry's client: {fault}", hint="--registry-config"
@@ -138,6 +141,6 @@ class Confluent(RegistryClient):
         return self._client, error
 
 
-def _fetch_version(place: tuple[str, int], client: Any) -> Any:
-    """What is registered there; what refers to it may have outlived it."""
-    return client.get_version(*place, deleted=True)
+def _fetch_version(version_key: tuple[str, int], client: Any) -> Any:
+    """Fetches a version of a subject, also a deleted one, which other schemas may still refer to."""
+    return client.get_version(*version_key, deleted=True)

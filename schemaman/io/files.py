@@ -1,6 +1,7 @@
 """Files as sources of records: `kcat -J` lines (plain, gzip, zstd), Parquet, standard input.
 
-Law: what cannot be read is said with its line and never hides what can; memory does not grow with the file.
+Law: each unreadable piece is reported with its line and hides no readable record. Memory does not grow with
+the file.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _COLUMNS = ("topic", "partition", "offset", "key", "value")
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A source that was found: where, of which kind, and the registry export that lies beside it."""
+    """A found source: its path, its kind, and the registry export in the same folder."""
 
     path: str
     kind: Literal["lines", "parquet"]
@@ -55,7 +56,7 @@ class File:
 
 
 def find_file(source: str) -> File:
-    """The file that a SOURCE means: a file, `-`, or the one `records.*` of a folder.
+    """Finds the file of a SOURCE: a file, `-`, or the one `records.*` of a folder.
 
     Raises:
         BadReference: a folder without such a file or with several, a file of another kind, another address.
@@ -89,7 +90,7 @@ def find_file(source: str) -> File:
 
 
 def read_records(file: File, *, topic: str | None = None) -> Iterator[Record | UnreadableItem]:
-    """The records of a file in its order, and what stands between them and is none.
+    """Reads the records of a file in order, and the pieces between them that are no records.
 
     With `topic`, the lines are bare values of that topic: partition 0, offsets from 0, no keys.
 
@@ -103,18 +104,18 @@ def read_records(file: File, *, topic: str | None = None) -> Iterator[Record | U
 
 
 def count_rows(file: File) -> tuple[int, ...]:
-    """How many rows each row group of a Parquet file holds. Raises like `records`."""
+    """Counts the rows of each row group of a Parquet file. Raises like `read_records`."""
     metadata = _open_parquet(file.path).metadata
     return tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
 
 
 def read_row_groups(file: File, groups: Sequence[int]) -> Iterator[Record | UnreadableItem]:
-    """The records of some row groups of a Parquet file. Raises like `records`."""
+    """Reads the records of some row groups of a Parquet file. Raises like `read_records`."""
     return _read_parquet(file.path, groups)
 
 
 class _Unpacker(Protocol):
-    """What zlib and zstandard have in common: one stream or frame, unpacked piece by piece."""
+    """The common interface of zlib and zstandard: one stream or frame, decompressed piece by piece."""
 
     @property
     def eof(self) -> bool: ...
@@ -142,7 +143,7 @@ def _read_lines(file: File, topic: str | None) -> Iterator[Record | UnreadableIt
 
 
 def _strip_mark(path: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """A text without the mark that some programs put before it. Raises `UnreadableInput` for UTF-16."""
+    """Removes the byte order mark of a text. Raises `UnreadableInput` for UTF-16."""
     for number, block in enumerate(block for block in blocks if block):
         if not number and block.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
             raise UnreadableInput(
@@ -202,7 +203,7 @@ def _encode_text(text: object, what: str) -> bytes | None:
 
 
 def _split_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
-    """Whole lines, then what stands behind the last line end."""
+    """Splits blocks into whole lines; the last one is the rest after the last line end."""
     rest: list[bytes] = []
     for block in blocks:
         first, *others = block.split(b"\n")
@@ -230,7 +231,7 @@ def _read_blocks(file: File) -> Iterator[bytes]:
 
 
 def _require_text(path: str, stream: BinaryIO) -> Iterator[bytes]:
-    """The bytes of a text. Raises `UnreadableInput` for another kind of data under the name of one."""
+    """Reads the bytes of a text. Raises `UnreadableInput` for another kind of data."""
     for number, block in enumerate(_read_stream(stream)):
         kind = next((kind for kind in _MAGIC if not number and block.startswith(kind[0])), None)
         if kind is not None:
@@ -248,7 +249,7 @@ def _read_stream(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _unpack_blocks(blocks: Iterable[bytes], fresh: Callable[[], _Unpacker], packing: str) -> Iterator[bytes]:
-    """The bytes of all streams that follow one another. Raises `_TruncatedFile` behind the last good byte."""
+    """Decompresses all consecutive streams. Raises `_TruncatedFile` behind the last good byte."""
     unpacker: _Unpacker | None = None
     for data in _split_blocks(blocks):
         while data:
@@ -272,13 +273,13 @@ def _split_blocks(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _copy_unpacker(unpacker: _Unpacker) -> _Unpacker | None:
-    """The unpacker as it stands; only those of zlib can be copied."""
+    """Copies the unpacker with its state; only those of zlib can be copied."""
     copy: Callable[[], _Unpacker] | None = getattr(unpacker, "copy", None)
     return None if copy is None else copy()
 
 
 def _rescue_bytes(unpacker: _Unpacker | None, damaged: bytes) -> Iterator[bytes]:
-    """What comes out of a damaged piece before the damage: zlib gives nothing back of a call that fails."""
+    """Decompresses a damaged piece up to the damage: a failed call of zlib returns no bytes."""
     if unpacker is None:
         return
     for at in range(len(damaged)):
@@ -361,8 +362,8 @@ def _convert_rows(batch: Any) -> Iterator[Record]:
     millis = [None] * batch.num_rows if times is None else _convert_times(times)
     headers = columns["headers"].to_pylist() if "headers" in columns else [None] * batch.num_rows
     plain = (columns[name].to_pylist() for name in _COLUMNS)
-    for topic, partition, offset, key, value, time, told in zip(*plain, millis, headers, strict=True):
-        pairs = tuple((h["key"], h["value"]) for h in told) if told else ()
+    for topic, partition, offset, key, value, time, row_headers in zip(*plain, millis, headers, strict=True):
+        pairs = tuple((h["key"], h["value"]) for h in row_headers) if row_headers else ()
         yield Record(topic, partition, offset, time, key, value, pairs)
 
 

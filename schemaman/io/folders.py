@@ -1,6 +1,6 @@
-"""Where files of records lie: what their names tell, and which of a folder is meant.
+"""Finds files of records: the kind by the name, and the one file of a folder.
 
-Law: of several none is chosen; they are named.
+Law: if there are several files, none is chosen; the error names them.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _list_recordings(folder: Path) -> list[Path]:
 
 
 def _list_candidates(folder: Path) -> str:
-    """What in a folder, or in those below it, may have been meant."""
+    """Lists files in a folder and its subfolders that the user may have meant."""
     found: list[str] = []
     for path in sorted(folder.iterdir()):
         with suppress(OSError):
@@ -66,7 +66,7 @@ def _list_candidates(folder: Path) -> str:
 
 
 def find_kind(name: str) -> tuple[Literal["lines", "parquet"], Literal["", ".gz", ".zst"]] | None:
-    """Of which kind a file is by its name, and how it is packed; None for others."""
+    """Finds the kind and the compression of a file by its name; None for other files."""
     if name.endswith(".parquet"):
         return ("parquet", "")
     for packing in _PACKED:
@@ -76,5 +76,5 @@ def find_kind(name: str) -> tuple[Literal["lines", "parquet"], Literal["", ".gz"
 
 
 def list_endings() -> str:
-    """How names of files of records end."""
+    """Lists the endings of files of records."""
     return " ".join([*(ending + packing for ending in _LINES for packing in _PACKED), ".parquet"])

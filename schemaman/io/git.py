@@ -1,4 +1,4 @@
-"""Files as git knows them at a revision, and where a branch left the default one."""
+"""Reads files of a git revision, and finds the commit at which a branch left the default branch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topics of Kafka as records: what is not known of them, up to the end that was seen at the start.
+"""Reads the unread records of Kafka topics, up to the end offset at the start of the reading.
 
 Law: nothing is committed, no group is joined; partition after partition, each in the order of its offsets.
 """
@@ -80,7 +80,7 @@ class Topics:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A piece of a partition that is to be read: offsets from `start` up to, but without, `end`."""
+    """A piece of a partition to read: offsets from `start` up to, but without, `end`."""
 
     topic: str
     partition: int
@@ -89,7 +89,7 @@ class Span:
 
 
 def find_topics(source: str) -> Topics:
-    """The topics that `kafka://HOST:PORT[,HOST:PORT…]/TOPIC[,TOPIC…]` means; `*` stands for any characters.
+    """Finds the topics of `kafka://HOST:PORT[,HOST:PORT…]/TOPIC[,TOPIC…]` ; `*` matches any characters.
 
     Raises:
         BadReference: it has another form.
@@ -127,7 +127,7 @@ def read_records(
     known: Mapping[Partition, Ranges],
     since_ms: int | None = None,
 ) -> Iterator[Record]:
-    """The records of the topics that had been committed when the reading began.
+    """Reads the records of the topics that were committed when the reading began.
 
     `since_ms`: only those from the first one of that time (epoch milliseconds) on, as the broker finds it.
 
@@ -178,7 +178,7 @@ def _match_topics(wanted: str, there: Mapping[str, object]) -> list[str]:
 
 
 class _KafkaReader:
-    """A consumer of librdkafka, and what it says of its troubles."""
+    """A consumer of librdkafka, and its last error."""
 
     def __init__(self, source: Topics, options: Mapping[str, str]) -> None:
         self._source = source
@@ -199,7 +199,7 @@ class _KafkaReader:
             ) from None
 
     def places(self) -> list[Partition]:
-        """Topics and partitions that are meant, in order."""
+        """Lists the partitions of the source's topics, in order."""
         there: Mapping[str, Any] = self._asked(
             lambda: self._consumer.list_topics(timeout=1.0), _CONNECT_SECONDS
         ).topics
@@ -217,7 +217,7 @@ class _KafkaReader:
         return [(name, partition) for name in found for partition in sorted(there[name].partitions)]
 
     def spans(self, topic: str, partition: int, known: Ranges, since_ms: int | None) -> list[Span]:
-        """What is to be read of a partition."""
+        """Lists the pieces of a partition to read."""
         place = self._kafka.TopicPartition(topic, partition)
         low, end = self._asked(
             lambda: self._consumer.get_watermark_offsets(place, timeout=5.0), _CONNECT_SECONDS
@@ -267,11 +267,11 @@ class _KafkaReader:
         return error is not None and error.code() == self._kafka.KafkaError._PARTITION_EOF
 
     def close(self) -> None:
-        """Let go of the brokers."""
+        """Closes the connection to the brokers."""
         self._consumer.close()
 
     def _asked(self, question: Callable[[], Any], patience: float) -> Any:
-        """The answer of a broker; asked again until it comes, or until waiting does not help."""
+        """Asks a broker until it answers, the error is fatal, or the time is over."""
         end = time.monotonic() + patience
         while True:
             try:
@@ -293,7 +293,7 @@ class _KafkaReader:
         return error.name() in _FATAL or error.fatal()
 
     def _judge(self, error: Any) -> None:
-        """Raise what does not go away; remember the rest."""
+        """Raises a fatal error; keeps any other error."""
         self._troubled(error)
         if self._fatal(error):
             gone = "UNKNOWN_TOPIC" in error.name()
@@ -308,7 +308,7 @@ class _KafkaReader:
         )
 
     def _told(self, error: Any) -> str:
-        """The words of librdkafka, without what is secret."""
+        """Returns librdkafka's error message without secrets."""
         inner = error.args[0] if getattr(error, "args", None) else error
         text = inner.str() if hasattr(inner, "str") else str(inner)
         for value in self._secrets:

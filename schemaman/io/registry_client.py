@@ -1,6 +1,6 @@
-"""A live registry that is asked for each schema once; the registries of each kind say how.
+"""Client of a schema registry that fetches each schema once; a subclass for each kind of registry.
 
-It can be pickled; every process asks for itself.
+A client can be pickled; every process fetches for itself.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SHOWN_CHARACTERS = 200
 
 @dataclass(eq=False, slots=True)
 class RegistryClient(ABC):
-    """The schemas of a registry by id; called with an id, it gives the text, or None.
+    """Reads the schemas of a registry by id; a call with an id returns the text, or None.
 
     `options` are named as those of Confluent's client: `basic.auth.user.info`, `ssl.ca.location` and others.
     """
@@ -64,10 +64,10 @@ class RegistryClient(ABC):
 
     @abstractmethod
     def fetch_text(self, id: SchemaId) -> str | None:
-        """What the registry answers. Raises as when called."""
+        """Fetches the text of a schema. Raises the errors of `__call__`."""
 
     def wait_for_answer(self, question: Callable[[], T]) -> T:
-        """The answer to a question, or what it raised.
+        """Returns the answer to a question, or raises its error.
 
         A client waits `timeout` for each piece anew, so that an answer that trickles would never end;
         `answer_timeout` bounds all of it, retries included.
@@ -75,19 +75,19 @@ class RegistryClient(ABC):
         Raises:
             TimeoutError: it was not whole by then.
         """
-        told = Future[T]()
+        future = Future[T]()
 
         def ask() -> None:
             try:
-                told.set_result(question())
+                future.set_result(question())
             except BaseException as error:
-                told.set_exception(error)
+                future.set_exception(error)
 
         Thread(target=ask, daemon=True).start()
         seconds = min(_LONGEST_SECONDS, self.answer_timeout)
-        if not wait((told,), seconds).done:
+        if not wait((future,), seconds).done:
             raise TimeoutError(f"its answer was not whole after {seconds:g} s")
-        return told.result()
+        return future.result()
 
     @property
     def answer_timeout(self) -> float:
@@ -95,24 +95,24 @@ class RegistryClient(ABC):
         return _PIECES_PER_ANSWER * float(self.options.get("timeout", TIMEOUT))
 
     def build_unreachable_error(self, error: Exception) -> RegistryUnavailable:
-        """What to raise for whatever the transport raised."""
+        """Builds the error for an exception of the transport."""
         return RegistryUnavailable(
             f"the registry {self.url} cannot be reached: {error or type(error).__name__}",
             hint="check the address, or give its export: --registry FILE",
         )
 
-    def build_refusal_error(self, status: int, said: str, sign_in: str) -> RegistryUnavailable:
-        """What to raise for an answer that is neither a schema nor the lack of one."""
+    def build_refusal_error(self, status: int, detail: str, sign_in: str) -> RegistryUnavailable:
+        """Builds the error for an answer that is neither a schema nor "not found"."""
         return RegistryUnavailable(
-            f"the registry {self.url} answers {status}{said[:_SHOWN_CHARACTERS]}",
+            f"the registry {self.url} answers {status}{detail[:_SHOWN_CHARACTERS]}",
             hint=f"--registry-config {sign_in}"
             if status in (401, 403)
             else "check the address and the registry's own log, then run again",
         )
 
-    def build_answer_error(self, why: object) -> RegistryUnavailable:
-        """What to raise where the answer is not a registry's."""
+    def build_answer_error(self, reason: object) -> RegistryUnavailable:
+        """Builds the error for an answer that is not a registry's."""
         return RegistryUnavailable(
-            f"the registry {self.url} answers, but not as a registry does: {str(why)[:_SHOWN_CHARACTERS]}",
+            f"the registry {self.url} answers, but not as a registry does: {str(reason)[:_SHOWN_CHARACTERS]}",
             hint="check the address: something else may be listening there",
         )

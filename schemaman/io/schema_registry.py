@@ -1,4 +1,4 @@
-"""A schema registry, live or as its export, as a lookup from id to Avro text."""
+"""Opens a schema registry, or its export, as a lookup from id to Avro text."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class RegistryExport:
 
 @dataclass(frozen=True, slots=True)
 class NoRegistry(RegistryExport):
-    """No registry: nobody said where schemas are registered."""
+    """No registry: the user named none."""
 
     def __call__(self, id: SchemaId) -> str | None:
-        """Raises UnreadableInput, always: what waits for a schema can be read once a registry is named."""
+        """Raises UnreadableInput always: the record can be read when the user names a registry."""
         raise UnreadableInput(f"{UNKNOWN_SCHEMA} {id}: no registry is named, say --registry URL or FILE")
 
 
@@ -58,7 +58,7 @@ def is_url(where: str) -> bool:
 
 
 def open_registry(url: str, options: Mapping[str, str]) -> Confluent | Apicurio:
-    """The live registry at an address: Apicurio's own REST is known by its path; others speak Confluent's.
+    """Opens the registry at an address: Apicurio's REST API has its own path; others have Confluent's.
 
     Nothing is asked before the first id. Source: Apicurio Registry, `/apis/registry/v2` and `/v3`.
 
@@ -150,19 +150,21 @@ def _find_type(entry: object) -> str:
 
 def _read_entry(path: str, number: int, entry: object) -> tuple[tuple[SchemaId, ...], str, object]:
     """The ids of an entry, its text and its references."""
-    told = entry if isinstance(entry, dict) else {}
-    numbers = {name: told[name] for name in ("id", "globalId", "contentId") if type(told.get(name)) is int}
+    document = entry if isinstance(entry, dict) else {}
+    numbers = {
+        name: document[name] for name in ("id", "globalId", "contentId") if type(document.get(name)) is int
+    }
     ids = [number if name == "id" else f"{name}:{number}" for name, number in numbers.items()]
-    if isinstance(told.get("guid"), str):
-        ids.append(f"guid:{told['guid'].lower()}")
-    text = told.get("schema")
+    if isinstance(document.get("guid"), str):
+        ids.append(f"guid:{document['guid'].lower()}")
+    text = document.get("schema")
     if not ids or not isinstance(text, str):
         raise UnreadableInput(f"{path}: entry {number} has no whole id or no schema text")
-    return tuple(ids), text, told.get("references")
+    return tuple(ids), text, document.get("references")
 
 
 def _inline_references(text: str, references: object, listed: list[object]) -> str | None:
-    """The text with what it refers to; None if the export lacks some of it: then the id is not known."""
+    """Inlines the references of a schema; None if the export lacks one of them."""
     described = _collect_references(references, listed, ())
     return None if described is None else inline_references(text, described)
 
@@ -170,14 +172,18 @@ def _inline_references(text: str, references: object, listed: list[object]) -> s
 def _collect_references(
     references: object, listed: list[object], above: tuple[object, ...]
 ) -> list[str] | None:
-    """The texts behind references, each behind those that it refers to itself."""
+    """Collects the texts of referenced schemas, each after its own references."""
     found: list[str] = []
     for reference in references if isinstance(references, list) else ():
-        place = (reference.get("subject"), reference.get("version")) if isinstance(reference, dict) else None
-        entry = next((e for e in listed if isinstance(e, dict) and _find_subject(e) == place), None)
-        deeper = None if entry is None or place in above else entry.get("references")
+        version_key = (
+            (reference.get("subject"), reference.get("version")) if isinstance(reference, dict) else None
+        )
+        entry = next((e for e in listed if isinstance(e, dict) and _find_subject(e) == version_key), None)
+        deeper = None if entry is None or version_key in above else entry.get("references")
         below = (
-            None if entry is None or place in above else _collect_references(deeper, listed, (*above, place))
+            None
+            if entry is None or version_key in above
+            else _collect_references(deeper, listed, (*above, version_key))
         )
         if entry is None or below is None or not isinstance(entry.get("schema"), str):
             return None

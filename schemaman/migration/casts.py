@@ -42,7 +42,7 @@ def is_convertible(old: Type, new: Type) -> bool:
         case Map(key, a), Map(new_key, b):
             return is_convertible(key, new_key) and is_convertible(a, b)
         case Struct(fields), Struct(others):
-            names = {member.name.lower() for member in others}
+            names = {field.name.lower() for field in others}
             kept = all(field.name.lower() in names for field in fields)
             return kept and all(
                 is_convertible(a.type, b.type) for a, b in _pair_fields(fields, others) if a is not None
@@ -90,15 +90,15 @@ def write_conversion(value: str, old: Type, new: Type, depth: int = 0) -> str:
         case Array(a), Array(b):
             return f"transform({value}, {each} -> {write_conversion(each, a, b, depth + 1)})"
         case Map(key, a), Map(new_key, b):
-            turned = f"{write_conversion(f'{each}.key', key, new_key, depth + 1)}"
+            key_sql = f"{write_conversion(f'{each}.key', key, new_key, depth + 1)}"
             inner = write_conversion(f"{each}.value", a, b, depth + 1)
-            return f"map_from_entries(transform(map_entries({value}), {each} -> struct({turned}, {inner})))"
+            return f"map_from_entries(transform(map_entries({value}), {each} -> struct({key_sql}, {inner})))"
         case Struct(fields), Struct(others):
-            members = ", ".join(
-                f"{literal(member.name)}, {_write_field(value, found, member, depth)}"
-                for found, member in _pair_fields(fields, others)
+            parts = ", ".join(
+                f"{literal(field.name)}, {_write_field(value, found, field, depth)}"
+                for found, field in _pair_fields(fields, others)
             )
-            return f"if({value} IS NULL, NULL, named_struct({members}))"
+            return f"if({value} IS NULL, NULL, named_struct({parts}))"
         case _:
             return _write_leaf(value, old, new)
 
@@ -116,16 +116,17 @@ def write_exactness(value: str, old: Type, new: Type, depth: int = 0) -> str:
             both += write_exactness(f"{each}.value", a, b, depth + 1)
             kept = f"forall(map_entries({value}), {each} -> {both})"
             if key != new_key:
-                keys = f"transform(map_keys({value}), {each} -> {write_conversion(each, key, new_key, depth + 1)})"
+                converted = write_conversion(each, key, new_key, depth + 1)
+                keys = f"transform(map_keys({value}), {each} -> {converted})"
                 kept += f" AND size(array_distinct({keys})) = size({value})"
             return f"coalesce({kept}, true)"
         case Struct(fields), Struct(others):
-            pairs = [(found, member) for found, member in _pair_fields(fields, others) if found is not None]
-            told = [
-                write_exactness(f"{value}.{quote_name(found.name)}", found.type, member.type, depth)
-                for found, member in pairs
+            pairs = [(found, field) for found, field in _pair_fields(fields, others) if found is not None]
+            conditions = [
+                write_exactness(f"{value}.{quote_name(found.name)}", found.type, field.type, depth)
+                for found, field in pairs
             ]
-            return f"({' AND '.join(t for t in told if t != 'true') or 'true'})"
+            return f"({' AND '.join(t for t in conditions if t != 'true') or 'true'})"
         case _:
             return f"({value} IS NULL OR coalesce({_write_leaf_exactness(value, old, new)}, false))"
 
@@ -156,22 +157,21 @@ def _write_leaf(value: str, old: Type, new: Type) -> str:
 
 def _write_leaf_exactness(value: str, old: Type, new: Type) -> str:
     """That the converted leaf is there and means the same: read back it is the old value again."""
-    turned = _write_leaf(value, old, new)
+    converted = _write_leaf(value, old, new)
     match old, new:
         case (String() | Decimal(), Floating()) | (String(), Integer() | Decimal()):
-            return (
-                f"{_write_digits(f'CAST({turned} AS STRING)')} = {_write_digits(f'CAST({value} AS STRING)')}"
-            )
+            digits = [_write_digits(f"CAST({each} AS STRING)") for each in (converted, value)]
+            return " = ".join(digits)
         case (Integer(), Floating()) | (Floating(), Integer()):
             # The binary number 2^63 would be taken for the greatest BIGINT, and is one more.
-            binary = turned if isinstance(new, Floating) else value
-            return f"{binary} < {_BIGINT_LIMIT} AND try_cast({turned} AS {type_name(old)}) = {value}"
+            binary = converted if isinstance(new, Floating) else value
+            return f"{binary} < {_BIGINT_LIMIT} AND try_cast({converted} AS {type_name(old)}) = {value}"
         case String(), Boolean():
-            return f"{turned} IS NOT NULL"
+            return f"{converted} IS NOT NULL"
         case String(_, fixed), String():
-            return f"rtrim({turned}) = rtrim({value})" if fixed else f"{turned} = {value}"
+            return f"rtrim({converted}) = rtrim({value})" if fixed else f"{converted} = {value}"
         case _:
-            return f"try_cast({turned} AS {type_name(old)}) = {value}"
+            return f"try_cast({converted} AS {type_name(old)}) = {value}"
 
 
 def _write_digits(text: str) -> str:
@@ -186,17 +186,17 @@ def _write_digits(text: str) -> str:
     power = (
         f"coalesce(try_cast({part[4]} AS BIGINT), 0) - length({part[3]}) + length({digits}) - length({whole})"
     )
-    told = f"if({whole} = '', '0', concat(if({part[1]} = '-', '-', ''), {whole}, 'E', {power}))"
-    return f"transform(array(trim({text})), n -> if(n RLIKE {_NUMBER}, {told}, n))[0]"
+    normalized = f"if({whole} = '', '0', concat(if({part[1]} = '-', '-', ''), {whole}, 'E', {power}))"
+    return f"transform(array(trim({text})), n -> if(n RLIKE {_NUMBER}, {normalized}, n))[0]"
 
 
-def _write_field(value: str, found: Field | None, member: Field, depth: int) -> str:
+def _write_field(value: str, found: Field | None, field: Field, depth: int) -> str:
     if found is None:
-        return f"CAST(NULL AS {type_name(member.type)})"
-    return write_conversion(f"{value}.{quote_name(found.name)}", found.type, member.type, depth)
+        return f"CAST(NULL AS {type_name(field.type)})"
+    return write_conversion(f"{value}.{quote_name(found.name)}", found.type, field.type, depth)
 
 
 def _pair_fields(fields: tuple[Field, ...], others: tuple[Field, ...]) -> list[tuple[Field | None, Field]]:
     """Each member of the new struct with the old one of its name, without regard to case."""
     named = {field.name.lower(): field for field in fields}
-    return [(named.get(member.name.lower()), member) for member in others]
+    return [(named.get(field.name.lower()), field) for field in others]

@@ -30,7 +30,7 @@ def fingerprint_structure(schema: TableSchema | None) -> str | None:
     return hashlib.sha256("\n".join([*rows, repr(schema.comment or "")]).encode()).hexdigest()[:12]
 
 
-def is_met(live: LakeTable | None, condition: Mapping[str, object], ask: CountQuery | None = None) -> bool:
+def is_met(lake: LakeTable | None, condition: Mapping[str, object], ask: CountQuery | None = None) -> bool:
     """Whether a condition of a step is true of a live table (None: there is no such table).
 
     Members: `structure` (a fingerprint of the whole table, None for no table), `columns` (name → type in
@@ -40,14 +40,14 @@ def is_met(live: LakeTable | None, condition: Mapping[str, object], ask: CountQu
     Raises:
         ValueError: a member that this version does not know, or nobody to ask; it must not pass for true.
     """
-    return all(_is_true(live, member, wanted, ask) for member, wanted in condition.items())
+    return all(_is_true(lake, name, wanted, ask) for name, wanted in condition.items())
 
 
-def find_unmet_query(live: LakeTable | None, condition: Mapping[str, object], ask: CountQuery) -> str | None:
+def find_unmet_query(lake: LakeTable | None, condition: Mapping[str, object], ask: CountQuery) -> str | None:
     """The query of a condition that gives another number than it should; None if it is not for that."""
     counts = condition.get("counts")
-    others = {member: wanted for member, wanted in condition.items() if member != "counts"}
-    if not isinstance(counts, Mapping) or not is_met(live, others):
+    others = {name: wanted for name, wanted in condition.items() if name != "counts"}
+    if not isinstance(counts, Mapping) or not is_met(lake, others):
         return None
     given = ((query, number, ask(str(query))) for query, number in counts.items())
     return next((f"{q} gives {found}, not {number}" for q, number, found in given if found != number), None)
@@ -55,11 +55,11 @@ def find_unmet_query(live: LakeTable | None, condition: Mapping[str, object], as
 
 def list_unknown_conditions(condition: Mapping[str, object]) -> list[str]:
     """The members of a condition that `holds` has no answer to, in order."""
-    return sorted(member for member, wanted in condition.items() if not _is_known(member, wanted))
+    return sorted(name for name, wanted in condition.items() if not _is_known(name, wanted))
 
 
-def _is_known(member: str, wanted: object) -> bool:
-    match member, wanted:
+def _is_known(name: str, wanted: object) -> bool:
+    match name, wanted:
         case ("structure", str() | None) | ("key", [*_]) | ("version", str()):
             return True
         case (("columns" | "properties" | "counts"), {}):
@@ -68,26 +68,29 @@ def _is_known(member: str, wanted: object) -> bool:
             return False
 
 
-def _is_true(live: LakeTable | None, member: str, wanted: object, ask: CountQuery | None) -> bool:
-    match member, wanted:
+def _is_true(lake: LakeTable | None, name: str, wanted: object, ask: CountQuery | None) -> bool:
+    match name, wanted:
         case "structure", _:
-            return wanted == (fingerprint_structure(live.schema) if live else None)
+            return wanted == (fingerprint_structure(lake.schema) if lake else None)
         case "columns", {**columns}:
-            return live is not None and all(_describe_column(live, str(n)) == c for n, c in columns.items())
+            return lake is not None and all(_describe_column(lake, str(n)) == c for n, c in columns.items())
         case "properties", {**properties}:
-            told = live.properties if live is not None else {}
-            same = all(_property_value(told.get(str(k))) == _property_value(v) for k, v in properties.items())
-            return live is not None and same
+            properties_now = lake.properties if lake is not None else {}
+            same = all(
+                _property_value(properties_now.get(str(k))) == _property_value(v)
+                for k, v in properties.items()
+            )
+            return lake is not None and same
         case "key", [*key]:
-            return live is not None and list(live.schema.key) == key
+            return lake is not None and list(lake.schema.key) == key
         case "version", str(version):
-            return live is not None and live.version == version
+            return lake is not None and lake.version == version
         case "counts", {**counts}:
             if ask is None:
                 raise ValueError("a condition that asks the table for a number, and nobody to ask")
-            return live is not None and all(ask(str(query)) == number for query, number in counts.items())
+            return lake is not None and all(ask(str(query)) == number for query, number in counts.items())
         case _:
-            raise ValueError(f"a plan with an unknown condition: {member}")
+            raise ValueError(f"a plan with an unknown condition: {name}")
 
 
 def make_step(draft: Draft, before: LakeTable | None, after: LakeTable | None) -> Step:
@@ -107,10 +110,10 @@ def make_step(draft: Draft, before: LakeTable | None, after: LakeTable | None) -
     )
 
 
-def describe_state(live: LakeTable | None, touched: Sequence[str]) -> dict[str, object]:
+def describe_state(lake: LakeTable | None, touched: Sequence[str]) -> dict[str, object]:
     """The structure of a table, and each touched column in words."""
-    columns = {name: _describe_column(live, name) for name in touched} if live else {}
-    return {"structure": fingerprint_structure(live.schema if live else None)} | (
+    columns = {name: _describe_column(lake, name) for name in touched} if lake else {}
+    return {"structure": fingerprint_structure(lake.schema if lake else None)} | (
         {"columns": columns} if columns else {}
     )
 
@@ -120,8 +123,8 @@ def _property_value(value: object) -> object:
     return None if value == _EMPTY else value
 
 
-def _describe_column(live: LakeTable, name: str) -> str | None:
-    column = live.schema.column(name)
+def _describe_column(lake: LakeTable, name: str) -> str | None:
+    column = lake.schema.column(name)
     return None if column is None else _column_text(column)
 
 

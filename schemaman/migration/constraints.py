@@ -40,43 +40,45 @@ def list_required_columns(
     """
     if find_column(wanted, ORDER) is not None:
         return ()
-    told = [names.get(column.name, column.name) for column in source.schema.columns if not column.nullable]
-    named = [find_column(wanted, name) for name in told]
+    lake_names = [
+        names.get(column.name, column.name) for column in source.schema.columns if not column.nullable
+    ]
+    named = [find_column(wanted, name) for name in lake_names]
     return tuple(column.name for column in named if column is not None and column.nullable)
 
 
 def find_obstacles(
-    target: Target, live: LakeTable, changes: Sequence[Change], wanted: Collection[str]
+    target: Target, lake: LakeTable, changes: Sequence[Change], wanted: Collection[str]
 ) -> Iterator[tuple[Draft, str]]:
     """The guards to take off before the changes, and what a person has to approve of it.
 
     `wanted` are the columns that stay guarded.
     """
-    for column in live.schema.columns:
-        guard = target.allow_null(live, column.name)
+    for column in lake.schema.columns:
+        guard = target.allow_null(lake, column.name)
         if guard is not None and (column.name not in wanted or _is_changed(changes, column.name)):
             yield guard, ""
-    unkeyed = target.drop_key(live)
+    unkeyed = target.drop_key(lake)
     if unkeyed is None:
         return
     whole = [c for c in changes if isinstance(c, RenameColumn) and len(c.path) == 1]
-    moved = rename_columns(live, whole)
+    moved = rename_columns(lake, whole)
     freed = [
         change
         for change in changes
-        if _is_obstacle(target, live if change in whole else moved, unkeyed, change)
+        if _is_obstacle(target, lake if change in whole else moved, unkeyed, change)
     ]
     if freed:
         yield unkeyed, f"the identifier fields stand against this: {describe_change(freed[0])}"
 
 
 def remove_obstacles(
-    target: Target, live: LakeTable, changes: Sequence[Change], wanted: Collection[str]
+    target: Target, lake: LakeTable, changes: Sequence[Change], wanted: Collection[str]
 ) -> LakeTable:
     """The table as it would be without the guards that stand against any of the changes."""
-    for guard, _ in find_obstacles(target, live, changes, wanted):
-        live = apply_constraint(live, guard)
-    return live
+    for guard, _ in find_obstacles(target, lake, changes, wanted):
+        lake = apply_constraint(lake, guard)
+    return lake
 
 
 def list_guarded_names(columns: Sequence[str], renames: Mapping[str, str]) -> tuple[str, ...]:
@@ -85,14 +87,14 @@ def list_guarded_names(columns: Sequence[str], renames: Mapping[str, str]) -> tu
 
 
 def draft_constraints(
-    target: Target, table: str, live: LakeTable, wanted: Sequence[str]
+    target: Target, table: str, lake: LakeTable, wanted: Sequence[str]
 ) -> Iterator[Draft | Refusal]:
     """The guards to put on after the changes."""
     for column in wanted:
-        answer = target.forbid_null(live, column)
+        answer = target.forbid_null(lake, column)
         if answer is not None:
             yield answer
-    keyed = target.set_key(table, live.schema) if live.properties.get(IDENTIFIERS) == "[]" else None
+    keyed = target.set_key(table, lake.schema) if lake.properties.get(IDENTIFIERS) == "[]" else None
     if keyed is not None:
         yield keyed
 
@@ -111,31 +113,35 @@ def count_nulls(name: str, column: str) -> str:
     return sql.count_rows(name, f"{quote_name(column)} IS NULL")
 
 
-def add_null_check(step: Step, target: Target, live: LakeTable, columns: Mapping[str, str]) -> Step:
+def add_null_check(step: Step, target: Target, lake: LakeTable, columns: Mapping[str, str]) -> Step:
     """The first step of a plan, which looks for NULL in the columns that are to hold none in the end.
 
-    `live` is the table behind the changes; `columns` gives each column the name that it has before them.
+    `lake` is the table behind the changes; `columns` gives each column the name that it has before them.
     """
-    name, told = target.table_name(live.name), step.precondition.get("counts", {})
-    bare = [was for column, was in columns.items() if isinstance(target.forbid_null(live, column), Draft)]
+    name, known_counts = target.table_name(lake.name), step.precondition.get("counts", {})
+    bare = [
+        former_name
+        for column, former_name in columns.items()
+        if isinstance(target.forbid_null(lake, column), Draft)
+    ]
     if not bare:
         return step
     counts = {count_nulls(name, column): 0 for column in bare}
-    asked = {**told, **counts} if isinstance(told, Mapping) else counts
-    return replace(step, precondition={**step.precondition, "counts": asked})
+    all_counts = {**known_counts, **counts} if isinstance(known_counts, Mapping) else counts
+    return replace(step, precondition={**step.precondition, "counts": all_counts})
 
 
-def apply_constraint(live: LakeTable, draft: Draft) -> LakeTable:
+def apply_constraint(lake: LakeTable, draft: Draft) -> LakeTable:
     """The table once a guard was put on or taken off: its properties tell."""
-    told = draft.after.get("properties")
-    changed = dict(told) if isinstance(told, Mapping) else {}
-    kept = {key: value for key, value in live.properties.items() if key not in changed}
-    return replace(live, properties=kept | {k: v for k, v in changed.items() if v is not None})
+    properties = draft.after.get("properties")
+    changed = dict(properties) if isinstance(properties, Mapping) else {}
+    kept = {key: value for key, value in lake.properties.items() if key not in changed}
+    return replace(lake, properties=kept | {k: v for k, v in changed.items() if v is not None})
 
 
-def _is_obstacle(target: Target, live: LakeTable, guard: Draft, change: Change) -> bool:
-    refused = isinstance(target.draft_change(live, change), Refusal)
-    return refused and isinstance(target.draft_change(apply_constraint(live, guard), change), Draft)
+def _is_obstacle(target: Target, lake: LakeTable, guard: Draft, change: Change) -> bool:
+    refused = isinstance(target.draft_change(lake, change), Refusal)
+    return refused and isinstance(target.draft_change(apply_constraint(lake, guard), change), Draft)
 
 
 def _is_changed(changes: Sequence[Change], column: str) -> bool:

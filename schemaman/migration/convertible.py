@@ -37,14 +37,14 @@ RESPELLED = (
 _PLAIN = (Boolean, Integer, Decimal, Numeric, Floating, String, Date)
 
 
-def explain_unconvertible(source: MigrationSource, there: str, held: Type, wanted: Type) -> str:
+def explain_unconvertible(source: MigrationSource, source_name: str, held: Type, wanted: Type) -> str:
     """Why values of a column of the source cannot be converted in the lake, empty if they can."""
-    new = source.schema.column(there)
+    new = source.schema.column(source_name)
     if new is None and held == wanted:
         return ""  # a column of the lake's own, which goes along as it is
     if new is None or not conversion.is_convertible(held, wanted):
         return NO_WAY
-    for old in list_row_types(source)[there]:
+    for old in list_row_types(source)[source_name]:
         if not has_same_meaning(old, held, new.type, wanted):
             then, now = format_type(old), format_type(new.type)
             return f"{NO_WAY}: it was {then} at the source and is {now}, {_UNKNOWN_MEANING}"
@@ -80,15 +80,15 @@ def list_row_types(source: MigrationSource) -> Mapping[str, tuple[Type, ...]]:
     The stamp of a table tells its names; a plan that was made in part may have left a type of before.
     """
     types = {column.name: [column.type] for column in source.schema.columns}
-    for past in source.past:
-        for then in past.types:
-            types.get(past.names.get(then) or "", []).append(past.find_current_type(then))
-    return {name: tuple(dict.fromkeys(told)) for name, told in types.items()}
+    for previous in source.past:
+        for then in previous.types:
+            types.get(previous.names.get(then) or "", []).append(previous.find_current_type(then))
+    return {name: tuple(dict.fromkeys(column_types)) for name, column_types in types.items()}
 
 
-def _is_own_type(source: Type, lake: Type) -> bool:
+def _is_own_type(source: Type, lake_type: Type) -> bool:
     """Whether a value of the lake's type is the source's own, and not something that stands for it."""
-    match source, lake:
+    match source, lake_type:
         case Timestamp(_, zoned), Timestamp(_, held):
             return zoned == held
         case _:

@@ -28,63 +28,63 @@ _WORDS = {
 }
 
 
-def layout_of(live: LakeTable | None) -> Mapping[str, str]:
+def layout_of(lake: LakeTable | None) -> Mapping[str, str]:
     """Partitions, clustering, sort order, identifier fields, generated columns and CHECKs, each as a text."""
-    if live is None:
+    if lake is None:
         return {}
     return {
-        "partitions": _format_fields(live.partitions),
-        "clustering": ", ".join(map(_format_path, live.clustering)),
-        "sort": _format_fields(live.sort),
-        "identifiers": ", ".join(map(_format_path, live.identifiers)),
-        "generated": _format_expressions(live.generated),
-        "checks": _format_expressions(live.checks),
+        "partitions": _format_fields(lake.partitions),
+        "clustering": ", ".join(map(_format_path, lake.clustering)),
+        "sort": _format_fields(lake.sort),
+        "identifiers": ", ".join(map(_format_path, lake.identifiers)),
+        "generated": _format_expressions(lake.generated),
+        "checks": _format_expressions(lake.checks),
     }
 
 
-def describe_layout_change(was: Mapping[str, str], now: Mapping[str, str]) -> str:
+def describe_layout_change(before: Mapping[str, str], after: Mapping[str, str]) -> str:
     """What became another one, in words; empty if nothing did."""
     return "; ".join(
-        f"{told} were {was[name] or 'none'}, and are {now[name] or 'none'} now"
-        for name, told in _WORDS.items()
-        if name in was and name in now and was[name] != now[name]
+        f"{label} were {before[name] or 'none'}, and are {after[name] or 'none'} now"
+        for name, label in _WORDS.items()
+        if name in before and name in after and before[name] != after[name]
     )
 
 
-def apply_changes(live: LakeTable, schema: TableSchema, changes: Iterable[Change]) -> LakeTable:
+def apply_changes(lake: LakeTable, schema: TableSchema, changes: Iterable[Change]) -> LakeTable:
     """A live table after changes, which leave it this schema: a partition field stays with its column.
 
     So does an identifier field.
     """
     renames = {c.path: (*c.path[:-1], c.name) for c in changes if isinstance(c, RenameColumn)}
 
-    def called(path: Path) -> Path:
+    def rename_path(path: Path) -> Path:
         found = ((*new, *path[len(old) :]) for old, new in renames.items() if path[: len(old)] == old)
         return next(found, path)
 
-    names = {name: called(path) for name, path in live.partition_names.items()}
+    names = {name: rename_path(path) for name, path in lake.partition_names.items()}
     whole = {path[0]: new[0] for path, new in renames.items() if len(path) == 1}
-    return replace(live, schema=schema, partition_names=names, properties=rename_identifiers(live, whole))
+    return replace(lake, schema=schema, partition_names=names, properties=rename_identifiers(lake, whole))
 
 
-def rename_identifiers(live: LakeTable, names: Mapping[str, str]) -> Mapping[str, str]:
+def rename_identifiers(lake: LakeTable, names: Mapping[str, str]) -> Mapping[str, str]:
     """The properties of a table whose columns got new names, given by the old ones.
 
     An identifier field stays one. Source: Iceberg table spec, "Identifier Field IDs": they are kept by id.
     """
-    told = live.properties.get(IDENTIFIERS)
-    if told is None:
-        return live.properties
-    fields = format_identifiers(names.get(name, name) for name in json.loads(told))
-    return {**live.properties, IDENTIFIERS: fields}
+    identifiers = lake.properties.get(IDENTIFIERS)
+    if identifiers is None:
+        return lake.properties
+    fields = format_identifiers(names.get(name, name) for name in json.loads(identifiers))
+    return {**lake.properties, IDENTIFIERS: fields}
 
 
 def _format_fields(fields: Iterable[LayoutField]) -> str:
     return ", ".join(f"{_format_path(field.path)} {field.transform}" for field in fields)
 
 
-def _format_expressions(told: Mapping[str, str]) -> str:
-    return ", ".join(f"{quote_name(name)}: {told[name]}" for name in sorted(told))
+def _format_expressions(expressions: Mapping[str, str]) -> str:
+    return ", ".join(f"{quote_name(name)}: {expressions[name]}" for name in sorted(expressions))
 
 
 def _format_path(path: Path) -> str:

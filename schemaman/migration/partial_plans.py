@@ -34,19 +34,19 @@ _OTHERS_FIRST = "settle the others first"
 
 def is_name_reused(
     source: MigrationSource,
-    live: LakeTable,
+    lake: LakeTable,
     wanted: TableSchema,
-    called: Mapping[str, str],
+    source_names: Mapping[str, str],
     renames: Sequence[RenameColumn],
 ) -> bool:
     """Whether columns give names away to others, or get some that others have or had.
 
-    `called` maps the lake's names to the source's.
+    `source_names` maps the lake's names to the source's.
     """
-    before = {name.lower() for name in live.schema.names}
+    before = {name.lower() for name in lake.schema.names}
     after = {name.lower() for name in wanted.names}
     given = any(c.name.lower() in before or c.path[0].lower() in after for c in renames)
-    return given or any(_is_other_column(source, called.get(c.name, c.name)) for c in renames)
+    return given or any(_is_other_column(source, source_names.get(c.name, c.name)) for c in renames)
 
 
 def refuse_renames(renames: Sequence[RenameColumn]) -> list[Refusal]:
@@ -60,15 +60,20 @@ def refuse_field_renames(renames: Sequence[RenameColumn]) -> list[Refusal]:
 
 
 def refuse_addition(
-    change: Change, source: MigrationSource, stands: LakeTable, called: Mapping[str, str], *, settled: bool
+    change: Change,
+    source: MigrationSource,
+    planned: LakeTable,
+    source_names: Mapping[str, str],
+    *,
+    settled: bool,
 ) -> Refusal | None:
-    """Why a column or member must not be added to a table that `stands` so; None if it may, or is none."""
+    """Why a column or member must not be added to a table that `planned` so; None if it may, or is none."""
     if not isinstance(change, AddColumn):
         return None
-    if has_path(stands.schema, change.path):
+    if has_path(planned.schema, change.path):
         return Refusal(describe_change(change), _OCCUPIED, _RENAME_FIRST)
     name, *inside = change.path
-    if not settled and not inside and _is_other_column(source, called.get(name, name)):
+    if not settled and not inside and _is_other_column(source, source_names.get(name, name)):
         return Refusal(describe_change(change), _NAME_REUSED, _OTHERS_FIRST)
     return None
 
@@ -80,29 +85,29 @@ def _is_other_column(source: MigrationSource, name: str) -> bool:
 
 
 def note_unfilled_columns(
-    source: MigrationSource, changes: Iterable[Change], called: Mapping[str, str]
+    source: MigrationSource, changes: Iterable[Change], source_names: Mapping[str, str]
 ) -> tuple[str, ...]:
     """A note for each column that comes to a table and has a default at the source, or forbids NULL there.
 
-    `called` maps the lake's names to the source's. Nothing is sent of what the source writes into the rows
-    that it has, so that those of the lake hold NULL.
+    `source_names` maps the lake's names to the source's. The source fills the column in its own rows without
+    an event, so that rows of the lake hold NULL.
     """
-    told = []
+    notes = []
     for change in changes:
         if isinstance(change, AddColumn) and len(change.path) == 1:
             (name,) = change.path
-            column = source.schema.column(called.get(name, name))
+            column = source.schema.column(source_names.get(name, name))
             why = None if column is None else _explain_unfilled(column)
             if why is not None:
-                told.append(f"{quote_name(name)}: {why}; {_UNTIL_SNAPSHOT}")
-    return tuple(told)
+                notes.append(f"{quote_name(name)}: {why}; {_UNTIL_SNAPSHOT}")
+    return tuple(notes)
 
 
 def _explain_unfilled(column: Column) -> str | None:
     if column.default is not None:
         default = column.default
-        told = str(default).lower() if isinstance(default, bool) else repr(default)
-        return f"its default is told as {told}"
+        default_text = str(default).lower() if isinstance(default, bool) else repr(default)
+        return f"its default is told as {default_text}"
     return None if column.nullable else "it is NOT NULL at the source"
 
 

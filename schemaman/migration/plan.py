@@ -172,9 +172,9 @@ def find_point_of_no_return(steps: Sequence[Step]) -> int | None:
 
 def count_outcomes(plan: Plan) -> Mapping[StepClass | Literal["refused"], int]:
     """How many steps of each class a plan has, and how many refusals; `none` once where it has neither."""
-    told: list[StepClass | Literal["refused"]] = [each.step_class for each in plan.steps]
-    told += ["refused"] * len(plan.refusals)
-    return Counter(told or ["none"])
+    kinds: list[StepClass | Literal["refused"]] = [each.step_class for each in plan.steps]
+    kinds += ["refused"] * len(plan.refusals)
+    return Counter(kinds or ["none"])
 
 
 def describe_change(change: Change) -> str:

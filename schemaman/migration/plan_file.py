@@ -56,23 +56,26 @@ def from_text(text: str) -> Plan:
         StalePlan: the file was changed after it was made.
     """
     try:
-        told = json.loads(text, object_pairs_hook=_require_unique)
+        document = json.loads(text, object_pairs_hook=_require_unique)
     except (ValueError, RecursionError) as error:
         raise BadConfiguration(f"this is no plan file: {error}", hint=_HOW_TO_WRITE) from error
-    if not isinstance(told, dict) or "steps" not in told or "hash" not in told:
+    if not isinstance(document, dict) or "steps" not in document or "hash" not in document:
         raise BadConfiguration("this is no plan file: it has no steps and no hash", hint=_HOW_TO_WRITE)
-    if told.get("schema_version") != SCHEMA_VERSION:
+    if document.get("schema_version") != SCHEMA_VERSION:
         raise BadConfiguration(
-            f"a plan file of layout {told.get('schema_version')!r}; this schemaman reads {SCHEMA_VERSION}",
+            f"a plan file of layout {document.get('schema_version')!r}; "
+            f"this schemaman reads {SCHEMA_VERSION}",
             hint="make the plan again with this version",
         )
-    if told["hash"] != _hash(told):
-        raise StalePlan(f"the plan for {told.get('table')} was edited after it was made", hint=_EDITED)
+    if document["hash"] != _hash(document):
+        raise StalePlan(f"the plan for {document.get('table')} was edited after it was made", hint=_EDITED)
     try:
-        plan = msgspec.convert(told, _PlanFile).value()
+        plan = msgspec.convert(document, _PlanFile).value()
         if spoilt := _check_point_of_no_return(plan):
             raise ValueError(spoilt)
-        strange = next(chain(_find_unknown(told, to_document(plan)), _find_unknown_conditions(plan)), None)
+        strange = next(
+            chain(_find_unknown(document, to_document(plan)), _find_unknown_conditions(plan)), None
+        )
     except (ValueError, RecursionError, BadReference) as error:
         raise BadConfiguration(f"a plan file with a member that cannot be read: {error}") from error
     if strange is not None:
@@ -89,25 +92,25 @@ def _check_point_of_no_return(plan: Plan) -> str:
     return "" if there else f"point_of_no_return is {first}, and there are {len(plan.steps)} steps"
 
 
-def _find_unknown(told: object, known: object, place: str = "") -> Iterator[str]:
+def _find_unknown(document: object, known: object, path: str = "") -> Iterator[str]:
     """Where a file tells what the plan that was read from it does not; an empty member tells nothing."""
-    if isinstance(told, dict) and isinstance(known, dict):
-        for name, each in told.items():
-            here = f"{place}.{name}" if place else name
+    if isinstance(document, dict) and isinstance(known, dict):
+        for name, each in document.items():
+            here = f"{path}.{name}" if path else name
             if name in known:
                 yield from _find_unknown(each, known[name], here)
             elif each:
                 yield here
-    elif isinstance(told, list) and isinstance(known, list):
-        for number, (each, other) in enumerate(zip(told, known, strict=False)):
-            yield from _find_unknown(each, other, f"{place}[{number}]")
+    elif isinstance(document, list) and isinstance(known, list):
+        for number, (each, other) in enumerate(zip(document, known, strict=False)):
+            yield from _find_unknown(each, other, f"{path}[{number}]")
 
 
 def _find_unknown_conditions(plan: Plan) -> Iterator[str]:
     """Where a step asks what nobody here can answer: by then the steps before it would have been run."""
     for number, step in enumerate(plan.steps):
         for kind, asked in (("precondition", step.precondition), ("postcondition", step.postcondition)):
-            yield from (f"steps[{number}].{kind}.{member}" for member in list_unknown_conditions(asked))
+            yield from (f"steps[{number}].{kind}.{name}" for name in list_unknown_conditions(asked))
 
 
 def plan_hash(plan: Plan) -> str:
@@ -117,7 +120,7 @@ def plan_hash(plan: Plan) -> str:
 
 def to_document(plan: Plan) -> dict[str, object]:
     """The plan as a JSON document with its own hash: what `plan --format json` prints."""
-    told: dict[str, object] = {
+    document: dict[str, object] = {
         "schema_version": SCHEMA_VERSION,
         "target": plan.target,
         "format": plan.format,
@@ -135,7 +138,7 @@ def to_document(plan: Plan) -> dict[str, object]:
         **({"phase": _phase_document(plan.phase)} if plan.phase else {}),
         **({"point_of_no_return": plan.point_of_no_return} if plan.point_of_no_return else {}),
     }
-    return told | {"hash": _hash(told)}
+    return document | {"hash": _hash(document)}
 
 
 def to_sql(plan: Plan) -> str:
@@ -174,17 +177,17 @@ def _comment_lines(text: str) -> str:
     return "\n".join(f"-- {line}" for line in text.splitlines())
 
 
-def _require_unique(members: list[tuple[str, Any]]) -> _Json:
+def _require_unique(pairs: list[tuple[str, Any]]) -> _Json:
     """An object of which people read what is applied: of two members of one name JSON takes the last."""
-    names = [name for name, _ in members]
+    names = [name for name, _ in pairs]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise StalePlan(f"the plan was edited after it was made: it tells {twice!r} twice", hint=_EDITED)
-    return dict(members)
+    return dict(pairs)
 
 
-def _hash(told: Mapping[str, object]) -> str:
-    rest = {key: value for key, value in told.items() if key != "hash"}
+def _hash(document: Mapping[str, object]) -> str:
+    rest = {key: value for key, value in document.items() if key != "hash"}
     canonical = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(canonical.encode(errors="surrogatepass")).hexdigest()
 
@@ -248,16 +251,16 @@ def _source_document(source: MigrationSource) -> _Json:
 
 def _past_document(past: PreviousVersion) -> _Json:
     known_as = {"known_as": list(past.previous_ids)} if past.previous_ids else {}
-    members = [
+    fields = [
         [
             list(path),
             now.name,
             now.is_sure,
-            *(told for told in (now.question, now.version) if told is not None),
+            *(part for part in (now.question, now.version) if part is not None),
         ]
         for path, now in past.nested_fields.items()
     ]
-    parts = {"members": members} if members else {}
+    parts = {"members": fields} if fields else {}
     types = {"types": {name: format_type(type) for name, type in past.types.items()}} if past.types else {}
     return {"id": past.id, "began": dict(past.began), "names": dict(past.names), **known_as, **parts, **types}
 

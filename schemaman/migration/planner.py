@@ -69,7 +69,7 @@ _LACKS_FEATURE = (
 
 def make_plan(
     source: MigrationSource,
-    live: LakeTable | None,
+    lake: LakeTable | None,
     target: Target,
     table: str,
     policy: Policy,
@@ -87,28 +87,28 @@ def make_plan(
     Raises:
         BadReference: the table is no name that the format's catalogue takes.
     """
-    projection = carried.add_to(project(source, live, target, policy, target_name))
-    judge = PolicyCheck(policy, source.table, (target_name or target.name, target.name))
-    draft = _Drawing(target, source, table, live, projection, judge)
-    draft.draw(live)
+    projection = carried.add_to(project(source, lake, target, policy, target_name))
+    check = PolicyCheck(policy, source.table, (target_name or target.name, target.name))
+    draft = _Drawing(target, source, table, lake, projection, check)
+    draft.draw(lake)
     return Plan(
         target_name or target.name,
         target.name,
         table,
         source,
-        live.identity if live else None,
-        live.version if live else None,
-        live.schema if live else None,
+        lake.identity if lake else None,
+        lake.version if lake else None,
+        lake.schema if lake else None,
         draft.now.schema if draft.now else projection.wanted,
         tuple(draft.steps),
         tuple(dict.fromkeys((*projection.refusals, *draft.refusals))),
         (*projection.notes, *draft.notes),
         tuple(draft.approvals),
         expires_ms,
-        tuple(dict.fromkeys((*projection.rulings, *judge.rulings))),
+        tuple(dict.fromkeys((*projection.rulings, *check.rulings))),
         point_of_no_return=find_point_of_no_return(draft.steps),
-        base_column_ids=live.column_ids if live else "",
-        base_layout=layout_of(live),
+        base_column_ids=lake.column_ids if lake else "",
+        base_layout=layout_of(lake),
     )
 
 
@@ -124,35 +124,35 @@ class _Drawing:
         target: Target,
         source: MigrationSource,
         table: str,
-        live: LakeTable | None,
+        lake: LakeTable | None,
         projection: Projection,
-        judge: PolicyCheck,
+        check: PolicyCheck,
     ) -> None:
         self.target = target
         self.source = source
         self.table = table
-        self.now = live
-        self.keyed = live is not None and has_known_key(live)
+        self.now = lake
+        self.keyed = lake is not None and has_known_key(lake)
         self.settled = projection.settled
         self.projection = projection
-        self.judge = judge
+        self.judge = check
         self.renamed = True
-        self.had = live.schema.names if live else ()
+        self.had = lake.schema.names if lake else ()
         self.staying: frozenset[str] = frozenset()
-        self.called = {lake: there for there, lake in projection.names.items()}
+        self.called = {lake_name: source_name for source_name, lake_name in projection.names.items()}
         self.steps: list[Step] = []
         self.refusals: list[Refusal] = []
         self.notes: list[str] = []
         self.approvals: list[str] = []
-        self.approving = ApprovalCheck(judge, projection.kept)
+        self.approving = ApprovalCheck(check, projection.kept)
 
-    def draw(self, live: LakeTable | None) -> None:
+    def draw(self, lake: LakeTable | None) -> None:
         """All steps; none where one of them would be refused amid the others."""
         try:
-            self.create() if live is None else self.alter()
+            self.create() if lake is None else self.alter()
         except _Standstill as found:
             self.refusals.append(found.args[0])
-            self.now, self.steps, self.approvals = live, [], []
+            self.now, self.steps, self.approvals = lake, [], []
 
     def create(self) -> None:
         """A new table, with its stamp at birth."""
@@ -188,23 +188,23 @@ class _Drawing:
     def alter(self) -> None:
         """An existing table: upgrades, renames and the stamp, then the rest by kind."""
         assert self.now is not None
-        live = self.now
-        before, told = live.schema, self.projection
-        if told.wanted == before and not self.settled:
+        lake = self.now
+        before, projection = lake.schema, self.projection
+        if projection.wanted == before and not self.settled:
             return
-        changes = diff(before, told.wanted, told.renames, told.field_renames)
-        guarded = guards.list_guarded_names(self._required(), told.renames)
-        renames, others = self._judged(guards.remove_obstacles(self.target, live, changes, guarded), changes)
-        live = self._unguarded(live, (*renames, *others), guarded)
+        changes = diff(before, projection.wanted, projection.renames, projection.field_renames)
+        guarded = guards.list_guarded_names(self._required(), projection.renames)
+        renames, others = self._judged(guards.remove_obstacles(self.target, lake, changes, guarded), changes)
+        lake = self._unguarded(lake, (*renames, *others), guarded)
         self.staying = list_dropped_columns(changes) - list_dropped_columns(others)
         upgrade: dict[str, str] = {}
         for change in (*renames, *others):
-            upgrade |= self.target.find_missing_properties(live, change)
+            upgrade |= self.target.find_missing_properties(lake, change)
         if upgrade:
             cost = self.target.upgrade_features(self.table, upgrade)
             ruling = self.judge.decide(f"set {', '.join(sorted(upgrade))}", (), "upgrade")
             why = ruling.why if ruling.level == "approve" else ""
-            self._add(cost, replace(live, properties={**live.properties, **upgrade}), why)
+            self._add(cost, replace(lake, properties={**lake.properties, **upgrade}), why)
         self.notes += note_unfilled_columns(self.source, others, self.called)
         self._move_away(renames)
         self._rename(renames, [c for c in others if isinstance(c, RenameColumn)])
@@ -215,9 +215,9 @@ class _Drawing:
         self._guard(before)
         self._mark()
 
-    def _rename(self, renames: Sequence[RenameColumn], members: Sequence[RenameColumn]) -> None:
+    def _rename(self, renames: Sequence[RenameColumn], field_renames: Sequence[RenameColumn]) -> None:
         """Renames, members first, with the stamp behind them; names that are handed on wait for it."""
-        turns, closing = order_renames(renames, members)
+        turns, closing = order_renames(renames, field_renames)
         for rename in turns:
             self._change([rename])
         if turns:
@@ -225,17 +225,19 @@ class _Drawing:
         for rename in closing:
             self._change([rename])
 
-    def _unguarded(self, live: LakeTable, changes: Sequence[Change], guarded: Sequence[str]) -> LakeTable:
+    def _unguarded(self, lake: LakeTable, changes: Sequence[Change], guarded: Sequence[str]) -> LakeTable:
         """The table without the guards that the changes, all of which are made, would break."""
-        for guard, why in guards.find_obstacles(self.target, live, changes, guarded):
-            self._add(guard, guards.apply_constraint(live, guard), why)
-            live = guards.apply_constraint(live, guard)
-        return live
+        for guard, why in guards.find_obstacles(self.target, lake, changes, guarded):
+            self._add(guard, guards.apply_constraint(lake, guard), why)
+            lake = guards.apply_constraint(lake, guard)
+        return lake
 
     def _required(self) -> tuple[str, ...]:
         wanted = self.judge.ask("set-not-null").level in ("auto", "approve")
-        told = self.projection
-        return guards.list_required_columns(self.source, told.wanted, told.names) if wanted else ()
+        projection = self.projection
+        return (
+            guards.list_required_columns(self.source, projection.wanted, projection.names) if wanted else ()
+        )
 
     def _guard(self, before: TableSchema) -> None:
         """Key and NOT NULL as the format can keep them, on the columns that the table had before."""
@@ -279,63 +281,67 @@ class _Drawing:
         asked = self.projection.approval_reason if VERSION_STAMP & properties.keys() else ""
         self._add(draft, replace(self.now, properties={**self.now.properties, **properties}), asked)
 
-    def _judged(self, live: LakeTable, changes: Diff) -> tuple[list[RenameColumn], list[Change]]:
+    def _judged(self, lake: LakeTable, changes: Diff) -> tuple[list[RenameColumn], list[Change]]:
         """What the target agrees to. Renames are taken all or none: they hang together."""
         renames = [c for c in changes if isinstance(c, RenameColumn) and len(c.path) == 1]
-        agreed = [self._agreed(live, c) for c in renames]
+        agreed = [self._agreed(lake, c) for c in renames]
         made = all(agreed)
-        self.settled = self.settled and self._members_follow(live, renames, changes)
-        reused = is_name_reused(self.source, live, self.projection.wanted, self.called, renames)
+        self.settled = self.settled and self._members_follow(lake, renames, changes)
+        reused = is_name_reused(self.source, lake, self.projection.wanted, self.called, renames)
         if made and reused and not self.settled:
             made = False
             self.refusals += refuse_renames(renames)
         if not made:
             self.settled = self.renamed = False
             renames = []
-        return renames, self._judged_others(live, renames, changes)
+        return renames, self._judged_others(lake, renames, changes)
 
-    def _judged_others(self, live: LakeTable, renames: Sequence[RenameColumn], changes: Diff) -> list[Change]:
+    def _judged_others(self, lake: LakeTable, renames: Sequence[RenameColumn], changes: Diff) -> list[Change]:
         """The other changes, each judged on the table as it will be by then: drops come last."""
-        stands = rename_columns(live, renames)
+        planned = rename_columns(lake, renames)
         whole = [c for c in changes if isinstance(c, RenameColumn)]
-        agreed: list[Change] = [*self._judged_members(stands, [c for c in whole if len(c.path) > 1])]
-        stands = replace(stands, schema=patch(stands.schema, agreed))
+        agreed: list[Change] = [*self._judged_members(planned, [c for c in whole if len(c.path) > 1])]
+        planned = replace(planned, schema=patch(planned.schema, agreed))
         # A change names places as they are called after the renames: without those it has none.
         lost: set[Path] = {(*c.path[:-1], c.name) for c in whole if c not in renames and c not in agreed}
         for change in sorted(changes, key=lambda c: isinstance(c, DropColumn)):
             if isinstance(change, ChangeKey) or change in whole or is_inside(change.path, lost):
                 continue
-            barred = refuse_addition(change, self.source, stands, self.called, settled=self.settled)
+            barred = refuse_addition(change, self.source, planned, self.called, settled=self.settled)
             if barred is not None:
                 self.refusals.append(barred)
                 continue
-            if self._agreed(stands, change):
+            if self._agreed(planned, change):
                 agreed.append(change)
-                stands = replace(stands, schema=patch(stands.schema, [place_at_end(stands.schema, change)]))
+                planned = replace(
+                    planned, schema=patch(planned.schema, [place_at_end(planned.schema, change)])
+                )
         return agreed
 
-    def _judged_members(self, stands: LakeTable, members: Sequence[RenameColumn]) -> list[RenameColumn]:
+    def _judged_members(
+        self, planned: LakeTable, field_renames: Sequence[RenameColumn]
+    ) -> list[RenameColumn]:
         """Renames of members, all or none: the stamp alone can say that they were made."""
-        agreed = [c for c in members if self._agreed(stands, c)]
+        agreed = [c for c in field_renames if self._agreed(planned, c)]
         if self.settled:
             return agreed
         self.refusals += refuse_field_renames(agreed)
         return []
 
-    def _members_follow(self, live: LakeTable, renames: Sequence[RenameColumn], changes: Diff) -> bool:
+    def _members_follow(self, lake: LakeTable, renames: Sequence[RenameColumn], changes: Diff) -> bool:
         """Whether all members get the names that they have at the source; nothing is said of it yet."""
-        stands = rename_columns(live, renames)
-        members = [c for c in changes if isinstance(c, RenameColumn) and len(c.path) > 1]
-        made = not members or self.judge.ask("rename-stated").level in ("auto", "approve")
-        return made and not any(isinstance(self._answer(stands, c), Refusal) for c in members)
+        planned = rename_columns(lake, renames)
+        field_renames = [c for c in changes if isinstance(c, RenameColumn) and len(c.path) > 1]
+        made = not field_renames or self.judge.ask("rename-stated").level in ("auto", "approve")
+        return made and not any(isinstance(self._answer(planned, c), Refusal) for c in field_renames)
 
-    def _agreed(self, live: LakeTable, change: Change) -> bool:
+    def _agreed(self, lake: LakeTable, change: Change) -> bool:
         """Whether policy and target both agree to a change; what stands against it is said."""
-        answer = self._answer(live, change)
+        answer = self._answer(lake, change)
         refused = answer if isinstance(answer, Refusal) else None
-        missing = {} if refused else self.target.find_missing_properties(live, change)
+        missing = {} if refused else self.target.find_missing_properties(lake, change)
         kinds = classify_change(
-            change, self.source, live, self.called, in_place=refused is None, upgrade=bool(missing)
+            change, self.source, lake, self.called, in_place=refused is None, upgrade=bool(missing)
         )
         path = () if isinstance(change, ChangeKey) else change.path
         path = (*(self.called.get(name, name) for name in path[:1]), *path[1:])
@@ -351,8 +357,8 @@ class _Drawing:
             return True
         return False
 
-    def _answer(self, live: LakeTable, change: Change) -> Draft | Refusal:
-        return refuse_during_swap(live, change) or self.target.draft_change(live, change)
+    def _answer(self, lake: LakeTable, change: Change) -> Draft | Refusal:
+        return refuse_during_swap(lake, change) or self.target.draft_change(lake, change)
 
     def _blocked(self, change: Change, ruling: Ruling, missing: Mapping[str, str]) -> Refusal:
         if ruling.kind != "upgrade":
@@ -385,9 +391,11 @@ class _Drawing:
         key = self._key(self.now.schema)
         wanted = self._stamp(key, settled=self.settled)
         missing = {k: v for k, v in wanted.items() if self.now.properties.get(k) != v}
-        told = SOURCE_PROPERTY in self.now.properties and not missing.keys() & self.projection.properties
+        projection = (
+            SOURCE_PROPERTY in self.now.properties and not missing.keys() & self.projection.properties
+        )
         asked = self.projection.approval_reason and VERSION_STAMP & missing.keys()
-        if missing and (self.steps or not told or asked):
+        if missing and (self.steps or not projection or asked):
             self._set(missing)
         self.now = replace(self.now, schema=replace(self.now.schema, key=key))
 

@@ -172,16 +172,16 @@ class Policy:
             BadConfiguration: two equally specific rules want different things.
         """
         names = tuple(list_names(table))
-        placed = [
+        selector_ranks = [
             (_rank_selectors(rule.tables, rule.targets, names, targets), rule) for rule in self.projections
         ]
-        ranked = [(rank, rule) for rank, rule in placed if rank is not None]
+        ranked = [(rank, rule) for rank, rule in selector_ranks if rank is not None]
         # What may stand there was checked when the entry was read: any value here is one of its option's.
         chosen: dict[str, Any] = {}
         for option in dict.fromkeys(option for _, rule in ranked for option, _ in rule.options):
-            told = [(rank, value, r.origin) for rank, r in ranked for o, value in r.options if o == option]
-            best = max(rank for rank, _, _ in told)
-            (_, value, first), *others = (each for each in told if each[0] == best)
+            choices = [(rank, value, r.origin) for rank, r in ranked for o, value in r.options if o == option]
+            best = max(rank for rank, _, _ in choices)
+            (_, value, first), *others = (each for each in choices if each[0] == best)
             for _, other, origin in others:
                 if other != value:
                     raise BadConfiguration(
@@ -251,12 +251,12 @@ def _rank_rule(
     rule: PolicyRule, kind: ChangeKind, names: tuple[str, ...], targets: tuple[str, ...]
 ) -> _Rank | None:
     """How narrowly a rule means this change: by its table, then its target, then its kind; None if not."""
-    place = _rank_selectors(rule.tables, rule.targets, names, targets)
+    selector_rank = _rank_selectors(rule.tables, rule.targets, names, targets)
     kinds = [] if rule.level in NEVER.get(kind, ()) else [p for p in rule.changes if fnmatchcase(kind, p)]
     if rule.level == "auto" and kind in DESTRUCTIVE:
         kinds = [p for p in kinds if p == kind]
     change = max(map(_rank_pattern, kinds), default=None)
-    return None if place is None or change is None else (place, change)
+    return None if selector_rank is None or change is None else (selector_rank, change)
 
 
 def _rank_selectors(

@@ -67,7 +67,7 @@ def suggest_rule(kind: ChangeKind) -> str:
 def classify_change(
     change: Change,
     source: MigrationSource,
-    live: LakeTable,
+    lake: LakeTable,
     names: Mapping[str, str],
     *,
     in_place: bool,
@@ -79,7 +79,7 @@ def classify_change(
     format makes it without rewriting data; `upgrade`: it needs a feature that older readers do not know.
     """
     kinds = _classify_alone(change, source, names, in_place)
-    if isinstance(change, ChangeType) and change.path[0] in live.layout:
+    if isinstance(change, ChangeType) and change.path[0] in lake.layout:
         kinds = (*kinds, "change-layout-column")
     return (*kinds, "upgrade") if upgrade else kinds
 
@@ -181,5 +181,5 @@ class ApprovalCheck:
 
     def _find_rename_reasons(self, *, whole: bool) -> list[str]:
         """What is to be approved of the renames of columns, or of those of members."""
-        told = [(at, why) for (kind, at), why in self.reasons.items() if kind is RenameColumn]
-        return [why for at, why in told if (len(at) == 1) is whole]
+        rename_reasons = [(at, why) for (kind, at), why in self.reasons.items() if kind is RenameColumn]
+        return [why for at, why in rename_reasons if (len(at) == 1) is whole]

@@ -62,63 +62,65 @@ class ReplacementTable:
 
 
 def plan_replacement(
-    source: MigrationSource, live: LakeTable, here: Projection, new: Projection
+    source: MigrationSource, lake: LakeTable, current: Projection, new: Projection
 ) -> ReplacementTable | list[Refusal]:
-    """The table that follows a live one; `here` projects the source next to it, `new` next to nothing."""
-    refusals = _refuse_replacement(source, live, here)
+    """The table that follows a live one; `current` projects the source next to it, `new` next to nothing."""
+    refusals = _refuse_replacement(source, lake, current)
     if refusals:
         return refusals
     pairs: dict[str, tuple[Column, Column]] = {}
-    for there, lake in new.names.items():
+    for source_name, lake_name in new.names.items():
         old, column = (
-            _find_former_column(live, here, here.names.get(there, there)),
-            find_column(new.wanted, lake),
+            _find_former_column(lake, current, current.names.get(source_name, source_name)),
+            find_column(new.wanted, lake_name),
         )
         if old is not None and column is not None:
-            pairs[there] = old, column
-    beside = _list_carried_columns(live, here, {old.name for old, _ in pairs.values()})
-    columns = tuple(column for _, column in beside)
+            pairs[source_name] = old, column
+    carried_pairs = _list_carried_columns(lake, current, {old.name for old, _ in pairs.values()})
+    columns = tuple(column for _, column in carried_pairs)
     refusals += _refuse_misfits(source, new, pairs, columns)
     if refusals:
         return refusals
-    reused = (r.why for r in here.rulings if r.kind == "reuse-name" and r.level == "approve")
+    reused = (r.why for r in current.rulings if r.kind == "reuse-name" and r.level == "approve")
     return ReplacementTable(
-        (*pairs.values(), *beside),
-        CarriedColumns(columns, _carried_properties(source, live, here, new, columns)),
-        (here.approval_reason, *reused),
+        (*pairs.values(), *carried_pairs),
+        CarriedColumns(columns, _carried_properties(source, lake, current, new, columns)),
+        (current.approval_reason, *reused),
     )
 
 
-def _find_former_column(live: LakeTable, here: Projection, name: str) -> Column | None:
+def _find_former_column(lake: LakeTable, current: Projection, name: str) -> Column | None:
     """The live column that is to have this name; None where another one has it, which is to give it away."""
-    was = next((old for old, wanted in here.renames.items() if wanted == name), None)
-    leaving = {old.lower() for old in here.renames}
-    return find_column(live.schema, was or name) if was or name.lower() not in leaving else None
+    former_name = next((old for old, wanted in current.renames.items() if wanted == name), None)
+    leaving = {old.lower() for old in current.renames}
+    return (
+        find_column(lake.schema, former_name or name) if former_name or name.lower() not in leaving else None
+    )
 
 
-def _refuse_replacement(source: MigrationSource, live: LakeTable, here: Projection) -> list[Refusal]:
+def _refuse_replacement(source: MigrationSource, lake: LakeTable, current: Projection) -> list[Refusal]:
     """What nobody may leave behind him: open questions, plans half-way, rows that are no rows."""
-    change = f"fill a new table from {live.name}"
-    rekeyed = describe_change(ChangeKey(live.schema.key, source.schema.key))
-    refusals = [each for each in here.refusals if each.change != rekeyed]
-    if read_phase(live) == "swap":
+    change = f"fill a new table from {lake.name}"
+    rekeyed = describe_change(ChangeKey(lake.schema.key, source.schema.key))
+    refusals = [each for each in current.refusals if each.change != rekeyed]
+    if read_phase(lake) == "swap":
         refusals.append(Refusal(change, "another plan stopped while it exchanged columns", RESUME))
-    if not here.settled and not refusals:
-        told = (f"{r.change} ({r.why})" for r in here.rulings if r.level in ("ignore", "quarantine"))
-        waits = "; ".join(told)
-        refusals.append(Refusal(change, _UNSETTLED.format(waits and f": {waits}"), ORDINARY))
-    if here.field_renames:
+    if not current.settled and not refusals:
+        reasons = (f"{r.change} ({r.why})" for r in current.rulings if r.level in ("ignore", "quarantine"))
+        waiting = "; ".join(reasons)
+        refusals.append(Refusal(change, _UNSETTLED.format(waiting and f": {waiting}"), ORDINARY))
+    if current.field_renames:
         refusals.append(Refusal(change, "members of its structs are to be renamed", ORDINARY))
-    other = refuse_key(source.schema.key, live)
+    other = refuse_key(source.schema.key, lake)
     return [*refusals, other] if other else refusals
 
 
 def _list_carried_columns(
-    live: LakeTable, here: Projection, taken: Collection[str]
+    lake: LakeTable, current: Projection, taken: Collection[str]
 ) -> list[tuple[Column, Column]]:
     """The columns that no column of the source takes: kept ones, writers' own, those of nobody."""
-    unfinished = {e.new.lower() for e in read_swaps(live)}
-    found = ((_find_former_column(live, here, c.name), c) for c in here.wanted.columns)
+    unfinished = {e.new.lower() for e in read_swaps(lake)}
+    found = ((_find_former_column(lake, current, c.name), c) for c in current.wanted.columns)
     return [
         (old, Column(c.name, c.type, c.nullable, comment=c.comment))
         for old, c in found
@@ -129,15 +131,15 @@ def _list_carried_columns(
 def _refuse_misfits(
     source: MigrationSource,
     new: Projection,
-    told: Mapping[str, tuple[Column, Column]],
+    source_pairs: Mapping[str, tuple[Column, Column]],
     carried: Collection[Column],
 ) -> list[Refusal]:
-    """Why columns cannot take their values; `told` are those of the source's columns."""
-    pairs = told.values()
+    """Why columns cannot take their values; `source_pairs` are those of the source's columns."""
+    pairs = source_pairs.values()
     refusals = [
-        Refusal(describe_change(ChangeType((old.name,), old.type, column.type)), unfit, SNAPSHOT)
-        for there, (old, column) in told.items()
-        if (unfit := explain_unconvertible(source, there, old.type, column.type))
+        Refusal(describe_change(ChangeType((old.name,), old.type, column.type)), misfit, SNAPSHOT)
+        for source_name, (old, column) in source_pairs.items()
+        if (misfit := explain_unconvertible(source, source_name, old.type, column.type))
     ]
     refusals += [
         Refusal(describe_change(ChangeType((old.name,), old.type, column.type)), RESPELLED, SNAPSHOT)
@@ -151,36 +153,53 @@ def _refuse_misfits(
     for column in carried:
         if find_column(new.wanted, column.name) is not None:
             change = f"take `{column.name}` over as it is"
-            aside = "the new table has another column of this name"
-            refusals.append(Refusal(change, aside, f"rename the old one, and {ORDINARY}"))
+            reason = "the new table has another column of this name"
+            refusals.append(Refusal(change, reason, f"rename the old one, and {ORDINARY}"))
     return refusals
 
 
 def _carried_properties(
-    source: MigrationSource, live: LakeTable, here: Projection, new: Projection, columns: Collection[Column]
+    source: MigrationSource,
+    lake: LakeTable,
+    current: Projection,
+    new: Projection,
+    columns: Collection[Column],
 ) -> dict[str, str]:
     """What the live table says of the columns that go along, beside what the new one says of its own."""
-    along = {column.name for column in columns}
-    said: dict[str, str] = {}
-    names = {lake: there for lake, there in _read_property(here, NAMES_PROPERTY).items() if lake in along}
+    carried_names = {column.name for column in columns}
+    properties: dict[str, str] = {}
+    names = {
+        lake_name: source_name
+        for lake_name, source_name in _read_property(current, NAMES_PROPERTY).items()
+        if lake_name in carried_names
+    }
     if names:
-        said[NAMES_PROPERTY] = format_property(names | _read_property(new, NAMES_PROPERTY))
-    roles = {r: name for r, name in _read_property(here, METADATA_PROPERTY).items() if name in along}
+        properties[NAMES_PROPERTY] = format_property(names | _read_property(new, NAMES_PROPERTY))
+    roles = {
+        r: name for r, name in _read_property(current, METADATA_PROPERTY).items() if name in carried_names
+    }
     if roles:
-        said[METADATA_PROPERTY] = format_property(roles | _read_property(new, METADATA_PROPERTY))
-    kept = [e for e in _read_property(here, KEPT_PROPERTY) if (e if isinstance(e, str) else e[0]) in along]
+        properties[METADATA_PROPERTY] = format_property(roles | _read_property(new, METADATA_PROPERTY))
+    kept = [
+        e
+        for e in _read_property(current, KEPT_PROPERTY)
+        if (e if isinstance(e, str) else e[0]) in carried_names
+    ]
     if kept:
-        said[KEPT_PROPERTY] = format_property(kept)
-    called = {wanted: old for old, wanted in here.renames.items()}
-    away = {name: displace_column(live, called.get(name, old), old) for name, old in here.displaced.items()}
-    others = read_displaced(live) | find_outlived_columns(source, here, live) | away
-    moved = {name: each for name, each in others.items() if name in along}
-    if moved:
-        said[DISPLACED_PROPERTY] = format_displaced(moved)
-    if TRUNCATED_PROPERTY in live.properties:
-        said[TRUNCATED_PROPERTY] = live.properties[TRUNCATED_PROPERTY]
-    return said
+        properties[KEPT_PROPERTY] = format_property(kept)
+    former_names = {wanted: old for old, wanted in current.renames.items()}
+    displaced = {
+        name: displace_column(lake, former_names.get(name, old), old)
+        for name, old in current.displaced.items()
+    }
+    others = read_displaced(lake) | find_outlived_columns(source, current, lake) | displaced
+    recorded = {name: each for name, each in others.items() if name in carried_names}
+    if recorded:
+        properties[DISPLACED_PROPERTY] = format_displaced(recorded)
+    if TRUNCATED_PROPERTY in lake.properties:
+        properties[TRUNCATED_PROPERTY] = lake.properties[TRUNCATED_PROPERTY]
+    return properties
 
 
-def _read_property(told: Projection, property: str) -> Any:
-    return json.loads(told.properties.get(property, "{}"))
+def _read_property(projection: Projection, property: str) -> Any:
+    return json.loads(projection.properties.get(property, "{}"))

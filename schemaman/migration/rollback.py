@@ -62,19 +62,19 @@ def find_version_before(lines: Iterable[MigrationEntry]) -> str | None:
     return next((line.version for line in lines if line.state == "started"), None)
 
 
-def plan_rollback(plan: Plan, live: LakeTable | None, done: int) -> Plan:
+def plan_rollback(plan: Plan, lake: LakeTable | None, done: int) -> Plan:
     """The plan that takes `done` steps of another plan back, with refusals where a step has no way back.
 
     Raises:
         StalePlan: the table does not stand where those steps left it.
     """
     taken = plan.steps[:done]
-    stands = fingerprint_structure(plan.base_schema)
+    expected = fingerprint_structure(plan.base_schema)
     for each in taken:
-        stands = cast("str | None", each.postcondition.get("structure", stands))
-    told = {"properties": _find_written_key(taken)}
-    if fingerprint_structure(live.schema if live else None) != stands or (
-        live is not None and not is_met(live, told)
+        expected = cast("str | None", each.postcondition.get("structure", expected))
+    written = {"properties": _find_written_key(taken)}
+    if fingerprint_structure(lake.schema if lake else None) != expected or (
+        lake is not None and not is_met(lake, written)
     ):
         raise StalePlan(
             f"{plan.table} is not as the plan left it: someone changed it since",
@@ -90,7 +90,7 @@ def plan_rollback(plan: Plan, live: LakeTable | None, done: int) -> Plan:
     ]
     refusals = tuple(each for each, _ in undone if isinstance(each, Refusal))
     steps = () if refusals else tuple(each for each, _ in undone if isinstance(each, Step))
-    back = _make_plan(plan, live, steps, refusals)
+    back = _make_plan(plan, lake, steps, refusals)
     if refusals:
         return back
     approvals = tuple(
@@ -99,7 +99,7 @@ def plan_rollback(plan: Plan, live: LakeTable | None, done: int) -> Plan:
     return replace(back, approvals_needed=approvals, notes=(*back.notes, *_list_notes(taken)))
 
 
-def plan_restore(plan: Plan, live: LakeTable, version: str, target: Target) -> Plan:
+def plan_restore(plan: Plan, lake: LakeTable, version: str, target: Target) -> Plan:
     """The plan that sets a Delta table back to the version before another plan: where no statement would do.
 
     Nobody may have written rows since. Source: Delta "Restore a Delta table to an earlier state".
@@ -111,12 +111,12 @@ def plan_restore(plan: Plan, live: LakeTable, version: str, target: Target) -> P
         f"RESTORE TABLE {name} TO VERSION AS OF {int(version)}",
         "metadata",
         "time-travel",
-        {"structure": fingerprint_structure(live.schema), "version": live.version},
+        {"structure": fingerprint_structure(lake.schema), "version": lake.version},
         post,
-        f"RESTORE TABLE {name} TO VERSION AS OF {int(live.version)}",
+        f"RESTORE TABLE {name} TO VERSION AS OF {int(lake.version)}",
         ("streams that read the table: they stop at this change",),
     )
-    back = _make_plan(plan, live, (step,), ())
+    back = _make_plan(plan, lake, (step,), ())
     why = "everything in the table is set back, the features that it was given stay"
     return replace(back, approvals_needed=(f"restore: {step.statement} ({why})",))
 
@@ -131,27 +131,27 @@ def list_row_writes(operations: Sequence[tuple[int, str]], version: str) -> tupl
 
 
 def _make_plan(
-    plan: Plan, live: LakeTable | None, steps: tuple[Step, ...], refusals: tuple[Refusal, ...]
+    plan: Plan, lake: LakeTable | None, steps: tuple[Step, ...], refusals: tuple[Refusal, ...]
 ) -> Plan:
     """The frame of a way back: from the table as it stands to what it was."""
-    wanted = plan.base_schema if plan.base_schema is not None and not refusals else live and live.schema
-    told = "the next ordinary plan leads forward again" if steps else "there is nothing to take back"
+    wanted = plan.base_schema if plan.base_schema is not None and not refusals else lake and lake.schema
+    note = "the next ordinary plan leads forward again" if steps else "there is nothing to take back"
     return Plan(
         plan.target,
         plan.format,
         plan.table,
         plan.source,
-        live.identity if live else None,
-        live.version if live else None,
-        live.schema if live else None,
+        lake.identity if lake else None,
+        lake.version if lake else None,
+        lake.schema if lake else None,
         wanted or plan.wanted,
         steps,
         refusals,
-        () if refusals else (told,),
+        () if refusals else (note,),
         phase=Phase("rollback", 1, 1, _describe_gate(steps), plan_hash(plan)),
         point_of_no_return=next((n for n, each in enumerate(steps, 1) if each.kind == "drop-columns"), None),
-        base_column_ids=live.column_ids if live else "",
-        base_layout=layout_of(live),
+        base_column_ids=lake.column_ids if lake else "",
+        base_layout=layout_of(lake),
     )
 
 
@@ -204,16 +204,16 @@ def _undo_properties(
     No statement sets some and takes others away. Source: Spark SQL reference, ALTER TABLE.
     """
     after, before = step.postcondition.get("properties"), step.precondition.get("properties")
-    told = _former_state(step)
-    if not isinstance(after, Mapping) or not isinstance(before, Mapping) or told is None:
+    state = _former_state(step)
+    if not isinstance(after, Mapping) or not isinstance(before, Mapping) or state is None:
         yield None, None
         return
     there = {str(key): str(before[key]) for key in after if before[key] is not None}
     if there:
-        yield target.set_properties(plan.table, there).statement, told | {"properties": there}
+        yield target.set_properties(plan.table, there).statement, state | {"properties": there}
     new = [str(key) for key in after if before[key] is None]
     if new:
-        yield target.unset_properties(plan.table, new).statement, told | {"properties": dict.fromkeys(new)}
+        yield target.unset_properties(plan.table, new).statement, state | {"properties": dict.fromkeys(new)}
 
 
 def _add_gate(step: Step, counts: Mapping[str, int]) -> Step:
@@ -228,23 +228,23 @@ def _list_gates(plan: Plan, name: str, taken: Sequence[Step]) -> list[dict[str, 
     whatever was written since is in the new one alone. A key comes back where it still tells the rows apart,
     and NULL is forbidden again where there is none.
     """
-    exchanges, key = _find_swaps(taken), _find_former_key(plan, taken)
+    swaps, key = _find_swaps(taken), _find_former_key(plan, taken)
     again = dict.fromkeys(count_unfit_keys(name, key), 0) if key else {}
     gates: list[dict[str, int]] = []
     first: dict[ColumnSwap | str, str] = {}
-    called: dict[str, str] = {}
+    later_names: dict[str, str] = {}
     for each in reversed(taken):
         gate = dict(again)
-        for exchange in exchanges:
-            stands = _locate_swap(each, exchange)
-            if stands is not None:
-                query = count_differing(name, (stands,))
+        for swap in swaps:
+            pair = _locate_swap(each, swap)
+            if pair is not None:
+                query = count_differing(name, (pair,))
                 gate[query] = 0
-                first.setdefault(exchange, query)
+                first.setdefault(swap, query)
         for column in _list_freed_columns(each):
             gate[count_nulls(name, column)] = 0
-            first[column] = count_nulls(name, called.get(column, column))
-        called |= {old: called.get(new, new) for old, new in _list_renames(each)}
+            first[column] = count_nulls(name, later_names.get(column, column))
+        later_names |= {old: later_names.get(new, new) for old, new in _list_renames(each)}
         gates.append(gate)
     if gates:
         gates[0] |= dict.fromkeys(first.values(), 0)
@@ -253,15 +253,19 @@ def _list_gates(plan: Plan, name: str, taken: Sequence[Step]) -> list[dict[str, 
 
 def _find_written_key(taken: Sequence[Step]) -> dict[str, object]:
     """What the steps said last of the key, which no structure shows."""
-    told = [each.postcondition.get("properties") for each in taken]
-    written = [each[KEY_PROPERTY] for each in told if isinstance(each, Mapping) and KEY_PROPERTY in each]
+    properties = [each.postcondition.get("properties") for each in taken]
+    written = [
+        each[KEY_PROPERTY] for each in properties if isinstance(each, Mapping) and KEY_PROPERTY in each
+    ]
     return {KEY_PROPERTY: written[-1]} if written else {}
 
 
 def _list_freed_columns(step: Step) -> Iterator[str]:
     """The column that a step let hold NULL, which it may hold by now; see `Target.relax`."""
-    told = step.precondition.get("properties")
-    checks = told.values() if step.kind == "drop-constraint" and isinstance(told, Mapping) else ()
+    constraints = step.precondition.get("properties")
+    checks = (
+        constraints.values() if step.kind == "drop-constraint" and isinstance(constraints, Mapping) else ()
+    )
     for check in checks:
         found = re.fullmatch(r"`((?:[^`]|``)+)` IS NOT NULL", str(check))
         if found is not None:
@@ -272,36 +276,36 @@ def _list_renames(step: Step) -> Iterator[tuple[str, str]]:
     """The name that a step gave a column, behind the one before."""
     before, after = step.precondition.get("columns"), step.postcondition.get("columns")
     if step.kind == "rename-column" and isinstance(before, Mapping) and isinstance(after, Mapping):
-        gone = [column for column in before if after.get(column) is None]
-        come = [column for column in after if before.get(column) is None]
-        if len(gone) == len(come) == 1:
-            yield str(gone[0]), str(come[0])
+        dropped = [column for column in before if after.get(column) is None]
+        added = [column for column in after if before.get(column) is None]
+        if len(dropped) == len(added) == 1:
+            yield str(dropped[0]), str(added[0])
 
 
 def _find_swaps(taken: Sequence[Step]) -> tuple[ColumnSwap, ...]:
     """The columns whose names the steps exchange, as the steps write it down."""
-    told = [each.postcondition.get("properties") for each in taken]
-    found = [parse_swaps(each) for each in told if isinstance(each, Mapping)]
+    properties = [each.postcondition.get("properties") for each in taken]
+    found = [parse_swaps(each) for each in properties if isinstance(each, Mapping)]
     return next((each for each in found if each), ())
 
 
-def _locate_swap(step: Step, exchange: ColumnSwap) -> ColumnSwap | None:
+def _locate_swap(step: Step, swap: ColumnSwap) -> ColumnSwap | None:
     """Under which names a pair of columns stands behind a rename of one of them; None if it is none."""
     columns = step.postcondition.get("columns")
     if step.kind != "rename-column" or not isinstance(columns, Mapping):
         return None
-    pair = {exchange.column, exchange.old, exchange.new}
+    pair = {swap.column, swap.old, swap.new}
     if not columns.keys() <= pair:
         return None
-    if columns.get(exchange.column, "") is None:
-        return replace(exchange, column=exchange.old)
-    return replace(exchange, column=exchange.old, new=exchange.column)
+    if columns.get(swap.column, "") is None:
+        return replace(swap, column=swap.old)
+    return replace(swap, column=swap.old, new=swap.column)
 
 
 def _find_former_key(plan: Plan, taken: Sequence[Step]) -> tuple[str, ...]:
     """The key that comes back where the rows were given another one; none for one that only changed names."""
-    told = [each.postcondition.get("properties") for each in taken]
-    written = any(isinstance(each, Mapping) and KEY_PROPERTY in each for each in told)
+    properties = [each.postcondition.get("properties") for each in taken]
+    written = any(isinstance(each, Mapping) and KEY_PROPERTY in each for each in properties)
     renamed = any(each.kind == "rename-column" for each in taken)
     before = plan.base_schema.key if plan.base_schema is not None else ()
     return before if written and not renamed and before != plan.wanted.key else ()
@@ -330,15 +334,15 @@ def _former_state(step: Step) -> dict[str, object] | None:
     """
     if step.kind == "backfill":
         return {}
-    told = {key: step.precondition[key] for key in ("structure", "columns") if key in step.precondition}
+    state = {key: step.precondition[key] for key in ("structure", "columns") if key in step.precondition}
     after, before = step.postcondition.get("properties"), step.precondition.get("properties")
     if not isinstance(after, Mapping):
-        return told
+        return state
     if step.kind in _FROM_NOTHING:
-        return told | {"properties": dict.fromkeys(after, _FROM_NOTHING[step.kind])}
+        return state | {"properties": dict.fromkeys(after, _FROM_NOTHING[step.kind])}
     if not isinstance(before, Mapping) or not after.keys() <= before.keys():
         return None
-    return told | {"properties": {key: before[key] for key in after}}
+    return state | {"properties": {key: before[key] for key in after}}
 
 
 def _suggest_other_way(step: Step) -> str:

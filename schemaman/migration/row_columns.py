@@ -59,14 +59,14 @@ def add_row_columns(source: MigrationSource) -> MigrationSource:
     return replace(source, schema=TableSchema(columns, schema.key, schema.comment))
 
 
-def refuse_key(key: tuple[str, ...], live: LakeTable) -> Refusal | None:
+def refuse_key(key: tuple[str, ...], lake: LakeTable) -> Refusal | None:
     """Why the rows of a mirrored table cannot be told by `key` instead; None if they can, or it is no mirror.
 
     Rows that are merged by a key and records that are appended one by one are not each other's.
     """
-    names, change = set(live.schema.names), describe_change(ChangeKey(live.schema.key, key))
-    if key and not live.schema.key and names.issuperset(name for name, _ in KEYLESS):
-        return Refusal(change, _LOG, f"let {live.name} be the log that it is: {_REPLACE}")
-    if live.schema.key and not key and DELETED in names:
-        return Refusal(change, _ROWS, f"let {live.name} be as it is: {_REPLACE}")
+    names, change = set(lake.schema.names), describe_change(ChangeKey(lake.schema.key, key))
+    if key and not lake.schema.key and names.issuperset(name for name, _ in KEYLESS):
+        return Refusal(change, _LOG, f"let {lake.name} be the log that it is: {_REPLACE}")
+    if lake.schema.key and not key and DELETED in names:
+        return Refusal(change, _ROWS, f"let {lake.name} be as it is: {_REPLACE}")
     return None

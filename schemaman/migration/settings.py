@@ -38,16 +38,16 @@ def _read_policy(entry: Any, number: int) -> Iterator[PolicyRule]:
     tables, targets = (read_patterns(entry.get(key, ANY)) for key in SELECTORS)
     if not tables or not targets:
         raise ValueError(f"policy {number} means no {'targets' if tables else 'tables'}")
-    for kind, told in entry.items():
+    for kind, level_text in entry.items():
         if kind in SELECTORS:
             continue
         if not any(fnmatchcase(known, kind) for known in KINDS):
             hint = suggest_word(kind, (*KINDS, *SELECTORS)) or f"there are: {', '.join(KINDS)}"
             raise ValueError(f"policy {number} names an unknown kind of change {kind!r}; {hint}")
-        level = next((known for known in LEVELS if known == told), None)
+        level = next((known for known in LEVELS if known == level_text), None)
         if level is None:
-            hint = suggest_word(str(told), LEVELS) or f"there are: {', '.join(LEVELS)}"
-            raise ValueError(f"policy {number}: {kind}: unknown level {told!r}; {hint}")
+            hint = suggest_word(str(level_text), LEVELS) or f"there are: {', '.join(LEVELS)}"
+            raise ValueError(f"policy {number}: {kind}: unknown level {level_text!r}; {hint}")
         never = next((barred for known, barred in NEVER.items() if known == kind), frozenset())
         if level in never:
             able = ", ".join(each for each in LEVELS if each not in never)
@@ -87,41 +87,41 @@ def _read_projection(entry: Any, number: int) -> ProjectionRule:
     if not tables or not targets:
         raise ValueError(f"projection {number} means no {'targets' if tables else 'tables'}")
     options = tuple(
-        (key, _read_option(key, told, f"projection {number}"))
-        for key, told in entry.items()
+        (key, _read_option(key, value, f"projection {number}"))
+        for key, value in entry.items()
         if key not in SELECTORS
     )
     return ProjectionRule(options, tables, targets, f"[[projection]] {number}")
 
 
-def _read_option(key: str, told: object, where: str) -> object:
+def _read_option(key: str, value: object, where: str) -> object:
     if key not in _OPTIONS:
         hint = suggest_word(key, (*_OPTIONS, *SELECTORS)) or f"there are: {', '.join(_OPTIONS)}"
         raise ValueError(f"{where} has an unknown option {key!r}; {hint}")
     if key == "metadata":
-        return tuple(_read_metadata(told, where))
+        return tuple(_read_metadata(value, where))
     if key == "numeric":
-        if told in ("string", "double") or (isinstance(told, str) and parse_decimal(told)):
-            return told
+        if value in ("string", "double") or (isinstance(value, str) and parse_decimal(value)):
+            return value
         raise ValueError(
-            f"{where}: numeric is string, double or decimal(p,s) up to 38 digits, found {told!r}"
+            f"{where}: numeric is string, double or decimal(p,s) up to 38 digits, found {value!r}"
         )
-    if told in CHOICES[key]:
-        return told
-    hint = suggest_word(str(told), CHOICES[key]) or f"there are: {', '.join(CHOICES[key])}"
-    raise ValueError(f"{where}: {key} cannot be {told!r}; {hint}")
+    if value in CHOICES[key]:
+        return value
+    hint = suggest_word(str(value), CHOICES[key]) or f"there are: {', '.join(CHOICES[key])}"
+    raise ValueError(f"{where}: {key} cannot be {value!r}; {hint}")
 
 
-def _read_metadata(told: object, where: str) -> Iterator[tuple[Role, str]]:
+def _read_metadata(roles: object, where: str) -> Iterator[tuple[Role, str]]:
     """Roles, with names of their own where a table gives them; each once."""
-    if isinstance(told, list) and all(isinstance(role, str) for role in told):
-        told = dict.fromkeys(told, "")
-    if not isinstance(told, Mapping) or not all(isinstance(name, str) for name in told.values()):
+    if isinstance(roles, list) and all(isinstance(role, str) for role in roles):
+        roles = dict.fromkeys(roles, "")
+    if not isinstance(roles, Mapping) or not all(isinstance(name, str) for name in roles.values()):
         raise ValueError(
             f'{where}: metadata is a list of {", ".join(ROLES)}, or a table like {{ op = "_op" }}'
         )
     names: set[str] = set()
-    for word, given in told.items():
+    for word, given in roles.items():
         role = next((known for known in ROLES if known == word), None)
         if role is None:
             hint = suggest_word(word, ROLES) or f"there are: {', '.join(ROLES)}"
@@ -165,7 +165,7 @@ class TargetSetting:
         In a path each name is one step: a source table called `../t` leaves no folder. In a name it is no
         more than a piece of one part: a table called `a.b` is in no namespace of its own.
         """
-        names = {place: getattr(table, place) for place in _PLACEHOLDERS}
+        names = {placeholder: getattr(table, placeholder) for placeholder in _PLACEHOLDERS}
         if self.table is None or _PATH.match(self.table):
             return _fill_path(self.table or self.path or "", names)
         return _PART.sub(lambda part: _fill_name(part[0], names), self.table)
@@ -173,17 +173,17 @@ class TargetSetting:
 
 def _fill_path(path: str, names: Mapping[str, str]) -> str:
     """A path with each name as one step of it."""
-    return path.format(**{place: _path_step(name) for place, name in names.items()})
+    return path.format(**{placeholder: _path_step(name) for placeholder, name in names.items()})
 
 
 def _fill_name(part: str, names: Mapping[str, str]) -> str:
     """A part of a lake table's name with names of the source in it, in back-ticks if they need them."""
     if _PATH.match(part):
-        return _fill_path(part, {place: _escape_name(name) for place, name in names.items()})
+        return _fill_path(part, {placeholder: _escape_name(name) for placeholder, name in names.items()})
     if part.startswith("`"):
-        return part.format(**{place: _escape_name(name) for place, name in names.items()})
-    told = part.format(**names)
-    return quote_name(told) if re.search("[.`]", told) else told
+        return part.format(**{placeholder: _escape_name(name) for placeholder, name in names.items()})
+    filled = part.format(**names)
+    return quote_name(filled) if re.search("[.`]", filled) else filled
 
 
 def _escape_name(name: str) -> str:
@@ -193,8 +193,8 @@ def _escape_name(name: str) -> str:
 
 def _path_step(name: str) -> str:
     """A name as part of a path, which it cannot lead out of."""
-    told = name.replace("/", "_")
-    return "_" * len(told) if set(told) == {"."} else told
+    step = name.replace("/", "_")
+    return "_" * len(step) if set(step) == {"."} else step
 
 
 def is_matched(table: TableId, pattern: str) -> bool:
@@ -229,11 +229,13 @@ def _read_target(entry: Any, number: int) -> TargetSetting:
     if ("table" in entry) == ("path" in entry):
         raise ValueError(f"target {entry['name']!r} needs either table or path")
     address = _require_text(entry.get("table", entry.get("path")))
-    for _, place, form, conversion in Formatter().parse(address):
-        if place is not None and place not in _PLACEHOLDERS:
-            raise ValueError(f"target {entry['name']!r}: {{{place}}} is none of {', '.join(_PLACEHOLDERS)}")
+    for _, placeholder, form, conversion in Formatter().parse(address):
+        if placeholder is not None and placeholder not in _PLACEHOLDERS:
+            raise ValueError(
+                f"target {entry['name']!r}: {{{placeholder}}} is none of {', '.join(_PLACEHOLDERS)}"
+            )
         if form or conversion:
-            raise ValueError(f"target {entry['name']!r}: write {{{place}}} alone, without a format")
+            raise ValueError(f"target {entry['name']!r}: write {{{placeholder}}} alone, without a format")
     if "table" in entry and not _PATH.match(address):
         try:
             split_table_name(address)

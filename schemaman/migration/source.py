@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from schemaman.history import struct_fields as members
+from schemaman.history import struct_fields as struct_fields
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.migration.plan import MigrationSource, PreviousVersion
 
@@ -30,19 +30,19 @@ def migration_source(
     newest = history.latest
     versions = [v for v in history.versions if v.incarnation == newest.incarnation]
     on_proof = _find_proven_renames(versions, answers or {}) if proven else {}
-    told = {**dict.fromkeys(on_proof, True), **(answers or {})}
-    same = _match_ids(versions, told)
+    answered = {**dict.fromkeys(on_proof, True), **(answers or {})}
+    same = _match_ids(versions, answered)
     now = {same.get(c.id, c.id): c.name for c in newest.schema.columns}
     types = {same.get(c.id, c.id): c.type for c in newest.schema.columns}
     came = {same.get(id, id) for ids in on_proof.values() for id in ids}
-    parts = members.trace_fields(versions, same)
+    field_names = struct_fields.trace_fields(versions, same)
     past = tuple(
         PreviousVersion(
             v.id,
             _began_document(v),
             {c.name: now.get(same.get(c.id, c.id)) for c in v.schema.columns},
             v.previous_ids,
-            parts[number],
+            field_names[number],
             {c.name: c.type for c in v.schema.columns if types.get(same.get(c.id, c.id), c.type) != c.type},
         )
         for number, v in enumerate(versions)
@@ -61,7 +61,7 @@ def migration_source(
         schema=newest.schema,
         began=_began_document(newest),
         former_names={name: tuple(thens) for name, thens in formers.items()},
-        unanswered=_list_unanswered(versions, told, now),
+        unanswered=_list_unanswered(versions, answered, now),
         past=past,
         ended=ended,
         newer=tuple(map(_name_version, newer)),
@@ -91,9 +91,9 @@ def _match_ids(versions: Sequence[SchemaVersion], answers: Mapping[Pair, bool]) 
     same: dict[ColumnId, ColumnId] = {}
     for before, after in pairwise(versions):
         for old, new in (pair for pair, yes in answers.items() if yes):
-            left, came = before.schema.column(old), after.schema.column(new)
-            if left and came and not before.schema.column(new) and not after.schema.column(old):
-                same[came.id] = same.get(left.id, left.id)
+            dropped, added = before.schema.column(old), after.schema.column(new)
+            if dropped and added and not before.schema.column(new) and not after.schema.column(old):
+                same[added.id] = same.get(dropped.id, dropped.id)
     return same
 
 

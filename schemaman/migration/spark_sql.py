@@ -177,9 +177,9 @@ def read_set_properties(statement: str, names: Iterable[str]) -> dict[str, str]:
     texts = {code: char for char, code in _ESCAPES.items()} | {"\\u0024": "$"}
     found: dict[str, str] = {}
     for name in names:
-        told = re.search(rf"{re.escape(literal(name))} = '((?:[^'\\]|\\.)*)'", statement)
-        if told is not None:
-            found[name] = re.sub(r"\\(?:u0024|.)", lambda code: texts[code[0]], told[1])
+        assignment = re.search(rf"{re.escape(literal(name))} = '((?:[^'\\]|\\.)*)'", statement)
+        if assignment is not None:
+            found[name] = re.sub(r"\\(?:u0024|.)", lambda code: texts[code[0]], assignment[1])
     return found
 
 
@@ -245,10 +245,10 @@ def read_columns(text: str) -> tuple[Column, ...]:
     )
 
 
-def define_column(member: Column | Field, separator: str) -> str:
+def define_column(column: Column | Field, separator: str) -> str:
     """A column, or with `: ` between name and type a member of a struct, with NOT NULL and comment."""
-    null = "" if member.nullable else " NOT NULL"
-    return f"{quote_name(member.name)}{separator}{type_name(member.type)}{null}{_comment(member.comment)}"
+    null = "" if column.nullable else " NOT NULL"
+    return f"{quote_name(column.name)}{separator}{type_name(column.type)}{null}{_comment(column.comment)}"
 
 
 def _comment(comment: str | None) -> str:
@@ -261,30 +261,34 @@ def _assignments(properties: Mapping[str, str]) -> str:
 
 def _read_fields(struct: Mapping[str, object]) -> tuple[Field, ...]:
     found: list[Field] = []
-    members = struct["fields"]
-    assert isinstance(members, list)
-    for member in members:
-        metadata = member.get("metadata", {})
-        told = metadata.get("__CHAR_VARCHAR_TYPE_STRING", "")
-        sized = re.fullmatch(r"(?:var)?char\(\d+\)", told)
-        type = parse_type(told) if sized else _read_type(member["type"])
-        found.append(Field(member["name"], type, member["nullable"], metadata.get("comment") or None))
+    fields = struct["fields"]
+    assert isinstance(fields, list)
+    for field in fields:
+        metadata = field.get("metadata", {})
+        sized_text = metadata.get("__CHAR_VARCHAR_TYPE_STRING", "")
+        sized = re.fullmatch(r"(?:var)?char\(\d+\)", sized_text)
+        type = parse_type(sized_text) if sized else _read_type(field["type"])
+        found.append(Field(field["name"], type, field["nullable"], metadata.get("comment") or None))
     return tuple(found)
 
 
-def _read_type(told: object) -> Type:
-    if isinstance(told, str):
-        decimal = re.fullmatch(r"decimal\((\d+),(-?\d+)\)", told)
+def _read_type(document: object) -> Type:
+    if isinstance(document, str):
+        decimal = re.fullmatch(r"decimal\((\d+),(-?\d+)\)", document)
         if decimal:
             return Decimal(int(decimal[1]), int(decimal[2]))
-        return _PLAIN.get(told, Unknown(told))
-    assert isinstance(told, dict)
-    match told["type"]:
+        return _PLAIN.get(document, Unknown(document))
+    assert isinstance(document, dict)
+    match document["type"]:
         case "struct":
-            return Struct(_read_fields(told))
+            return Struct(_read_fields(document))
         case "array":
-            return Array(_read_type(told["elementType"]), told["containsNull"])
+            return Array(_read_type(document["elementType"]), document["containsNull"])
         case "map":
-            return Map(_read_type(told["keyType"]), _read_type(told["valueType"]), told["valueContainsNull"])
+            return Map(
+                _read_type(document["keyType"]),
+                _read_type(document["valueType"]),
+                document["valueContainsNull"],
+            )
         case other:
             return Unknown(str(other))

@@ -38,71 +38,77 @@ _NO_COLUMN = DisplacedColumn("")
 
 def make_stamp(
     source: MigrationSource,
-    told: Projection,
-    now: LakeTable | None,
+    projection: Projection,
+    lake: LakeTable | None,
     key: Sequence[str],
     *,
     settled: bool,
     renamed: bool,
     had: Collection[str] = (),
 ) -> dict[str, str]:
-    """The properties of a table that is `now` so; a version only when it has the names of that version.
+    """The properties of a table that is `lake` so; a version only when it has the names of that version.
 
     `settled`: it has them all, `renamed`: its columns have those that the projection wants; `had` are the
     names that it had before the plan.
     """
-    said = {SOURCE_PROPERTY: source.table, KEY_PROPERTY: json.dumps(key, ensure_ascii=False)}
+    facts = {SOURCE_PROPERTY: source.table, KEY_PROPERTY: json.dumps(key, ensure_ascii=False)}
     version = {VERSION_PROPERTY: source.id, BEGAN_PROPERTY: format_began(source.began)}
-    moved = read_all_displaced(now) if now else {}
+    recorded = read_all_displaced(lake) if lake else {}
     # What is said of a column that was dropped would be said of the next one of its name.
-    stay = {name for name in told.wanted.names if name in had or moved.get(name, _NO_COLUMN).was != name}
-    left = {name: each for name, each in moved.items() if name in stay}
-    left |= find_outlived_columns(source, told, now) if now and settled else {}
-    stale = {DISPLACED_PROPERTY: format_displaced(left)} if left != moved else {}
-    properties = {**told.properties}
-    if now is not None and not settled:
-        properties |= _rename_kept(told, renamed)
-        properties |= _merge_names(told, now, had, renamed)
-    return said | stale | properties | (version if settled else {})
+    stay = {
+        name for name in projection.wanted.names if name in had or recorded.get(name, _NO_COLUMN).was != name
+    }
+    displaced = {name: each for name, each in recorded.items() if name in stay}
+    displaced |= find_outlived_columns(source, projection, lake) if lake and settled else {}
+    stale = {DISPLACED_PROPERTY: format_displaced(displaced)} if displaced != recorded else {}
+    properties = {**projection.properties}
+    if lake is not None and not settled:
+        properties |= _rename_kept(projection, renamed)
+        properties |= _merge_names(projection, lake, had, renamed)
+    return facts | stale | properties | (version if settled else {})
 
 
 def find_outlived_columns(
-    source: MigrationSource, told: Projection, now: LakeTable
+    source: MigrationSource, projection: Projection, lake: LakeTable
 ) -> dict[str, DisplacedColumn]:
     """Columns that left and stay, and whose names may have meant others since the version of the stamp."""
-    standing = find_stamped_version(source, now)
-    if standing is None:
+    stamped = find_stamped_version(source, lake)
+    if stamped is None:
         return {}
-    past = source.past[standing]
-    before = FormerSpellings(read_names(now), (each.names for each in source.past[: standing + 1]))
-    since = {name.lower() for each in source.past[standing + 1 :] for name in each.names}
-    kept: list[str | list[str]] = json.loads(told.properties.get(KEPT_PROPERTY, "[]"))
+    past = source.past[stamped]
+    before = FormerSpellings(read_names(lake), (each.names for each in source.past[: stamped + 1]))
+    since = {name.lower() for each in source.past[stamped + 1 :] for name in each.names}
+    kept: list[str | list[str]] = json.loads(projection.properties.get(KEPT_PROPERTY, "[]"))
     found = {name: before.find_name(name) for name in kept if isinstance(name, str)}
     return {
         name: DisplacedColumn(name, column, past.id, format_began(past.began))
         for name, column in found.items()
-        if column is not None and column.lower() in since and name not in read_displaced(now)
+        if column is not None and column.lower() in since and name not in read_displaced(lake)
     }
 
 
-def _merge_names(told: Projection, now: LakeTable, had: Collection[str], renamed: bool) -> dict[str, str]:
+def _merge_names(
+    projection: Projection, lake: LakeTable, had: Collection[str], renamed: bool
+) -> dict[str, str]:
     """What columns were called stays told while the version does; new is what is said of new names."""
-    if NAMES_PROPERTY not in told.properties:
+    if NAMES_PROPERTY not in projection.properties:
         return {}
-    new: Mapping[str, str] = json.loads(told.properties[NAMES_PROPERTY])
-    stayed = set(had) - (set(told.renames.values()) if renamed else set())
-    kept = {lake: there for lake, there in read_names(now).items() if lake in stayed}
-    fresh = {lake: there for lake, there in new.items() if lake not in stayed}
+    new: Mapping[str, str] = json.loads(projection.properties[NAMES_PROPERTY])
+    stayed = set(had) - (set(projection.renames.values()) if renamed else set())
+    kept = {
+        lake_name: source_name for lake_name, source_name in read_names(lake).items() if lake_name in stayed
+    }
+    fresh = {lake_name: source_name for lake_name, source_name in new.items() if lake_name not in stayed}
     return {NAMES_PROPERTY: format_property(kept | fresh)}
 
 
-def _rename_kept(told: Projection, renamed: bool) -> dict[str, str]:
+def _rename_kept(projection: Projection, renamed: bool) -> dict[str, str]:
     """What the table keeps lies in members, and maybe in columns, that still have their old names."""
-    if KEPT_PROPERTY not in told.properties:
+    if KEPT_PROPERTY not in projection.properties:
         return {}
-    was = {(*path[:-1], new): path[-1] for path, new in told.field_renames.items()}
-    was |= {} if renamed else {(new,): old for old, new in told.renames.items()}
-    kept: list[str | list[str]] = json.loads(told.properties[KEPT_PROPERTY])
+    was = {(*path[:-1], new): path[-1] for path, new in projection.field_renames.items()}
+    was |= {} if renamed else {(new,): old for old, new in projection.renames.items()}
+    kept: list[str | list[str]] = json.loads(projection.properties[KEPT_PROPERTY])
     paths: list[Path] = [(each,) if isinstance(each, str) else tuple(each) for each in kept]
     here = (find_former_path(was, path) for path in paths)
     return {KEPT_PROPERTY: format_property([path[0] if len(path) == 1 else list(path) for path in here])}

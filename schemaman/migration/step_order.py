@@ -14,38 +14,38 @@ from schemaman.model.types import Struct
 
 
 def order_renames(
-    renames: Sequence[RenameColumn], members: Sequence[RenameColumn]
+    renames: Sequence[RenameColumn], fields: Sequence[RenameColumn]
 ) -> tuple[list[RenameColumn], list[RenameColumn]]:
     """Renames one at a time, each to a name that is free by then; then those that close a chain or a ring.
 
     Where names are handed on, one column or member goes by a temporary name. While such a name is in the
     table nothing else is planned for it: with the stamp between the two lists, a crash anywhere leaves a
-    table that tells where it stands. `members` are named by places under their new names (see
+    table that tells where it stands. `fields` are named by places under their new names (see
     `diff.Renamed`): they come before the columns, those inside first, and are closed in the other order.
     """
-    was = {(*c.path[:-1], c.name): c.path[-1] for c in (*renames, *members)}
+    former_names = {(*c.path[:-1], c.name): c.path[-1] for c in (*renames, *fields)}
     turns: list[RenameColumn] = []
     closing: list[RenameColumn] = []
-    for place in _sort_inside_first(dict.fromkeys(c.path[:-1] for c in members)):
-        before = find_former_path(was, place)
-        first, last = _order_chains([c for c in members if c.path[:-1] == place])
+    for path in _sort_inside_first(dict.fromkeys(c.path[:-1] for c in fields)):
+        before = find_former_path(former_names, path)
+        first, last = _order_chains([c for c in fields if c.path[:-1] == path])
         turns += (replace(c, path=(*before, c.path[-1])) for c in first)
         closing = last + closing
     first, last = _order_chains(renames)
     return turns + first, last + closing
 
 
-def find_former_path(was: Mapping[Path, str], path: Path) -> Path:
-    """A place as it was called before renames; `was` maps places under their new names to their old ones."""
-    return tuple(was.get(path[:n], path[n - 1]) for n in range(1, len(path) + 1))
+def find_former_path(former_names: Mapping[Path, str], path: Path) -> Path:
+    """The former path of a nested field; `former_names` maps new paths to former names."""
+    return tuple(former_names.get(path[:n], path[n - 1]) for n in range(1, len(path) + 1))
 
 
 def _sort_inside_first(places: Iterable[Path]) -> list[Path]:
     """Places in their order, but each before those that it is inside of."""
     found: list[Path] = []
-    for place in places:
-        at = next((n for n, other in enumerate(found) if place[: len(other)] == other), len(found))
-        found.insert(at, place)
+    for path in places:
+        at = next((n for n, other in enumerate(found) if path[: len(other)] == other), len(found))
+        found.insert(at, path)
     return found
 
 
@@ -90,12 +90,12 @@ def _is_apart(one: Change, other: Change) -> bool:
     return bool(a) and bool(b) and a[: len(b)] != b[: len(a)]
 
 
-def rename_columns(live: LakeTable, renames: Sequence[RenameColumn]) -> LakeTable:
+def rename_columns(lake: LakeTable, renames: Sequence[RenameColumn]) -> LakeTable:
     """The table once its columns have their new names, identifier fields too: other changes go by those."""
     names = {c.path[0]: c.name for c in renames}
-    layout = tuple(names.get(name, name) for name in live.layout)
-    schema = patch(live.schema, renames)
-    return replace(live, schema=schema, layout=layout, properties=rename_identifiers(live, names))
+    layout = tuple(names.get(name, name) for name in lake.layout)
+    schema = patch(lake.schema, renames)
+    return replace(lake, schema=schema, layout=layout, properties=rename_identifiers(lake, names))
 
 
 def is_inside(path: Path, places: Collection[Path]) -> bool:

@@ -126,22 +126,22 @@ class Target(Protocol):
     def upgrade_features(self, table: str, properties: Mapping[str, str]) -> Draft:
         """The statement that switches features on, and who cannot read the table after it."""
 
-    def drop_key(self, live: LakeTable) -> Draft | None:
+    def drop_key(self, lake: LakeTable) -> Draft | None:
         """The statement after which the format keeps no key, None where it keeps none."""
 
-    def forbid_null(self, live: LakeTable, column: str) -> Draft | Refusal | None:
+    def forbid_null(self, lake: LakeTable, column: str) -> Draft | Refusal | None:
         """The statement after which a column that holds no NULL cannot, None where that is so."""
 
-    def allow_null(self, live: LakeTable, column: str) -> Draft | None:
+    def allow_null(self, lake: LakeTable, column: str) -> Draft | None:
         """The statement that undoes `forbid_null`, None where there is nothing to undo."""
 
-    def find_missing_properties(self, live: LakeTable, change: Change) -> Mapping[str, str]:
+    def find_missing_properties(self, lake: LakeTable, change: Change) -> Mapping[str, str]:
         """The table properties to switch on before a change can be made; empty if none is missing."""
 
-    def draft_change(self, live: LakeTable, change: Change) -> Draft | Refusal:
+    def draft_change(self, lake: LakeTable, change: Change) -> Draft | Refusal:
         """The statement for one change of a live table, or why there is none."""
 
-    def combine_drafts(self, live: LakeTable, drafts: Sequence[Draft]) -> Draft:
+    def combine_drafts(self, lake: LakeTable, drafts: Sequence[Draft]) -> Draft:
         """One statement for several accepted changes of one kind, none inside another's column."""
 
 

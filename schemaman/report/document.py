@@ -1,4 +1,4 @@
-"""A report as a document of few block kinds; formats render blocks and know nothing else."""
+"""A report is a document of a few kinds of blocks; formats render blocks and depend on nothing else."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Tone = Literal["plain", "good", "note", "danger", "break", "muted"]
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """Words, with a tone that a format may colour; the words themselves must be enough.
+    """A text with a tone that a format may show in colour; the text alone must be clear.
 
     `link` is the anchor of a heading of the same report, empty for none.
     """
@@ -87,10 +87,10 @@ class TimelineBlock:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Something that needs a reader's eye: a finding, a refusal, a disagreement.
+    """A message that needs attention: a finding, a refusal, a disagreement.
 
-    `title` names it in a few words, `place` says where, `message` is one sentence, `facts`
-    what belongs to it: what it was and is, what to do.
+    `title` is short, `place` names table and path, `message` is one sentence. `facts` are more lines: before,
+    after, and what to do.
     """
 
     title: str

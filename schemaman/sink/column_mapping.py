@@ -26,8 +26,12 @@ def find_incarnation(live: LakeTable, history: TableHistory) -> int | None:
     mine = zip([v.incarnation for v in history.versions if v.incarnation == last], source.past, strict=True)
     ended = zip([v.incarnation for v in history.versions if v.incarnation != last], source.ended, strict=True)
     pasts = [*mine, *ended]
-    there = [(life, format_began(past.began) == began) for life, past in pasts if past.has_id(stamp)]
-    exact = {life for life, same in there if same} or {life for life, _ in there}
+    there = [
+        (incarnation, format_began(previous.began) == began)
+        for incarnation, previous in pasts
+        if previous.has_id(stamp)
+    ]
+    exact = {incarnation for incarnation, same in there if same} or {incarnation for incarnation, _ in there}
     return exact.pop() if len(exact) == 1 else None
 
 

@@ -185,9 +185,9 @@ class RecordTables:
         history = None if self.histories is None else self.histories.get(id)
         return history is not None and any(v.at.position.kind != "none" for v in history.versions)
 
-    def choose_decoder(self, table: RecordTable, mark: Coordinates) -> TableDecoder:
+    def choose_decoder(self, table: RecordTable, coordinates: Coordinates) -> TableDecoder:
         """How a row at a mark is read."""
-        return table.single or self._find_decoder(table, choose_version(table.candidates, mark))
+        return table.single or self._find_decoder(table, choose_version(table.candidates, coordinates))
 
     def find_newest_decoder(self, id: TableId) -> TableDecoder:
         """The newest structure of a table of which no row is at hand.
@@ -210,7 +210,7 @@ class RecordTables:
         )
 
     def find_decoder_by_key(
-        self, id: TableId, key: object, mark: Coordinates, between: PositionBounds
+        self, id: TableId, key: object, coordinates: Coordinates, between: PositionBounds
     ) -> TableDecoder:
         """The structure by which a key is read whose row is not at hand: the one of its place.
 
@@ -229,18 +229,23 @@ class RecordTables:
             fields = [n for n in names if not _is_routing(n, key, newest, id)]
             candidates = find_versions_by_key(self.require_history(id), fields)
             known = self._keyed[id, names] = RecordTable(id, "json", None, candidates=candidates)
-        placed = mark.position.kind != "none"
-        face = (
-            choose_version(known.candidates, mark)
+        placed = coordinates.position.kind != "none"
+        candidate = (
+            choose_version(known.candidates, coordinates)
             if placed
-            else choose_version_by_bounds(known.candidates, names, mark, between)
+            else choose_version_by_bounds(known.candidates, names, coordinates, between)
         )
-        made = known.decoders.get(face.number)
+        made = known.decoders.get(candidate.number)
         if made is None:
             made = TableDecoder(
-                face.schema, face.number, _EMPTY_DECODER, _EMPTY_DECODER, _EMPTY_DECODER, face.columns
+                candidate.schema,
+                candidate.number,
+                _EMPTY_DECODER,
+                _EMPTY_DECODER,
+                _EMPTY_DECODER,
+                candidate.columns,
             )
-            known.decoders[face.number] = made
+            known.decoders[candidate.number] = made
         return made
 
     def make_key_decoder(
@@ -266,15 +271,18 @@ class RecordTables:
         return make_decoder(cells)
 
     def _settle_version(self, table: RecordTable) -> RecordTable:
-        if is_same_structure(table.candidates) and len({face.number for face in table.candidates}) == 1:
+        if (
+            is_same_structure(table.candidates)
+            and len({candidate.number for candidate in table.candidates}) == 1
+        ):
             table.single = self._find_decoder(table, table.candidates[0])
         return table
 
-    def _find_decoder(self, table: RecordTable, face: CarriedVersion) -> TableDecoder:
-        known = table.decoders.get(face.number)
+    def _find_decoder(self, table: RecordTable, candidate: CarriedVersion) -> TableDecoder:
+        known = table.decoders.get(candidate.number)
         if known is None:
-            known = self._make_decoder(table, face.columns, face.schema, face.number)
-            table.decoders[face.number] = known
+            known = self._make_decoder(table, candidate.columns, candidate.schema, candidate.number)
+            table.decoders[candidate.number] = known
         return known
 
     def _make_decoder(

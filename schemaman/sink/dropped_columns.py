@@ -81,8 +81,8 @@ def _describe_displaced(history: TableHistory, column: Column) -> DisplacedColum
     """A column by the last version that had it."""
     incarnation = [v for v in history.versions if v.incarnation == history.latest.incarnation]
     versions = zip(migration_source(history).past, incarnation, strict=True)
-    past = [past for past, v in versions if any(c.id == column.id for c in v.schema.columns)][-1]
-    return DisplacedColumn(column.name, column.name, past.id, format_began(past.began))
+    previous = [previous for previous, v in versions if any(c.id == column.id for c in v.schema.columns)][-1]
+    return DisplacedColumn(column.name, column.name, previous.id, format_began(previous.began))
 
 
 def has_newest_version_stamp(live: LakeTable, history: TableHistory) -> bool:
@@ -134,7 +134,7 @@ def _find_dropped_fields(history: TableHistory, versions: Collection[int]) -> li
     found: dict[Path, tuple[Path, Type]] = {}
     row_paths: set[Path] = set()
     unsettled = find_unsettled_fields(incarnation)
-    asked = {path[0] for unsettled_fields in unsettled for path in unsettled_fields.questions}
+    questioned = {path[0] for unsettled_fields in unsettled for path in unsettled_fields.questions}
     for version, parts, unsettled_fields in zip(
         incarnation, trace_fields(incarnation, {}), unsettled, strict=True
     ):
@@ -143,7 +143,7 @@ def _find_dropped_fields(history: TableHistory, versions: Collection[int]) -> li
             position = (*rename_parents(path, parts)[:-1], unsettled_fields.new_names.get(path, path[-1]))
             is_dropped = (
                 parts.get(path) == CurrentField(None)
-                and path[0] not in asked
+                and path[0] not in questioned
                 and path not in unsettled_fields.lost
             )
             if is_dropped and lower_path(position) not in current_paths:

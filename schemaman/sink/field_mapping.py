@@ -34,7 +34,7 @@ _UNDECIDED_RENAME = (
 
 
 def find_field_renamings(
-    undecided: TableHistory, joined: TableHistory, live: LakeTable, places: Mapping[int, Type]
+    undecided: TableHistory, joined: TableHistory, live: LakeTable, lake_types: Mapping[int, Type]
 ) -> Iterator[tuple[tuple[int, str], FieldRenaming]]:
     """The columns of each version whose members are called otherwise in the lake, or have to wait.
 
@@ -47,19 +47,19 @@ def find_field_renamings(
         for v, w in zip(undecided.versions, joined.versions, strict=True)
         if w.incarnation == incarnation
     ]
-    if not any(isinstance(type, Array | Map | Struct) for type in places.values()):
+    if not any(isinstance(type, Array | Map | Struct) for type in lake_types.values()):
         return
     versions = [w for _, w in pairs]
     stamped = len(list_versions_up_to_stamp(live, joined)) - 1
     for ids, known in _group_by_last_version(versions, stamped, str(joined.table)):
         for index, (version, same) in enumerate(pairs[: len(known)]):
             for column, other in zip(version.schema.columns, same.schema.columns, strict=True):
-                if other.id not in ids or column.id is None or column.id not in places:
+                if other.id not in ids or column.id is None or column.id not in lake_types:
                     continue
                 fields = known[index].get(other.id)
                 if fields is None:
                     continue
-                lake = places[column.id]
+                lake = lake_types[column.id]
                 dropped = fields.dropped | {
                     path for path, made in fields.uncertain_renames.items() if not _has_renames(made, lake)
                 }
@@ -238,13 +238,13 @@ class _StampedFields:
     def list_name_clashes(self, at: int) -> Iterator[tuple[int | None, Path]]:
         """The members of a later version of which the table has the name, though for another one."""
         ids, ends = self._map_paths(at) if at > self.version_index else ({}, {})
-        held = set(map(lower_path, ends))
-        stood = {lower_path(end): path for path, end in ends.items() if end is not None}
+        taken = set(map(lower_path, ends))
+        stamped_paths = {lower_path(end): path for path, end in ends.items() if end is not None}
         for path, _, _ in walk_fields(self.versions[at].schema) if ends else ():
-            holder = stood.get(lower_path(path[:-1]))
-            if path[0] not in ids or holder is None or lower_path(path) in stood:
+            holder = stamped_paths.get(lower_path(path[:-1]))
+            if path[0] not in ids or holder is None or lower_path(path) in stamped_paths:
                 continue
-            if lower_path((*holder, path[-1])) in held:
+            if lower_path((*holder, path[-1])) in taken:
                 yield ids[path[0]], path[1:]
 
     def _map_paths(self, at: int) -> tuple[dict[str, int | None], dict[Path, Path | None]]:

@@ -90,10 +90,10 @@ class Preflight:
             return withhold_plan(plan, unsure)
         if plan.base_schema is not None:
             return plan
-        doubt = self.find_missing_table(
+        missing = self.find_missing_table(
             history, plan.format, plan.table, None if live is not None else address
         )
-        return plan if doubt is None else _require_approval(plan, doubt)
+        return plan if missing is None else _require_approval(plan, missing)
 
     def find_stale_rows(self, history: TableHistory, live: LakeTable, format: str) -> StaleRows | None:
         """Why a table must stay as it is: it has rows that were read as what they are not.
@@ -107,9 +107,9 @@ class Preflight:
         self, history: TableHistory, format: str, lake_table: str, address: Address | None
     ) -> MissingTable | None:
         """Why a lake table that is not there should not just be made. Raises `StatementFailed`."""
-        gone = self._find_lost_table(history, format, lake_table)
-        if gone is not None or address is None:
-            return gone
+        lost = self._find_lost_table(history, format, lake_table)
+        if lost is not None or address is None:
+            return lost
         return self._find_previous_table(history, format, lake_table, address)
 
     def _find_lost_table(self, history: TableHistory, format: str, lake_table: str) -> MissingTable | None:
@@ -125,9 +125,9 @@ class Preflight:
         stamp = {
             name: text for line in made for name, text in read_set_properties(line.statement, _STAMPS).items()
         }
-        life = find_incarnation(LakeTable(lake_table, TableSchema(()), "", "", stamp), history)
+        incarnation = find_incarnation(LakeTable(lake_table, TableSchema(()), "", "", stamp), history)
         # The table of an earlier life was moved away, as the plan for it says.
-        if life is not None and life != history.latest.incarnation:
+        if incarnation is not None and incarnation != history.latest.incarnation:
             return None
         return MissingTable(
             f"{lake_table} is gone, and this store knows that it was there",
@@ -197,7 +197,7 @@ def withhold_plan(plan: Plan, *refusals: Refusal) -> Plan:
     )
 
 
-def _require_approval(plan: Plan, doubt: MissingTable) -> Plan:
+def _require_approval(plan: Plan, missing: MissingTable) -> Plan:
     """The plan of a table that is made with a person's word alone; what was before makes its hash another."""
-    made = (f"{s.kind}: {plan.table} ({doubt.approval})" for s in plan.steps if s.kind == "create-table")
+    made = (f"{s.kind}: {plan.table} ({missing.approval})" for s in plan.steps if s.kind == "create-table")
     return replace(plan, approvals_needed=(*plan.approvals_needed, *made))

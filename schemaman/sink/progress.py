@@ -217,8 +217,8 @@ def _lacks_commit(coordinates: Coordinates, source: Mapping[str, Any]) -> bool:
 
 def _parse_snapshot_position(order: str) -> str:
     """The place of an order if it is one of a read of the table itself."""
-    place, step = parse_order(order)
-    return place if step == SNAPSHOT else ""
+    position, step = parse_order(order)
+    return position if step == SNAPSHOT else ""
 
 
 def collect_orders(observations: Iterable[Observation]) -> ReadOrders:

@@ -131,47 +131,51 @@ class RowReader:
             raise UnreadableInput(f"an event with the operation {op!r}")
         self._is_delete_record = op == "d"
         position = _read_position(str(source.get("connector") or UNKNOWN), source)
-        mark = _make_coordinates(record, position, source, payload.get("ts_ms"))
+        coordinates = _make_coordinates(record, position, source, payload.get("ts_ms"))
         if op == "t":
-            return self._read_truncate(record, payload, mark)
+            return self._read_truncate(record, payload, coordinates)
         try:
             table = self._find_table(payload, form)
         except UnknownVersion:
             if op != "d" or record.key is None:
                 raise
-            return self._read_delete_by_key(record, payload, mark)
+            return self._read_delete_by_key(record, payload, coordinates)
         if table is None:
             return _skip_record(record, _SHADOW_TABLE)
-        made = table.single or self._tables.choose_decoder(table, mark)
+        made = table.single or self._tables.choose_decoder(table, coordinates)
         before, after = _read_images(payload, op)
         decode = made.decode_read if op == "r" else made.decode
         old = _choose_before_decoder(made, record)
         images = (None if before is None else old(before), None if after is None else decode(after))
         key = self._read_key(record, table.id, made)
-        return self._make_change(record, table.id, made, op, key, images, mark, source)
+        return self._make_change(record, table.id, made, op, key, images, coordinates, source)
 
-    def _read_truncate(self, record: Record, payload: Mapping[str, Any], mark: Coordinates) -> RowOutcome:
+    def _read_truncate(
+        self, record: Record, payload: Mapping[str, Any], coordinates: Coordinates
+    ) -> RowOutcome:
         """Of a whole table: whatever its rows look like by then, it says nothing of one."""
         origin = read_origin(payload)
         table = origin.table_id(self._stream)
         if origin.connector in DATABASE_NAMED_CONNECTORS and find_ghost_original(table.table) is not None:
             return _skip_record(record, _SHADOW_TABLE)
         made = self._tables.find_newest_decoder(table)
-        return self._make_change(record, table, made, "t", None, (None, None), mark, payload["source"])
+        return self._make_change(record, table, made, "t", None, (None, None), coordinates, payload["source"])
 
-    def _read_delete_by_key(self, record: Record, payload: Mapping[str, Any], mark: Coordinates) -> RowChange:
+    def _read_delete_by_key(
+        self, record: Record, payload: Mapping[str, Any], coordinates: Coordinates
+    ) -> RowChange:
         """A delete of a row that no version explains: its key tells which row, where the table has one.
 
         Raises UnknownFace.
         """
         table = read_origin(payload).table_id(self._stream)
         made = self._tables.find_decoder_by_key(
-            table, self._read_key_payload(record), mark, self._progress.find_bounds(table, mark)
+            table, self._read_key_payload(record), coordinates, self._progress.find_bounds(table, coordinates)
         )
         if not made.schema.key:
             raise UnknownVersion(f"no version of {table} has just the fields of the row, and it has no key")
         key = self._read_key(record, table, made)
-        return self._make_change(record, table, made, "d", key, (None, None), mark, payload["source"])
+        return self._make_change(record, table, made, "d", key, (None, None), coordinates, payload["source"])
 
     def _read_flattened(self, record: Record, payload: Mapping[str, Any], form: BodySchema) -> RowOutcome:
         told_key = self._read_key_payload(record)
@@ -183,14 +187,14 @@ class RowReader:
         names = tuple(name for name in payload if name not in row.additions.names)
         table = self._find_flattened_table(row, names, form)
         position = _read_position(row.additions.position_connector, row.additions.source)
-        mark = _make_coordinates(record, position, row.additions.source, row.additions.read_ms)
-        made = table.single or self._tables.choose_decoder(table, mark)
-        gone = _choose_before_decoder(made, record) if row.op == "d" else made.decode
-        cells = (made.decode_read if row.op == "r" else gone)(payload)
+        coordinates = _make_coordinates(record, position, row.additions.source, row.additions.read_ms)
+        made = table.single or self._tables.choose_decoder(table, coordinates)
+        decode_before = _choose_before_decoder(made, record) if row.op == "d" else made.decode
+        cells = (made.decode_read if row.op == "r" else decode_before)(payload)
         images = (cells, None) if row.op == "d" else (None, cells)
         key = self._read_key(record, table.id, made)
         source = {**row.additions.source, "connector": row.additions.connector}
-        return self._make_change(record, table.id, made, row.op, key, images, mark, source)
+        return self._make_change(record, table.id, made, row.op, key, images, coordinates, source)
 
     def _read_without_value(self, record: Record, form: BodySchema | None) -> RowOutcome:
         """The tombstone of a delete that was read; or a delete of which only the key is left."""
@@ -201,18 +205,20 @@ class RowReader:
         table = self._tables.find_table_of_delete(row.table, record.topic)
         source = {**row.additions.source, "connector": row.additions.connector}
         position = _read_position(row.additions.position_connector, row.additions.source)
-        mark = _make_coordinates(record, position, row.additions.source, row.additions.read_ms)
+        coordinates = _make_coordinates(record, position, row.additions.source, row.additions.read_ms)
         if (
             position.kind == "none"
-            and not self._progress.has_read(table, mark)
+            and not self._progress.has_read(table, coordinates)
             and self._tables.has_positions(table)
         ):
             raise UnreadableInput(
                 "a delete without a row or a place: nobody told how far its partition had been read before"
             )
-        made = self._tables.find_decoder_by_key(table, key, mark, self._progress.find_bounds(table, mark))
+        made = self._tables.find_decoder_by_key(
+            table, key, coordinates, self._progress.find_bounds(table, coordinates)
+        )
         told_key = self._read_key(record, table, made)
-        return self._make_change(record, table, made, "d", told_key, (None, None), mark, source)
+        return self._make_change(record, table, made, "d", told_key, (None, None), coordinates, source)
 
     def _is_delete(self, record: Record, form: BodySchema | None) -> bool:
         """Whether a record without a value is a delete, and not the tombstone that follows one.
@@ -239,12 +245,12 @@ class RowReader:
         op: str,
         key: Row | None,
         images: tuple[DecodedRow | None, DecodedRow | None],
-        mark: Coordinates,
+        coordinates: Coordinates,
         source: Mapping[str, Any],
     ) -> RowChange:
         before, after = images
         read = op == "r" or is_snapshot_read(cast(Any, source))
-        order, again, doubt = self._progress.order_change(table, mark, source, read=read)
+        order, redelivered, ambiguity = self._progress.order_change(table, coordinates, source, read=read)
         return RowChange(
             record=RecordOffset(self._stream, record.topic, record.partition, record.offset),
             table=table,
@@ -255,13 +261,13 @@ class RowReader:
             after=None if after is None else after.row,
             unavailable=frozenset() if after is None else after.unavailable,
             order=order,
-            ts_ms=mark.ts_ms,
+            ts_ms=coordinates.ts_ms,
             deleted=op == "d",
             schema=made.schema,
             version=made.version,
-            position=mark.position,
-            redelivered=again,
-            ambiguity=doubt,
+            position=coordinates.position,
+            redelivered=redelivered,
+            ambiguity=ambiguity,
         )
 
     def _find_table(self, payload: Mapping[str, Any], form: BodySchema) -> RecordTable | None:
@@ -342,8 +348,8 @@ class RowReader:
 
     def _make_reject(self, record: Record, reason: str) -> Reject:
         data = record.value if record.value is not None else record.key or b""
-        place = (self._stream, record.topic, record.partition, record.offset)
-        return Reject(*place, count=1, reason=reason, sha256=hashlib.sha256(data).hexdigest())
+        record_offset = (self._stream, record.topic, record.partition, record.offset)
+        return Reject(*record_offset, count=1, reason=reason, sha256=hashlib.sha256(data).hexdigest())
 
 
 _NAMES = ("connector", "name", "db", "keyspace", "schema", "table", "collection")
@@ -411,5 +417,5 @@ def _make_coordinates(
 
 
 def _skip_record(record: Record, kind: str) -> Skipped:
-    place = Coordinates(record.topic, record.partition, record.offset, timestamp_ms=record.timestamp_ms)
-    return Skipped(kind, place, 1)
+    coordinates = Coordinates(record.topic, record.partition, record.offset, timestamp_ms=record.timestamp_ms)
+    return Skipped(kind, coordinates, 1)

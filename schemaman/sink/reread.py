@@ -126,14 +126,14 @@ def _map_version(version: SchemaVersion) -> CarriedVersion:
 def _list_field_names(version: SchemaVersion) -> Iterator[frozenset[str]]:
     """The names of the fields in which events carry a version."""
     yield frozenset(c.emitted_name or c.name for c in version.schema.columns)
-    for face in version.event_schemas:
-        yield frozenset(version.find_event_schema(face).names)
+    for event_schema in version.event_schemas:
+        yield frozenset(version.find_event_schema(event_schema).names)
 
 
 def _find_differences(
     then: Sequence[CarriedVersion],
     now: Sequence[CarriedVersion],
-    past: Sequence[SchemaVersion],
+    previous: Sequence[SchemaVersion],
     every: Sequence[CarriedVersion],
     modes: ConnectorModes | None,
     *,
@@ -151,49 +151,49 @@ def _find_differences(
     # what is read beside the stream begins versions, too, and has no place
     kinds = [f.version.at.position.kind for f in (*then, *now) if f.version.at.position.kind != "none"]
     placed = [(text, m) for text, m in sorted(marks.items()) if m.position.kind in kinds[-1:]]
-    for number, (since, mark) in enumerate(placed, 1):
+    for number, (since, coordinates) in enumerate(placed, 1):
         until = placed[number][0] if number < len(placed) else None
-        was, is_ = choose_version(then, mark), choose_version(now, mark)
+        was, is_ = choose_version(then, coordinates), choose_version(now, coordinates)
         began = is_.version.at.position
-        sure = known and (began.kind != mark.position.kind or format_position(began) <= since)
-        if not sure and choose_version(every, mark).version is not is_.version:
+        sure = known and (began.kind != coordinates.position.kind or format_position(began) <= since)
+        if not sure and choose_version(every, coordinates).version is not is_.version:
             continue
-        why = _explain_difference(was, is_, _find_current_columns(was, past, now, every), modes)
+        why = _explain_difference(was, is_, _find_current_columns(was, previous, now, every), modes)
         if why is not None:
-            yield RereadStretch(since, until, mark, why)
+            yield RereadStretch(since, until, coordinates, why)
 
 
 def _find_joined_columns(
-    past: Sequence[SchemaVersion], every: Sequence[CarriedVersion]
+    previous: Sequence[SchemaVersion], every: Sequence[CarriedVersion]
 ) -> Iterator[RereadStretch]:
     """Where rows have a value in a column of its own that is another one's earlier self by now.
 
     No row alone shows that: each was read rightly, but the values of one column stand in two.
     """
-    last = {column.id: (version, column) for version in past for column in version.schema.columns}
-    held: dict[tuple[int, int | None], tuple[SchemaVersion, Column]] = {}
+    last = {column.id: (version, column) for version in previous for column in version.schema.columns}
+    kept_by_id: dict[tuple[int, int | None], tuple[SchemaVersion, Column]] = {}
     for version, column in sorted(last.values(), key=lambda one: -one[0].number):
-        face = _find_current_version(version, every)
-        meant = None if face is None else _find_column(face, column)
-        if face is None or meant is None:
+        current = _find_current_version(version, every)
+        meant = None if current is None else _find_column(current, column)
+        if current is None or meant is None:
             continue
-        later, kept = held.setdefault((face.version.incarnation, meant.id), (version, column))
+        later, kept = kept_by_id.setdefault((current.version.incarnation, meant.id), (version, column))
         if kept.id != column.id and later.incarnation == version.incarnation:
             why = f"the `{column.name}` of then is `{kept.name}` by now, which has a column of its own"
-            beside = JoinedColumns(column.name, kept.name, column.id, kept.id)
-            for since, until, mark in _find_stretch(past, column, kept):
-                yield RereadStretch(since, until, mark, why, beside)
+            joined = JoinedColumns(column.name, kept.name, column.id, kept.id)
+            for since, until, coordinates in _find_stretch(previous, column, kept):
+                yield RereadStretch(since, until, coordinates, why, joined)
 
 
 def _find_stretch(
-    past: Sequence[SchemaVersion], column: Column, kept: Column
+    previous: Sequence[SchemaVersion], column: Column, kept: Column
 ) -> Iterator[tuple[str, str | None, Coordinates]]:
     """From where up to where in the log rows may hold a value of a column that is `kept` in another one.
 
     A row that was written again keeps what stood there: it ends where a third one takes the name, if any.
     Where nothing stands before the column, it goes from the very begin.
     """
-    placed = [version for version in past if version.at.position.kind != "none"]
+    placed = [version for version in previous if version.at.position.kind != "none"]
     having = [n for n, version in enumerate(placed) if column.id in {c.id for c in version.schema.columns}]
     if not having:
         return
@@ -203,13 +203,13 @@ def _find_stretch(
         for version in placed[having[-1] + 1 :]
         if any(c.name.casefold() == name and c.id not in own for c in version.schema.columns)
     )
-    mark = placed[having[0]].at
-    yield format_position(mark.position) if having[0] else "", next(taken, None), mark
+    coordinates = placed[having[0]].at
+    yield format_position(coordinates.position) if having[0] else "", next(taken, None), coordinates
 
 
 def _find_current_columns(
     was: CarriedVersion,
-    past: Sequence[SchemaVersion],
+    previous: Sequence[SchemaVersion],
     now: Sequence[CarriedVersion],
     every: Sequence[CarriedVersion],
 ) -> CarriedVersion:
@@ -222,10 +222,12 @@ def _find_current_columns(
     taken = choose_version(now, was.version.at)
     columns: dict[str, Column] = {}
     for name, column in was.columns.items():
-        last = next((v for v in reversed(past) if column.id in {c.id for c in v.schema.columns}), was.version)
-        face = own if last is was.version else _find_current_version(last, every)
-        held = next((c for c in last.schema.columns if c.id == column.id), column)
-        found = None if face is None else _find_column(face, held)
+        last = next(
+            (v for v in reversed(previous) if column.id in {c.id for c in v.schema.columns}), was.version
+        )
+        current = own if last is was.version else _find_current_version(last, every)
+        last_column = next((c for c in last.schema.columns if c.id == column.id), column)
+        found = None if current is None else _find_column(current, last_column)
         columns[name] = found or _find_column(own, column) or taken.columns[name]
     return replace(own, columns=columns)
 
@@ -236,14 +238,14 @@ def _find_current_version(version: SchemaVersion, every: Sequence[CarriedVersion
     That version need not have the naming, as rows with fewer fields, or none of it yet, may have come.
     """
     began = version.at
-    same = [face for face in every if face.version.at == began]
+    same = [carried for carried in every if carried.version.at == began]
     if not same and began.position.kind == "none":
         return None
     return same[-1] if same else choose_version(every, began)
 
 
-def _find_column(face: CarriedVersion, column: Column) -> Column | None:
-    return face.schema.column(column.name) or face.columns.get(column.emitted_name or column.name)
+def _find_column(carried: CarriedVersion, column: Column) -> Column | None:
+    return carried.schema.column(column.name) or carried.columns.get(column.emitted_name or column.name)
 
 
 def _explain_difference(

@@ -94,34 +94,38 @@ def map_columns(
     """
     history = told if joined is None else joined
     newest = history.latest
-    beside = read_metadata_columns(live)
+    metadata = read_metadata_columns(live)
     own = {c.name for c in list_row_columns(live.schema.key)}
     columns = tuple(c for c in live.schema.columns if c.name not in own)
-    sourced = replace(live, schema=TableSchema(tuple(c for c in columns if c.name not in beside.values())))
-    placed = place_columns(sourced, history)
-    lives = {v.number: v.incarnation for v in history.versions}
-    alike = map_lake_names(newest.schema, sourced)
-    now = {
-        c.name: alike.get(c.name, "") if c.id is None else placed.names.get(c.id, "")
+    sourced = replace(live, schema=TableSchema(tuple(c for c in columns if c.name not in metadata.values())))
+    placement = place_columns(sourced, history)
+    incarnations = {v.number: v.incarnation for v in history.versions}
+    by_name = map_lake_names(newest.schema, sourced)
+    current = {
+        c.name: by_name.get(c.name, "") if c.id is None else placement.names.get(c.id, "")
         for c in newest.schema.columns
     }
-    called = {name: here for name, here in now.items() if name != here}
-    key, life = live.schema.key, newest.incarnation
+    current_names = {name: lake_name for name, lake_name in current.items() if name != lake_name}
+    key, incarnation = live.schema.key, newest.incarnation
     same = _match_ids(told, history)
-    names = {id: placed.names[now] for id, now in same.items() if now in placed.names}
-    asked = find_undecided_columns(history)
+    names = {id: placement.names[current] for id, current in same.items() if current in placement.names}
+    undecided = find_undecided_columns(history)
     present = {c.id for c in newest.schema.columns}
-    homeless = {} if drops else {id: _NO_COLUMN for id, now in same.items() if now not in present}
-    homeless |= {id: asked[now] for id, now in same.items() if now in asked}
-    unclear = {c.id for c in newest.schema.columns if c.name.lower() in placed.unclear}
-    homeless |= {id: _UNCLEAR_COLUMN for id, now in same.items() if now in unclear and id not in names}
+    unmapped = {} if drops else {id: _NO_COLUMN for id, current in same.items() if current not in present}
+    unmapped |= {id: undecided[current] for id, current in same.items() if current in undecided}
+    unclear = {c.id for c in newest.schema.columns if c.name.lower() in placement.unclear}
+    unmapped |= {
+        id: _UNCLEAR_COLUMN for id, current in same.items() if current in unclear and id not in names
+    }
     types = {c.name: c.type for c in columns}
     placed_types = {id: types[n] for id, n in names.items() if n in types}
-    moved = dict(find_field_renamings(told, history, sourced, placed_types))
+    renamings = dict(find_field_renamings(told, history, sourced, placed_types))
     missing = _find_missing(history)
-    there = {here for name, here in now.items() if name not in missing}
-    left = frozenset(c.name for c in columns).difference(there, beside.values())
-    return RowMap(columns, key, names, homeless, lives, life, called, beside, moved, left)
+    mapped = {lake_name for name, lake_name in current.items() if name not in missing}
+    dropped = frozenset(c.name for c in columns).difference(mapped, metadata.values())
+    return RowMap(
+        columns, key, names, unmapped, incarnations, incarnation, current_names, metadata, renamings, dropped
+    )
 
 
 def _find_missing(history: TableHistory) -> frozenset[str]:
@@ -141,8 +145,8 @@ def _find_missing(history: TableHistory) -> frozenset[str]:
 def _find_last_rank(version: SchemaVersion, kind: PositionKind) -> Rank:
     """The place of the last row of a version, among places of a kind; empty if none has one."""
     rows = (e for e in version.evidence if e.kind not in STATEMENT_KINDS)
-    places = (mark.position for e in rows for mark in e.coordinates)
-    return max((place.rank for place in places if place.kind == kind), default=())
+    positions = (coordinates.position for e in rows for coordinates in e.coordinates)
+    return max((position.rank for position in positions if position.kind == kind), default=())
 
 
 def _match_ids(history: TableHistory, joined_history: TableHistory) -> dict[int, int]:
@@ -172,10 +176,10 @@ def _list_candidates(
 ) -> Iterator[tuple[int, int, str]]:
     """Columns of a version, each with one of the next one that it may be, and why if that is not a rename."""
     pairs = [(candidate.old, candidate.new, "") for candidate in after.candidates]
-    gone, came = find_recreated_columns(before, after)
-    names = sorted({*gone, *came})
+    dropped, added = find_recreated_columns(before, after)
+    names = sorted({*dropped, *added})
     if len(names) > 1 and not reused:
-        pairs += [(old, new, _UNDECIDED_NAMES.format(", ".join(names))) for old in gone for new in came]
+        pairs += [(old, new, _UNDECIDED_NAMES.format(", ".join(names))) for old in dropped for new in added]
     for name, other, why in pairs:
         old, new = before.schema.column(name), after.schema.column(other)
         if old is not None and new is not None and old.id is not None and new.id is not None:
@@ -223,16 +227,16 @@ def read_mapped_key(change: RowChange, to: RowMap) -> dict[str, object] | None:
 
 def _fill_metadata(change: RowChange, to: RowMap) -> dict[str, object]:
     """What the metadata columns of the table hold for a change."""
-    place, ms = change.record, change.ts_ms
+    record, ms = change.record, change.ts_ms
     values = {
         "op": change.op,
         "ts": None if ms is None else _EPOCH + timedelta(milliseconds=ms),
         "deleted": change.op == "d",
         "position": change.order,
-        "stream": place.stream,
-        "topic": place.topic,
-        "partition": place.partition,
-        "offset": place.offset,
+        "stream": record.stream,
+        "topic": record.topic,
+        "partition": record.partition,
+        "offset": record.offset,
     }
     return {name: values[role] for role, name in to.metadata_columns.items() if role in values}
 
@@ -246,14 +250,14 @@ def fill_truncate_metadata(change: RowChange, to: RowMap) -> dict[str, object]:
 
 
 def _fill_row_columns(change: RowChange) -> dict[str, object]:
-    place = change.record
+    record = change.record
     return {
         ORDER: change.order,
         OP: change.op,
-        STREAM: place.stream,
-        TOPIC: place.topic,
-        PARTITION: place.partition,
-        OFFSET: place.offset,
+        STREAM: record.stream,
+        TOPIC: record.topic,
+        PARTITION: record.partition,
+        OFFSET: record.offset,
     }
 
 
@@ -297,22 +301,22 @@ def _map_values(row: Row, change: RowChange, to: RowMap) -> dict[str, object] | 
     types = {c.name: c.type for c in to.columns}
     found: dict[str, object] = {}
     for name, value in row.items():
-        here = _find_lake_name(name, change, to)
+        lake_name = _find_lake_name(name, change, to)
         column = change.schema.column(name)
-        if here is None or column is None:
-            why = to.unmapped_reasons.get(column.id) if column and column.id is not None else None
-            if why is not None and value is not None:
-                return UnfitColumn(name, why)
+        if lake_name is None or column is None:
+            reason = to.unmapped_reasons.get(column.id) if column and column.id is not None else None
+            if reason is not None and value is not None:
+                return UnfitColumn(name, reason)
             continue
-        moved = None if change.version is None else to.renamings.get((change.version, name))
+        renaming = None if change.version is None else to.renamings.get((change.version, name))
         try:
-            value = value if moved is None else moved.rename_value(value)
+            value = value if renaming is None else renaming.rename_value(value)
         except UnfitValue as reason:
             return UnfitColumn(name, str(reason))
-        held = fit_value(value, column.type if moved is None else moved.type, types[here], name)
-        if isinstance(held, UnfitColumn):
-            return held
-        found[here] = held
+        fitted = fit_value(value, column.type if renaming is None else renaming.type, types[lake_name], name)
+        if isinstance(fitted, UnfitColumn):
+            return fitted
+        found[lake_name] = fitted
     return found
 
 

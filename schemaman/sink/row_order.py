@@ -37,15 +37,15 @@ def format_order(position: Position, step: int, partition: int, offset: int) -> 
     return format_order_at(format_position(position), step, partition, offset)
 
 
-def format_order_at(place: str, step: int, partition: int, offset: int) -> str:
+def format_order_at(position_text: str, step: int, partition: int, offset: int) -> str:
     """The order of a change at a place that is text already; without any, offsets alone decide."""
-    return f"{place}/{0 if place == NO_POSITION_TEXT else step}/{partition:06d}.{offset:020d}"
+    return f"{position_text}/{0 if position_text == NO_POSITION_TEXT else step}/{partition:06d}.{offset:020d}"
 
 
 def parse_order(order: str) -> tuple[str, int]:
     """The place and the step that an order tells."""
-    place, step, _ = order.rsplit("/", 2)
-    return place, int(step)
+    position_text, step, _ = order.rsplit("/", 2)
+    return position_text, int(step)
 
 
 def parse_offset(order: str) -> int:

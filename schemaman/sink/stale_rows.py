@@ -163,8 +163,8 @@ def _find_placed_column(live: LakeTable, before: TableHistory, columns: JoinedCo
     if columns is None:
         return None
     names = map_columns(before, live).names
-    held = [names.get(id) for id in (columns.previous_id, columns.kept_id) if id is not None]
-    return held[0] if len({None, *held}) == 3 else None
+    lake_names = [names.get(id) for id in (columns.previous_id, columns.kept_id) if id is not None]
+    return lake_names[0] if len({None, *lake_names}) == 3 else None
 
 
 def _find_named_column(live: LakeTable, columns: JoinedColumns | None) -> str | None:
@@ -173,8 +173,11 @@ def _find_named_column(live: LakeTable, columns: JoinedColumns | None) -> str | 
         return None
     previous, kept = columns.previous, columns.kept
     same_name = previous.casefold() == kept.casefold()  # a lake knows names without regard to case
-    held = _find_lake_name(live, previous, DISPLACED_SUFFIX if same_name else ""), _find_lake_name(live, kept)
-    return held[0] if len({None, *held}) == 3 else None
+    lake_names = (
+        _find_lake_name(live, previous, DISPLACED_SUFFIX if same_name else ""),
+        _find_lake_name(live, kept),
+    )
+    return lake_names[0] if len({None, *lake_names}) == 3 else None
 
 
 def _find_lake_name(live: LakeTable, column: str, behind: str = "") -> str | None:

@@ -55,7 +55,9 @@ class Upsert:
     unsent_order: str | None = None
 
 
-def fold_changes(changes: Iterable[LakeChange], columns: Collection[str], floor: str = "") -> Upsert | None:
+def fold_changes(
+    changes: Iterable[LakeChange], columns: Collection[str], truncated: str = ""
+) -> Upsert | None:
     """What the changes of one key come to; None if a TRUNCATE at `floor` came after all of them.
 
     `changes` are in order; `columns` are those of the table without the ones that remember positions.
@@ -63,7 +65,7 @@ def fold_changes(changes: Iterable[LakeChange], columns: Collection[str], floor:
     state = _FoldedRow()
     for change in changes:
         state.records.append(change.record)
-        if change.order > floor:
+        if change.order > truncated:
             state.add_change(change)
     if state.order is None:
         return None

@@ -58,23 +58,27 @@ def find_versions(history: TableHistory, fields: Fields) -> tuple[CarriedVersion
             continue
         exact = next((f for f in found if _has_same_types(f, fields)), None)
         columns = {name: column for name, (column, _) in (exact or found[-1]).items()}
-        face = CarriedVersion(version.number, version.schema, columns, version)
-        named.append(face)
+        candidate = CarriedVersion(version.number, version.schema, columns, version)
+        named.append(candidate)
         if exact is not None:
-            typed.append(face)
+            typed.append(candidate)
     if not named:
         raise UnknownVersion(
             f"no version of {history.table} has just the fields {', '.join(fields)}: "
             "read the records into the history first (schemaman ingest)"
         )
-    return tuple(face for face in named if not typed or face in typed or _is_statement_only(face.version))
+    return tuple(
+        candidate
+        for candidate in named
+        if not typed or candidate in typed or _is_statement_only(candidate.version)
+    )
 
 
 def _is_statement_only(version: SchemaVersion) -> bool:
     return all(evidence.kind in STATEMENT_KINDS for evidence in version.evidence)
 
 
-def choose_version(candidates: Sequence[CarriedVersion], mark: Coordinates) -> CarriedVersion:
+def choose_version(candidates: Sequence[CarriedVersion], coordinates: Coordinates) -> CarriedVersion:
     """The version that a record at a mark is of: the last one that had begun there, else the first one.
 
     Where that one had ended by then, it is the next one: what is known of its begin is the first record that
@@ -82,24 +86,29 @@ def choose_version(candidates: Sequence[CarriedVersion], mark: Coordinates) -> C
     """
     if len(candidates) == 1:
         return candidates[0]
-    begun = [face for face in candidates if _is_at_or_after(mark, face.version.at)]
+    begun = [candidate for candidate in candidates if _is_at_or_after(coordinates, candidate.version.at)]
     if not begun:
         return candidates[0]
     last = begun[-1].version
-    if last.until is not None and _is_at_or_after(mark, last.until):
-        later = [face for face in candidates if face.number > last.number]
-        return next((face for face in later if _may_have_begun(face.version, mark)), begun[-1])
+    if last.until is not None and _is_at_or_after(coordinates, last.until):
+        later = [candidate for candidate in candidates if candidate.number > last.number]
+        return next(
+            (candidate for candidate in later if _may_have_begun(candidate.version, coordinates)), begun[-1]
+        )
     return begun[-1]
 
 
-def _may_have_begun(version: SchemaVersion, mark: Coordinates) -> bool:
-    return version.after is not None and _is_at_or_after(mark, version.after)
+def _may_have_begun(version: SchemaVersion, coordinates: Coordinates) -> bool:
+    return version.after is not None and _is_at_or_after(coordinates, version.after)
 
 
 def is_same_structure(candidates: Sequence[CarriedVersion]) -> bool:
     """Whether all of them carry the same columns in the same fields, so that any will do."""
     first = candidates[0]
-    return all(face.columns == first.columns and face.schema == first.schema for face in candidates[1:])
+    return all(
+        candidate.columns == first.columns and candidate.schema == first.schema
+        for candidate in candidates[1:]
+    )
 
 
 def find_versions_by_key(history: TableHistory, fields: Collection[str]) -> tuple[CarriedVersion, ...]:
@@ -117,28 +126,37 @@ def find_versions_by_key(history: TableHistory, fields: Collection[str]) -> tupl
         carried = [CarriedVersion(version.number, version.schema, way, version) for way in ways if way] or [
             CarriedVersion(version.number, version.schema, {}, version)
         ]
-        exact += [face for face in carried if _list_key_fields(face) == set(fields)][:1]
-        named += [face for face in carried if face.columns.keys() >= set(fields)][:1]
+        exact += [candidate for candidate in carried if _list_key_fields(candidate) == set(fields)][:1]
+        named += [candidate for candidate in carried if candidate.columns.keys() >= set(fields)][:1]
         every += carried[:1]
     return tuple(exact or named or every)
 
 
 def choose_version_by_bounds(
-    candidates: Sequence[CarriedVersion], fields: Collection[str], mark: Coordinates, between: PositionBounds
+    candidates: Sequence[CarriedVersion],
+    fields: Collection[str],
+    coordinates: Coordinates,
+    between: PositionBounds,
 ) -> CarriedVersion:
     """The version that a record without a place is of: the last one that had begun; `told` are its fields.
 
     Raises:
         UnknownFace: nobody can tell which columns its fields are, as these may have exchanged their names.
     """
-    stood, ends = between
+    earliest, latest = between
     found = (
-        [face for face in candidates if _has_begun_at_earliest(face.version, mark, stood)] or candidates[:1]
+        [
+            candidate
+            for candidate in candidates
+            if _has_begun_at_earliest(candidate.version, coordinates, earliest)
+        ]
+        or candidates[:1]
     )[-1]
-    later = [face for face in candidates if face.number > found.number]
+    later = [candidate for candidate in candidates if candidate.number > found.number]
     if any(
-        _have_different_columns(found, face, fields) and _may_have_begun_by_latest(face.version, mark, ends)
-        for face in later
+        _have_different_columns(found, candidate, fields)
+        and _may_have_begun_by_latest(candidate.version, coordinates, latest)
+        for candidate in later
     ):
         raise UnknownVersion(
             f"a delete of which only the key ({', '.join(fields)}) is left, without a place: its columns "
@@ -147,28 +165,28 @@ def choose_version_by_bounds(
     return found
 
 
-def _list_key_fields(face: CarriedVersion) -> set[str]:
+def _list_key_fields(candidate: CarriedVersion) -> set[str]:
     """The fields that carry the key of a version."""
-    fields = {column.name: field for field, column in face.columns.items()}
-    return {fields.get(name, name) for name in face.schema.key}
+    fields = {column.name: field for field, column in candidate.columns.items()}
+    return {fields.get(name, name) for name in candidate.schema.key}
 
 
-def _has_begun_at_earliest(version: SchemaVersion, mark: Coordinates, stood: str) -> bool:
+def _has_begun_at_earliest(version: SchemaVersion, coordinates: Coordinates, earliest: str) -> bool:
     """Whether a version had begun where a record without a place stands at the earliest."""
     began = version.at
-    if (began.topic, began.partition) == (mark.topic, mark.partition):
-        return began.offset <= mark.offset
-    if began.position.kind == "none" or stood in ("", NO_POSITION_TEXT):
-        return _is_at_or_after(mark, began)
-    return format_position(began.position) <= stood
+    if (began.topic, began.partition) == (coordinates.topic, coordinates.partition):
+        return began.offset <= coordinates.offset
+    if began.position.kind == "none" or earliest in ("", NO_POSITION_TEXT):
+        return _is_at_or_after(coordinates, began)
+    return format_position(began.position) <= earliest
 
 
-def _may_have_begun_by_latest(version: SchemaVersion, mark: Coordinates, ends: str | None) -> bool:
+def _may_have_begun_by_latest(version: SchemaVersion, coordinates: Coordinates, latest: str | None) -> bool:
     """Whether a version may have begun where a record without a place stands at the latest."""
     began = version.at
-    if (began.topic, began.partition) == (mark.topic, mark.partition):
-        return began.offset <= mark.offset
-    return ends is None or began.position.kind == "none" or format_position(began.position) < ends
+    if (began.topic, began.partition) == (coordinates.topic, coordinates.partition):
+        return began.offset <= coordinates.offset
+    return latest is None or began.position.kind == "none" or format_position(began.position) < latest
 
 
 def _have_different_columns(one: CarriedVersion, other: CarriedVersion, fields: Collection[str]) -> bool:
@@ -186,8 +204,8 @@ FieldColumns = Mapping[str, tuple[Column, Type | None]]
 
 def _list_field_columns(version: SchemaVersion, fields: Fields) -> Iterator[FieldColumns]:
     """The ways in which events carry a version: as it is, under each of its faces, by adjusted names."""
-    for face in (None, *version.event_schemas):
-        others = {} if face is None else {field.column: field for field in face.fields}
+    for event_schema in (None, *version.event_schemas):
+        others = {} if event_schema is None else {field.column: field for field in event_schema.fields}
         found: dict[str, tuple[Column, Type | None]] = {}
         for column in version.schema.columns:
             field = others.get(column.name)
@@ -216,14 +234,16 @@ def _has_same_types(carried: FieldColumns, fields: Fields) -> bool:
     )
 
 
-def _is_at_or_after(mark: Coordinates, other: Coordinates) -> bool:
+def _is_at_or_after(coordinates: Coordinates, other: Coordinates) -> bool:
     """Whether a record stands where another one does, or behind it, as far as their marks tell."""
-    if other.position.kind == mark.position.kind and other.position.rank and mark.position.rank:
-        return other.position.rank <= mark.position.rank
-    if (other.topic, other.partition) == (mark.topic, mark.partition):
-        return other.offset <= mark.offset
-    return _choose_time(other) <= _choose_time(mark)
+    if other.position.kind == coordinates.position.kind and other.position.rank and coordinates.position.rank:
+        return other.position.rank <= coordinates.position.rank
+    if (other.topic, other.partition) == (coordinates.topic, coordinates.partition):
+        return other.offset <= coordinates.offset
+    return _choose_time(other) <= _choose_time(coordinates)
 
 
-def _choose_time(mark: Coordinates) -> int:
-    return next((t for t in (mark.read_ms, mark.timestamp_ms, mark.ts_ms) if t is not None), 0)
+def _choose_time(coordinates: Coordinates) -> int:
+    return next(
+        (t for t in (coordinates.read_ms, coordinates.timestamp_ms, coordinates.ts_ms) if t is not None), 0
+    )

@@ -38,12 +38,12 @@ class LogCopy:
 
 def write_copy(log: Iterable[SealedEntry], store: str = "") -> Iterator[str]:
     """The lines of a copy, without line breaks; `store` is the identity of what is copied."""
-    told, entries = hashlib.sha256(), -1
+    digest, entries = hashlib.sha256(), -1
     for line in _write_lines(log, store):
-        told.update(line.encode() + b"\n")
+        digest.update(line.encode() + b"\n")
         entries += 1
         yield line
-    yield _format_json({"entries": entries, "sha256": told.hexdigest()})
+    yield _format_json({"entries": entries, "sha256": digest.hexdigest()})
 
 
 def read_copy(lines: Iterable[str], where: str = "archive") -> LogCopy:
@@ -60,13 +60,13 @@ def read_copy(lines: Iterable[str], where: str = "archive") -> LogCopy:
     if "schemaman_log" not in body:
         raise UnreadableInput(f"{where}:1: not a copy of a log", hint=_HINT)
     if body["schemaman_log"] != LAYOUT:
-        told = f"{where}: layout {body['schemaman_log']!r}, not {LAYOUT}"
-        raise UnreadableInput(told, hint=_NEWER)
+        message = f"{where}: layout {body['schemaman_log']!r}, not {LAYOUT}"
+        raise UnreadableInput(message, hint=_NEWER)
     return LogCopy(str(body.get("store", "")), _read_entries(head, rest, where))
 
 
 def _read_entries(head: str, rest: Iterable[str], where: str) -> Iterator[SealedEntry]:
-    told = hashlib.sha256(_strip_line(head).encode() + b"\n")
+    digest = hashlib.sha256(_strip_line(head).encode() + b"\n")
     ended, entries = False, 0
     for number, line in enumerate(rest, 2):
         body = _parse_object(line, f"{where}:{number}")
@@ -74,10 +74,10 @@ def _read_entries(head: str, rest: Iterable[str], where: str) -> Iterator[Sealed
             raise UnreadableInput(f"{where}:{number}: not a copy of a log", hint=_HINT)
         if "sha256" in body:
             ended = True
-            if (body.get("entries"), body["sha256"]) != (entries, told.hexdigest()):
+            if (body.get("entries"), body["sha256"]) != (entries, digest.hexdigest()):
                 raise UnreadableInput(f"{where} was altered: its hash is another", hint=_HINT)
             continue
-        told.update(_strip_line(line).encode() + b"\n")
+        digest.update(_strip_line(line).encode() + b"\n")
         entries += 1
         yield _parse_entry(body, f"{where}:{number}")
     if not ended:

@@ -60,8 +60,8 @@ class EdgeHashes:
 
     def hash(self, topic: str, partition: int, offset: int) -> str | None:
         """The hash of the record at that offset, if it is the edge of a run that was read."""
-        place = self.places.get((topic, partition))
-        return None if place is None else place.hash(offset)
+        edges = self.places.get((topic, partition))
+        return None if edges is None else edges.hash(offset)
 
     def load_all(self) -> EdgeHashes:
         """Itself."""
@@ -69,8 +69,10 @@ class EdgeHashes:
 
     def select_extents(self, extents: Extents) -> EdgeHashes:
         """Those from the first to the last offset of some places."""
-        there = ((place, self.places[place]) for place in extents if place in self.places)
-        return EdgeHashes({place: found.select_offsets(*extents[place]) for place, found in there})
+        known = ((partition, self.places[partition]) for partition in extents if partition in self.places)
+        return EdgeHashes(
+            {partition: found.select_offsets(*extents[partition]) for partition, found in known}
+        )
 
 
 class EdgesOnDemand:
@@ -109,7 +111,7 @@ def collect_edges(covered: Iterable[CoveredRange]) -> EdgeHashes:
         for offset, hash in sorted(list_hashes(one).items()):
             offsets.append(offset)
             hashes += f"{hash:{_WIDTH}.{_WIDTH}}".encode("ascii", "replace")
-    return EdgeHashes({place: _sort_edges(*found) for place, found in building.items()})
+    return EdgeHashes({partition: _sort_edges(*found) for partition, found in building.items()})
 
 
 def is_same_hash(hash: str, other: str) -> bool:

@@ -73,8 +73,8 @@ def to_json(entry: Entry) -> Json:
         case CoveredRange():
             return {"v": VERSION, "kind": "covered", **_covered_to_json(entry)}
         case RenumberingEntry(table, moved):
-            told = [[one.id, one.was, one.now] for one in moved]
-            return {"v": VERSION, "kind": "renumbered", "table": table_to_json(table), "moved": told}
+            rows = [[one.id, one.was, one.now] for one in moved]
+            return {"v": VERSION, "kind": "renumbered", "table": table_to_json(table), "moved": rows}
         case MigrationEntry():
             return {"v": VERSION, "kind": "migrated", **_migrated_to_json(entry)}
         case _:
@@ -97,7 +97,7 @@ def from_json(value: object, where: str = "log entry") -> Entry:
 
 def find_kind(kind: type[Entry]) -> str:
     """The word that stands for a class of entries in `kind`."""
-    return kind.__name__.lower()
+    return _KINDS[kind]
 
 
 def observation_to_json(observation: Observation) -> Json:
@@ -121,7 +121,7 @@ def observation_to_json(observation: Observation) -> Json:
             schema_name=o.schema_name,
             interrupted=o.interrupted or None,
             weak=o.weak or None,
-            stated=[list(said) for said in o.stated_attributes] or None,
+            stated=[list(stated) for stated in o.stated_attributes] or None,
             silent=list(o.unstated_attributes) or None,
             seen=convert_optional(_inferred_to_json, o.inferred),
         ),
@@ -155,25 +155,25 @@ def observation_from_json(value: Parsed) -> Observation:
     )
 
 
-def _inferred_to_json(seen: InferredFields) -> Json:
+def _inferred_to_json(inferred: InferredFields) -> Json:
     """What was seen; a tally names its marks by their places in `marks`, since many have the same."""
-    marks = dict.fromkeys(mark for tally in seen.counts for mark in (*tally.early, tally.last))
-    places = {mark: place for place, mark in enumerate(marks)}
+    marks = dict.fromkeys(mark for tally in inferred.counts for mark in (*tally.early, tally.last))
+    indexes = {mark: index for index, mark in enumerate(marks)}
     return {
-        "documents": seen.documents,
+        "documents": inferred.documents,
         "marks": [coordinates_to_json(mark) for mark in marks],
         "tallies": [
-            [list(t.path), t.kind, t.documents, [places[m] for m in t.early], places[t.last]]
-            for t in seen.counts
+            [list(t.path), t.kind, t.documents, [indexes[m] for m in t.early], indexes[t.last]]
+            for t in inferred.counts
         ],
-        **drop_nones(cut=[list(path) for path in seen.truncated_paths] or None),
+        **drop_nones(cut=[list(path) for path in inferred.truncated_paths] or None),
     }
 
 
 def _inferred_from_json(value: Parsed) -> InferredFields:
     marks = [coordinates_from_json(mark) for mark in value["marks"]]
     tallies = tuple(
-        FieldCount(tuple(path), kind, documents, tuple(marks[place] for place in early), marks[last])
+        FieldCount(tuple(path), kind, documents, tuple(marks[index] for index in early), marks[last])
         for path, kind, documents, early, last in value["tallies"]
     )
     return InferredFields(value["documents"], tallies, tuple(tuple(path) for path in value.get("cut", ())))
@@ -322,3 +322,13 @@ _READERS: dict[str, Callable[[Parsed], Entry]] = {
     ),
     "migrated": _migrated_from_json,
 }
+
+_KINDS: dict[type[Entry], str] = {
+    ObservationEntry: "observed",
+    RejectEntry: "rejected",
+    NoteEntry: "noted",
+    CoveredRange: "covered",
+    RenumberingEntry: "renumbered",
+    MigrationEntry: "migrated",
+}
+"""The values of `kind` in every log, whatever the classes are called."""

@@ -172,9 +172,9 @@ def _proofs_to_json(proofs: tuple[Proof, ...]) -> list[Json]:
 
 
 def _proofs_from_json(value: Iterable[Parsed]) -> Iterator[Proof]:
-    for told in value:
-        at = convert_optional(coordinates_from_json, told.get("at"))
-        yield from (Proof(fact, told.get("revision", 0), at) for fact in told["facts"])
+    for proof in value:
+        at = convert_optional(coordinates_from_json, proof.get("at"))
+        yield from (Proof(fact, proof.get("revision", 0), at) for fact in proof["facts"])
 
 
 def _history_from_json(value: Parsed) -> TableHistory:
@@ -210,8 +210,8 @@ def _evidence_to_json(evidence: Evidence) -> Json:
 
 def _evidence_from_json(value: Parsed) -> Evidence:
     first, last = coordinates_from_json(value["first"]), coordinates_from_json(value["last"])
-    placed = convert_optional(_pair_from_json, value.get("placed"))
-    return Evidence(value["witness"], value["records"], first, last, value.get("shared", 0), placed)
+    positioned_edges = convert_optional(_pair_from_json, value.get("placed"))
+    return Evidence(value["witness"], value["records"], first, last, value.get("shared", 0), positioned_edges)
 
 
 def _pair_from_json(value: list[Parsed]) -> tuple[Coordinates, Coordinates]:
@@ -322,13 +322,13 @@ def epoch_from_json(value: Parsed) -> Epoch:
     return Epoch(value["number"], *release, after, at, tuple(value.get("changes", ())))
 
 
-def event_schema_to_json(face: EventSchema) -> Json:
+def event_schema_to_json(event_schema: EventSchema) -> Json:
     """How events carried a version from a mark on."""
     fields = [
         {"column": f.column, **drop_nones(name=f.name, type=convert_optional(format_type, f.type))}
-        for f in face.fields
+        for f in event_schema.fields
     ]
-    return {"epoch": face.epoch, "at": coordinates_to_json(face.at), "fields": fields}
+    return {"epoch": event_schema.epoch, "at": coordinates_to_json(event_schema.at), "fields": fields}
 
 
 def event_schema_from_json(value: Parsed) -> EventSchema:
@@ -340,11 +340,11 @@ def event_schema_from_json(value: Parsed) -> EventSchema:
     return EventSchema(value["epoch"], coordinates_from_json(value["at"]), tuple(fields))
 
 
-def settings_shown_to_json(footprint: ConnectorSettingsShown) -> Json:
+def settings_shown_to_json(settings: ConnectorSettingsShown) -> Json:
     """What a table shows of its connector's settings; empty if that is nothing."""
     return drop_nones(
-        changes=[_change_to_json(c) for c in footprint.changes] or None,
-        shown=[[s.form, s.first_ms, s.last_ms] for s in footprint.form_intervals] or None,
+        changes=[_change_to_json(c) for c in settings.changes] or None,
+        shown=[[s.form, s.first_ms, s.last_ms] for s in settings.form_intervals] or None,
     )
 
 

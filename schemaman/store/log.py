@@ -113,8 +113,12 @@ def list_tables(entry: Entry) -> tuple[TableId, ...]:
     """The tables that an entry speaks of: two for a rename, none for what is no observation."""
     if not isinstance(entry, ObservationEntry):
         return ()
-    said = entry.observation
-    return (said.table,) if said.previous in (None, said.table) else (said.table, said.previous)
+    observation = entry.observation
+    return (
+        (observation.table,)
+        if observation.previous in (None, observation.table)
+        else (observation.table, observation.previous)
+    )
 
 
 class Store(Protocol):

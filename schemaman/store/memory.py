@@ -75,8 +75,11 @@ class MemoryStore:
             end = self._add_entries(
                 tuple(LogEntry(n, at_ms, entry) for n, entry in enumerate(entries, expect + 1))
             )
-            told = _list_renumberings(before, self._histories)
-            self._log = (*self._log, *(LogEntry(n, at_ms, shift) for n, shift in enumerate(told, end + 1)))
+            renumberings = _list_renumberings(before, self._histories)
+            self._log = (
+                *self._log,
+                *(LogEntry(n, at_ms, shift) for n, shift in enumerate(renumberings, end + 1)),
+            )
             return len(self._log)
 
     def restore(self, log: Iterable[SealedEntry], identity: str = "") -> int:
@@ -133,32 +136,32 @@ class MemoryStore:
     def read_ranges(self, stream: str, topics: Iterable[str] | None = None) -> tuple[CoveredRange, ...]:
         """What has been read of a stream, or of some topics of it, in as few ranges as possible, in order."""
         wanted = None if topics is None else set(topics)
-        mine = (c for c in self._covered if c.stream == stream)
-        return tuple(c for c in mine if wanted is None or c.topic in wanted)
+        ranges = (c for c in self._covered if c.stream == stream)
+        return tuple(c for c in ranges if wanted is None or c.topic in wanted)
 
     def acquire(self, target: str, owner: str, now_ms: int, ttl_ms: int) -> str:
         """A token for the target until `now_ms + ttl_ms`. Raises `Locked`: who holds it, until when."""
         token = secrets.token_hex(8)
         with self._lock:
-            held = self._leases.get(target)
-            if held is not None and held.expires_ms > now_ms:
-                raise make_locked_error(held)
+            lease = self._leases.get(target)
+            if lease is not None and lease.expires_ms > now_ms:
+                raise make_locked_error(lease)
             self._leases[target] = Lease(target, owner, token, now_ms + ttl_ms)
         return token
 
     def renew(self, target: str, token: str, now_ms: int, ttl_ms: int) -> None:
         """Hold it until `now_ms + ttl_ms`. Raises `Locked` if the token holds it no more."""
         with self._lock:
-            held = self._leases.get(target)
-            if held is None or held.token != token:
+            lease = self._leases.get(target)
+            if lease is None or lease.token != token:
                 raise make_lost_error(target)
-            self._leases[target] = Lease(target, held.owner, token, now_ms + ttl_ms)
+            self._leases[target] = Lease(target, lease.owner, token, now_ms + ttl_ms)
 
     def release(self, target: str, token: str) -> None:
         """Give it back; nothing happens if the token holds it no more."""
         with self._lock:
-            held = self._leases.get(target)
-            if held is not None and held.token == token:
+            lease = self._leases.get(target)
+            if lease is not None and lease.token == token:
                 del self._leases[target]
 
     def leases(self) -> tuple[Lease, ...]:
@@ -169,11 +172,11 @@ class MemoryStore:
     def check(self) -> tuple[str, ...]:
         """What is wrong with the projections; empty if they are the fold of the log."""
         entries = [s.entry for s in self._log]
-        said = _add_observations({}, entries)
+        observations = _add_observations({}, entries)
         faults: list[str] = []
         if merge_ranges(e for e in entries if isinstance(e, CoveredRange)) != self._covered:
             faults.append("the offsets that count as read are not those of the log")
-        folded = self._fold_tables({}, said, tuple(said))
+        folded = self._fold_tables({}, observations, tuple(observations))
         faults += [
             f"the history of {table} is not the fold of the log"
             for table in sorted({*folded, *self._histories})
@@ -195,32 +198,35 @@ class MemoryStore:
     def _add_entries(self, new: tuple[LogEntry, ...]) -> int:
         entries = [stamped.entry for stamped in new]
         covered = merge_ranges([*self._covered, *(e for e in entries if isinstance(e, CoveredRange))])
-        said = _add_observations(self._observations, entries)
-        histories = self._fold_tables(self._histories, said, list_touched_tables(entries))
+        observations = _add_observations(self._observations, entries)
+        histories = self._fold_tables(self._histories, observations, list_touched_tables(entries))
         self._log, self._covered = (*self._log, *new), covered
-        self._observations, self._histories = said, histories
+        self._observations, self._histories = observations, histories
         return len(self._log)
 
     def _fold_tables(
-        self, before: Mapping[TableId, TableHistory], said: ObservationsByTable, tables: Iterable[TableId]
+        self,
+        before: Mapping[TableId, TableHistory],
+        observations: ObservationsByTable,
+        tables: Iterable[TableId],
     ) -> Mapping[TableId, TableHistory]:
         after, known = dict(before), decide_all(before.values())
-        self._fold_into(after, said, tables, known)
+        self._fold_into(after, observations, tables, known)
         now = decide_all(after.values())
         others = [t for t in {*known, *now} if t in after and known.get(t, {}) != now.get(t, {})]
-        self._fold_into(after, said, others, now)
+        self._fold_into(after, observations, others, now)
         return after
 
     def _fold_into(
         self,
         histories: dict[TableId, TableHistory],
-        said: ObservationsByTable,
+        observations: ObservationsByTable,
         tables: Iterable[TableId],
         decided: Mapping[TableId, Verdicts],
     ) -> None:
         for table in tables:
             histories.pop(table, None)
-            folded = self._fold(said[table], table, decided.get(table, UNDECIDED))
+            folded = self._fold(observations[table], table, decided.get(table, UNDECIDED))
             if folded is not None:
                 histories[table] = folded
 
@@ -238,8 +244,8 @@ def _renumber_history(before: TableHistory, after: TableHistory | None) -> Renum
     return renumber_versions(before.table, ids, list_current_ids(ids, after.versions if after else ()))
 
 
-def _add_observations(said: ObservationsByTable, entries: Iterable[Entry]) -> ObservationsByTable:
-    after = dict(said)
+def _add_observations(known: ObservationsByTable, entries: Iterable[Entry]) -> ObservationsByTable:
+    after = dict(known)
     for entry in entries:
         if isinstance(entry, ObservationEntry):
             for table in list_tables(entry):

@@ -27,7 +27,9 @@ class TableObservations:
         """With what stands behind it in the log, each with its place there."""
         if not fresh:
             return self
-        return TableObservations(fresh[-1][0], (*self.observations, *(said for _, said in fresh)))
+        return TableObservations(
+            fresh[-1][0], (*self.observations, *(observation for _, observation in fresh))
+        )
 
 
 class ObservationCache:
@@ -42,10 +44,10 @@ class ObservationCache:
         """What was said about a table at least; nothing if it is not known."""
         return self._observations.get(table, _NOTHING)
 
-    def keep(self, said: Mapping[TableId, TableObservations]) -> None:
+    def keep(self, observations: Mapping[TableId, TableObservations]) -> None:
         """Know these, and forget those that were spoken of long ago."""
         with self._lock:
-            for table, one in said.items():
+            for table, one in observations.items():
                 before = self._observations.pop(table, _NOTHING)
                 self._observations[table] = one = max(before, one, key=lambda s: s.until)
                 self._kept += len(one.observations) - len(before.observations)

@@ -113,11 +113,11 @@ def find_holes(history: TableHistory, known: Mapping[Partition, Ranges]) -> tupl
     """
     found: list[Hole] = []
     for version in history.versions:
-        place = (version.at.topic, version.at.partition)
-        read = known.get(place, ())
+        partition = (version.at.topic, version.at.partition)
+        read = known.get(partition, ())
         if len(read) <= GAPS + 1:
             lacking = find_missing(_find_open_start(version, read), version.at.offset - 1, read)
-            found += (Hole(version.number, *place, a, b, a < read[0][0]) for a, b in lacking)
+            found += (Hole(version.number, *partition, a, b, a < read[0][0]) for a, b in lacking)
     return tuple(found)
 
 
@@ -149,9 +149,9 @@ def find_missing(first: int, last: int, known: Ranges) -> Ranges:
 
 def find_stray_rejects(outcomes: Iterable[Outcome], read: Iterable[CoveredRange]) -> tuple[Reject, ...]:
     """The rejects that lie in no range that was read: a torn line of a file has no offset."""
-    places = _group_spans(read)
+    ranges = _group_spans(read)
     rejects = (o for o in outcomes if isinstance(o, Reject))
-    return tuple(r for r in rejects if not _find_ranges(_find_extent(r), places))
+    return tuple(r for r in rejects if not _find_ranges(_find_extent(r), ranges))
 
 
 def select_open_rejects(rejects: Iterable[Reject], known: Iterable[CoveredRange]) -> tuple[Reject, ...]:
@@ -160,7 +160,7 @@ def select_open_rejects(rejects: Iterable[Reject], known: Iterable[CoveredRange]
     A record that waited for its schema has been read if it lies in a range now; of several reasons to
     wait the last one holds.
     """
-    places, last = _group_spans(known), dict[Extent, Reject]()
+    ranges, last = _group_spans(known), dict[Extent, Reject]()
     once = {_make_reject_key(reject): reject for reject in rejects}
     for reject in once.values():
         if is_awaiting_schema(reject.reason):
@@ -169,7 +169,7 @@ def select_open_rejects(rejects: Iterable[Reject], known: Iterable[CoveredRange]
         r
         for r in once.values()
         if not is_awaiting_schema(r.reason)
-        or (last[_find_extent(r)] is r and not _find_ranges(_find_extent(r), places))
+        or (last[_find_extent(r)] is r and not _find_ranges(_find_extent(r), ranges))
     )
 
 
@@ -198,11 +198,13 @@ def admit_outcomes(
     before, hashes = _group_spans(known), _index_hashes(known)
     for one in _require_disjoint(read):
         _check_edges(one, hashes, edges.get(one.stream, EdgeHashes()))
-        there = _find_ranges((*_find_partition(one), one.first, one.last), before)
+        known_ranges = _find_ranges((*_find_partition(one), one.first, one.last), before)
         lacking = (
-            tuple(piece for span in list_spans(one) for piece in find_missing(*span, there)) if there else ()
+            tuple(piece for span in list_spans(one) for piece in find_missing(*span, known_ranges))
+            if known_ranges
+            else ()
         )
-        if not there:
+        if not known_ranges:
             new.append(one)
         elif not lacking:
             seen.append(one)
@@ -211,12 +213,12 @@ def admit_outcomes(
                 f"{_format_span(one)}: a part of it has been read meanwhile; still missing: {_format_spans(lacking)}",
                 hint="read again: only what is missing will be taken",
             )
-    told = [o for o in outcomes if not isinstance(o, Skipped)]
+    logged = [o for o in outcomes if not isinstance(o, Skipped)]
     fresh, old = _list_extents(new), _list_extents(seen)
     before_rejects = {_make_reject_key(r) for r in rejected}
-    entering = [o for o in told if _is_new(o, fresh, old, before, before_rejects)]
+    entering = [o for o in logged if _is_new(o, fresh, old, before, before_rejects)]
     entries = [_make_entry(o) for o in sorted(entering, key=_find_extent)]
-    return Admission((*entries, *new), len(told) - len(entering))
+    return Admission((*entries, *new), len(logged) - len(entering))
 
 
 def _require_disjoint(read: Iterable[CoveredRange]) -> list[CoveredRange]:
@@ -268,10 +270,10 @@ def _is_new(
 def _find_ranges(extent: Extent, places: RangesByPartition) -> Ranges:
     """The ranges of a partition that an extent meets."""
     stream, topic, partition, first, last = extent
-    ranges = places.get((stream, topic, partition), ())
-    start = bisect_left(ranges, first, key=lambda span: span[1])
-    end = bisect_right(ranges, last, lo=start, key=lambda span: span[0])
-    return tuple(ranges[start:end])
+    partition_ranges = places.get((stream, topic, partition), ())
+    start = bisect_left(partition_ranges, first, key=lambda span: span[1])
+    end = bisect_right(partition_ranges, last, lo=start, key=lambda span: span[0])
+    return tuple(partition_ranges[start:end])
 
 
 def _make_reject_key(reject: Reject) -> RejectKey:
@@ -330,15 +332,15 @@ def _group_spans(covered: Iterable[CoveredRange]) -> RangesByPartition:
     found: dict[tuple[str, str, int], list[tuple[int, int]]] = {}
     for one in covered:
         found.setdefault(_find_partition(one), []).extend(list_spans(one))
-    for place, pieces in found.items():
+    for partition, pieces in found.items():
         whole: list[tuple[int, int]] = []
         for start, end in sorted(pieces):
             if whole and start == whole[-1][1] + 1:
                 whole[-1] = (whole[-1][0], end)
             else:
                 whole.append((start, end))
-        found[place] = whole
-    return {place: tuple(pieces) for place, pieces in found.items()}
+        found[partition] = whole
+    return {partition: tuple(pieces) for partition, pieces in found.items()}
 
 
 def _list_extents(covered: Iterable[CoveredRange]) -> RangesByPartition:
@@ -346,7 +348,7 @@ def _list_extents(covered: Iterable[CoveredRange]) -> RangesByPartition:
     found: dict[tuple[str, str, int], list[tuple[int, int]]] = {}
     for one in sorted(covered, key=_order_key):
         found.setdefault(_find_partition(one), []).append((one.first, one.last))
-    return {place: tuple(pieces) for place, pieces in found.items()}
+    return {partition: tuple(pieces) for partition, pieces in found.items()}
 
 
 def _find_partition(covered: CoveredRange) -> tuple[str, str, int]:

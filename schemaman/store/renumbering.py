@@ -15,8 +15,8 @@ from schemaman.store.log import RenumberingEntry, VersionMove
 
 def renumber_versions(table: TableId, before: Sequence[str], after: Sequence[str]) -> RenumberingEntry | None:
     """What a new history does to the numbers of versions, given all ids in order; None if nothing."""
-    told = find_moves(before, after)
-    return RenumberingEntry(table, told) if told else None
+    moves = find_moves(before, after)
+    return RenumberingEntry(table, moves) if moves else None
 
 
 def list_current_ids(before: Sequence[str], versions: Iterable[SchemaVersion]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, sync_playwright
 
-from tests.house import CAPTURES
+from tests.support.checkout import CAPTURES
 
 Figure = Callable[[str, object], None]
 RECORDINGS = ("postgres/shop-json", "mariadb/bookshop-mariadb-3.5.0-json", "db2/shop-3.4.1-json")

@@ -20,7 +20,7 @@ from schemaman.model.types import without_labels
 from schemaman.registry import Registry
 from schemaman.store.log import NoteEntry, RejectEntry
 from schemaman.store.memory import MemoryStore
-from tests.records import Node, node, struct
+from tests.support.records import Node, node, struct
 
 NOON = 1_700_000_000_000
 

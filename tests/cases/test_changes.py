@@ -7,7 +7,6 @@ import pytest
 from schemaman.migration.plan import Policy
 from schemaman.model.diff import ChangeDefault, ChangeType, DropColumn
 from schemaman.model.types import Decimal, Integer, Numeric, Timestamp
-from tests import chain
 from tests.cases.connector import (
     INT,
     LONG,
@@ -22,8 +21,9 @@ from tests.cases.connector import (
     steps,
     time,
 )
-from tests.records import Node, node
-from tests.story import applied
+from tests.support import chain
+from tests.support.records import Node, node
+from tests.support.story import applied
 
 NOW_TEXT = "1970-01-01T00:00:00.000000Z"
 

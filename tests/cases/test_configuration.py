@@ -8,9 +8,9 @@ from itertools import pairwise
 import pytest
 
 from schemaman.model.name_adjustment import find_collisions
-from tests import chain
 from tests.cases.connector import INT, NOTE, TEXT, Connector, decimal, entry, shapes, time
-from tests.records import Node, column, image, node
+from tests.support import chain
+from tests.support.records import Node, column, image, node
 
 MILLIS = node("int64", "org.apache.kafka.connect.data.Timestamp")
 MYSQL = '"shop"."t"'

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from schemaman.model.diff import MoveColumn, RenameColumn
-from tests import chain
 from tests.cases.connector import INT, LONG, NOTE, TEXT, Connector, entry, revised, shapes, steps
-from tests.records import Node, change, column, image
+from tests.support import chain
+from tests.support.records import Node, change, column, image
 
 ID = column("id", "INT", 1, optional=False)
 NAME = column("name", "VARCHAR", 2, length=20)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from tests import chain
 from tests.cases.connector import INT, NOTE, TEXT, Connector, entry, shapes
-from tests.records import column, image, node, struct
+from tests.support import chain
+from tests.support.records import column, image, node, struct
 
 FIELDS = {"id": INT, "note": NOTE}
 

@@ -8,8 +8,8 @@ import pytest
 
 from schemaman.compat.rules.key_column_removed import RULE
 from schemaman.model.diff import ChangeKey
-from tests import chain
 from tests.cases.connector import INT, NOTE, TEXT, Connector, later, shapes, steps, told
+from tests.support import chain
 
 ROW = {"id": INT, "email": TEXT, "name": TEXT}
 

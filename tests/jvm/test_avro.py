@@ -11,8 +11,8 @@ import pytest
 
 from schemaman.debezium.converters.avro import to_connect
 from schemaman.debezium.converters.connect import read_columns, read_type
-from tests import sheets
 from tests.jvm.debezium import Node, run
+from tests.support import type_sheets as sheets
 
 NODES: list[Node] = list(
     {

@@ -6,8 +6,8 @@ import json
 
 from schemaman.debezium.converters.avro import to_connect
 from schemaman.debezium.converters.connect import read_columns
-from tests.everything import written_in
 from tests.jvm.debezium import run
+from tests.support.all_schemas import written_in
 
 
 def test_json_converter_reads_what_is_written() -> None:

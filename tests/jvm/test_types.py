@@ -19,9 +19,9 @@ from schemaman.debezium.converters.connect import read_columns, read_type
 from schemaman.debezium.table_changes import unquote_label
 from schemaman.history.fold.event_match import find_loss, has_nullability
 from schemaman.model.ddl import format_type
-from tests import sheets
 from tests.jvm.debezium import OPTIONS, Answer, Node, ask, settings
-from tests.sheets import ABSENT, Row, declared_column
+from tests.support import type_sheets as sheets
+from tests.support.type_sheets import ABSENT, Row, declared_column
 
 _TOLD = {"jdbcType": "jdbc_type", "typeName": "type_name", "length": "length", "scale": "scale"}
 _SILENT = {"mysql": {"Geometry"}, "mariadb": {"Geometry"}, "postgresql": {"Geometry", "Geography"}}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from tests.house import CAPTURES
 from tests.lake_state.fold import fold
 from tests.lake_state.losses import expected
+from tests.support.checkout import CAPTURES
 
 KINDS = ("postgres", "mariadb")
 

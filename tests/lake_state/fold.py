@@ -39,7 +39,7 @@ from typing import Any
 from tests.lake_state.cells import UNAVAILABLE, UNTOLD, Cell, Wire, cell
 from tests.lake_state.recording import Event, Place, read
 from tests.lake_state.truth import Column, Placed, Structure, Truth, Unplaced, misread, truth_of
-from tests.lake_state.untold import untold_wire
+from tests.lake_state.without_schemas import untold_wire
 
 TableName = tuple[str, str]
 Cells = Mapping[int, Cell]

@@ -7,13 +7,13 @@ from contextlib import contextmanager
 
 import pytest
 
-from tests.certificates import self_signed
 from tests.live.broker import broker_in
 from tests.live.connect import Worker, connect_in
 from tests.live.jars import JarsUnreachable
 from tests.live.process import NotReady, free_port
 from tests.live.schema_registry import Registered, registry_server
 from tests.live.secured import Secured
+from tests.support.certificates import self_signed
 
 
 @pytest.fixture(scope="session")

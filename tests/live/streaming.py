@@ -12,8 +12,8 @@ from psycopg.conninfo import conninfo_to_dict
 
 from tests.live.connect import Worker
 from tests.live.forms import Form, json_with_schemas
-from tests.live.narrator import SCHEMA, Narrator
 from tests.live.process import await_true
+from tests.live.statements import SCHEMA, Narrator
 from tests.live.topics import Topics
 
 _ARRIVAL = 30.0

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from tests.live.connect import connect_in
-from tests.live.remembered import Told
+from tests.live.recorded_history import Told
 from tests.live.streaming import streaming
 
 _NEVER = 3_600_000

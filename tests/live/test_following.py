@@ -19,12 +19,12 @@ import pytest
 from schemaman.debezium.records import Record
 from schemaman.io import files
 from schemaman_cli.main import main
-from tests.certificates import self_signed
-from tests.house import CAPTURES
 from tests.live.broker import settled_in
 from tests.live.process import free_port
 from tests.live.secured import Secured
 from tests.live.test_kafka import create, send
+from tests.support.certificates import self_signed
+from tests.support.checkout import CAPTURES
 
 PATIENCE = 60.0
 

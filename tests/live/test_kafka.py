@@ -22,9 +22,9 @@ from schemaman.io import files, kafka, schema_registry
 from schemaman.registry import Registry
 from schemaman.store.memory import MemoryStore
 from schemaman_cli.main import main
-from tests.house import CAPTURES
 from tests.live.process import free_port
 from tests.live.secured import PASSWORD, Secured
+from tests.support.checkout import CAPTURES
 
 _NUMBERS = itertools.count(1)
 

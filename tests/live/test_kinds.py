@@ -12,7 +12,7 @@ import pytest
 from schemaman_cli.main import main
 from tests.live.connect import Worker
 from tests.live.forms import json_with_schemas
-from tests.live.remembered import Told
+from tests.live.recorded_history import Told
 from tests.live.streaming import Streaming, streaming
 
 NAME = "live_kinds"

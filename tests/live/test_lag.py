@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.live.connect import Worker
-from tests.live.remembered import Told, histories_of
+from tests.live.recorded_history import Told, histories_of
 from tests.live.streaming import streaming
 
 TABLES = (

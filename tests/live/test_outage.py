@@ -22,12 +22,12 @@ from schemaman.store.offsets import Ranges, list_spans
 from schemaman.store.sql.store import SqlStore
 from schemaman_cli import sources as command
 from schemaman_cli.main import main
-from tests.certificates import self_signed
-from tests.house import CAPTURES
 from tests.live.broker import settled_in
 from tests.live.process import free_port
 from tests.live.secured import Secured
 from tests.live.test_kafka import create, send
+from tests.support.certificates import self_signed
+from tests.support.checkout import CAPTURES
 
 RUN = CAPTURES / "postgres" / "shop-avro"
 SIZE = 500

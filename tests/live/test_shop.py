@@ -13,7 +13,7 @@ from schemaman.model.types import without_labels
 from tests.live import shop
 from tests.live.connect import Worker
 from tests.live.forms import Form, avro_with_headers, avro_with_ids, flattened, json_with_schemas
-from tests.live.remembered import Told
+from tests.live.recorded_history import Told
 from tests.live.schema_registry import Registered
 from tests.live.streaming import streaming
 from tests.truth.recording import Fact

@@ -15,12 +15,12 @@ import pytest
 
 from schemaman.debezium.converters.connect import read_columns
 from schemaman.model.ddl import format_type
-from tests import sheets
 from tests.live.connect import Worker
 from tests.live.forms import Form, json_with_schemas
-from tests.live.narrator import SCHEMA
+from tests.live.statements import SCHEMA
 from tests.live.streaming import streaming
-from tests.sheets import Row
+from tests.support import type_sheets as sheets
+from tests.support.type_sheets import Row
 
 OTHER = {
     "decimal.handling.mode": "string",

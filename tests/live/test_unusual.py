@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.live.connect import Worker
-from tests.live.remembered import Told
+from tests.live.recorded_history import Told
 from tests.live.streaming import streaming
 
 TABLES = (

@@ -10,7 +10,7 @@ from schemaman.model.ddl import format_type
 from tests.live import shop
 from tests.live.connect import Worker
 from tests.live.forms import json_without_schemas
-from tests.live.remembered import Told
+from tests.live.recorded_history import Told
 from tests.live.schema_registry import Registered
 from tests.live.streaming import streaming
 from tests.truth.recording import Fact

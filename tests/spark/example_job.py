@@ -12,8 +12,8 @@ from schemaman.migration.target import TARGETS
 from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.session import make_session_settings
 from schemaman.store.sql.store import SqlStore
-from tests.house import CAPTURES, ROOT
-from tests.spark.compared import ComparedTable, Comparison, compared
+from tests.spark.lake_comparison import ComparedTable, Comparison, compared
+from tests.support.checkout import CAPTURES, ROOT
 
 
 def started(folder: Path, *arguments: str | Path) -> subprocess.Popen[bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.house import PROOF
+from tests.support.checkout import PROOF
 
 both = pytest.mark.parametrize("format", ["delta", "iceberg"])
 slow = both if PROOF else pytest.mark.parametrize("format", ["iceberg"])

@@ -19,7 +19,7 @@ from schemaman.model.column_list import parse_columns
 from schemaman.spark.executor import SparkExecutor
 from schemaman.store.log import MigrationEntry
 from schemaman.store.sql.store import SqlStore
-from tests.lives import source
+from tests.support.random_histories import source
 
 TARGETS: dict[str, Target] = {"delta": delta.TARGET, "iceberg": iceberg.TARGET}
 FIRST = """id INT NOT NULL ID 1, a VARCHAR(9) ID 2, b VARCHAR(9) ID 3, c INT ID 4, e INT ID 5,

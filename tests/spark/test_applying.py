@@ -16,10 +16,10 @@ from schemaman.migration.apply.journal import StoreJournal
 from schemaman.migration.properties.names import STORE_PROPERTY
 from schemaman.spark.executor import SparkExecutor
 from schemaman.store.sql.store import SqlStore
-from tests.house import ROOT
+from tests.cli.test_approvals import Run, run
 from tests.spark.formats import both, slow
 from tests.spark.ten_steps import TARGETS, Table, commits, planned, prepared, versions
-from tests.test_approvals import Run, run
+from tests.support.checkout import ROOT
 
 pytestmark = pytest.mark.spark
 __all__ = ["run"]

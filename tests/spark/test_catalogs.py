@@ -11,11 +11,11 @@ from pyiceberg.catalog.rest import RestCatalog
 
 from schemaman.migration.settings import CatalogSetting, CatalogType, spark_settings
 from schemaman.spark.executor import SparkExecutor
-from tests.house import PROOF
 from tests.live.jars import JarsUnreachable
 from tests.spark import second_reader
-from tests.spark.life import DELTA_COLUMNS, ICEBERG_COLUMNS, ROWS, lived
+from tests.spark.lake_table_history import DELTA_COLUMNS, ICEBERG_COLUMNS, ROWS, lived
 from tests.spark.rest_catalog import rest_catalog
+from tests.support.checkout import PROOF
 
 pytestmark = pytest.mark.spark
 

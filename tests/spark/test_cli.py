@@ -22,9 +22,9 @@ from schemaman.spark.executor import SparkExecutor
 from schemaman.store.log import MigrationEntry
 from schemaman.store.sql.store import SqlStore
 from schemaman_cli.main import main
-from tests.done import Done
-from tests.house import CAPTURES
-from tests.paper_lake import Crash
+from tests.support.checkout import CAPTURES
+from tests.support.command_result import Done
+from tests.support.memory_lake import Crash
 
 pytestmark = pytest.mark.spark
 DB2 = CAPTURES / "db2" / "shop-3.4.1-json"

@@ -20,13 +20,13 @@ from pyspark.sql.connect.session import SparkSession as RemoteSession
 from schemaman.errors import EngineUnavailable, StatementConflict, StatementFailed
 from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.session import is_classic, require_server
-from tests.house import CAPTURES, PROOF
 from tests.live.jars import JarsUnreachable, classpath
 from tests.live.process import NotReady, free_port
 from tests.spark import second_reader
 from tests.spark.connect_server import connect_server
-from tests.spark.life import DELTA_COLUMNS, lived
+from tests.spark.lake_table_history import DELTA_COLUMNS, lived
 from tests.spark.test_catalogs import confirmed, known
+from tests.support.checkout import CAPTURES, PROOF
 
 if PROOF:
     from moto.server import ThreadedMotoServer

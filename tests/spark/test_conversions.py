@@ -11,7 +11,7 @@ import pytest
 
 from schemaman.migration import casts as conversion
 from schemaman.model.ddl import parse_type
-from tests.house import PROOF
+from tests.support.checkout import PROOF
 
 pytestmark = pytest.mark.spark
 MAX = "9223372036854775807L"

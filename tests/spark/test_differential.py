@@ -23,10 +23,10 @@ from schemaman.model.ddl import quote_name
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Array, Map, Struct
 from schemaman.spark.executor import SparkExecutor
-from tests.house import PROOF
-from tests.lives import history
 from tests.spark.pairs import Pair, pairs, tables
 from tests.spark.rows import Rows
+from tests.support.checkout import PROOF
+from tests.support.random_histories import history
 
 pytestmark = pytest.mark.spark
 

@@ -22,8 +22,8 @@ from schemaman.spark.record_source import split_file
 from schemaman.spark.streaming.micro_batch import COLUMNS, record_batch
 from schemaman.store.log import LogEntry
 from schemaman.store.memory import MemoryStore
-from tests.house import CAPTURES
-from tests.test_order import BYTES_ALTERNATE, dressed_rows, pieces_of
+from tests.ingest.test_order import BYTES_ALTERNATE, dressed_rows, pieces_of
+from tests.support.checkout import CAPTURES
 
 pytestmark = pytest.mark.spark
 

@@ -12,10 +12,10 @@ from schemaman.migration.apply.apply import LEASE_MS
 from schemaman.migration.conditions import is_met
 from schemaman.spark.executor import SparkExecutor
 from schemaman.store.sql.store import SqlStore
-from tests.house import PROOF
 from tests.spark import appliers
 from tests.spark.appliers import POINTS, Task
 from tests.spark.ten_steps import STEPS, Table, prepared, require_done
+from tests.support.checkout import PROOF
 
 pytestmark = pytest.mark.spark
 EVERY = [

@@ -25,12 +25,12 @@ from schemaman.migration.targets import delta, iceberg
 from schemaman.model.column_list import parse_columns
 from schemaman.spark.executor import SparkExecutor
 from schemaman.store.sql.store import SqlStore
-from tests.house import PROOF, ROOT
-from tests.lives import source
-from tests.paper_lake import PaperJournal
 from tests.spark import second_reader
 from tests.spark.apply_in_child import applied
 from tests.spark.formats import both
+from tests.support.checkout import PROOF, ROOT
+from tests.support.memory_lake import PaperJournal
+from tests.support.random_histories import source
 
 pytestmark = pytest.mark.spark
 TARGETS: dict[str, Target] = {"delta": delta.TARGET, "iceberg": iceberg.TARGET}

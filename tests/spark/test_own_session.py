@@ -11,9 +11,9 @@ import pytest
 from schemaman.errors import EngineUnavailable
 from schemaman.model.column_list import parse_columns
 from schemaman.spark.executor import SparkExecutor
-from tests.house import ROOT
-from tests.spark.life import lived
+from tests.spark.lake_table_history import lived
 from tests.spark.test_catalogs import known
+from tests.support.checkout import ROOT
 
 pytestmark = pytest.mark.spark
 

@@ -18,12 +18,12 @@ from schemaman.migration.recipes.recipes import RecipePlanner
 from schemaman.model.ddl import quote_name
 from schemaman.model.schema import TableSchema
 from schemaman.spark.executor import SparkExecutor
-from tests import chain
-from tests.house import PROOF
-from tests.lives import lives
 from tests.spark.formats import both
 from tests.spark.rows import literal
 from tests.spark.test_migrate import TARGETS
+from tests.support import chain
+from tests.support.checkout import PROOF
+from tests.support.random_histories import lives
 
 pytestmark = pytest.mark.spark
 PAIRS = 60 if PROOF else 4

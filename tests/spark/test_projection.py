@@ -15,10 +15,10 @@ from schemaman.migration.type_mapping import CHOICES, ROLES
 from schemaman.model.ddl import parse_type
 from schemaman.model.schema import Column, TableSchema
 from schemaman.spark.executor import SparkExecutor
-from tests import sheets
-from tests.lives import source
 from tests.spark.formats import both
 from tests.spark.test_migrate import run
+from tests.support import type_sheets as sheets
+from tests.support.random_histories import source
 
 pytestmark = pytest.mark.spark
 TARGETS: dict[str, Target] = {"delta": delta.TARGET, "iceberg": iceberg.TARGET}

@@ -15,12 +15,12 @@ from schemaman.migration.apply.journal import StoreJournal
 from schemaman.migration.conditions import fingerprint_structure
 from schemaman.spark.executor import SparkExecutor
 from schemaman.store.sql.store import SqlStore
-from tests.house import PROOF
 from tests.live.database import schema_of_its_own
 from tests.spark import appliers
 from tests.spark.appliers import Task
 from tests.spark.formats import both
 from tests.spark.ten_steps import TARGETS, planned, prepared, versions
+from tests.support.checkout import PROOF
 
 pytestmark = pytest.mark.spark
 RACES = 50 if PROOF else 3

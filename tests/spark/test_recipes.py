@@ -23,9 +23,9 @@ from schemaman.migration.recipes.recipes import RecipePlanner
 from schemaman.migration.rollback import find_version_before, list_row_writes, plan_restore, plan_rollback
 from schemaman.migration.target import LakeTable
 from schemaman.spark.executor import SparkExecutor
-from tests.paper_lake import PaperJournal
 from tests.spark.formats import both, slow
 from tests.spark.test_migrate import TARGETS, executor, plan, run, table_of, versions
+from tests.support.memory_lake import PaperJournal
 
 pytestmark = pytest.mark.spark
 __all__ = ["executor"]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.house import ROOT
+from tests.support.checkout import ROOT
 
 pytestmark = pytest.mark.spark
 

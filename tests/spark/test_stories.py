@@ -14,8 +14,6 @@ from schemaman.model.ddl import format_type
 from schemaman.model.schema import TableSchema
 from schemaman.model.types import Array, Decimal, Integer, Struct, Timestamp, Type
 from schemaman.spark.executor import SparkExecutor
-from tests import chain
-from tests.house import PROOF
 from tests.spark.rows import Rows
 from tests.spark.second_reader import (
     arrow_value,
@@ -26,7 +24,9 @@ from tests.spark.second_reader import (
     deltalake_columns,
     iceberg_table,
 )
-from tests.story import TARGETS, Story, plan_for, plans, stories, target_table, versions
+from tests.support import chain
+from tests.support.checkout import PROOF
+from tests.support.story import TARGETS, Story, plan_for, plans, stories, target_table, versions
 
 pytestmark = pytest.mark.spark
 

@@ -22,16 +22,16 @@ from schemaman.spark.streaming.decoded import DecodedBatch, decode_batch
 from schemaman.spark.streaming.micro_batch import record_batch
 from schemaman.spark.streaming.sink import LakeSink
 from schemaman.store.sql.store import SqlStore
-from tests.house import CAPTURES, PROOF
-from tests.paper_mirror import batch_of
-from tests.records import event, node, record, struct
-from tests.spark.compared import compared
 from tests.spark.formats import slow
-from tests.spark.mirrored import Run, batches, frame, recorded
-from tests.test_late_changes import LATE, TOLD_MEANWHILE, added, exchanged
-from tests.test_mirror_deletes import bare
-from tests.test_mirror_policy import EMPTIED, FIRST, LATER, THEN, nested, quantities, told
-from tests.test_mirrored_recordings import RECORDINGS, unknown
+from tests.spark.lake_comparison import compared
+from tests.spark.recordings_in_tables import Run, batches, frame, recorded
+from tests.streaming.test_deletes import bare
+from tests.streaming.test_late_schema_changes import LATE, TOLD_MEANWHILE, added, exchanged
+from tests.streaming.test_policy import EMPTIED, FIRST, LATER, THEN, nested, quantities, told
+from tests.streaming.test_recordings import RECORDINGS, unknown
+from tests.support.checkout import CAPTURES, PROOF
+from tests.support.memory_sink import batch_of
+from tests.support.records import event, node, record, struct
 
 pytestmark = pytest.mark.spark
 BOOKSHOP = "mariadb/bookshop-mariadb-3.5.0-json"

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from schemaman.store.sql.store import SqlStore
-from tests.house import CAPTURES
-from tests.spark import mirrored
+from tests.spark import recordings_in_tables as mirrored
 from tests.spark.test_cli import Run, checked, run
+from tests.support.checkout import CAPTURES
 
 pytestmark = pytest.mark.spark
 __all__ = ["run"]

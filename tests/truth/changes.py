@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from schemaman.debezium.records import Coordinates
 from schemaman.history.versions import SchemaVersion, TableHistory
 from tests.truth.compare import TypeOf, last_mark, name_of, true_table
-from tests.truth.judged import Judged
+from tests.truth.facts import Judged
 from tests.truth.recording import Fact, Place
 from tests.truth.tables import TrueTable
 from tests.truth.truth import PostgresTruth, Step, Truth, place_of

@@ -9,7 +9,7 @@ from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.model.ddl import format_type
 from schemaman.model.schema import TableId, TableSchema
 from schemaman.model.types import without_labels
-from tests.truth.judged import Judged
+from tests.truth.facts import Judged
 from tests.truth.recording import Fact, Place
 from tests.truth.tables import TrueColumn, TrueTable
 from tests.truth.truth import Step, Truth, place_of

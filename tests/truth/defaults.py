@@ -14,7 +14,7 @@ from decimal import Decimal, InvalidOperation
 from schemaman.history.versions import TableHistory
 from schemaman.model.schema import Scalar, TableSchema
 from tests.truth.compare import TypeOf, name_of, true_table
-from tests.truth.judged import Judged
+from tests.truth.facts import Judged
 from tests.truth.recording import Fact, Place
 from tests.truth.tables import TrueColumn, TrueTable
 from tests.truth.truth import PostgresTruth, Truth, place_of

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from schemaman.history.versions import TableHistory
 from tests.truth.compare import name_of
-from tests.truth.judged import Judged
+from tests.truth.facts import Judged
 
 
 def documented(histories: Sequence[TableHistory], lines: Iterable[str]) -> Iterator[Judged]:

@@ -11,7 +11,7 @@ from schemaman.model.ddl import format_type
 from schemaman.model.schema import TableSchema
 from schemaman.model.types import Array, Struct, Type, Union
 from tests.truth.compare import name_of
-from tests.truth.judged import Judged
+from tests.truth.facts import Judged
 
 Member = tuple[str, str, tuple[str, ...], str]
 """Database, collection, path, kind of value."""

@@ -18,17 +18,17 @@ from typing import Literal
 from schemaman.history.fold.ambiguity import ALTERED_UNSEEN_MESSAGE
 from schemaman.history.versions import TableHistory
 from schemaman.model.name_adjustment import Mode, adjust_field
-from tests import chain
-from tests.house import CAPTURES, ROOT
+from tests.support import chain
+from tests.support.checkout import CAPTURES, ROOT
 from tests.truth.certainty import provable
 from tests.truth.changes import changes
 from tests.truth.compare import TypeOf, name_of, structures
 from tests.truth.declared import declared_by
 from tests.truth.defaults import defaults
 from tests.truth.documented import documented
+from tests.truth.facts import Judged, reviewed
 from tests.truth.inferred import DECIMALS, members, shown_as
-from tests.truth.judged import Judged, reviewed
-from tests.truth.placed import Asked, asked
+from tests.truth.positions import Asked, asked
 from tests.truth.recording import Fact, Place, facts
 from tests.truth.truth import Truth, read_truth, spelled, truth_lines
 from tests.truth.wire import as_mysql_emits, on_the_wire

@@ -1,4 +1,4 @@
-"""What MySQL and MariaDB have in common: the binary log, and most types of their statements."""
+"""Positions in the binary log and declared types, which MySQL, MariaDB and Vitess share."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from schemaman.model.types import (
 )
 
 _SHAPE = (Field("wkb", Binary()), Field("srid", Integer(32)))
-"""What a shape is in a lake: its well-known binary form and its reference system, as Debezium writes it.
+"""The nested fields of a geometry in a lake: well-known binary and reference system, as Debezium writes it.
 Source: Debezium io.debezium.data.geometry.Point and Geometry."""
 
 _PLAIN: dict[str, Type] = {
@@ -98,9 +98,9 @@ _VARYING = (
 
 
 def map_declared_type(column: DeclaredColumn) -> Type:
-    """The logical type of a column as a statement declares it.
+    """Return the logical type of a column as a statement declares it.
 
-    `TINYINT(1)` stays a number: such a column may hold 5. Digits of times stand in `length`.
+    `TINYINT(1)` stays a number: such a column may hold 5. `length` has the digits of times.
     Source: MySQL and MariaDB manuals, data types; Debezium's DDL parsers fill the sizes.
     """
     words = column.type_name.upper().split()
@@ -123,7 +123,7 @@ def _map_sized_type(name: str, length: int | None, scale: int | None) -> Type | 
         case "DECIMAL" | "NUMERIC" | "DEC" | "FIXED":
             return Decimal(10 if length is None else length, scale or 0)
         case "FLOAT":
-            # FLOAT(p) picks a size by p, FLOAT(m,d) only tells how to print
+            # FLOAT(p) picks a size by p, FLOAT(m,d) only sets the printed digits
             return Floating(64 if length is not None and length > 24 and scale is None else 32)
         case "BIT":
             return Boolean() if length in (None, 1) else Bits(length)
@@ -154,7 +154,7 @@ def _map_labelled_type(name: str, column: DeclaredColumn) -> Type:
 
 
 def read_position(source: Mapping[str, object]) -> Position:
-    """File, position and row of the binary log as `file:pos:row`; none for incremental snapshots.
+    """Read file, position and row of the binary log as `file:pos:row`; none for incremental snapshots.
 
     Source: Debezium SourceInfo of MySQL and MariaDB.
     """

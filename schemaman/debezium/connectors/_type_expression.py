@@ -1,4 +1,4 @@
-"""How databases spell a type with its sizes, from the loose parts that Debezium hands on."""
+"""Type expressions of databases, such as `DECIMAL(8,2)`, from the parts in Debezium's records."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _TEMPORAL = re.compile(r"^(TIME|DATETIME|INTERVAL)")
 _APPROXIMATE = re.compile(r"^(FLOAT|DOUBLE)\b")
 _UNBOUNDED = 2147483647
 _OF_DATETIME, _OF_TIMES = 7, 12
-"""Fractions of a second have no more digits in any database; a larger length is that of the printed text."""
+"""The most digits of a fraction of a second in any database; a larger length is that of the printed text."""
 _NO_SCALE = 255
 """Informix's scale of a decimal without one."""
 
@@ -18,10 +18,10 @@ _NO_SCALE = 255
 def format_type_expression(
     type_name: str, length: int | None, scale: int | None, labels: tuple[str, ...] | None = None
 ) -> str:
-    """The type in the database's own words: `VARCHAR(80)`, `BIGINT UNSIGNED`, `DECIMAL(8,2)`.
+    """Format a type in the database's own words: `VARCHAR(80)`, `BIGINT UNSIGNED`, `DECIMAL(8,2)`.
 
-    Sizes are left out where they say nothing: display widths of integers (only `TINYINT(1)` means
-    something), digits of binary floating-point numbers, lengths that stand for "unbounded".
+    Sizes without a meaning are left out: display widths of integers (only `TINYINT(1)` has a meaning), digits
+    of binary floating-point numbers, lengths that mean "unbounded".
     Source: Debezium Column.length and Column.scale as each connector's driver or parser fills them.
     """
     words = type_name.strip()

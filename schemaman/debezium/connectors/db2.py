@@ -1,4 +1,4 @@
-"""Db2: structures are declared by the schema-change topic, read from the live table at that moment."""
+"""Db2: the schema-change topic declares structures, read from the database's table at that moment."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Db2:
     order: tuple[str, ...] = ("commit_lsn", "change_lsn")
 
     def declared_type(self, column: DeclaredColumn) -> Type:
-        """The logical type of a column as the driver names it.
+        """Return the logical type of a column as the driver names it.
 
         Source: IBM Db2 SQL reference, data types; IBM JDBC driver, `DatabaseMetaData.getColumns`:
         `CHAR () FOR BIT DATA`, TIMESTAMP with its digits as scale.
@@ -79,7 +79,7 @@ class Db2:
                 return _PLAIN.get(name, Unknown(column.type_name))
 
     def position(self, source: Mapping[str, object]) -> Position:
-        """The change lsn, with the commit lsn that orders first; snapshots have no change lsn.
+        """Read the change lsn, with the commit lsn, which orders first; snapshots have no change lsn.
 
         Source: Debezium SourceInfo and TxLogPosition of Db2.
         """

@@ -1,4 +1,4 @@
-"""Informix: structures are declared again, mostly unchanged, whenever the connector opens a table's log."""
+"""Informix: the connector declares a structure again, mostly unchanged, when it opens a table's log."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _JDBC_TIME = 92
 _TO_SECOND = {"time": len("12:34:56."), "timestamp": len("2024-03-27 12:34:56.")}
 
 _DIGITS = 19
-"""A log sequence number is a signed 64-bit number in decimal: of one width, texts compare as numbers do."""
+"""The digits of a log sequence number, a signed 64-bit number: texts of one width compare as numbers do."""
 
 
 class Informix:
@@ -56,10 +56,10 @@ class Informix:
     order: tuple[str, ...] = ("commit_lsn", "change_lsn")
 
     def declared_type(self, column: DeclaredColumn) -> Type:
-        """The logical type of a column as the driver names it; a `datetime` is as long as it is printed.
+        """Return the logical type of a column as the driver names it; a `datetime` has its printed length.
 
-        Source: IBM Informix JDBC driver 4.50, IfxTypes; Debezium InformixValueConverters: the scale 255 is
-        that of a decimal without one, digits of times are what is longer than their text to the second.
+        Source: IBM Informix JDBC driver 4.50, IfxTypes; Debezium InformixValueConverters: a decimal without
+        scale has the scale 255; a time has as many digits as its text is longer than the text to the second.
         """
         name = column.type_name.lower()
         match name:
@@ -79,7 +79,7 @@ class Informix:
                 return _PLAIN.get(name, Unknown(column.type_name))
 
     def position(self, source: Mapping[str, object]) -> Position:
-        """The change lsn, with the commit lsn that orders first, each written with all its digits.
+        """Read the change lsn, with the commit lsn, which orders first, each padded to all digits.
 
         Source: Debezium InformixSourceInfoStructMaker, TxLogPosition, Lsn: `-1` is none.
         """

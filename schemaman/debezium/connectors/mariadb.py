@@ -1,4 +1,4 @@
-"""MariaDB: as MySQL, with types of its own."""
+"""MariaDB: like MySQL, with types of its own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Mariadb:
     order: tuple[str, ...] = ("file", "pos", "row")
 
     def declared_type(self, column: DeclaredColumn) -> Type:
-        """The logical type of a column as a statement declares it.
+        """Return the logical type of a column as a statement declares it.
 
         Source: MariaDB manual, data types; VARCHAR2 and CLOB are those of its Oracle mode.
         """
@@ -34,7 +34,7 @@ class Mariadb:
                 return _binlog.map_declared_type(column)
 
     def position(self, source: Mapping[str, object]) -> Position:
-        """The place in the binary log."""
+        """Read the position in the binary log."""
         return _binlog.read_position(source)
 
 

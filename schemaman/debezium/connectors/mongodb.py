@@ -1,4 +1,4 @@
-"""MongoDB: collections of documents, whose structure nobody declares; it is inferred from what they hold."""
+"""MongoDB: collections of documents without declared structure; it is inferred from their values."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ class MongoDb:
     order: tuple[str, ...] = ()
 
     def declared_type(self, column: DeclaredColumn) -> Type:
-        """Nothing is declared: there is no schema-change topic."""
+        """Return `Unknown`, since there is no schema-change topic and no declared type."""
         return Unknown(column.type_name)
 
     def position(self, source: Mapping[str, object]) -> Position:
-        """The cluster time: milliseconds, of whole seconds, and the order within the second.
+        """Read the cluster time: milliseconds, of whole seconds, and the order within the second.
 
-        Nowhere for what a snapshot reads without a time of its own. The resume token is not in the record.
-        Source: Debezium MongoDB SourceInfo, BsonTimestamp; from 2.x on snapshots have time 0 and order -1.
+        Rows of a snapshot without a time of their own have no position. The resume token is not in the
+        record. Source: Debezium MongoDB SourceInfo, BsonTimestamp; from 2.x on snapshots have time 0 and
+        order -1.
         """
         time, order = source.get("ts_ms"), source.get("ord")
         if type(time) is not int or type(order) is not int or order < 0 or time <= 0:

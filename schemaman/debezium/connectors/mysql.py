@@ -1,4 +1,4 @@
-"""MySQL: structures are declared by the schema-change topic, with the statement that made them."""
+"""MySQL: the schema-change topic declares structures, with the statement that made them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class Mysql:
     order: tuple[str, ...] = ("file", "pos", "row")
 
     def declared_type(self, column: DeclaredColumn) -> Type:
-        """The logical type of a column as a statement declares it."""
+        """Return the logical type of a column as a statement declares it."""
         return _binlog.map_declared_type(column)
 
     def position(self, source: Mapping[str, object]) -> Position:
-        """The place in the binary log."""
+        """Read the position in the binary log."""
         return _binlog.read_position(source)
 
 

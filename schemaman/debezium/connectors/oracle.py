@@ -1,4 +1,4 @@
-"""Oracle: structures are declared by the schema-change topic, with the statement that made them."""
+"""Oracle: the schema-change topic declares structures, with the statement that made them."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ class Oracle:
     order: Order = (("commit_scn", "scn"), "scn")
 
     def declared_type(self, column: DeclaredColumn) -> Type:
-        """The logical type of a column as a statement declares it, or the driver when a table is read.
+        """Return the logical type of a column as a statement declares it, or the driver in a snapshot.
 
         FLOAT counts binary digits of a decimal number; a NUMBER without scale holds any number. Source:
-        Oracle SQL language reference, data types; Debezium ColumnDefinitionParserListener: digits of
-        times stand in the length; Oracle JDBC driver: they stand in the name, `TIMESTAMP(6) WITH TIME ZONE`.
+        Oracle SQL language reference, data types; Debezium ColumnDefinitionParserListener: the length has the
+        digits of times; Oracle JDBC driver: the name has them, `TIMESTAMP(6) WITH TIME ZONE`.
         """
         upper = " ".join(column.type_name.upper().removeprefix("SYS.").split())
         name = _DIGITS.sub("", upper)
@@ -78,24 +78,24 @@ class Oracle:
                 return _PLAIN.get(name, Unknown(column.type_name))
 
     def position(self, source: Mapping[str, object]) -> Position:
-        """The system change number, with that of the commit which orders first; both are numbers.
+        """Read the system change number, with the number of the commit, which orders first.
 
         They are texts since 1.5 and whole numbers before; a snapshot has no commit and may have no number.
-        From 1.9.5 to 2.3 a transaction's events but the last tell the commit before it in its redo thread.
-        Source: Debezium OracleSourceInfoStructMaker, Scn, CommitScn.
+        From 1.9.5 to 2.3, all events of a transaction but the last have the previous commit of its redo
+        thread. Source: Debezium OracleSourceInfoStructMaker, Scn, CommitScn.
         """
         scn, commit = _read_number(source.get("scn")), _read_number(source.get("commit_scn"))
         return NO_POSITION if scn is None else Position("scn", scn, commit)
 
 
 _SCN_DIGITS = 19
-"""Of a system change number, at most: they stay below 2^63. Source: Oracle, limits of the SCN."""
+"""The most digits of a system change number, which stays below 2^63. Source: Oracle, limits of the SCN."""
 
 
 def _read_digits(name: str, column: DeclaredColumn) -> int:
-    told = _DIGITS.search(name)
-    if told is not None:
-        return int(told[1])
+    found = _DIGITS.search(name)
+    if found is not None:
+        return int(found[1])
     digits = column.length if column.scale is None else column.scale
     return 6 if digits is None or digits > _MOST_DIGITS else digits
 

@@ -1,4 +1,4 @@
-"""PostgreSQL: no schema-change topic; structures come with the events, facts beside them late."""
+"""PostgreSQL: no schema-change topic; events have the structure, and some facts in it are late."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ _PLAIN: dict[str, Type] = {
 }
 _PLAIN |= {f"{kind}range": String() for kind in ("int4", "int8", "num", "ts", "tstz", "date")}
 _DIGITS = 19
-"""Of an lsn, at most. Source: Debezium SourceInfo of PostgreSQL, int64."""
+"""The most digits of an lsn. Source: Debezium SourceInfo of PostgreSQL, int64."""
 
 _UNBOUNDED = (None, 0, 131089, 2147483647)
 
@@ -79,10 +79,10 @@ class Postgresql:
     order: tuple[str, ...] = ("sequence", "lsn")
 
     def declared_type(self, column: DeclaredColumn) -> Type:
-        """The logical type of a column under its name in `pg_type`.
+        """Return the logical type of a column by its name in `pg_type`.
 
-        No release publishes structures; one tries to, when an incremental snapshot meets a table it
-        does not know. Source: Debezium PostgresValueConverter, PgIncrementalSnapshotChangeEventSource.
+        No release publishes structures; one tries to when an incremental snapshot meets a table that it does
+        not know. Source: Debezium PostgresValueConverter, PgIncrementalSnapshotChangeEventSource.
         """
         name = column.type_name.lower()
         length = None if column.length in _UNBOUNDED else column.length
@@ -106,7 +106,7 @@ class Postgresql:
                 return _PLAIN.get(name, Unknown(column.type_name))
 
     def position(self, source: Mapping[str, object]) -> Position:
-        """The lsn, and the lsn of the last commit from `sequence[0]`; none for incremental snapshots.
+        """Read the lsn, and the lsn of the last commit from `sequence[0]`; none for incremental snapshots.
 
         Source: Debezium SourceInfo of PostgreSQL: `sequence` is a JSON text of two texts or nulls, since 1.5.
         """
@@ -123,8 +123,8 @@ def _read_commit(sequence: object) -> str | None:
         first = json.loads(sequence)[0] if isinstance(sequence, str) else None
     except (ValueError, LookupError, TypeError):
         return None
-    told = isinstance(first, str) and first.isascii() and first.isdigit() and len(first) <= _DIGITS
-    return first if told else None
+    is_number = isinstance(first, str) and first.isascii() and first.isdigit() and len(first) <= _DIGITS
+    return first if is_number else None
 
 
 CONNECTOR: Connector = Postgresql()

@@ -1,4 +1,4 @@
-"""SQL Server: structures are declared when a capture instance begins, as the table is at that moment."""
+"""SQL Server: a schema change declares the structure of a table when a capture instance begins."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _PLAIN: dict[str, Type] = {
     "json": Json(),
 }
 _MAX = 1073741823
-"""The length that the driver gives to `nvarchar(max)`; other types of size `max` have twice that."""
+"""The driver's length of `nvarchar(max)`; other types of size `max` have twice that length."""
 
 
 class Sqlserver:
@@ -59,10 +59,10 @@ class Sqlserver:
     order: tuple[str, ...] = ("commit_lsn", "change_lsn", "event_serial_no")
 
     def declared_type(self, column: DeclaredColumn) -> Type:
-        """The logical type of a column as the driver names it: `int identity`, `numeric() identity`.
+        """Return the logical type of a column as the driver names it: `int identity`, `numeric() identity`.
 
         Source: SQL Server documentation, data types and sp_columns; Microsoft JDBC driver,
-        `DatabaseMetaData.getColumns`: digits of times stand in the scale.
+        `DatabaseMetaData.getColumns`: the scale has the digits of times.
         """
         name = column.type_name.lower().removesuffix(" identity").replace("()", "").strip()
         length = None if column.length is None or not 0 < column.length < _MAX else column.length
@@ -84,7 +84,7 @@ class Sqlserver:
                 return _PLAIN.get(name, Unknown(column.type_name))
 
     def position(self, source: Mapping[str, object]) -> Position:
-        """The change lsn and the event's number there, with the commit lsn that orders first.
+        """Read the change lsn and the event's number, with the commit lsn, which orders first.
 
         Snapshots and schema changes have no change lsn. Source: Debezium SqlServerSourceInfoStructMaker,
         SqlServerHistoryRecordComparator: commit lsn, then change lsn, then event serial number.

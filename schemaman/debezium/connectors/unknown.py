@@ -1,4 +1,4 @@
-"""Nobody told the connector: rows that were flattened without any trace of it."""
+"""The unknown connector: of flattened rows that do not name their connector."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from schemaman.model.types import Type, Unknown
 
 
 class UnknownConnector:
-    """A connector that was not told. It may be PostgreSQL's: what would be late there is not sure here."""
+    """A connector without a name. It may be PostgreSQL's, so that the same facts may be late."""
 
     name = "unknown"
     append_only = False
@@ -18,11 +18,11 @@ class UnknownConnector:
     order: tuple[str, ...] = ()
 
     def declared_type(self, column: DeclaredColumn) -> Type:
-        """Nothing: types are declared in the words of a connector."""
+        """Return `Unknown`, since each connector has its own words for types."""
         return Unknown(column.type_name)
 
     def position(self, source: Mapping[str, object]) -> Position:
-        """Nowhere."""
+        """Return no position."""
         return NO_POSITION
 
 

@@ -1,4 +1,4 @@
-"""Vitess: statements on the schema-change topic, but no structures; these come with the events."""
+"""Vitess: the schema-change topic has statements without structures; events have the structures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from schemaman.model.types import Type
 
 
 class Vitess:
-    """The Vitess connector; a keyspace stands for the database."""
+    """The Vitess connector; its keyspaces are the databases."""
 
     name = "vitess"
     append_only = False
@@ -19,11 +19,11 @@ class Vitess:
     order: tuple[str, ...] = ()
 
     def declared_type(self, column: DeclaredColumn) -> Type:
-        """The logical type of a column in MySQL's words, which Vitess speaks."""
+        """Return the logical type of a column in MySQL's words, which Vitess uses."""
         return _binlog.map_declared_type(column)
 
     def position(self, source: Mapping[str, object]) -> Position:
-        """Nowhere: a `vgtid` is a vector over shards, of which two need not be ordered; offsets order.
+        """Return no position: a `vgtid` is a vector over shards without a total order, so offsets order.
 
         Source: Debezium Vgtid.
         """

@@ -1,7 +1,7 @@
-"""Avro schemas and bodies, as Confluent's AvroConverter writes them, read as Connect schemas and JSON.
+"""Conversion of Avro schemas and bodies of Confluent's AvroConverter to Connect schemas and JSON.
 
-`to_connect` gives the node form of `languages.connect`, so that whatever comes after it knows one
-language only. Source: Confluent AvroData.toConnectSchema and fromConnectSchema.
+`to_connect` returns the node form of `converters.connect`, so that all other readers need one schema language
+only. Source: Confluent AvroData.toConnectSchema and fromConnectSchema.
 """
 
 from __future__ import annotations
@@ -34,29 +34,29 @@ _UNNAMED = "io.confluent.connect.avro.ConnectDefault"
 _MAP_ENTRY = "io.confluent.connect.avro.MapEntry"
 _UNION = "io.confluent.connect.avro.Union"
 _ENUM = "io.debezium.data.Enum"
-# A reason is the same whenever the same bytes are read: no address of an object stands in it.
+# The same bytes always give the same reason: addresses of objects are removed from it.
 _OBJECT = re.compile(r" from <[^>]* object at 0x[0-9a-f]+>")
 _STRUCTURE = ("type", "name", "namespace", "fields", "items", "values", "symbols", "size")
 
 
 def to_connect(schema_text: str) -> Node:
-    """The Connect schema that an Avro schema stands for, in the form of JsonConverter.
+    """Convert an Avro schema to the Connect schema that it came from, in the form of JsonConverter.
 
     `connect.name`, `connect.parameters`, `connect.version`, `connect.type`, `connect.default` and
-    `connect.doc` are taken back; a union with null is optional; Avro's own logical types, where no
-    `connect.name` stands beside them, become the node's name. A default of bytes becomes base64.
+    `connect.doc` become attributes of the node. A union with null becomes optional. Avro's own logical types
+    become the node's name, unless there is a `connect.name`. A default of bytes becomes base64.
 
     Raises:
         UnreadableInput: the text is no Avro schema, or one that Connect cannot express.
     """
-    return _AvroReader().node(_parse_json(schema_text), "")
+    return _AvroReader().read_node(_parse_json(schema_text), "")
 
 
 def reduce_schema(schema_text: str) -> str:
-    """The same schema, reduced to what decides the bytes of a body.
+    """Reduce a schema to the attributes that define the bytes of a body.
 
-    Logical types, defaults and properties are left out: AvroData writes decimals with a scale above
-    their precision and defaults that are none, which parsers refuse although the bytes are sound.
+    Logical types, defaults and properties are left out. AvroData writes decimals with a scale above their
+    precision and invalid defaults, which parsers refuse although the bodies are valid.
 
     Raises:
         UnreadableInput: the text is no JSON, or is nested too deeply.
@@ -68,12 +68,12 @@ def reduce_schema(schema_text: str) -> str:
 
 
 def decode_body(reader_schema: str, data: bytes, start: int = 5) -> Any:
-    """The value of an Avro body that begins at `start`: JSON values, and bytes for bytes.
+    """Decode an Avro body that begins at `start`: to JSON values, and to bytes for bytes.
 
     `reduce_schema` is what `reduce_schema()` gave; parsed schemas are kept by their text.
 
     Raises:
-        UnreadableInput: the schema is none, the body does not fit it, or bytes are left over.
+        UnreadableInput: the schema is invalid, the body does not fit it, or bytes are left over.
     """
     schema = _parse_schema(reader_schema)
     body = io.BytesIO(data)
@@ -89,12 +89,12 @@ def decode_body(reader_schema: str, data: bytes, start: int = 5) -> Any:
 
 
 def decode_json(reader_schema: str, data: bytes) -> Any:
-    """The value of a body in Avro's JSON encoding, in the form of `decode_body`.
+    """Decode a body in Avro's JSON encoding to the value form of `decode_body`.
 
     Source: Avro specification, "JSON Encoding".
 
     Raises:
-        UnreadableInput: the schema is none, the bytes are no JSON, or they do not fit it.
+        UnreadableInput: the schema is invalid, the bytes are no JSON, or they do not fit the schema.
     """
     schema = _parse_schema(reader_schema)
     try:
@@ -111,7 +111,7 @@ def decode_json(reader_schema: str, data: bytes) -> Any:
 def _parse_schema(text: str) -> Any:
     try:
         schema = json.loads(text)
-        _check_lists(_AvroReader().node(schema, ""))
+        _check_lists(_AvroReader().read_node(schema, ""))
         return fastavro.parse_schema(schema)
     except UnreadableInput as fault:
         raise UnreadableInput(f"not a valid Avro schema: {fault}") from None
@@ -120,7 +120,10 @@ def _parse_schema(text: str) -> Any:
 
 
 def _check_lists(node: Node) -> None:
-    """Items that take no byte could be claimed without end; what contains itself, `_AvroReader` refuses."""
+    """Refuse lists of items without bytes, of which a body could claim any number.
+
+    `_AvroReader` refuses types that contain themselves.
+    """
     inner = [*node.get("fields", ()), *(node[m] for m in ("items", "keys", "values") if m in node)]
     if node["type"] in ("array", "map") and all(map(_is_empty, inner)):
         raise UnreadableInput("the Avro schema has a list of items that take no byte")
@@ -159,27 +162,27 @@ def _keep_structure(schema: Any) -> Any:
 
 
 class _AvroReader:
-    """One walk through a schema; `named` holds the nodes of the named types met so far."""
+    """Reads one schema; `named` has the nodes of the named types read so far."""
 
     def __init__(self) -> None:
         self.named: dict[str, Node | None] = {}
 
-    def node(self, schema: Any, namespace: str) -> Node:
-        """The Connect node of a schema inside a namespace; `optional` is always told."""
+    def read_node(self, schema: Any, namespace: str) -> Node:
+        """Read a schema inside a namespace as a Connect node, which always has `optional`."""
         match schema:
             case str():
-                return self.reference(schema, namespace)
+                return self.read_reference(schema, namespace)
             case list():
-                return self.union(schema, namespace)
+                return self.read_union(schema, namespace)
             case {"type": dict() | list() as inner}:
-                return {**self.node(inner, namespace), **_read_properties(schema)}
+                return {**self.read_node(inner, namespace), **_read_properties(schema)}
             case {"type": str() as kind}:
-                return self.typed(kind, schema, namespace)
+                return self.read_typed(kind, schema, namespace)
             case _:
                 raise UnreadableInput(f"{schema!r} is no Avro schema")
 
-    def reference(self, name: str, namespace: str) -> Node:
-        """A primitive, or a named type that was described before."""
+    def read_reference(self, name: str, namespace: str) -> Node:
+        """Read the name of a primitive, or of a named type that was described before."""
         if name in _PRIMITIVES:
             return {"type": _PRIMITIVES[name], "optional": False}
         for full in (_qualify_name(name, namespace), name):
@@ -190,41 +193,41 @@ class _AvroReader:
                 return dict(node)
         raise UnreadableInput(f"the Avro schema names a type {name!r} that it does not describe")
 
-    def union(self, branches: list[Any], namespace: str) -> Node:
-        """A union with null is an optional type; any other becomes a struct with a field per branch."""
+    def read_union(self, branches: list[Any], namespace: str) -> Node:
+        """Read a union: with null as an optional type, any other as a struct with a field per branch."""
         some = [b for b in branches if b != "null"]
         if not some:
             raise UnreadableInput("an Avro union without a type besides null")
         optional = len(some) < len(branches)
-        nodes = [self.node(branch, namespace) for branch in some]
+        nodes = [self.read_node(branch, namespace) for branch in some]
         if len(nodes) == 1:
             return {**nodes[0], "optional": optional or nodes[0]["optional"]}
         fields = [{**n, "optional": True, "field": n.get("name") or n["type"]} for n in nodes]
         return {"type": "struct", "name": _UNION, "fields": fields, "optional": optional}
 
-    def typed(self, kind: str, schema: Mapping[str, Any], namespace: str) -> Node:
-        """A schema written as an object."""
+    def read_typed(self, kind: str, schema: Mapping[str, Any], namespace: str) -> Node:
+        """Read a schema written as an object."""
         match kind:
             case "record" | "error":
-                return self.record(schema, namespace)
+                return self.read_record(schema, namespace)
             case "fixed" if not isinstance(schema.get("size"), int) or schema["size"] < 1:
                 raise UnreadableInput("an Avro type of a fixed size without a size")
             case "enum" | "fixed":
                 full = _qualify_name(str(schema.get("name", "")), str(schema.get("namespace", namespace)))
                 self.named[full] = _make_enum(schema) if kind == "enum" else _make_plain("bytes", schema)
-                return self.reference(full, "")
+                return self.read_reference(full, "")
             case "array":
-                return self.array(schema, namespace)
+                return self.read_array(schema, namespace)
             case "map":
                 text = {"type": "string", "optional": False}
-                return _make_map(text, self.node(schema.get("values"), namespace), schema)
+                return _make_map(text, self.read_node(schema.get("values"), namespace), schema)
             case _ if kind in _PRIMITIVES:
                 return _make_plain(_choose_connect_type(kind, schema), schema)
             case _:
-                return {**self.reference(kind, namespace), **_read_properties(schema)}
+                return {**self.read_reference(kind, namespace), **_read_properties(schema)}
 
-    def record(self, schema: Mapping[str, Any], namespace: str) -> Node:
-        """A struct; it is known by its full name from then on."""
+    def read_record(self, schema: Mapping[str, Any], namespace: str) -> Node:
+        """Read a record as a struct, and remember it by its full name."""
         full = _qualify_name(str(schema.get("name", "")), str(schema.get("namespace", namespace)))
         inside = full.rpartition(".")[0]
         fields = schema.get("fields")
@@ -232,33 +235,33 @@ class _AvroReader:
             raise UnreadableInput(f"an Avro record {full!r} without fields")
         self.named[full] = None
         node: Node = {"type": "struct", "optional": False}
-        node["fields"] = [self.field(f, inside) for f in fields]
+        node["fields"] = [self.read_field(f, inside) for f in fields]
         if not full.startswith(_UNNAMED):
             node["name"] = full
         node |= _read_properties(schema)
         self.named[full] = node
         return dict(node)
 
-    def field(self, field: Any, namespace: str) -> Node:
-        """A field's node, with its name, and its default unless that is null."""
+    def read_field(self, field: Any, namespace: str) -> Node:
+        """Read a field as a node with its name, and with its default unless that is null."""
         if not isinstance(field, dict) or not isinstance(field.get("name"), str):
             raise UnreadableInput("a field without a name in an Avro record")
-        node = {**self.node(field.get("type"), namespace), "field": field["name"]}
+        node = {**self.read_node(field.get("type"), namespace), "field": field["name"]}
         if field.get("default") is not None:
             node.setdefault("default", _convert_default(node["type"], field["default"]))
         if isinstance(field.get("doc"), str):
             node.setdefault("doc", field["doc"])
         return node
 
-    def array(self, schema: Mapping[str, Any], namespace: str) -> Node:
-        """A list; or a map whose keys are no plain strings, which AvroData writes as a list of entries.
+    def read_array(self, schema: Mapping[str, Any], namespace: str) -> Node:
+        """Read a list, or a map whose keys are no plain strings, which AvroData writes as a list of entries.
 
-        Source: Confluent AvroData.isMapEntry: the entries' record is called so, or says so of itself.
+        Source: Confluent AvroData.isMapEntry: the entries' record has that name or that internal type.
         """
-        told = schema.get("items")
-        items = self.node(told, namespace)
+        item_schema = schema.get("items")
+        items = self.read_node(item_schema, namespace)
         members = {f["field"]: f for f in items.get("fields", ())}
-        marked = isinstance(told, dict) and told.get("connect.internal.type") == "MapEntry"
+        marked = isinstance(item_schema, dict) and item_schema.get("connect.internal.type") == "MapEntry"
         entry = items.get("name") == _MAP_ENTRY or marked
         if entry and set(members) == {"key", "value"}:
             return _make_map(members["key"], members["value"], schema)
@@ -285,8 +288,10 @@ def _make_plain(connect_type: str, schema: Mapping[str, Any]) -> Node:
         node["name"] = DECIMAL if logical == "decimal" else logical
     if node.get("name") == DECIMAL and "parameters" not in node:
         scale, precision = schema.get("scale", 0), schema.get("precision")
-        told = {"scale": str(scale)} | ({"connect.decimal.precision": str(precision)} if precision else {})
-        node["parameters"] = told
+        parameters = {"scale": str(scale)} | (
+            {"connect.decimal.precision": str(precision)} if precision else {}
+        )
+        node["parameters"] = parameters
     if "default" in node:
         node["default"] = _convert_default(connect_type, node["default"])
     return node
@@ -299,20 +304,20 @@ def _make_enum(schema: Mapping[str, Any]) -> Node:
 
 
 def _read_properties(schema: Mapping[str, Any]) -> Node:
-    """What AvroData keeps of a Connect schema beside the type."""
-    told: Node = {}
+    """Read the attributes of a Connect schema that AvroData keeps beside the type."""
+    node: Node = {}
     for member in ("name", "version", "default", "doc"):
         if f"connect.{member}" in schema:
-            told[member] = schema[f"connect.{member}"]
+            node[member] = schema[f"connect.{member}"]
     if isinstance(schema.get("connect.parameters"), dict):
-        told["parameters"] = {k: str(v) for k, v in schema["connect.parameters"].items()}
-    if "doc" not in told and isinstance(schema.get("doc"), str):
-        told["doc"] = schema["doc"]
-    return told
+        node["parameters"] = {k: str(v) for k, v in schema["connect.parameters"].items()}
+    if "doc" not in node and isinstance(schema.get("doc"), str):
+        node["doc"] = schema["doc"]
+    return node
 
 
 def _convert_default(connect_type: str, default: Any) -> Any:
-    """Avro writes bytes as a text with one character a byte, Connect's JSON as base64."""
+    """Convert a default: Avro writes bytes as a text with one character a byte, Connect's JSON as base64."""
     if connect_type != "bytes" or not isinstance(default, str):
         return default
     try:

@@ -1,6 +1,6 @@
-"""An Avro schema that uses types of other registered schemas, as one schema that describes them itself.
+"""Schema references of Avro: inline the types of other registered schemas into one schema.
 
-Source: Avro specification, "Names": a type is described where it first stands, and used by name after that.
+Source: Avro specification, "Names": a type is described at its first use, and used by name after that.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _INSIDE = ("type", "items", "values")
 
 
 def inline_references(text: str, described: Iterable[str]) -> str:
-    """The schema text with the types of the `described` texts in place of their first use.
+    """Inline the types of the `described` texts at their first use in the schema text.
 
-    It is given back as it is where nothing is described elsewhere.
+    Without `described` texts the schema text stays as it is.
 
     Raises:
         UnreadableInput: one of the texts is no JSON.
@@ -28,22 +28,22 @@ def inline_references(text: str, described: Iterable[str]) -> str:
         return text
     writer = _Writer()
     for each in texts:
-        writer.learn(_parse_json(each), "")
-    return json.dumps(writer.written(_parse_json(text), ""), separators=(",", ":"), ensure_ascii=False)
+        writer.learn_types(_parse_json(each), "")
+    return json.dumps(writer.write_schema(_parse_json(text), ""), separators=(",", ":"), ensure_ascii=False)
 
 
 class _Writer:
-    """Types by their full names, and which of them have been written."""
+    """Writes one schema; `types` are the named types by full name, `done` the names of written types."""
 
     def __init__(self) -> None:
         self.types: dict[str, tuple[Any, str]] = {}
         self.done: set[str] = set()
 
-    def learn(self, schema: Any, namespace: str) -> None:
-        """Remember every named type that a schema describes, with the namespace in which it stands."""
+    def learn_types(self, schema: Any, namespace: str) -> None:
+        """Remember every named type that a schema describes, with its enclosing namespace."""
         if isinstance(schema, list):
             for branch in schema:
-                self.learn(branch, namespace)
+                self.learn_types(branch, namespace)
         if not isinstance(schema, dict):
             return
         inside = namespace
@@ -52,41 +52,41 @@ class _Writer:
             self.types.setdefault(full, (schema, namespace))
             inside = full.rpartition(".")[0]
         for member in _INSIDE:
-            self.learn(schema.get(member), inside)
+            self.learn_types(schema.get(member), inside)
         for field in _list_fields(schema):
-            self.learn(field.get("type"), inside)
+            self.learn_types(field.get("type"), inside)
 
-    def written(self, schema: Any, namespace: str) -> Any:
-        """A schema with what it uses described at its first use, and only there."""
+    def write_schema(self, schema: Any, namespace: str) -> Any:
+        """Write a schema in which each used type is described at its first use, and only there."""
         if isinstance(schema, list):
-            return [self.written(branch, namespace) for branch in schema]
+            return [self.write_schema(branch, namespace) for branch in schema]
         if isinstance(schema, str):
-            return self.used(schema, namespace)
+            return self.write_use(schema, namespace)
         if not isinstance(schema, dict):
             return schema
         if schema.get("type") in _NAMED:
-            return self.named(schema, namespace)
-        return {k: self.written(v, namespace) if k in _INSIDE else v for k, v in schema.items()}
+            return self.write_named(schema, namespace)
+        return {k: self.write_schema(v, namespace) if k in _INSIDE else v for k, v in schema.items()}
 
-    def used(self, name: str, namespace: str) -> Any:
-        """A name; what it stands for where that has not been written yet."""
+    def write_use(self, name: str, namespace: str) -> Any:
+        """Write the use of a name: the description of its type at the first use, the name after that."""
         for full in (_qualify_name(name, namespace), name):
             if full in self.done:
                 return full
             if full in self.types:
-                return self.named(*self.types[full])
+                return self.write_named(*self.types[full])
         return name
 
-    def named(self, schema: dict[str, Any], namespace: str) -> Any:
-        """The description of a named type, or its name if it stands before."""
+    def write_named(self, schema: dict[str, Any], namespace: str) -> Any:
+        """Write the description of a named type, or its name if the type is already written."""
         full = _read_full_name(schema, namespace)
         if full in self.done:
             return full
         self.done.add(full)
         inside, _, name = full.rpartition(".")
-        fields = [{**f, "type": self.written(f.get("type"), inside)} for f in _list_fields(schema)]
-        told = {**schema, "name": name, "namespace": inside}
-        return told | ({"fields": fields} if "fields" in schema else {})
+        fields = [{**f, "type": self.write_schema(f.get("type"), inside)} for f in _list_fields(schema)]
+        definition = {**schema, "name": name, "namespace": inside}
+        return definition | ({"fields": fields} if "fields" in schema else {})
 
 
 def _parse_json(text: str) -> Any:

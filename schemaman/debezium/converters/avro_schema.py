@@ -1,4 +1,4 @@
-"""Tables as Avro schemas, as Debezium's events are registered, and Avro's rules of resolution.
+"""Avro schemas of tables, as a registry has them for Debezium's events, and Avro's schema resolution.
 
 Laws: the schema of every table without colliding names is valid Avro; `readable(a, a)`.
 """
@@ -49,19 +49,19 @@ _PROMOTIONS = {
 
 
 def to_avro(schema: TableSchema, name: str) -> dict[str, object]:
-    """The record schema of a table's rows; `name` is its full name.
+    """Convert a table to the record schema of its rows; `name` is its full name.
 
-    An optional column is a union with null and defaults to null; a required one has a default only
-    if its column has one that fits. Types are those of Debezium's default modes: precise decimals,
-    adaptive time, unsigned BIGINT as long, unknown types as opaque bytes.
-    Source: Confluent AvroData.fromConnectSchema; Debezium JdbcValueConverters.
+    An optional column is a union with null and defaults to null. A required column has a default only if the
+    table's default fits the type. Types are those of Debezium's default modes: precise decimals, adaptive
+    time, unsigned BIGINT as long, unknown types as opaque bytes. Source: Confluent
+    AvroData.fromConnectSchema; Debezium JdbcValueConverters.
     """
     known = {name}
     return _make_record(name, [_define_once(_make_field(c, name), known) for c in schema.columns])
 
 
 def key_to_avro(schema: TableSchema, name: str) -> dict[str, object] | None:
-    """The record schema of the table's key, in key order; None for a table without key."""
+    """Convert a table to the record schema of its key, in key order; None for a table without key."""
     columns = [c for k in schema.key if (c := schema.column(k)) is not None]
     known = {name}
     return (
@@ -70,21 +70,21 @@ def key_to_avro(schema: TableSchema, name: str) -> dict[str, object] | None:
 
 
 def make_field_name(column: Column) -> str:
-    """The name of the column's Avro field: the one on the wire, made legal for Avro."""
+    """Make the name of the column's Avro field: its field name in events, made legal for Avro."""
     return adjust_field(column.emitted_name or column.name, "avro")
 
 
 def type_to_avro(type: Type, nullable: bool, name: str) -> Avro:
-    """The schema of one value; `name` names the records that it contains."""
+    """Convert a type to the schema of one value; `name` is the prefix of the records in it."""
     plain = _convert_type(type, name)
     return ["null", plain] if nullable else plain
 
 
 def is_readable(reader: Avro, writer: Avro) -> bool:
-    """Whether all data written with `writer` can be read with `reader`.
+    """Return whether all data written with `writer` can be read with `reader`.
 
-    Source: Avro specification, Schema Resolution; like Java's SchemaCompatibility it is blind to
-    logical types. A record that is only named is taken to be the record of that name.
+    Source: Avro specification, Schema Resolution; like Java's SchemaCompatibility it ignores logical types. A
+    record name means the record of that name.
     """
     if isinstance(writer, list):
         return all(is_readable(reader, branch) for branch in writer)
@@ -107,7 +107,7 @@ def is_readable(reader: Avro, writer: Avro) -> bool:
 
 
 def list_unreadable_fields(reader: Mapping[str, object], writer: Mapping[str, object]) -> tuple[str, ...]:
-    """The fields of the reader's record that data of the writer's record cannot fill."""
+    """List the fields of the reader's record that data of the writer's record cannot fill."""
     written = {str(f["name"]): f for f in _get_fields(writer)}
     wrong: list[str] = []
     for field in _get_fields(reader):
@@ -145,7 +145,7 @@ def _make_field(column: Column, owner: str) -> dict[str, object]:
 
 
 def _convert_default(value: Scalar, column_type: Type, type: Avro) -> Scalar:
-    """The default as Avro holds it; None for one that is no value of the type, as an expression."""
+    """Convert a default to Avro's form; None for a default that is no value of the type, as an expression."""
     if isinstance(column_type, Decimal):
         return _encode_decimal(value, column_type.scale)
     kind = _get_kind(type)
@@ -165,7 +165,7 @@ def _convert_default(value: Scalar, column_type: Type, type: Avro) -> Scalar:
 
 
 def _encode_decimal(value: Scalar, scale: int) -> str | None:
-    """The unscaled number as big-endian bytes, a character a byte, as Avro writes them in JSON."""
+    """Encode the unscaled number as big-endian bytes, one character a byte, as Avro writes them in JSON."""
     try:
         number = Number(str(value)).scaleb(scale)
         unscaled = int(number)
@@ -223,21 +223,21 @@ _TEXTS: dict[Type, str] = {Uuid(): "Uuid", Json(): "Json", Xml(): "Xml"}
 
 
 def _escape_label(value: str) -> str:
-    """A label in the list of all. Newer releases of Debezium put a backslash before commas inside."""
+    """Escape a label for the list of labels; newer releases of Debezium put a backslash before commas."""
     return value.replace("\\", "\\\\").replace(",", "\\,")
 
 
 def _make_named(type: str, name: str) -> dict[str, object]:
-    """A primitive with the name of its Connect schema."""
+    """Make a primitive with the name of its Connect schema."""
     return {"type": type, "connect.name": name, "connect.version": 1}
 
 
 def _make_integer(bits: int, signed: bool) -> Avro:
-    """Unsigned numbers travel in the next larger type; the largest one as a long."""
-    wire = bits if signed else min(64, bits * 2)
-    if wire >= 32:
-        return "int" if wire == 32 else "long"
-    return {"type": "int", "connect.type": f"int{wire}"}
+    """Make an integer; an unsigned one has the next larger type, the largest one a long."""
+    width = bits if signed else min(64, bits * 2)
+    if width >= 32:
+        return "int" if width == 32 else "long"
+    return {"type": "int", "connect.type": f"int{width}"}
 
 
 def _make_decimal(precision: int, scale: int) -> Avro:
@@ -256,7 +256,7 @@ def _make_variable_scale_decimal() -> Avro:
 
 
 def _make_temporal(type: Time | Timestamp) -> Avro:
-    """Milliseconds, microseconds or nanoseconds as the precision asks; zoned values are texts.
+    """Make a time of milliseconds, microseconds or nanoseconds by the precision; zoned values are texts.
 
     Source: Debezium TemporalPrecisionMode.ADAPTIVE: milliseconds of a day are the only int.
     """
@@ -269,7 +269,7 @@ def _make_temporal(type: Time | Timestamp) -> Avro:
 
 
 def _make_map(key: Type, value: Type, nullable: bool, name: str) -> Avro:
-    """A map; with keys that are no text a list of entries. Source: Confluent AvroData."""
+    """Make a map; with keys that are no text, make a list of entries. Source: Confluent AvroData."""
     if isinstance(key, String):
         return {"type": "map", "values": type_to_avro(value, nullable, name)}
     values = type_to_avro(value, nullable, f"{name}.value")
@@ -295,7 +295,7 @@ def _define_once(field: dict[str, object], known: set[str]) -> dict[str, object]
 
 
 def _define_types_once(schema: Avro, known: set[str]) -> Avro:
-    """The schema with each named type described at its first place, and named at the others."""
+    """Describe each named type of a schema at its first use, and name it at the others."""
     if isinstance(schema, str):
         return schema
     if isinstance(schema, list):
@@ -314,13 +314,13 @@ _KINDS = ("boolean", "int", "long", "float", "double", "bytes", "string", "null"
 
 
 def _get_kind(schema: Avro) -> str:
-    """The Avro type of a schema that is no union; a name that stands for a record is a record."""
+    """Return the Avro type of a schema that is no union; the name of a record counts as a record."""
     kind = schema["type"] if isinstance(schema, dict) else schema
     return kind if isinstance(kind, str) and kind in _KINDS else "record"
 
 
 def _get_name(schema: Avro) -> str:
-    """The name of a record without its namespace, which resolution does not look at."""
+    """Return the name of a record without its namespace, which resolution ignores."""
     name = schema if isinstance(schema, str) else schema["name"] if isinstance(schema, dict) else ""
     return str(name).rpartition(".")[2]
 

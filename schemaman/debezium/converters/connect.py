@@ -1,4 +1,4 @@
-"""Kafka Connect schemas, as JsonConverter prints them, read as types and columns.
+"""Readers of Kafka Connect schemas, as JsonConverter prints them: to logical types and columns.
 
 A node is the JSON of one Connect schema: `type`, `optional`, `name`, `version`, `doc`,
 `parameters`, `default`, and `fields`, `items`, `keys` or `values`.
@@ -105,7 +105,7 @@ _CONNECT: dict[str, Type] = {
     # a java.util.Date, but Debezium writes zoneless columns so (time.precision.mode=connect)
     "Timestamp": Timestamp(3, zoned=False),
 }
-# Avro's own logical types, where no connect.name stands beside them. Source: Avro specification.
+# Avro's own logical types, without a connect.name. Source: Avro specification.
 _AVRO: dict[str, Type] = {
     "date": Date(),
     "time-millis": Time(3),
@@ -124,15 +124,15 @@ _SEMANTIC |= {f"org.apache.kafka.connect.data.{name}": type for name, type in _C
 _SEMANTIC |= _AVRO
 
 _STRUCTURAL = re.compile(r"io\.debezium\.data\.(geometry\.\w+|(Double|Float|Sparse|SparseDouble)Vector)")
-"""Semantic names that add nothing to the structure which their nodes spell out."""
+"""Semantic names that add nothing to the structure of their nodes."""
 
 
 _SCALES = 1 << 14
-"""No database has decimals with more digits behind the point. Source: PostgreSQL, numeric: up to 16383."""
+"""The most digits of a decimal after the point in any database. Source: PostgreSQL, numeric: up to 16383."""
 
 
 def read_type(node: Node) -> Type:
-    """The logical type of a schema node; `Unknown` for a Debezium name that is not known here.
+    """Read the logical type of a schema node; `Unknown` for a Debezium name that schemaman does not know.
 
     Raises:
         UnreadableInput: the node is no Connect schema.
@@ -149,10 +149,10 @@ def read_type(node: Node) -> Type:
 
 
 def read_columns(node: Node) -> tuple[Column, ...]:
-    """The columns that a struct's fields carry, in order; `emitted_name` is the field's name.
+    """Read the fields of a struct as columns, in order; `emitted_name` is the field's name.
 
-    `name` is the column's own name where `column.propagate.source.type` hands it on. A field
-    without `optional` is required. Defaults that are no scalars are left out.
+    `name` is the column's own name if `column.propagate.source.type` adds it to the field. A field without
+    `optional` is required. Defaults that are no scalars are left out.
 
     Raises:
         UnreadableInput: the node is no struct, or one of its fields is no Connect schema.
@@ -161,7 +161,7 @@ def read_columns(node: Node) -> tuple[Column, ...]:
 
 
 def read_fields(node: Node) -> tuple[Node, ...]:
-    """The field nodes of a struct, each with its name under `field`.
+    """Read the field nodes of a struct, each with its name under `field`.
 
     Raises:
         UnreadableInput: the node is no struct, a field has no name, or two have the same.
@@ -181,7 +181,7 @@ def read_fields(node: Node) -> tuple[Node, ...]:
 
 
 def _name_field(field: object) -> Node | None:
-    """The field with its name under `field`; None if it has none.
+    """Return the field with its name under `field`; None if it has no name.
 
     Source: JsonConverter writes `{"type":…,"field":…}`; the manuals of Debezium print the members of the
     class Field instead, `{"name":…,"index":…,"schema":{"type":"INT32","optional":"false"}}`.
@@ -195,7 +195,7 @@ def _name_field(field: object) -> Node | None:
 
 
 def _read_kind(node: Node) -> object:
-    """The type of a node, in small letters as JsonConverter writes it."""
+    """Read the type of a node, in small letters as JsonConverter writes it."""
     kind = node.get("type")
     return kind.lower() if isinstance(kind, str) else kind
 
@@ -238,7 +238,7 @@ def _read_default(node: Node) -> Scalar:
 
 
 def _format_decimal(encoded: str, scale: int) -> str:
-    """A Decimal default, base64 of a big-endian two's complement, as digits: `AMg=` → `2.00`.
+    """Format a Decimal default, base64 of a big-endian two's complement, as digits: `AMg=` → `2.00`.
 
     Source: Kafka JsonConverter with `decimal.format=BASE64`; other formats stay as they are.
     """
@@ -283,7 +283,7 @@ def _read_bits(parameters: Mapping[str, str]) -> Type:
 
 
 def _read_labels(parameters: Mapping[str, str]) -> tuple[str, ...]:
-    """The labels; newer releases put a backslash before commas and backslashes inside them."""
+    """Read the labels of an enum; newer releases put a backslash before commas and backslashes in them."""
     allowed = parameters.get("allowed")
     if not allowed:
         return ()

@@ -1,4 +1,4 @@
-"""What a DDL text does to whole tables, for records that carry the text and no structure."""
+"""The statements of a DDL text about whole tables, for records with a text and without structure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TableStatement:
-    """A table that a statement drops or truncates, by the parts of its name as written."""
+    """A table that a statement drops or truncates; `parts` are those of its name as written."""
 
     action: Literal["drop", "truncate"]
     parts: tuple[str, ...]
@@ -28,10 +28,10 @@ class TableStatement:
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What a statement is about: `CREATE`, `ALTER`, `RENAME` or `DROP` of a table, an index or a database.
+    """The subject of a statement: `CREATE`, `ALTER`, `RENAME` or `DROP` of a table, an index or a database.
 
-    `parts` are those of the table's name, for an index of its table, or of the database. `anew`: the table is
-    made whether or not there is one of that name.
+    `parts` are the parts of the name of the table, of the index's table, or of the database. `anew`: the
+    statement creates the table even if there is one of that name.
     """
 
     verb: str
@@ -41,7 +41,7 @@ class Subject:
 
 
 def find_subjects(ddl: str) -> tuple[Subject, ...]:
-    """What the statements of a text are about, in order; views, grants, settings and the like left out.
+    """Find the subjects of a text's statements, in order, without views, grants, settings and the like.
 
     Source: MySQL and MariaDB manuals, CREATE TABLE, CREATE INDEX, DROP INDEX, ALTER TABLE, RENAME TABLE,
     DROP DATABASE; Oracle SQL reference, CREATE TABLE.
@@ -50,7 +50,7 @@ def find_subjects(ddl: str) -> tuple[Subject, ...]:
 
 
 def find_table_statements(ddl: str) -> tuple[TableStatement, ...]:
-    """The tables that the statements of a text drop or truncate, in order; temporary ones left out.
+    """Find the tables that the statements of a text drop or truncate, in order, without temporary tables.
 
     Source: MySQL and MariaDB, DROP TABLE and TRUNCATE TABLE.
     """
@@ -64,7 +64,7 @@ _ADVERBS = frozenset(
     {"OR", "REPLACE", "UNIQUE", "FULLTEXT", "SPATIAL", "BITMAP", "ONLINE", "OFFLINE", "IGNORE"}
     | {"GLOBAL", "PRIVATE", "SHARDED", "DUPLICATED", "IMMUTABLE", "BLOCKCHAIN"}
 )
-"""Words between CREATE, ALTER or DROP and what is created; of temporary tables nothing is said."""
+"""Words between CREATE, ALTER or DROP and the kind of the subject; TEMPORARY is missing on purpose."""
 
 
 def _split_statements(ddl: str) -> Iterator[list[Word]]:
@@ -106,7 +106,7 @@ def _read_subject(words: list[Word]) -> Subject | None:
 
 
 def _skip_condition(plain: list[str], at: int) -> int:
-    """Behind `IF EXISTS` or `IF NOT EXISTS`."""
+    """Return the index behind `IF EXISTS` or `IF NOT EXISTS`."""
     for condition in (["IF", "EXISTS"], ["IF", "NOT", "EXISTS"]):
         if plain[at : at + len(condition)] == condition:
             return at + len(condition)
@@ -114,7 +114,7 @@ def _skip_condition(plain: list[str], at: int) -> int:
 
 
 def _read_name(words: list[Word], at: int) -> tuple[str, ...]:
-    """The dotted name that begins at a place; empty if none does."""
+    """Read the dotted name at an index; empty if there is none."""
     parts = [word for word, _ in words[at : at + 1]]
     while [word for word, _ in words[at + 1 : at + 2]] == ["."] and at + 2 < len(words):
         at += 2

@@ -1,6 +1,6 @@
-"""What a DDL text states, told from its words alone: renamed columns and tables, and columns made anew.
+"""Facts that the tokens of a DDL text state: renames of columns and tables, and columns created again.
 
-Where a full parser cannot read a statement, its words still tell this.
+The tokens state these facts even in a statement that a full parser cannot read.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ Parts = tuple[str, ...]
 
 
 def find_column_renames(ddl: str, connector: str) -> tuple[tuple[str, str], ...]:
-    """The (old, new) column names that a DDL text states, as it spells them.
+    """Find the column renames (old, new) of a DDL text, as it spells the names.
 
-    `CHANGE [COLUMN] a b …` and `RENAME COLUMN a TO b` of `ALTER TABLE`; renames of several
-    statements are composed. Nothing for a text that cannot be read: then renames are suspected
-    from structure, never invented. Source: MySQL and MariaDB manuals, ALTER TABLE; Oracle SQL
-    reference, rename_column_clause.
+    It reads `CHANGE [COLUMN] a b …` and `RENAME COLUMN a TO b` of `ALTER TABLE`, and composes the renames of
+    several statements. A text that cannot be read gives no rename; the history then suspects renames from the
+    structure. Source: MySQL and MariaDB manuals, ALTER TABLE; Oracle SQL reference, rename_column_clause.
     """
     result: dict[str, str] = {}
     for words in _split_statements(ddl, connector):
@@ -28,13 +27,13 @@ def find_column_renames(ddl: str, connector: str) -> tuple[tuple[str, str], ...]
 
 
 def find_recreated_columns(ddl: str, connector: str) -> tuple[str, ...]:
-    """The columns that a DDL text drops and adds again, by their names in the end, as it spells them.
+    """Find the columns that a DDL text drops and adds again, by their final names, as it spells them.
 
-    `DROP [COLUMN] a, ADD [COLUMN] a …` of `ALTER TABLE`, whichever is written first: what is dropped is a
-    column of the table as it was. Nothing for a text about several tables. Source: MySQL and MariaDB
+    It reads `DROP [COLUMN] a, ADD [COLUMN] a …` of `ALTER TABLE` in both orders: the dropped column is one of
+    the table before the statement. A text about several tables gives no column. Source: MySQL and MariaDB
     manuals, ALTER TABLE; Oracle combines a drop with nothing (ORA-12987).
     """
-    gone: set[str] = set()
+    dropped_before: set[str] = set()
     made: dict[str, str] = {}
     statements = list(_split_statements(ddl, connector))
     if len({table[-1].lower() for words in statements if (table := _find_altered_table(words))}) > 1:
@@ -44,16 +43,16 @@ def find_recreated_columns(ddl: str, connector: str) -> tuple[str, ...]:
         dropped = {name.lower() for action in actions for name in _list_dropped(action)}
         renames = {old.lower(): new for old, new in _list_column_renames(words)}
         kept = [renames.get(name, spelled) for name, spelled in made.items() if name not in dropped]
-        gone |= dropped
-        added = (name for action in actions for name in _list_added(action) if name.lower() in gone)
+        dropped_before |= dropped
+        added = (n for action in actions for n in _list_added(action) if n.lower() in dropped_before)
         made = {name.lower(): name for name in (*kept, *added)}
     return tuple(made.values())
 
 
 def find_table_renames(ddl: str, connector: str) -> tuple[tuple[Parts, Parts], ...]:
-    """The (old, new) table names that a DDL text states, each as its parts: `('shop', 'orders')`.
+    """Find the table renames (old, new) of a DDL text, each name as its parts: `('shop', 'orders')`.
 
-    `RENAME TABLE a TO b[, c TO d]` in order and `ALTER TABLE a RENAME [TO|AS|=] b`; an unqualified
+    It reads `RENAME TABLE a TO b[, c TO d]` in order and `ALTER TABLE a RENAME [TO|AS|=] b`. An unqualified
     name has one part. Source: MySQL and MariaDB manuals, RENAME TABLE, ALTER TABLE.
     """
     return tuple(
@@ -73,7 +72,7 @@ class _Word:
         return not self.quoted and self.text.upper() in keywords
 
 
-# A comment that a server executes (`/*!50001 … */`, `/*M! … */`) is no comment: only its edges go.
+# A server executes comments such as `/*!50001 … */` and `/*M! … */`: skip only their delimiters.
 _SQL = re.compile(
     r"""(?P<skip>\s+|--(?:\s[^\n]*|$|(?=\n))|\#[^\n]*|/\*M?!\d*|\*/|/\*.*?\*/)
     |(?P<text>'(?:[^'\\]|\\.|'')*')
@@ -93,13 +92,13 @@ _ORACLE = re.compile(
 _INNER = ("COLUMN", "INDEX", "KEY", "CONSTRAINT", "PARTITION")
 _NO_COLUMNS = ("INDEX", "KEY", "FULLTEXT", "SPATIAL", "CONSTRAINT", "PRIMARY", "UNIQUE", "FOREIGN", "CHECK")
 _BEHIND = ("FOR", "VERSIONING")
-"""Behind PERIOD and SYSTEM, which no one must quote: where these follow, no column is meant."""
+"""Words behind PERIOD and SYSTEM, which may be unquoted names: before these words they are no columns."""
 
 _BODIES = ("PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "PACKAGE")
 
 
 def _split_statements(ddl: str, connector: str) -> Iterator[list[_Word]]:
-    """The statements of a text; none at all if it cannot be cut into words."""
+    """Split a text into statements; yield none if it has unbalanced quotes."""
     words = list(_split_words(ddl, connector))
     if any(w.text in "`\"'" and not w.name for w in words):
         return
@@ -109,7 +108,7 @@ def _split_statements(ddl: str, connector: str) -> Iterator[list[_Word]]:
             statement.append(word)
             continue
         if statement and statement[0].is_keyword("CREATE") and any(w.is_keyword(*_BODIES) for w in statement):
-            return  # what follows is the inside of a stored program
+            return  # the rest is the body of a stored program
         if statement:
             yield statement
         statement = []
@@ -148,7 +147,7 @@ def _list_column_renames(words: list[_Word]) -> Iterator[tuple[str, str]]:
 
 
 def _list_dropped(action: list[_Word]) -> Iterator[str]:
-    """The column that an action drops; keys, indexes, partitions and periods have more words than a name."""
+    """List the column that an action drops; drops of keys, indexes, partitions or periods have more words."""
     if action[0].is_keyword("DROP"):
         rest = _skip_condition(action[2 if len(action) > 1 and action[1].is_keyword("COLUMN") else 1 :])
         if len(rest) > 1 and rest[-1].is_keyword("RESTRICT", "CASCADE"):
@@ -158,7 +157,7 @@ def _list_dropped(action: list[_Word]) -> Iterator[str]:
 
 
 def _list_added(action: list[_Word]) -> Iterator[str]:
-    """The columns that an action adds, one or a list in brackets."""
+    """List the columns that an action adds: one column, or a list in brackets."""
     if not action[0].is_keyword("ADD"):
         return
     rest = _skip_condition(action[2 if len(action) > 1 and action[1].is_keyword("COLUMN") else 1 :])
@@ -194,14 +193,14 @@ def _list_table_renames(words: list[_Word], connector: str) -> Iterator[tuple[Pa
 
 
 def _find_altered_table(words: list[_Word]) -> Parts:
-    """The table of an `ALTER TABLE` statement; empty for any other."""
+    """Find the table of an `ALTER TABLE` statement; empty for any other statement."""
     return _read_name(_skip_to_table(words))[0]
 
 
 def _list_actions(words: list[_Word]) -> list[list[_Word]]:
-    """The comma-separated actions of an `ALTER TABLE` statement."""
+    """List the comma-separated actions of an `ALTER TABLE` statement."""
     _, rest = _read_name(_skip_to_table(words))
-    # MariaDB: WAIT n and NOWAIT stand between the name and the first action
+    # MariaDB: WAIT n and NOWAIT come between the name and the first action
     waits = (i for i, w in enumerate(rest) if not w.is_keyword("WAIT", "NOWAIT") and not w.text.isdecimal())
     return _split_at_commas(rest[next(waits, len(rest)) :])
 
@@ -220,16 +219,16 @@ def _skip_if_exists(words: list[_Word]) -> list[_Word]:
 
 
 def _skip_condition(words: list[_Word]) -> list[_Word]:
-    """What stands behind `IF EXISTS` or `IF NOT EXISTS`."""
+    """Skip `IF EXISTS` or `IF NOT EXISTS`."""
     for at, condition in ((2, ("EXISTS",)), (3, ("NOT", "EXISTS"))):
-        said = zip(words[:at], ("IF", *condition), strict=False)
-        if len(words) > at and all(word.is_keyword(keyword) for word, keyword in said):
+        pairs = zip(words[:at], ("IF", *condition), strict=False)
+        if len(words) > at and all(word.is_keyword(keyword) for word, keyword in pairs):
             return words[at:]
     return words
 
 
 def _read_name(words: list[_Word]) -> tuple[Parts, list[_Word]]:
-    """A dotted name at the beginning, and what follows it."""
+    """Read a dotted name at the beginning, and return it with the words behind it."""
     if not words or not words[0].name:
         return (), words
     parts, at = [words[0].text], 1
@@ -240,7 +239,7 @@ def _read_name(words: list[_Word]) -> tuple[Parts, list[_Word]]:
 
 
 def _split_at_commas(words: list[_Word]) -> list[list[_Word]]:
-    """The parts between commas that stand in no brackets."""
+    """Split words at the commas outside of brackets."""
     parts: list[list[_Word]] = [[]]
     depth = 0
     for word in words:

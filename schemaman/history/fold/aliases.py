@@ -26,7 +26,7 @@ def collect_aliases(observations: Iterable[Observation], table: TableId) -> tupl
     """
     topics: Names = {}
     schemas: Names = {}
-    former: dict[str, Coordinates] = {}
+    previous_names: dict[str, Coordinates] = {}
     for o in observations:
         if o.table == table and o.evidence in ("emitted", "inferred"):
             _extend_name(topics, o.first.topic, o)
@@ -34,27 +34,30 @@ def collect_aliases(observations: Iterable[Observation], table: TableId) -> tupl
                 _extend_name(schemas, o.schema_name, o)
         if o.table == table and o.previous is not None and o.action == "rename":
             name = str(o.previous)
-            former[name] = min(former.get(name, o.first), o.first, key=_find_moment)
+            previous_names[name] = min(previous_names.get(name, o.first), o.first, key=_find_moment)
     found = [
-        *(Alias("table", name, None, mark) for name, mark in former.items()),
+        *(Alias("table", name, None, mark) for name, mark in previous_names.items()),
         *_list_aliases("topic", topics),
         *_list_aliases("schema_name", schemas),
     ]
     return tuple(sorted(found, key=lambda a: (a.kind, a.name)))
 
 
-def _extend_name(names: Names, name: str, said: Observation) -> None:
+def _extend_name(names: Names, name: str, observation: Observation) -> None:
     # by offsets, so that it does not matter where runs were cut: times may go back
-    places, place = names.setdefault(name, {}), (said.first.topic, said.first.partition)
-    first, last = places.get(place, (said.first, said.last))
-    places[place] = (min(first, said.first, key=_find_offset), max(last, said.last, key=_find_offset))
+    extents, partition = names.setdefault(name, {}), (observation.first.topic, observation.first.partition)
+    first, last = extents.get(partition, (observation.first, observation.last))
+    extents[partition] = (
+        min(first, observation.first, key=_find_offset),
+        max(last, observation.last, key=_find_offset),
+    )
 
 
 def _list_aliases(kind: Kind, names: Names) -> Iterator[Alias]:
     """Each name from its first record on, until the first record of what only came behind its last one."""
     began = {name: min((first for first, _ in p.values()), key=_find_moment) for name, p in names.items()}
-    for name, places in names.items():
-        end = max(_find_moment(last) for _, last in places.values())
+    for name, extents in names.items():
+        end = max(_find_moment(last) for _, last in extents.values())
         behind = [first for first in began.values() if _find_moment(first) > end]
         yield Alias(kind, name, began[name], min(behind, key=_find_moment, default=None))
 

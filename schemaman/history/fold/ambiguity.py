@@ -17,37 +17,42 @@ ALTERED_UNSEEN_MESSAGE = "a statement altered the table here, and no record has 
 def list_ambiguities(
     before: TableSchema,
     after: TableSchema,
-    former: Sequence[Observation],
+    previous: Sequence[Observation],
     observation: Observation,
     older: Sequence[TableSchema] = (),
 ) -> Iterator[tuple[str, str]]:
     """(kind, message) of what else than the table may have made a new structure out of the former ones.
 
-    `former` said the structure before; `older` are those that the table had had before that.
+    `previous` said the structure before; `older` are those that the table had had before that.
     """
-    last = former[-1]
+    last = previous[-1]
     former_one = (last.connector, last.connector_version)
     if former_one != (observation.connector, observation.connector_version):
         moved = last.connector != observation.connector
         words = (f"{last.connector} ", f"{observation.connector} ") if moved else ("", "")
-        told = f"{words[0]}{last.connector_version} to {words[1]}{observation.connector_version}"
+        releases = f"{words[0]}{last.connector_version} to {words[1]}{observation.connector_version}"
         yield (
             "connector-changed",
-            f"the connector went from {told} here: what changed may be what it can read",
+            f"the connector went from {releases} here: what changed may be what it can read",
         )
     names = set(after.names)
-    kept = tuple(n for n in before.names if n in names)
-    gone = [n for n in before.names if n not in names]
+    remaining = tuple(n for n in before.names if n in names)
+    dropped = [n for n in before.names if n not in names]
     if _is_perhaps_recreated(before, after):
         yield (
             "perhaps-made-anew",
             "key and columns changed at once: the table may have been dropped and created again under its "
             "name, which the stream of this database does not tell",
         )
-    if gone and kept == after.names and not observation.snapshot and all(o.snapshot for o in former):
+    if (
+        dropped
+        and remaining == after.names
+        and not observation.snapshot
+        and all(o.snapshot for o in previous)
+    ):
         yield (
             "column-not-streamed",
-            f"{', '.join(gone)} was read from the table and is not in the stream: generated columns are not "
+            f"{', '.join(dropped)} was read from the table and is not in the stream: generated columns are not "
             "streamed, or it was dropped before the first change of a row",
         )
     known = {c.name: c.id for c in before.columns}

@@ -91,10 +91,10 @@ def _keep_ids(
     names = set(schema.names)
     # A statement may spell the old name in another case than the catalogue does.
     spelled = {c.name.lower(): c.name for c in known.columns}
-    there = {old.lower(): new for old, new in renames.items() if new in names}
-    stated = {name: there[lower] for lower, name in spelled.items() if lower in there}
-    taken = set(stated.values())
-    now = {c.name: c.name for c in known.columns if c.name in names and c.name not in taken} | stated
+    renamed = {old.lower(): new for old, new in renames.items() if new in names}
+    stated = {name: renamed[lower] for lower, name in spelled.items() if lower in renamed}
+    new_names = set(stated.values())
+    now = {c.name: c.name for c in known.columns if c.name in names and c.name not in new_names} | stated
     if append_only:
         now = _keep_ordered(known, schema, now)
     return {now[c.name]: c.id for c in known.columns if c.name in now and c.id is not None}
@@ -123,8 +123,8 @@ def _find_anchors(values: Sequence[int]) -> set[int]:
     falling = _measure_lengths([-v for v in reversed(values)])[::-1]
     longest = max(rising, default=0)
     on_one = [i for i in range(len(values)) if rising[i] + falling[i] - 1 == longest]
-    rivals = Counter(rising[i] for i in on_one)
-    return {i for i in on_one if rivals[rising[i]] == 1}
+    by_length = Counter(rising[i] for i in on_one)
+    return {i for i in on_one if by_length[rising[i]] == 1}
 
 
 def _measure_lengths(values: Sequence[int]) -> list[int]:

@@ -40,28 +40,30 @@ class VersionCertainty:
 
 
 def assess_certainty(
-    versions: Sequence[VersionPoints], dialect_of: Callable[[str], Connector]
+    versions: Sequence[VersionPoints], find_connector: Callable[[str], Connector]
 ) -> tuple[VersionCertainty, ...]:
     """What is certain of each version, in order."""
-    clock = _Clock(dialect_of, measure_clock_ahead(point for _, _, points in versions for point in points))
+    clock = _Clock(
+        find_connector, measure_clock_ahead(point for _, _, points in versions for point in points)
+    )
     first_read: dict[Fact, int] = {}
     settled: set[Fact] = set()
-    incarnation, lost = 0, False
+    incarnation, is_missing = 0, False
     result: list[VersionCertainty] = []
     for (schema, number, points), absent in zip(versions, find_absences(versions), strict=True):
         facts = _list_facts(schema, points)
         if number != incarnation:
             first_read, settled, incarnation = {}, set(), number
-        before, lost = lost, _is_table_missing(schema, points)
+        before, is_missing = is_missing, _is_table_missing(schema, points)
         # two structures may lack a key for two reasons: each tells of its own reading
-        passed_on = {} if before or lost else first_read
+        passed_on = {} if before or is_missing else first_read
         first_read = {f: t for f, t in passed_on.items() if f in facts and f != _NO_KEY}
         proven: dict[Fact, int] = {}
         every, earliest = tuple(enumerate(points)), clock.find_earliest_read(points)
         for fact in facts:
             telling, read = every, earliest
-            if (gone := absent.find_start(*fact)) != NEVER:
-                telling = tuple((i, p) for i, p in every if clock.is_read_before(gone, p))
+            if (dropped_at := absent.find_start(*fact)) != NEVER:
+                telling = tuple((i, p) for i, p in every if clock.is_read_before(dropped_at, p))
                 read = clock.find_earliest_read(p for _, p in telling)
             if not telling:
                 continue
@@ -71,7 +73,7 @@ def assess_certainty(
                 proven[fact] = index
         if _NO_KEY in facts and _NO_KEY not in proven:
             # perhaps the table was not found, or columns of its key were not: those are told to be nullable
-            proven = {f: i for f, i in proven.items() if not (lost or _is_nullable_fact(f))}
+            proven = {f: i for f, i in proven.items() if not (is_missing or _is_nullable_fact(f))}
         # what a reading beside the stream proves is certain of the rows that were committed behind it
         beside = points[0].coordinates.position.kind == "none" and clock.is_late(points[0])
         first = {f for f in facts if beside and f not in settled}
@@ -119,10 +121,10 @@ class _Clock:
 
     def find_certainty(self, fact: Fact, point: Point) -> float:
         """The moment before which a fact must have been read to hold for the record; -1 if none does."""
-        said = point.observation
-        if said.snapshot or not self.is_late(point):
+        observation = point.observation
+        if observation.snapshot or not self.is_late(point):
             return math.inf
-        if has_no_facts(said) or (fact[0] == "key" and has_table_key_order(said)):
+        if has_no_facts(observation) or (fact[0] == "key" and has_table_key_order(observation)):
             return -1
         return (point.coordinates.ts_ms or 0) - self.ahead
 
@@ -131,12 +133,12 @@ class _Clock:
         read = (find_read_time(p.coordinates) for p in points if self.is_late(p))
         return min((t for t in read if t is not None), default=0)
 
-    def is_read_before(self, gone: float, point: Point) -> bool:
+    def is_read_before(self, dropped_at: float, point: Point) -> bool:
         """Whether the record was read while the catalogue still had what it lost at that moment."""
         if point.observation.snapshot or not self.is_late(point):
             return True
         read = find_read_time(point.coordinates)
-        return read is None or read < gone - self.ahead
+        return read is None or read < dropped_at - self.ahead
 
 
 def _is_nullable_fact(fact: Fact) -> bool:
@@ -152,8 +154,8 @@ def find_read_time(mark: Coordinates) -> int | None:
 def measure_clock_ahead(points: Iterable[Point]) -> int:
     """How far the database's clock is ahead at least: nothing is read before it was committed."""
     marks = (p.coordinates for p in points if not p.observation.snapshot)
-    told = (m.ts_ms - m.read_ms for m in marks if m.ts_ms is not None and m.read_ms is not None)
-    return max(0, max(told, default=0))
+    leads = (m.ts_ms - m.read_ms for m in marks if m.ts_ms is not None and m.read_ms is not None)
+    return max(0, max(leads, default=0))
 
 
 def _list_facts(schema: TableSchema, points: Sequence[Point]) -> list[Fact]:
@@ -187,13 +189,13 @@ class Absences:
     replaced_columns: Mapping[_Column, float] = field(default_factory=dict)
     key_change: float = NEVER
 
-    def find_start(self, name: str, told: object) -> float:
+    def find_start(self, name: str, value: object) -> float:
         """The moment from which on a reading tells nothing of a fact, named as in `unconfirmed`."""
-        if not isinstance(told, tuple):
+        if not isinstance(value, tuple):
             return NEVER
         if name == "key":
-            return min((self.key_change, *(self.replaced_columns.get(column, NEVER) for column in told)))
-        id, nullable = told
+            return min((self.key_change, *(self.replaced_columns.get(column, NEVER) for column in value)))
+        id, nullable = value
         column = (name.removeprefix("nullable:"), id)
         absent = self.dropped_columns.get(column, NEVER) if nullable else NEVER
         return min(absent, self.replaced_columns.get(column, NEVER))
@@ -202,21 +204,21 @@ class Absences:
 def find_absences(versions: Sequence[tuple[TableSchema, int, Sequence[Point]]]) -> tuple[Absences, ...]:
     """What the versions behind each one tell of the catalogue at its readings, in order."""
     result: list[Absences] = []
-    gone: dict[_Column, float] = {}
+    dropped: dict[_Column, float] = {}
     replaced: dict[_Column, float] = {}
     arrived: dict[str, float] = {}
     keys: set[str] = set()
     ids: dict[str, int | None] = {}
-    begun, life = NEVER, None
+    begun, last_incarnation = NEVER, None
     for schema, incarnation, points in reversed(versions):
         own = {c.name: c.id for c in schema.columns}
-        if incarnation != life:
-            gone, replaced, arrived, keys, ids, begun = {}, {}, {}, set(), own, NEVER
-        life = incarnation
-        gone = {c: gone.get(c, NEVER) if c[0] in ids else begun for c in own.items()}
+        if incarnation != last_incarnation:
+            dropped, replaced, arrived, keys, ids, begun = {}, {}, {}, set(), own, NEVER
+        last_incarnation = incarnation
+        dropped = {c: dropped.get(c, NEVER) if c[0] in ids else begun for c in own.items()}
         replaced = {c: begun if ids.get(c[0], c[1]) != c[1] else replaced.get(c, NEVER) for c in own.items()}
         missing = (arrived[name] for name in keys if name not in own and name in arrived)
-        result.append(Absences(gone, replaced, min(missing, default=NEVER)))
+        result.append(Absences(dropped, replaced, min(missing, default=NEVER)))
         begun = min(
             (NEVER if p.coordinates.ts_ms is None else p.coordinates.ts_ms for p in points), default=NEVER
         )

@@ -32,10 +32,10 @@ def find_shown_settings(points: Iterable[Point]) -> ConnectorSettingsShown:
     """The footprint of a table whose structure only events tell; points in the order of the source."""
     walk = _SettingsWalk()
     for point in points:
-        said = point.observation
+        observation = point.observation
         read_ms = find_read_time(point.coordinates)
-        if said.evidence == "emitted" and said.schema is not None and read_ms is not None:
-            walk.add_record(point.coordinates, said.schema, read_ms)
+        if observation.evidence == "emitted" and observation.schema is not None and read_ms is not None:
+            walk.add_record(point.coordinates, observation.schema, read_ms)
     return walk.build_result()
 
 
@@ -90,10 +90,10 @@ class _SettingsWalk:
 
     def end_previous(self, forms: set[str]) -> int:
         """When the newest change from or to one of these forms was; it ends there."""
-        former = [c for c in self.changes if forms & {c.was, c.now}]
-        for one in former:
+        related = [c for c in self.changes if forms & {c.was, c.now}]
+        for one in related:
             one.until_ms = self.read_ms if one.until_ms is None else one.until_ms
-        return former[-1].at_ms if former else self.began_ms
+        return related[-1].at_ms if related else self.began_ms
 
     def build_result(self) -> ConnectorSettingsShown:
         """The footprint as it is at the end."""
@@ -165,21 +165,21 @@ VersionPoints = tuple[TableSchema, int, Sequence[Point]]
 
 def find_key_required(versions: Sequence[VersionPoints]) -> Iterator[tuple[str, ...]]:
     """For each version, in order, the columns that are NOT NULL since they came into the key, and no more."""
-    doubted: set[int | None] = set()
-    before, life = None, 0
+    uncertain: set[int | None] = set()
+    before, last_incarnation = None, 0
     for schema, number, points in versions:
-        if number != life:
-            doubted, before, life = set(), None, number
+        if number != last_incarnation:
+            uncertain, before, last_incarnation = set(), None, number
         required = {c.id: c.name for c in schema.columns if not c.nullable and c.name in schema.key}
-        doubted = doubted & required.keys()
+        uncertain = uncertain & required.keys()
         if before is not None and _has_nullable_key_index(points[0]):
-            doubted |= required.keys() & {c.id for c in before.columns if c.nullable}
+            uncertain |= required.keys() & {c.id for c in before.columns if c.nullable}
         before = schema
-        yield tuple(required[id] for id in required if id in doubted)
+        yield tuple(required[id] for id in required if id in uncertain)
 
 
 def _has_nullable_key_index(point: Point) -> bool:
     """Whether an index may have been taken for the key; a statement may say that it is a primary key."""
-    said = point.observation
-    old = said.connector == "mysql" and parse_release(said.connector_version) < _ONLY_REQUIRED
-    return old and "PRIMARY" not in (said.ddl or "").upper()
+    observation = point.observation
+    old = observation.connector == "mysql" and parse_release(observation.connector_version) < _ONLY_REQUIRED
+    return old and "PRIMARY" not in (observation.ddl or "").upper()

@@ -24,27 +24,30 @@ class PendingStatements:
         self._done: set[tuple[Position, str | None]] = set()
         self._swapped: set[tuple[Position, str | None]] = set()
 
-    def add_statement(self, said: Observation) -> None:
+    def add_statement(self, observation: Observation) -> None:
         """A statement came without a structure."""
-        self._recreated = self._rename_recreated(said) | self._take_recreated_once(said)
-        self._renames, self.has_statement = compose_renames(self._renames, self._take_new_renames(said)), True
+        self._recreated = self._rename_recreated(observation) | self._take_recreated_once(observation)
+        self._renames, self.has_statement = (
+            compose_renames(self._renames, self._take_new_renames(observation)),
+            True,
+        )
 
-    def take_renames(self, said: Observation, schema: TableSchema) -> Renames:
+    def take_renames(self, observation: Observation, schema: TableSchema) -> Renames:
         """The renames behind a structure: its own statement's, else those of the ones before."""
-        return self._take_new_renames(said) or select_effective_renames(self._renames, schema)
+        return self._take_new_renames(observation) or select_effective_renames(self._renames, schema)
 
-    def take_recreated(self, said: Observation) -> frozenset[str]:
+    def take_recreated(self, observation: Observation) -> frozenset[str]:
         """The columns, in lower case, that were dropped and added again before a structure; told once."""
-        return self._rename_recreated(said) | self._take_recreated_once(said)
+        return self._rename_recreated(observation) | self._take_recreated_once(observation)
 
-    def has_recreated(self, said: Observation) -> bool:
+    def has_recreated(self, observation: Observation) -> bool:
         """Whether any column was dropped and added again before a structure."""
-        return bool(self._recreated or find_recreated(said))
+        return bool(self._recreated or find_recreated(observation))
 
-    def begin_table(self, said: Observation) -> None:
+    def begin_table(self, observation: Observation) -> None:
         """A first structure shows what they did, and its own statement too."""
-        self._take_recreated_once(said)
-        self._take_new_renames(said)
+        self._take_recreated_once(observation)
+        self._take_new_renames(observation)
         self.forget_statements()
 
     def forget_statements(self) -> None:
@@ -56,58 +59,60 @@ class PendingStatements:
         self.forget_statements()
         self.has_statement = False
 
-    def _take_new_renames(self, said: Observation) -> Renames:
+    def _take_new_renames(self, observation: Observation) -> Renames:
         """The renames of a statement, but for an exchange of names that was told before."""
-        place = (said.first.position, said.ddl)
-        if not has_name_swap(said.renames):
-            return said.renames
-        if place in self._swapped:
+        statement = (observation.first.position, observation.ddl)
+        if not has_name_swap(observation.renames):
+            return observation.renames
+        if statement in self._swapped:
             return ()
         # what no position tells apart may be another one
-        self._swapped |= {place} if said.first.position.kind != "none" else set()
-        return said.renames
+        self._swapped |= {statement} if observation.first.position.kind != "none" else set()
+        return observation.renames
 
-    def _rename_recreated(self, said: Observation) -> frozenset[str]:
-        names = {old.lower(): new.lower() for old, new in said.renames}
+    def _rename_recreated(self, observation: Observation) -> frozenset[str]:
+        names = {old.lower(): new.lower() for old, new in observation.renames}
         return frozenset(names.get(name, name) for name in self._recreated)
 
-    def _take_recreated_once(self, said: Observation) -> frozenset[str]:
-        names = find_recreated(said)
+    def _take_recreated_once(self, observation: Observation) -> frozenset[str]:
+        names = find_recreated(observation)
         # without a position, a second shard's word cannot be told from a second statement
-        place = (said.first.position, said.ddl)
-        if not names or place in self._done:
+        statement = (observation.first.position, observation.ddl)
+        if not names or statement in self._done:
             return frozenset()
-        self._done.add(place)
+        self._done.add(statement)
         return names
 
 
 Renames = tuple[tuple[str, str], ...]
 
 
-def complete_structure(schema: TableSchema, said: Observation, known: TableSchema | None) -> TableSchema:
+def complete_structure(
+    schema: TableSchema, observation: Observation, known: TableSchema | None
+) -> TableSchema:
     """The structure with the attributes that it is silent on: as its statement says, else as they were.
 
     `known` is the declared structure before, None if there is none.
     """
-    open_ones = tuple(a for a in said.unstated_attributes if a != "key")
-    if not open_ones:
+    unstated = tuple(a for a in observation.unstated_attributes if a != "key")
+    if not unstated:
         return schema
-    stated = {(name.lower(), attribute): text for name, attribute, text in said.stated_attributes}
+    stated = {(name.lower(), attribute): text for name, attribute, text in observation.stated_attributes}
     before = {c.name.lower(): c for c in known.columns} if known is not None else {}
-    former = {new.lower(): old.lower() for old, new in said.renames}
-    fresh = find_recreated(said)
+    old_names = {new.lower(): old.lower() for old, new in observation.renames}
+    fresh = find_recreated(observation)
 
     def filled(column: Column) -> Column:
         name = column.name.lower()
-        old = None if name in fresh else before.get(former.get(name, name))
-        for attribute in open_ones:
+        old = None if name in fresh else before.get(old_names.get(name, name))
+        for attribute in unstated:
             if getattr(column, attribute) is None:
-                kept = None if old is None else getattr(old, attribute)
-                column = _set_attribute(column, attribute, stated.get((name, attribute), kept))
+                old_value = None if old is None else getattr(old, attribute)
+                column = _set_attribute(column, attribute, stated.get((name, attribute), old_value))
         return column
 
     comment = schema.comment
-    if "comment" in open_ones and comment is None:
+    if "comment" in unstated and comment is None:
         comment = stated.get(("", "comment"), known.comment if known is not None else None)
     return replace(schema, columns=tuple(filled(c) for c in schema.columns), comment=comment)
 
@@ -130,10 +135,12 @@ def find_inserted_columns(known: TableSchema, schema: TableSchema) -> tuple[str,
 
 def describe_inserted_columns(names: tuple[str, ...], table: TableId) -> str:
     """What such columns mean."""
-    told = f"{', '.join(names)} stand in front of columns that were there, where this database only appends"
+    message = (
+        f"{', '.join(names)} stand in front of columns that were there, where this database only appends"
+    )
     if "_" in table.table:
-        return f"{told}: they may be another table's, since an underscore can stand for any letter"
-    return f"{told}: the table was made anew, or they are another table's"
+        return f"{message}: they may be another table's, since an underscore can stand for any letter"
+    return f"{message}: the table was made anew, or they are another table's"
 
 
 def select_effective_renames(renames: Iterable[tuple[str, str]], schema: TableSchema) -> Renames:
@@ -144,11 +151,11 @@ def select_effective_renames(renames: Iterable[tuple[str, str]], schema: TableSc
     names = {name.lower() for name in schema.names}
     kept = [(old, new) for old, new in renames if new.lower() in names]
     while True:
-        given = {new.lower() for _, new in kept}
-        borne = [(old, new) for old, new in kept if old.lower() not in names or old.lower() in given]
-        if borne == kept:
+        reused = {new.lower() for _, new in kept}
+        effective = [(old, new) for old, new in kept if old.lower() not in names or old.lower() in reused]
+        if effective == kept:
             return tuple(kept)
-        kept = borne
+        kept = effective
 
 
 def compose_renames(renames: Renames, following: Renames) -> Renames:
@@ -157,9 +164,11 @@ def compose_renames(renames: Renames, following: Renames) -> Renames:
     return (*((old, step.pop(new, new)) for old, new in renames), *step.items())
 
 
-def find_recreated(said: Observation) -> frozenset[str]:
+def find_recreated(observation: Observation) -> frozenset[str]:
     """The columns that a statement drops and adds again, in lower case, by their names in the end."""
-    return frozenset(name.lower() for name, attribute, _ in said.stated_attributes if attribute == "anew")
+    return frozenset(
+        name.lower() for name, attribute, _ in observation.stated_attributes if attribute == "anew"
+    )
 
 
 def has_name_swap(renames: Renames) -> bool:

@@ -27,11 +27,11 @@ def find_concurrent_connectors(
 
     `runs` are in one piece, however many reads cut them.
     """
-    told = [o for o in runs if o.evidence == "emitted" and o.connector_version]
-    if len({_find_release(o) for o in told}) < 2:
+    emitted_runs = [o for o in runs if o.evidence == "emitted" and o.connector_version]
+    if len({_find_release(o) for o in emitted_runs}) < 2:
         return ()
     edges = sorted(
-        ((mark, _find_release(o)) for o in told for mark in dict.fromkeys((o.first, o.last))),
+        ((mark, _find_release(o)) for o in emitted_runs for mark in dict.fromkeys((o.first, o.last))),
         key=lambda edge: (find_time(edge[0]), edge[0].topic, edge[0].partition, edge[0].offset),
     )
     turns = [next(same) for _, same in groupby(edges, key=lambda edge: edge[1])]
@@ -47,8 +47,8 @@ def find_concurrent_connectors(
     )
 
 
-def _find_release(said: Observation) -> ConnectorRelease:
-    return (said.connector, said.connector_version)
+def _find_release(observation: Observation) -> ConnectorRelease:
+    return (observation.connector, observation.connector_version)
 
 
 def _find_version(mark: Coordinates, versions: Sequence[SchemaVersion]) -> int:
@@ -73,16 +73,22 @@ def find_changes_while_read(versions: Sequence[IncarnationPoints]) -> Iterator[t
         if incarnation != following or not any(map(_is_beside_stream, before)):
             continue
         if any(map(_is_beside_stream, after)):
-            told = f"incremental reads show this version and version {index}: the table changed between them"
-            yield index, told, after[0]
+            message = (
+                f"incremental reads show this version and version {index}: the table changed between them"
+            )
+            yield index, message, after[0]
         elif not any(p.observation.snapshot for p in after):
-            told = (
+            message = (
                 f"rows had been read incrementally under version {index} and none since: "
                 "if that snapshot was still running, the change ended it without a word"
             )
-            yield index, told, after[0]
+            yield index, message, after[0]
 
 
 def _is_beside_stream(point: Point) -> bool:
-    said = point.observation
-    return said.snapshot and said.evidence == "emitted" and point.coordinates.position.kind == "none"
+    observation = point.observation
+    return (
+        observation.snapshot
+        and observation.evidence == "emitted"
+        and point.coordinates.position.kind == "none"
+    )

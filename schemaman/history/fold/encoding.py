@@ -82,18 +82,20 @@ class Encoding:
         last, self._last = self._last or observation, observation
         moved = last.connector != observation.connector
         upgraded = moved or last.connector_version not in ("", observation.connector_version)
-        settled = self._list_rules(mark)
-        told: list[tuple[str, str]] = []
-        vouched = upgraded or any(was in NAMING_FORMS for was, _ in settled)
-        schema = self._restore_names(last, _restore_key_columns(emitted, known, told), known, vouched, told)
+        epoch_rules = self._list_rules(mark)
+        remarks: list[tuple[str, str]] = []
+        vouched = upgraded or any(was in NAMING_FORMS for was, _ in epoch_rules)
+        schema = self._restore_names(
+            last, _restore_key_columns(emitted, known, remarks), known, vouched, remarks
+        )
         if not upgraded and last.schema_name == observation.schema_name:
-            told += (
+            remarks += (
                 describe_common_change("columns", *rule)
-                for rule in sorted(settled)
+                for rule in sorted(epoch_rules)
                 if rule[0] in NAMING_FORMS
             )
-        schema = self._restore_types(schema, known, upgraded, settled, told)
-        return RestoredSchema(_restore_facts(observation, schema, known, told), tuple(told))
+        schema = self._restore_types(schema, known, upgraded, epoch_rules, remarks)
+        return RestoredSchema(_restore_facts(observation, schema, known, remarks), tuple(remarks))
 
     def _restore_names(
         self,
@@ -101,7 +103,7 @@ class Encoding:
         emitted: TableSchema,
         known: TableSchema,
         upgraded: bool,
-        told: list[tuple[str, str]],
+        remarks: list[tuple[str, str]],
     ) -> TableSchema:
         if emitted.names == known.names:
             return emitted
@@ -126,7 +128,9 @@ class Encoding:
         ]
         if fresh:
             pairs = ", ".join(fresh)
-            told.append(("encoding-changed", f"events carry {pairs} from here on: the columns are the same"))
+            remarks.append(
+                ("encoding-changed", f"events carry {pairs} from here on: the columns are the same")
+            )
         return schema
 
     def _restore_types(
@@ -134,8 +138,8 @@ class Encoding:
         emitted: TableSchema,
         known: TableSchema,
         upgraded: bool,
-        settled: Collection[FormRule],
-        told: list[tuple[str, str]],
+        epoch_rules: Collection[FormRule],
+        remarks: list[tuple[str, str]],
     ) -> TableSchema:
         before = {c.name: c.type for c in known.columns}
         both = {c.name: (before[c.name], c.type) for c in emitted.columns if c.name in before}
@@ -147,16 +151,16 @@ class Encoding:
             explained = {
                 n: (was, now)
                 for n, (was, now) in fresh.items()
-                if (find_form(self._find_event_type(n, was)), find_form(now)) in settled
+                if (find_form(self._find_event_type(n, was)), find_form(now)) in epoch_rules
             }
         reformed = _group_by_form(
             {n: (self._find_event_type(n, was), now) for n, (was, now) in explained.items()}
         )
         why = "the table is the same" if upgraded else "so do other tables"
-        told += (_describe_form_change(*forms, names, why) for forms, names in reformed.items())
+        remarks += (_describe_form_change(*forms, names, why) for forms, names in reformed.items())
         if not upgraded:
-            told += (describe_common_change(names, *forms) for forms, names in reformed.items())
-        told += _list_losses(explained)
+            remarks += (describe_common_change(names, *forms) for forms, names in reformed.items())
+        remarks += _list_losses(explained)
         self._types.update(explained)
         kept = {n: (was, now) for n, (was, now) in self._types.items() if before.get(n) == was}
         if not kept:
@@ -207,10 +211,12 @@ def has_table_key_order(observation: Observation) -> bool:
 
 
 def _restore_facts(
-    observation: Observation, schema: TableSchema, known: TableSchema, told: list[tuple[str, str]]
+    observation: Observation, schema: TableSchema, known: TableSchema, remarks: list[tuple[str, str]]
 ) -> TableSchema:
     if has_no_facts(observation):
-        told.append(("facts-not-told", "the table's name was misread: events tell neither key nor NOT NULL"))
+        remarks.append(
+            ("facts-not-told", "the table's name was misread: events tell neither key nor NOT NULL")
+        )
         nullable = {c.name: c.nullable for c in known.columns}
         columns = tuple(replace(c, nullable=nullable.get(c.name, c.nullable)) for c in schema.columns)
         key = known.key if set(known.key) <= set(schema.names) else ()
@@ -221,24 +227,29 @@ def _restore_facts(
         and sorted(schema.key) == sorted(known.key)
         and schema.key == tuple(n for n in schema.names if n in schema.key)
     ):
-        told.append(("key-order-not-told", "events of this release tell the key in the order of the columns"))
+        remarks.append(
+            ("key-order-not-told", "events of this release tell the key in the order of the columns")
+        )
         return replace(schema, key=known.key)
     return schema
 
 
 def _restore_key_columns(
-    emitted: TableSchema, known: TableSchema, told: list[tuple[str, str]]
+    emitted: TableSchema, known: TableSchema, remarks: list[tuple[str, str]]
 ) -> TableSchema:
     """Columns that only the key carries, in the place where they were known."""
-    away = [c for c in emitted.columns if c.emitted_name is None and known.column(c.name) is not None]
-    if not away:
+    key_only = [c for c in emitted.columns if c.emitted_name is None and known.column(c.name) is not None]
+    if not key_only:
         return emitted
-    told.append(
-        ("column-excluded", f"only the key carries {', '.join(c.name for c in away)}: left out of the row")
+    remarks.append(
+        (
+            "column-excluded",
+            f"only the key carries {', '.join(c.name for c in key_only)}: left out of the row",
+        )
     )
     places = {name: place for place, name in enumerate(known.names)}
-    rest = [c for c in emitted.columns if c not in away]
-    for column in sorted(away, key=lambda c: places[c.name]):
+    rest = [c for c in emitted.columns if c not in key_only]
+    for column in sorted(key_only, key=lambda c: places[c.name]):
         before = next(
             (i for i, c in enumerate(rest) if places.get(c.name, -1) > places[column.name]), len(rest)
         )
@@ -260,11 +271,11 @@ def _describe_form_change(was: str, now: str, names: str, why: str) -> tuple[str
 
 
 def _list_losses(changed: Mapping[str, tuple[Type, Type]]) -> Iterator[tuple[str, str]]:
-    for name, (own, carried) in changed.items():
-        missed = find_loss(own, carried)
-        if missed is not None and carried != String():
-            told = f"{name} is {format_type(own)} and travels as {format_type(carried)}"
-            yield "values-not-carried", f"{told}: it loses {missed}"
+    for name, (own, event_type) in changed.items():
+        missed = find_loss(own, event_type)
+        if missed is not None and event_type != String():
+            types = f"{name} is {format_type(own)} and travels as {format_type(event_type)}"
+            yield "values-not-carried", f"{types}: it loses {missed}"
 
 
 def find_form(type: Type) -> str | None:

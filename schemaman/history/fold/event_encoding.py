@@ -34,31 +34,31 @@ class EventEncodingEpochs:
         return True
 
     def add_event(
-        self, mark: Coordinates, said: Observation, structure: TableSchema, carried: EventFields
+        self, mark: Coordinates, observation: Observation, structure: TableSchema, event_fields: EventFields
     ) -> int:
         """Go on by an event of a structure, carried so; the number of its epoch."""
         own = {c.name: without_labels(c.type) for c in structure.columns}
-        carried = {column: (name, without_labels(type)) for column, (name, type) in carried.items()}
-        changes = tuple(self._list_changes(own, carried))
+        event_fields = {column: (name, without_labels(type)) for column, (name, type) in event_fields.items()}
+        changes = tuple(self._list_changes(own, event_fields))
         last = self.epochs[-1] if self.epochs else None
-        release = (said.connector, said.connector_version)
+        release = (observation.connector, observation.connector_version)
         if last is None or changes or release != (last.connector, last.connector_version):
             number = 1 if last is None else last.number + 1
             self.epochs.append(Epoch(number, *release, self._last, mark, changes))
         self._own |= own
-        self._event_fields |= carried
-        self._last, self._observation = mark, said
+        self._event_fields |= event_fields
+        self._last, self._observation = mark, observation
         return len(self.epochs)
 
-    def _list_changes(self, own: dict[str, Type], carried: EventFields) -> Iterable[str]:
+    def _list_changes(self, own: dict[str, Type], event_fields: EventFields) -> Iterable[str]:
         """What travels otherwise than before, of columns that are the same."""
-        for column, (name, type) in carried.items():
-            before, former = self._event_fields.get(column), self._own.get(column)
+        for column, (name, type) in event_fields.items():
+            before, previous_type = self._event_fields.get(column), self._own.get(column)
             if before is None or (name, type) == before:
                 continue
             if before[0] != name:
                 yield f"{column} travels as {name}, and no more as {before[0]}"
-            if before[1] != type and former == own.get(column):
+            if before[1] != type and previous_type == own.get(column):
                 yield f"{column} travels as {format_type(type)}, and no more as {format_type(before[1])}"
 
 
@@ -75,12 +75,14 @@ def select_event_fields(names: Mapping[str, str], emitted: TableSchema) -> Event
     return {column: fields[field] for column, field in names.items()}
 
 
-def make_event_schema(epoch: int, at: Coordinates, version: TableSchema, carried: EventFields) -> EventSchema:
+def make_event_schema(
+    epoch: int, at: Coordinates, version: TableSchema, event_fields: EventFields
+) -> EventSchema:
     """How a version was carried, as far as its fields are not as its columns are."""
     fields = []
     for column in version.columns:
-        name, type = carried.get(column.name, (None, None))
-        alike = type is not None and without_labels(type) == without_labels(column.type)
-        if not alike or name != (column.emitted_name or column.name):
+        name, type = event_fields.get(column.name, (None, None))
+        same_type = type is not None and without_labels(type) == without_labels(column.type)
+        if not same_type or name != (column.emitted_name or column.name):
             fields.append(EventField(column.name, name, type))
     return EventSchema(epoch, at, tuple(fields))

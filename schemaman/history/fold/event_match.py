@@ -116,20 +116,20 @@ def list_differences(
     """(kind, message) of what events say otherwise than the declaration whose columns they have."""
     key = tuple(fit.names.get(k, k) for k in declared.key)
     if key != emitted.key:
-        told = f"events are keyed by ({', '.join(emitted.key)}), declared is ({', '.join(key)})"
-        yield "key-differs", told
+        message = f"events are keyed by ({', '.join(emitted.key)}), declared is ({', '.join(key)})"
+        yield "key-differs", message
     for name, other in fit.names.items():
-        here, there = declared.column(name), emitted.column(other)
-        if here is None or there is None:
+        declared_column, emitted_column = declared.column(name), emitted.column(other)
+        if declared_column is None or emitted_column is None:
             continue
-        if has_nullability(there.type) and here.nullable != there.nullable:
+        if has_nullability(emitted_column.type) and declared_column.nullable != emitted_column.nullable:
             words = ("NOT NULL", "nullable")
-            told = f"{name} is declared {words[here.nullable]} and emitted {words[there.nullable]}"
-            yield "nullability-differs", told
-        missed = find_loss(here.type, there.type, here.source_type)
+            message = f"{name} is declared {words[declared_column.nullable]} and emitted {words[emitted_column.nullable]}"
+            yield "nullability-differs", message
+        missed = find_loss(declared_column.type, emitted_column.type, declared_column.source_type)
         if missed not in (None, _AS_TEXT):
-            told = f"{name} is declared {format_type(here.type)} and travels as {format_type(there.type)}"
-            yield "values-not-carried", f"{told}: it loses {missed}"
+            message = f"{name} is declared {format_type(declared_column.type)} and travels as {format_type(emitted_column.type)}"
+            yield "values-not-carried", f"{message}: it loses {missed}"
 
 
 def _find_field(column: Column, free: Mapping[str, Column]) -> str | None:

@@ -83,31 +83,33 @@ FindConnector = Callable[[str], Connector]
 def fold(
     observations: Iterable[Observation],
     table: TableId,
-    dialect_of: FindConnector,
+    find_connector: FindConnector,
     verdicts: Verdicts = UNDECIDED,
 ) -> TableHistory | None:
     """The history of a table out of all observations that name it; None if none gives it a structure.
 
-    `dialect_of` gives the dialect of a connector by its name. `verdicts` are what the other tables of
+    `find_connector` gives the dialect of a connector by its name. `verdicts` are what the other tables of
     its server decide about the changes in its footprint (`epochs.decide`); without them each stays open.
     """
-    mine = [o for o in observations if table in (o.table, o.previous)]
-    said, second = split_by_precedence(mine)
-    told, documents, others = split_by_weight(said)
-    line = build_timeline(told)
-    names = {n for o in mine if o.schema is not None for n in o.schema.names}
+    own = [o for o in observations if table in (o.table, o.previous)]
+    public, internal = split_by_precedence(own)
+    single, documents, others = split_by_weight(public)
+    line = build_timeline(single)
+    names = {n for o in own if o.schema is not None for n in o.schema.names}
     # what leaves a name at some place leaves it before something else takes it there
     points = sorted(line.points, key=lambda p: (p.order, p.observation.table == table))
-    declared = any(o.evidence in STATEMENT_KINDS and o.schema is not None for o in said)
-    shown = NO_SETTINGS_SHOWN if declared else find_shown_settings(points)
-    doubted = [c for c in shown.changes if verdicts.get(c.id, "open") == "open" and c.was not in NAMING_FORMS]
-    building = _HistoryBuilder(table, dialect_of, Encoding(names, verdicts), doubted)
+    declared = any(o.evidence in STATEMENT_KINDS and o.schema is not None for o in public)
+    settings = NO_SETTINGS_SHOWN if declared else find_shown_settings(points)
+    open_changes = [
+        c for c in settings.changes if verdicts.get(c.id, "open") == "open" and c.was not in NAMING_FORMS
+    ]
+    building = _HistoryBuilder(table, find_connector, Encoding(names, verdicts), open_changes)
     for point in points:
         building.add_point(point)
     building.settle_early_events()
     for observation in line.repeated:
         building.add_repeated(observation)
-    for observation in second:
+    for observation in internal:
         building.check_internal(observation)
     building.flag_windows()
     if documents:
@@ -115,23 +117,23 @@ def fold(
     if not building.versions:
         return None
     count_records(building.versions, others)
-    connector = max(said, key=lambda o: (find_time(o.last), o.connector)).connector
+    connector = max(public, key=lambda o: (find_time(o.last), o.connector)).connector
     spread = find_shared_runs(building.versions)
-    versions = close_versions(building.versions, spread, dialect_of)
+    versions = close_versions(building.versions, spread, find_connector)
     runs = (*dict.fromkeys(p.observation for p in points), *line.repeated)
     return TableHistory(
         table=table,
         connector=connector,
         versions=versions,
-        aliases=collect_aliases(mine, table),
+        aliases=collect_aliases(own, table),
         disagreements=building.list_disagreements(
             (*find_passing_keys(versions), *find_concurrent_connectors(runs, versions))
         ),
         events=tuple(building.events),
         epochs=tuple(building.event_epochs.epochs),
-        settings_shown=shown,
+        settings_shown=settings,
         keys=build_key_spans(versions, building.versions, building.keys),
-        identity="weak" if all(o.weak for o in mine) else "source",
+        identity="weak" if all(o.weak for o in own) else "source",
         shared_records=sum(map(count_undivided, spread)),
     )
 
@@ -140,14 +142,18 @@ class _HistoryBuilder:
     """The walk along the timeline; its versions are open until they are `closed`."""
 
     def __init__(
-        self, table: TableId, dialect_of: FindConnector, encoding: Encoding, doubted: Iterable[FormChange]
+        self,
+        table: TableId,
+        find_connector: FindConnector,
+        encoding: Encoding,
+        open_changes: Iterable[FormChange],
     ) -> None:
         self.table = table
-        self.find_connector = dialect_of
+        self.find_connector = find_connector
         self.encoding = encoding
         self.identify, self.event_epochs = ColumnIdentifier(), EventEncodingEpochs()
         self.keys: list[tuple[OpenVersion, EmittedKey]] = []
-        self.open_changes = tuple(doubted)
+        self.open_changes = tuple(open_changes)
         self.versions: list[OpenVersion] = []
         self.events: list[TableEvent] = []
         self.contradictions: dict[tuple[str, int, str], list[Coordinates]] = {}
@@ -223,35 +229,33 @@ class _HistoryBuilder:
         elif self.versions[-1].is_declared:
             self.match_event(point, schema)
         else:
-            said = point.observation
-            understood = self.encoding.restore_schema(
-                point.coordinates, said, schema, self.versions[-1].schema
+            observation = point.observation
+            restored = self.encoding.restore_schema(
+                point.coordinates, observation, schema, self.versions[-1].schema
             )
-            for kind, message in understood.remarks:
+            for kind, message in restored.remarks:
                 self.record_disagreement(kind, self.versions[-1], message, point)
-            self.continue_version(point, understood.schema, declared=False)
+            self.continue_version(point, restored.schema, declared=False)
             if not self.event_epochs.extend_run(point):
-                self.record_event_schema(
-                    point, self.versions[-1], read_event_fields(schema, understood.schema)
-                )
+                self.record_event_schema(point, self.versions[-1], read_event_fields(schema, restored.schema))
 
     def complete_declared(self, point: Point, schema: TableSchema) -> TableSchema:
         """A declared structure with what it cannot tell."""
-        said = point.observation
+        observation = point.observation
         current = None if self.has_ended or not self.versions[-1].is_declared else self.versions[-1]
-        schema = complete_structure(schema, said, None if current is None else current.schema)
+        schema = complete_structure(schema, observation, None if current is None else current.schema)
         if schema.key:
-            self.is_key_from_snapshot = said.snapshot
+            self.is_key_from_snapshot = observation.snapshot
         elif (
-            "key" in said.unstated_attributes
+            "key" in observation.unstated_attributes
             and current is not None
             and current.schema.key
             and self.is_key_from_snapshot
         ):
-            told = (
+            message = (
                 f"the change names no primary key; ({', '.join(current.schema.key)}) was read in a snapshot"
             )
-            self.record_disagreement("key-not-told", current, told, point)
+            self.record_disagreement("key-not-told", current, message, point)
             return replace(schema, key=current.schema.key)
         return schema
 
@@ -271,8 +275,12 @@ class _HistoryBuilder:
         current = self.versions[-1]
         if not current.is_declared:
             fit = fit_columns(schema, current.schema)
-            said = point.observation
-            if fit.is_exact and not has_name_swap(said.renames) and not self.statements.has_recreated(said):
+            observation = point.observation
+            if (
+                fit.is_exact
+                and not has_name_swap(observation.renames)
+                and not self.statements.has_recreated(observation)
+            ):
                 current.refine_structure(fit, schema, point)
                 return
         self.continue_version(point, schema, declared=True)
@@ -294,12 +302,12 @@ class _HistoryBuilder:
         known = self.identify(current.schema, schema, renames, ordered, self.next_id, anew)
         same = {(c.id, c.name) for c in known.columns} == {(c.id, c.name) for c in current.schema.columns}
         if not same or (known is not current.schema and fingerprint(known) != current.id):
-            former = [p.observation for p in current.points]
+            previous = [p.observation for p in current.points]
             self.open_version(point, known, declared, self.last_mark)
             if not declared:
                 recent = self.versions[-2 - MAX_OLDER_VERSIONS : -2]
                 older = [v.schema for v in recent if v.incarnation == self.incarnation]
-                for kind, message in list_ambiguities(current.schema, known, former, observation, older):
+                for kind, message in list_ambiguities(current.schema, known, previous, observation, older):
                     self.record_disagreement(kind, self.versions[-1], message, point)
                 self.mark_uncertain_types(point)
             self.versions[-1].has_statement = self.statements.has_statement
@@ -348,12 +356,14 @@ class _HistoryBuilder:
         count_records(self.versions, documents.repeated)
 
     def record_event_schema(
-        self, point: Point, version: OpenVersion, carried: EventFields, key: tuple[str, ...] = ()
+        self, point: Point, version: OpenVersion, event_fields: EventFields, key: tuple[str, ...] = ()
     ) -> None:
         """Keep how an event carried a version; rows without a schema tell nothing of it."""
         if point.observation.evidence == "emitted":
-            epoch = self.event_epochs.add_event(point.coordinates, point.observation, version.schema, carried)
-            version.add_event_schema(epoch, point.coordinates, carried)
+            epoch = self.event_epochs.add_event(
+                point.coordinates, point.observation, version.schema, event_fields
+            )
+            version.add_event_schema(epoch, point.coordinates, event_fields)
             if version.is_declared:
                 self.keys.append((version, EmittedKey(point.coordinates, key)))
 
@@ -362,8 +372,10 @@ class _HistoryBuilder:
         newest = self.versions[-1]
         version, fit = find_fitting(self.list_living_versions, emitted)
         if fit.unexplained:
-            told = f"events carry {', '.join(fit.unexplained)}, which the declared structure does not explain"
-            self.early_events.append((point, emitted, version, told))
+            message = (
+                f"events carry {', '.join(fit.unexplained)}, which the declared structure does not explain"
+            )
+            self.early_events.append((point, emitted, version, message))
             return
         version.points.append(point)
         version.emitted_names.update(map_event_names(fit, emitted))
@@ -372,23 +384,23 @@ class _HistoryBuilder:
             point, version, select_event_fields(fit.names, emitted), fit.translate_names(emitted.key)
         )
         if version is not newest and fit.is_exact:
-            told = f"events still had the structure of version {self.find_number(version)}"
-            self.record_disagreement("emitted-lags-declared", newest, told, point)
+            message = f"events still had the structure of version {self.find_number(version)}"
+            self.record_disagreement("emitted-lags-declared", newest, message, point)
         if fit.missing:
-            told = f"no event carries the declared {', '.join(fit.missing)}"
-            self.record_disagreement("column-not-emitted", version, told, point)
+            message = f"no event carries the declared {', '.join(fit.missing)}"
+            self.record_disagreement("column-not-emitted", version, message, point)
         self.record_differences(version, emitted, fit, point)
 
     def settle_early_events(self) -> None:
         """What no structure explained that was declared so far may be of one that was declared later."""
-        for point, emitted, version, told in self.early_events:
+        for point, emitted, version, message in self.early_events:
             later = self.versions[self.find_number(version) :]
             living = (v for v in later if v.incarnation == version.incarnation and v.is_declared)
             names = frozenset(emitted.names)
             likely = (v for v in living if names <= v.fields)
             found = next(((v, f) for v in likely if (f := fit_columns(v.schema, emitted)).is_exact), None)
             if found is None:
-                self.record_disagreement("emitted-differs", version, told, point)
+                self.record_disagreement("emitted-differs", version, message, point)
                 continue
             following, fit = found
             following.points[1:] = sorted([*following.points[1:], point], key=lambda p: p.order)
@@ -403,8 +415,8 @@ class _HistoryBuilder:
                 not point.observation.snapshot
                 and point.coordinates.position.rank < following.at.position.rank
             ):
-                told = f"events had the structure of version {self.find_number(following)} before it was declared"
-                self.record_disagreement("emitted-leads-declared", following, told, point)
+                message = f"events had the structure of version {self.find_number(following)} before it was declared"
+                self.record_disagreement("emitted-leads-declared", following, message, point)
             self.record_differences(following, emitted, fit, point)
 
     def add_repeated(self, observation: Observation) -> None:
@@ -416,23 +428,23 @@ class _HistoryBuilder:
             if is_schema_of(version, observation.schema):
                 version.repeats.append(observation)
                 return
-        there = [v for v in self.versions if v.at.position.rank <= rank] or self.versions[:1]
-        told = "the same records were delivered again with another structure"
-        place = Point((0, (), 0, 0, "", 0, 0), observation.first, observation)
-        self.record_disagreement("delivered-twice-differently", there[-1], told, place)
+        begun = [v for v in self.versions if v.at.position.rank <= rank] or self.versions[:1]
+        message = "the same records were delivered again with another structure"
+        point = Point((0, (), 0, 0, "", 0, 0), observation.first, observation)
+        self.record_disagreement("delivered-twice-differently", begun[-1], message, point)
 
     def check_internal(self, observation: Observation) -> None:
         """What the connector's own schema history says: support for a version, or a contradiction."""
         if observation.schema is None or not self.versions:
             return
-        version, kind, told = match_internal_schema(
+        version, kind, message = match_internal_schema(
             observation, observation.schema, self.table, self.versions, self.events
         )
-        if told is None:
+        if message is None:
             version.internal_observations.append(observation)
             return
         point = Point((0, (), 0, 0, "", 0, 0), observation.first, observation)
-        self.record_disagreement(kind, version, told, point)
+        self.record_disagreement(kind, version, message, point)
 
     def flag_windows(self) -> None:
         """Keep which versions began while rows were being read, and what was altered and not seen since."""
@@ -449,13 +461,13 @@ class _HistoryBuilder:
         self, version: OpenVersion, emitted: TableSchema, fit: ColumnFit, point: Point
     ) -> None:
         """Keep what an event says otherwise than the declared structure that it has."""
-        for kind, told in list_differences(version.schema, emitted, fit):
-            self.record_disagreement(kind, version, told, point)
+        for kind, message in list_differences(version.schema, emitted, fit):
+            self.record_disagreement(kind, version, message, point)
 
     def record_disagreement(self, kind: str, version: OpenVersion, message: str, point: Point) -> None:
         """Keep a disagreement; the same one at many records is told once, with its marks."""
-        place = (kind, self.find_number(version) - 1, message)
-        self.contradictions.setdefault(place, []).append(point.coordinates)
+        disagreement = (kind, self.find_number(version) - 1, message)
+        self.contradictions.setdefault(disagreement, []).append(point.coordinates)
 
     def find_number(self, version: OpenVersion) -> int:
         """The ordinal of a version, which mostly is one of the newest."""
@@ -467,8 +479,8 @@ class _HistoryBuilder:
 
     def list_disagreements(self, others: Iterable[Disagreement]) -> tuple[Disagreement, ...]:
         """The disagreements and others in order of versions; of many marks the first and the last."""
-        mine = (
+        own = (
             Disagreement(kind, (index + 1,), message, tuple(dict.fromkeys((marks[0], marks[-1]))))
             for (kind, index, message), marks in self.contradictions.items()
         )
-        return tuple(sorted([*mine, *others], key=lambda d: (d.versions, d.kind, d.message)))
+        return tuple(sorted([*own, *others], key=lambda d: (d.versions, d.kind, d.message)))

@@ -102,21 +102,21 @@ def publish_observations(
 
     A run counts for the structure that stood where the run began.
     """
-    seen = merge_inferred_fields(o.inferred for o in observations if o.inferred is not None)
-    versions = publish_schemas(seen, keyed=any(o.connector == DOCUMENTS for o in observations))
+    inferred = merge_inferred_fields(o.inferred for o in observations if o.inferred is not None)
+    versions = publish_schemas(inferred, keyed=any(o.connector == DOCUMENTS for o in observations))
     starts = [make_time_key(version.at) for version in versions]
     counts: Counter[int] = Counter()
     for one in observations:
         counts[max(bisect_right(starts, make_time_key(one.first)) - 1, 0)] += one.count
     newest = max(observations, key=lambda o: make_time_key(o.last))
-    ends = sorted({m for t in seen.counts for m in (*t.early, t.last)} | {newest.last}, key=make_time_key)
+    ends = sorted({m for t in inferred.counts for m in (*t.early, t.last)} | {newest.last}, key=make_time_key)
     result: list[PublishedObservation] = []
-    for place, version in enumerate(versions):
-        end = starts[place + 1] if place + 1 < len(starts) else None
+    for index, version in enumerate(versions):
+        end = starts[index + 1] if index + 1 < len(starts) else None
         last = max((m for m in ends if end is None or make_time_key(m) < end), key=make_time_key)
-        told = replace(newest, first=version.at, last=last, count=counts[place], schema=version.schema)
-        result.append((replace(told, inferred=None, snapshot=False, interrupted=False), version.after))
-    return tuple(result), seen
+        observation = replace(newest, first=version.at, last=last, count=counts[index], schema=version.schema)
+        result.append((replace(observation, inferred=None, snapshot=False, interrupted=False), version.after))
+    return tuple(result), inferred
 
 
 @dataclass(slots=True)
@@ -131,15 +131,15 @@ class _Node:
         return min(self.kinds.values())
 
 
-def publish_schemas(seen: InferredFields, *, keyed: bool = True) -> tuple[PublishedSchema, ...]:
+def publish_schemas(inferred: InferredFields, *, keyed: bool = True) -> tuple[PublishedSchema, ...]:
     """The structures that what was seen supports, in the order in which they began; none for nothing.
 
     `keyed`: each document has an `_id`, whether or not it was seen.
     """
-    tallies = resolve_paths(seen.counts)
+    tallies = resolve_paths(inferred.counts)
     if not tallies:
         return ()
-    marks = sorted({m for t in seen.counts for m in (*t.early, t.last)}, key=make_time_key)
+    marks = sorted({m for t in inferred.counts for m in (*t.early, t.last)}, key=make_time_key)
     start = make_time_key(marks[0])
     keyed = keyed or any(t.path[0] == KEY for t in tallies)
     groups = _group_counts([t for t in tallies if _has_support(t, start)], start)
@@ -157,41 +157,43 @@ def publish_schemas(seen: InferredFields, *, keyed: bool = True) -> tuple[Publis
     return tuple(result)
 
 
-def list_remarks(seen: InferredFields, lasts: Mapping[tuple[str, int], int]) -> tuple[Remark, ...]:
+def list_remarks(inferred: InferredFields, lasts: Mapping[tuple[str, int], int]) -> tuple[Remark, ...]:
     """What a person should know about it.
 
     `lasts` are the last offsets that were read of the table, by topic and partition.
     """
-    tallies = resolve_paths(seen.counts)
+    tallies = resolve_paths(inferred.counts)
     if not tallies:
         return ()
     start = min(make_time_key(t.early[0]) for t in tallies)
-    told: list[Remark] = []
+    remarks: list[Remark] = []
     rare = [t for t in tallies if not _has_support(t, start) and t.kind not in NULLS]
     if rare:
-        places = {t.path for t in rare}
+        rare_paths = {t.path for t in rare}
         # what lies inside of something rare is rare with it
-        outer = [t for t in rare if all(t.path[:n] not in places for n in range(1, len(t.path)))]
-        words = [f"{_format_path(t.path)} as {t.kind} in {t.documents} of {seen.documents}" for t in outer]
+        outer = [t for t in rare if all(t.path[:n] not in rare_paths for n in range(1, len(t.path)))]
+        words = [
+            f"{_format_path(t.path)} as {t.kind} in {t.documents} of {inferred.documents}" for t in outer
+        ]
         message = f"seen in too few documents to be published: {_format_words(words)}"
-        told.append(("rarely-seen", message, (rare[0].early[0], rare[-1].last)))
+        remarks.append(("rarely-seen", message, (rare[0].early[0], rare[-1].last)))
     lasting: dict[Path, Coordinates] = {}
     for tally in tallies:
         if _has_support(tally, start):
             lasting[tally.path] = max(lasting.get(tally.path, tally.last), tally.last, key=make_time_key)
     dormant: set[Path] = set()
     for path, last in sorted(lasting.items(), key=lambda item: item[0]):
-        gone = lasts.get((last.topic, last.partition), last.offset) - last.offset
-        if gone >= DORMANT_RECORDS and not any(path[:n] in dormant for n in range(1, len(path))):
+        absent = lasts.get((last.topic, last.partition), last.offset) - last.offset
+        if absent >= DORMANT_RECORDS and not any(path[:n] in dormant for n in range(1, len(path))):
             dormant.add(path)
             where = f"{last.topic}[{last.partition}]"
-            message = f"{_format_path(path)} is dormant: not in the last {gone} records of {where}"
-            told.append(("field-dormant", message, (last,)))
-    for path in seen.truncated_paths:
+            message = f"{_format_path(path)} is dormant: not in the last {absent} records of {where}"
+            remarks.append(("field-dormant", message, (last,)))
+    for path in inferred.truncated_paths:
         where = _format_path(path) if path else "the collection"
         message = f"{where} has more names than are kept: they look like data, and not all are counted"
-        told.append(("too-many-names", message, ()))
-    return tuple(told)
+        remarks.append(("too-many-names", message, ()))
+    return tuple(remarks)
 
 
 def _has_support(tally: FieldCount, start: Moment) -> bool:
@@ -242,8 +244,8 @@ class _GrowingSchema:
             node = self.root.fields[name]
             if node.kinds:
                 self.columns[name] = Column(name, _make_type(node), name != KEY, emitted_name=name)
-        members = self.root.fields
-        names = sorted(self.columns, key=lambda n: (n != KEY, members[n].find_first_moment(), n))
+        nodes = self.root.fields
+        names = sorted(self.columns, key=lambda n: (n != KEY, nodes[n].find_first_moment(), n))
         columns = [self.columns[name] for name in names]
         if self.is_keyed and KEY not in self.columns:
             columns.insert(0, Column(KEY, Unknown("bson:unknown"), nullable=False, emitted_name=KEY))
@@ -275,41 +277,41 @@ def _make_type(node: _Node) -> Type:
                 inner = node.element
                 types.append(Array(_make_type(inner) if inner and inner.kinds else Unknown("bson:unknown")))
             case _:
-                told = kind if kind.startswith("json:") else f"bson:{kind}"
-                types.append(_TYPES.get(kind) or Unknown(told))
+                source_type = kind if kind.startswith("json:") else f"bson:{kind}"
+                types.append(_TYPES.get(kind) or Unknown(source_type))
     return find_common_type(types) if types else Unknown("bson:unknown")
 
 
 def _make_object_type(node: _Node) -> Type:
     """An object as struct; as map if its names are too many to be names; as JSON if nothing is known."""
-    members = {name: inner for name, inner in node.fields.items() if inner.kinds}
-    if not members:
+    fields = {name: inner for name, inner in node.fields.items() if inner.kinds}
+    if not fields:
         return Json()
-    if len(members) > MAX_OBJECT_FIELDS:
-        return Map(String(), find_common_type(_make_type(inner) for inner in members.values()))
-    names = sorted(members, key=lambda n: (members[n].find_first_moment(), n))
-    return Struct(tuple(Field(n, _make_type(members[n])) for n in names))
+    if len(fields) > MAX_OBJECT_FIELDS:
+        return Map(String(), find_common_type(_make_type(inner) for inner in fields.values()))
+    names = sorted(fields, key=lambda n: (fields[n].find_first_moment(), n))
+    return Struct(tuple(Field(n, _make_type(fields[n])) for n in names))
 
 
 def resolve_paths(tallies: Iterable[FieldCount]) -> list[FieldCount]:
     """The tallies with dotted paths where they belong, as far as whole documents tell that beyond doubt."""
     whole: dict[Path, dict[str, Moment]] = {}
-    told: dict[tuple[Path, str], FieldCount] = {}
+    by_path: dict[tuple[Path, str], FieldCount] = {}
     dotted: list[FieldCount] = []
     for tally in tallies:
         if DOTTED in tally.path:
             dotted.append(tally)
         else:
             whole.setdefault(tally.path, {})[tally.kind] = make_time_key(tally.early[0])
-            told[tally.path, tally.kind] = tally
+            by_path[tally.path, tally.kind] = tally
     for tally in dotted:
         # what documents show later changes nothing of what was understood
         known = _DocumentPaths(whole, make_time_key(tally.early[-1]))
         path = _resolve_path(tally.path, known)
         if path is None:
             continue
-        told[path, tally.kind] = _merge_counts(path, tally, told.get((path, tally.kind)))
-    return [told[key] for key in sorted(told)]
+        by_path[path, tally.kind] = _merge_counts(path, tally, by_path.get((path, tally.kind)))
+    return [by_path[key] for key in sorted(by_path)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,9 +332,9 @@ def _resolve_path(path: Path, known: _DocumentPaths) -> Path | None:
     if known.list_kinds((".".join((path[0], *rest)),)):
         return None
     found: Path = path[:at]
-    for place, step in enumerate(rest):
+    for index, step in enumerate(rest):
         if step == ELEMENT:
-            return (*found, *rest[place:])
+            return (*found, *rest[index:])
         kinds = known.list_kinds(found)
         if step == "0" and "object" not in kinds and "array" in kinds:
             found = (*found, ELEMENT)

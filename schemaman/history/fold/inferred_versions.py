@@ -28,11 +28,11 @@ def split_by_weight(observations: Iterable[Observation]) -> WeightSplit:
 
     A better witness supersedes what is inferred; documents tell more than rows without a schema.
     """
-    told = tuple(observations)
-    inferred = tuple(o for o in told if o.evidence == "inferred" and o.action == "image")
+    known = tuple(observations)
+    inferred = tuple(o for o in known if o.evidence == "inferred" and o.action == "image")
     if not inferred:
-        return told, (), ()
-    better = tuple(o for o in told if o.evidence != "inferred" or o.action != "image")
+        return known, (), ()
+    better = tuple(o for o in known if o.evidence != "inferred" or o.action != "image")
     if any(o.schema is not None for o in better):
         return better, (), inferred
     documents = tuple(o for o in inferred if o.schema is None and o.inferred is not None)
@@ -57,11 +57,11 @@ def build_document_versions(documents: Sequence[Observation]) -> DocumentVersion
     line = build_timeline(documents)
     if not line.points:
         return DocumentVersions()
-    told, seen = publish_observations(tuple(dict.fromkeys(p.observation for p in line.points)))
+    published, inferred = publish_observations(tuple(dict.fromkeys(p.observation for p in line.points)))
     versions: list[OpenVersion] = []
     known: TableSchema | None = None
     next_id = 1
-    for order, (one, after) in enumerate(told):
+    for order, (one, after) in enumerate(published):
         if one.schema is None:
             continue
         known = identify_columns(known, one.schema, (), False, next_id)
@@ -71,15 +71,17 @@ def build_document_versions(documents: Sequence[Observation]) -> DocumentVersion
             versions[-1].until = one.first
         first = Revision(0, known, one.first)
         versions.append(OpenVersion(fingerprint(known), 1, False, after, one.first, [first], edges))
-    return DocumentVersions(tuple(versions), list_remarks(seen, _find_last_offsets(documents)), line.repeated)
+    return DocumentVersions(
+        tuple(versions), list_remarks(inferred, _find_last_offsets(documents)), line.repeated
+    )
 
 
 def count_records(versions: Sequence[OpenVersion], observations: Iterable[Observation]) -> None:
     """Records that support the version of their time and say nothing new."""
     starts = [make_time_key(version.at) for version in versions]
     for one in merge_runs(observations):
-        place = sum(start <= make_time_key(one.first) for start in starts) - 1
-        versions[max(place, 0)].repeats.append(one)
+        index = sum(start <= make_time_key(one.first) for start in starts) - 1
+        versions[max(index, 0)].repeats.append(one)
 
 
 def is_untyped(observation: Observation) -> bool:
@@ -108,8 +110,8 @@ def uncover_types(versions: Sequence[OpenVersion]) -> None:
             columns = after.schema.columns
             if before.incarnation == after.incarnation and any(c.type == NULL_ONLY for c in columns):
                 types = [known.get(c.id, c.type) if c.type == NULL_ONLY else c.type for c in columns]
-                told = tuple(replace(c, type=type) for c, type in zip(columns, types, strict=True))
-                _set_schema(after, replace(after.schema, columns=told))
+                uncovered = tuple(replace(c, type=type) for c, type in zip(columns, types, strict=True))
+                _set_schema(after, replace(after.schema, columns=uncovered))
 
 
 def _set_schema(version: OpenVersion, schema: TableSchema) -> None:
@@ -120,6 +122,6 @@ def _find_last_offsets(observations: Iterable[Observation]) -> Mapping[tuple[str
     """The last offset of each topic and partition."""
     lasts: dict[tuple[str, int], int] = {}
     for mark in (o.last for o in observations):
-        place = (mark.topic, mark.partition)
-        lasts[place] = max(mark.offset, lasts.get(place, 0))
+        partition = (mark.topic, mark.partition)
+        lasts[partition] = max(mark.offset, lasts.get(partition, 0))
     return lasts

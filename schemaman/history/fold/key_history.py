@@ -33,7 +33,7 @@ class EmittedKey:
 def build_key_spans(
     versions: Sequence[SchemaVersion],
     opened: Sequence[OpenVersion],
-    carried: Iterable[tuple[OpenVersion, EmittedKey]],
+    event_keys: Iterable[tuple[OpenVersion, EmittedKey]],
 ) -> tuple[KeySpan, ...]:
     """The keys of closed versions and, where events of declared ones have other keys, those beside them."""
     spans: list[KeySpan] = []
@@ -56,7 +56,7 @@ def build_key_spans(
                 proven_from=None if sure is None else _find_key_proof(sure, first),
             )
         )
-    return (*spans, *_list_event_keys(carried))
+    return (*spans, *_list_event_keys(event_keys))
 
 
 def _list_key_columns(schema: TableSchema) -> tuple[tuple[str, int | None], ...]:
@@ -71,11 +71,11 @@ def _find_key_proof(version: SchemaVersion, first: SchemaVersion) -> Coordinates
     return None if at == first.at else at
 
 
-def _list_event_keys(carried: Iterable[tuple[OpenVersion, EmittedKey]]) -> Iterator[KeySpan]:
+def _list_event_keys(event_keys: Iterable[tuple[OpenVersion, EmittedKey]]) -> Iterator[KeySpan]:
     """The keys of events, as far as they are not the declared ones."""
     after: Coordinates | None = None
     open_span: KeySpan | None = None
-    for version, key in carried:
+    for version, key in event_keys:
         declared = version.schema.key
         if open_span is not None and (key.columns == declared or key.columns != open_span.columns):
             yield replace(open_span, until=key.coordinates)
@@ -97,11 +97,15 @@ def _find_origins(schema: TableSchema, versions: Sequence[OpenVersion]) -> tuple
     nullable = any((c := schema.column(name)) is not None and c.nullable for name in schema.key)
     if not versions[0].is_declared:
         return ("unique-index", "configured") if nullable else ("primary-key", "unique-index", "configured")
-    said = [p.observation for v in versions for p in v.points if p.observation.evidence in STATEMENT_KINDS]
-    if (streamed := [o for o in said if o.connector == "db2" and not o.snapshot]) and streamed[0].schema:
+    statements = [
+        p.observation for v in versions for p in v.points if p.observation.evidence in STATEMENT_KINDS
+    ]
+    if (streamed := [o for o in statements if o.connector == "db2" and not o.snapshot]) and streamed[
+        0
+    ].schema:
         # while it streams, the connector of Db2 asks for the primary key alone. Source: Db2Connection
         return ("unique-index",) if "key" in streamed[0].unstated_attributes else ("primary-key",)
-    for text in (_QUOTED.sub("''", o.ddl) for o in said if o.ddl):
+    for text in (_QUOTED.sub("''", o.ddl) for o in statements if o.ddl):
         if _PRIMARY.search(text):
             return ("primary-key",)
         if _UNIQUE.search(text):

@@ -41,18 +41,20 @@ class _KnownDefault:
 
 
 def find_late_defaults(
-    versions: Sequence[VersionRevisions], dialect_of: Callable[[str], Connector]
+    versions: Sequence[VersionRevisions], find_connector: Callable[[str], Connector]
 ) -> Iterator[LateDefaults]:
     """What of the defaults of each version, in order, is not certain from where it was told first."""
     ahead = measure_clock_ahead(point for _, _, points, _ in versions for point in points)
     known: dict[str, _KnownDefault] = {}
     columns: dict[str, int | None] = {}
-    life = 0
+    last_incarnation = 0
     for schema, number, points, revisions in versions:
         before, columns = columns, {c.name: c.id for c in schema.columns}
         # of another column of that name nothing is known yet
-        known = {n: k for n, k in known.items() if number == life and before.get(n) == columns.get(n)}
-        life = number
+        known = {
+            n: k for n, k in known.items() if number == last_incarnation and before.get(n) == columns.get(n)
+        }
+        last_incarnation = number
         numbers = {revision.at: revision.number for revision in revisions}
         proven: dict[tuple[str, int], Coordinates | None] = {
             (n, 0): None for n, k in known.items() if _is_open(k)
@@ -60,7 +62,7 @@ def find_late_defaults(
         revision = 0
         for point in points:
             revision = numbers.get(point.coordinates, revision)
-            if dialect_of(point.observation.connector).late_facts:
+            if find_connector(point.observation.connector).late_facts:
                 proven |= _learn_defaults(known, point, ahead, revision, proven)
         names = {c.name for r in revisions for c in r.schema.columns}
         unconfirmed = tuple(c.name for c in schema.columns if _is_open(known.get(c.name)))
@@ -82,17 +84,19 @@ def _learn_defaults(
     known: dict[str, _KnownDefault], point: Point, ahead: int, revision: int, proven: DefaultProofs
 ) -> DefaultProofs:
     """What a point changes about it."""
-    said, news = point.observation, DefaultProofs()
-    for column in said.schema.columns if said.schema is not None else ():
+    observation, news = point.observation, DefaultProofs()
+    for column in observation.schema.columns if observation.schema is not None else ():
         name, before = column.name, known.get(column.name)
         if before is None:
             known[name] = _KnownDefault(column.default, 0, is_certain=True)
         elif not _is_same_default(before.default, column.default):
             read_ms = find_read_time(point.coordinates) or 0
-            known[name] = _KnownDefault(column.default, read_ms, is_certain=said.snapshot)
+            known[name] = _KnownDefault(column.default, read_ms, is_certain=observation.snapshot)
             news[name, revision] = None if _is_open(known[name]) else point.coordinates
         elif not before.is_certain:
-            before.is_certain = said.snapshot or _find_commit_time(point.coordinates) - ahead > before.read_ms
+            before.is_certain = (
+                observation.snapshot or _find_commit_time(point.coordinates) - ahead > before.read_ms
+            )
             if (
                 before.is_certain
                 and (since := max((r for n, r in proven if n == name), default=None)) is not None

@@ -13,20 +13,20 @@ from schemaman.history.fold.version_builder import OpenVersion
 from schemaman.model.schema import TableSchema
 
 
-def renumber_columns(versions: Sequence[OpenVersion], place: int, emitted: TableSchema, next_id: int) -> int:
+def renumber_columns(versions: Sequence[OpenVersion], index: int, emitted: TableSchema, next_id: int) -> int:
     """Give columns that a row proves to be others ids from `next_id` on, in all that came of them.
 
     What it gives is the next id; what has new ids keeps them.
     """
-    version = versions[place]
+    version = versions[index]
     if not version.is_phantom or not _is_in_declared_order(version, emitted):
         return next_id
-    before, first = versions[place - 1].schema, version.revisions[0].schema
+    before, first = versions[index - 1].schema, version.revisions[0].schema
     stayed = {c.id for c in identify_columns(before, first, (), True, next_id).columns}
     had = {c.id for c in before.columns}
     others = [c.id for c in first.columns if c.id in had and c.id not in stayed]
     ids = dict(zip(others, range(next_id, next_id + len(others)), strict=True))
-    for later in versions[place:] if ids else ():
+    for later in versions[index:] if ids else ():
         if later.incarnation == version.incarnation:
             later.revisions = [replace(r, schema=_replace_ids(r.schema, ids)) for r in later.revisions]
     return next_id + len(others)

@@ -28,7 +28,7 @@ _READINGS = 64
 
 
 def restore_own_names(
-    known: TableSchema, seen: TableSchema, *, vouched: bool, misreading: bool = False
+    known: TableSchema, emitted: TableSchema, *, vouched: bool, misreading: bool = False
 ) -> TableSchema:
     """What an event showed, under the names that the table has already; unchanged where no epoch explains it.
 
@@ -37,45 +37,47 @@ def restore_own_names(
     nobody would choose; two or more that follow one mode while no other column contradicts it are an epoch.
     `misreading`: one of the two may have been read byte by byte, the other not.
     """
-    seen = _rename_columns(seen, _match_previous_names(known, seen))
-    before, now = set(known.names), set(seen.names)
+    emitted = _rename_columns(emitted, _match_previous_names(known, emitted))
+    before, now = set(known.names), set(emitted.names)
     if before <= now or now <= before:  # what only came or only went has no other name
-        return seen
+        return emitted
     # what no mode changes is seen first: types
     ways = [
         way
         for way, possible in ((_match_by_position, _has_same_types), (_match_by_name, _has_renamed_type))
-        if possible(known, seen)
+        if possible(known, emitted)
     ]
     for way in ways:
-        pairs = max((way(known, seen, mode, misreading) for mode in MODES), key=len)
+        pairs = max((way(known, emitted, mode, misreading) for mode in MODES), key=len)
         changed = [(old, new) for new, old in pairs.items() if new != old]
         if len(changed) > 1 or (changed and (vouched or _is_unlikely_name(*changed[0], misreading))):
-            return _rename_columns(seen, pairs)
-    return seen
+            return _rename_columns(emitted, pairs)
+    return emitted
 
 
-def _match_previous_names(known: TableSchema, seen: TableSchema) -> dict[str, str]:
+def _match_previous_names(known: TableSchema, emitted: TableSchema) -> dict[str, str]:
     """Name seen → own name of columns that travel as they did; empty if two would become one.
 
     Where both times a name of its own came with the field, that one counts.
     """
-    there = {c.emitted_name or c.name: c for c in known.columns}
+    known_fields = {c.emitted_name or c.name: c for c in known.columns}
     names = {
         c.name: k.name
-        for c in seen.columns
-        if (k := there.get(c.emitted_name or c.name))
+        for c in emitted.columns
+        if (k := known_fields.get(c.emitted_name or c.name))
         and (c.name == c.emitted_name or k.name == k.emitted_name)
     }
-    after = [names.get(c.name, c.name) for c in seen.columns]
+    after = [names.get(c.name, c.name) for c in emitted.columns]
     return names if len(set(after)) == len(after) else {}
 
 
-def _match_by_position(known: TableSchema, seen: TableSchema, mode: Mode, misreading: bool) -> dict[str, str]:
+def _match_by_position(
+    known: TableSchema, emitted: TableSchema, mode: Mode, misreading: bool
+) -> dict[str, str]:
     """Name seen → own name, where column for column is the same; empty if one of them is not."""
-    if len(known.columns) != len(seen.columns):
+    if len(known.columns) != len(emitted.columns):
         return {}
-    rows = list(zip(seen.columns, known.columns, strict=True))
+    rows = list(zip(emitted.columns, known.columns, strict=True))
     return (
         {c.name: k.name for c, k in rows}
         if all(_is_same_column(k, c, mode, misreading) for c, k in rows)
@@ -83,12 +85,12 @@ def _match_by_position(known: TableSchema, seen: TableSchema, mode: Mode, misrea
     )
 
 
-def _match_by_name(known: TableSchema, seen: TableSchema, mode: Mode, misreading: bool) -> dict[str, str]:
+def _match_by_name(known: TableSchema, emitted: TableSchema, mode: Mode, misreading: bool) -> dict[str, str]:
     """Name seen → own name, where columns came or went as well; empty if one contradicts the mode."""
-    now, before = {c.name: c for c in seen.columns}, set(known.names)
-    left = [k for k in known.columns if k.name not in now]
-    came = [c for c in seen.columns if c.name not in before]
-    pairs = [(c.name, k.name) for c in came for k in left if _is_same_column(k, c, mode, misreading)]
+    now, before = {c.name: c for c in emitted.columns}, set(known.names)
+    dropped = [k for k in known.columns if k.name not in now]
+    added = [c for c in emitted.columns if c.name not in before]
+    pairs = [(c.name, k.name) for c in added for k in dropped if _is_same_column(k, c, mode, misreading)]
     if not pairs or not all(
         _is_same_column(k, now[k.name], mode, misreading) for k in known.columns if k.name in now
     ):
@@ -97,17 +99,19 @@ def _match_by_name(known: TableSchema, seen: TableSchema, mode: Mode, misreading
     return {new: old for new, old in pairs if new in one and old in other}
 
 
-def _has_same_types(known: TableSchema, seen: TableSchema) -> bool:
+def _has_same_types(known: TableSchema, emitted: TableSchema) -> bool:
     """Whether the types are the same, place for place."""
-    here, there = seen.columns, known.columns
-    return len(here) == len(there) and all(_is_same_type(k, c) for k, c in zip(there, here, strict=True))
+    emitted_columns, known_columns = emitted.columns, known.columns
+    return len(emitted_columns) == len(known_columns) and all(
+        _is_same_type(k, c) for k, c in zip(known_columns, emitted_columns, strict=True)
+    )
 
 
-def _has_renamed_type(known: TableSchema, seen: TableSchema) -> bool:
+def _has_renamed_type(known: TableSchema, emitted: TableSchema) -> bool:
     """Whether a column that came has the type of one that left."""
-    now, before = set(seen.names), set(known.names)
-    left = [k for k in known.columns if k.name not in now]
-    return any(_is_same_type(k, c) for c in seen.columns if c.name not in before for k in left)
+    now, before = set(emitted.names), set(known.names)
+    dropped = [k for k in known.columns if k.name not in now]
+    return any(_is_same_type(k, c) for c in emitted.columns if c.name not in before for k in dropped)
 
 
 def _is_unlikely_name(one: str, other: str, misreading: bool) -> bool:
@@ -126,21 +130,21 @@ def _find_unique(names: Sequence[str]) -> set[str]:
     return {name for name in names if names.count(name) == 1}
 
 
-def _is_same_column(known: Column, seen: Column, mode: Mode, misreading: bool) -> bool:
-    if not _is_same_type(known, seen):
+def _is_same_column(known: Column, emitted: Column, mode: Mode, misreading: bool) -> bool:
+    if not _is_same_type(known, emitted):
         return False
-    return is_emitted_as(known.name, seen.emitted_name or seen.name, mode, misreading=misreading)
+    return is_emitted_as(known.name, emitted.emitted_name or emitted.name, mode, misreading=misreading)
 
 
-def _is_same_type(known: Column, seen: Column) -> bool:
-    return known.type is seen.type or without_labels(known.type) == without_labels(seen.type)
+def _is_same_type(known: Column, emitted: Column) -> bool:
+    return known.type is emitted.type or without_labels(known.type) == without_labels(emitted.type)
 
 
-def _rename_columns(seen: TableSchema, names: Mapping[str, str]) -> TableSchema:
+def _rename_columns(emitted: TableSchema, names: Mapping[str, str]) -> TableSchema:
     if all(old == new for new, old in names.items()):
-        return seen
-    columns = tuple(replace(c, name=names.get(c.name, c.name)) for c in seen.columns)
-    return replace(seen, columns=columns, key=tuple(names.get(k, k) for k in seen.key))
+        return emitted
+    columns = tuple(replace(c, name=names.get(c.name, c.name)) for c in emitted.columns)
+    return replace(emitted, columns=columns, key=tuple(names.get(k, k) for k in emitted.key))
 
 
 @lru_cache(1 << 14)

@@ -21,21 +21,23 @@ INTERNAL_DIFFERS = "internal-differs"
 
 
 def match_internal_schema(
-    said: Observation,
+    observation: Observation,
     schema: TableSchema,
     table: TableId,
     versions: Sequence[OpenVersion],
     events: Sequence[TableEvent],
 ) -> tuple[OpenVersion, str, str | None]:
     """The version that it supports, or the one that it contradicts, of which kind and in which words."""
-    position = said.first.position
-    there = versions
-    if said.table == table:
-        low, high = _find_incarnations(said.first, events)
-        there = [v for v in versions if low <= v.incarnation <= high]
-    begun = [v for v in there if v.at.position.kind != position.kind or v.at.position.rank <= position.rank]
+    position = observation.first.position
+    candidates = versions
+    if observation.table == table:
+        low, high = _find_incarnations(observation.first, events)
+        candidates = [v for v in versions if low <= v.incarnation <= high]
+    begun = [
+        v for v in candidates if v.at.position.kind != position.kind or v.at.position.rank <= position.rank
+    ]
     nearly: tuple[OpenVersion, str] | None = None
-    for version in (*reversed(begun), *there):
+    for version in (*reversed(begun), *candidates):
         if is_schema_of(version, schema) or fit_columns(schema, version.schema).is_exact:
             others = _list_nullability_differences(version, schema)
             if not others:
@@ -43,10 +45,10 @@ def match_internal_schema(
             nearly = nearly or (version, ", ".join(others))
     if nearly is not None:
         return nearly[0], INTERNAL_NULLABILITY, f"the connector's own schema history has {nearly[1]}"
-    told = f"the connector's own schema history has the columns {', '.join(schema.names)}"
-    if not there:
-        return versions[-1], INTERNAL_DIFFERS, f"{told}, of a table that no record shows"
-    return (begun[-1] if begun else there[-1]), INTERNAL_DIFFERS, told
+    message = f"the connector's own schema history has the columns {', '.join(schema.names)}"
+    if not candidates:
+        return versions[-1], INTERNAL_DIFFERS, f"{message}, of a table that no record shows"
+    return (begun[-1] if begun else candidates[-1]), INTERNAL_DIFFERS, message
 
 
 def _list_nullability_differences(version: OpenVersion, schema: TableSchema) -> tuple[str, ...]:
@@ -56,10 +58,12 @@ def _list_nullability_differences(version: OpenVersion, schema: TableSchema) -> 
     names = fit_columns(schema, version.schema).names
     pairs = ((schema.column(name), version.schema.column(other)) for name, other in names.items())
     return tuple(
-        f"{said.name} {'NULL' if said.nullable else 'NOT NULL'}"
-        for said, shown in pairs
-        if said is not None and shown is not None and said.nullable != shown.nullable
-        if has_nullability(shown.type)
+        f"{internal_column.name} {'NULL' if internal_column.nullable else 'NOT NULL'}"
+        for internal_column, shown_column in pairs
+        if internal_column is not None
+        and shown_column is not None
+        and internal_column.nullable != shown_column.nullable
+        if has_nullability(shown_column.type)
     )
 
 
@@ -67,10 +71,10 @@ def _find_incarnations(mark: Coordinates, events: Sequence[TableEvent]) -> tuple
     """The first and the last incarnation that can have stood at a place."""
     low, high = 0, math.inf
     for event in events:
-        at, place = event.at.position, mark.position
-        if event.kind == "truncated" or at.kind != place.kind:
+        at, position = event.at.position, mark.position
+        if event.kind == "truncated" or at.kind != position.kind:
             continue
-        if at.rank <= place.rank:
+        if at.rank <= position.rank:
             low = max(low, event.incarnation + (event.kind != "created"))
         elif event.kind != "created":
             high = min(high, event.incarnation)

@@ -44,8 +44,8 @@ def build_timeline(observations: Iterable[Observation]) -> Timeline:
     for _, partition in groupby(runs, key=_find_partition):
         _add_partition_points(list(partition), kinds, points, repeated, read)
     streamed = sorted(points, key=lambda p: p.order)
-    placed = place_reads(read, streamed)
-    return Timeline(tuple(sorted([*streamed, *placed], key=lambda p: p.order)), tuple(repeated))
+    read_points = place_reads(read, streamed)
+    return Timeline(tuple(sorted([*streamed, *read_points], key=lambda p: p.order)), tuple(repeated))
 
 
 def merge_runs(observations: Iterable[Observation]) -> tuple[Observation, ...]:
@@ -75,25 +75,29 @@ def _collapse_runs(runs: list[Observation]) -> list[Observation]:
         return runs
     intervals: dict[Observation, Observation] = {}
     for run in images:
-        said = replace(extract_content(run), interrupted=True)
-        known = intervals.get(said)
+        key = replace(extract_content(run), interrupted=True)
+        known = intervals.get(key)
         if known is None:
-            intervals[said] = replace(run, interrupted=True)
+            intervals[key] = replace(run, interrupted=True)
             continue
         last = max(known.last, run.last, key=lambda mark: mark.offset)
-        intervals[said] = join_runs(known, run, last)
+        intervals[key] = join_runs(known, run, last)
     return _sort_observations([*(o for o in runs if o.evidence in STATEMENT_KINDS), *intervals.values()])
 
 
 def join_runs(run: Observation, other: Observation, last: Coordinates) -> Observation:
     """Two observations of the same content as one, which ends at `last`."""
-    seen = [o.inferred for o in (run, other) if o.inferred is not None]
+    inferred = [o.inferred for o in (run, other) if o.inferred is not None]
     schema = run.schema
     if schema is not None and other.schema is not None and run.evidence == "inferred":
         schema = merge_row_schemas(schema, other.schema)
     count = run.count + other.count
     return replace(
-        run, last=last, count=count, inferred=merge_inferred_fields(seen) if seen else None, schema=schema
+        run,
+        last=last,
+        count=count,
+        inferred=merge_inferred_fields(inferred) if inferred else None,
+        schema=schema,
     )
 
 
@@ -106,8 +110,13 @@ def _sort_observations(observations: Iterable[Observation]) -> list[Observation]
     result: list[Observation] = []
     for _, same in groupby(sorted(observations, key=_find_extent), key=_find_extent):
         found = list(same)
-        result += found if len(found) == 1 else sorted(set(found), key=repr)
+        result += found if len(found) == 1 else sorted(set(found), key=_order_alike)
     return result
+
+
+def _order_alike(observation: Observation) -> tuple[str, bool, str]:
+    """What orders observations of one extent: all they hold; those without inferred fields come first."""
+    return (repr(replace(observation, inferred=None)), observation.inferred is not None, repr(observation))
 
 
 def _find_extent(observation: Observation) -> tuple[str, int, int, int]:
@@ -142,8 +151,8 @@ def _add_partition_points(
     read: list[TableRead],
 ) -> None:
     high: dict[PositionKind, Rank] = {}
-    place: tuple[int, Rank] = (0, ())
-    told: set[int] = set()
+    position: tuple[int, Rank] = (0, ())
+    taken: set[int] = set()
     streamed: list[tuple[StretchKey, Point]] = []
     latest: Observation | None = None
     # By offset, edge after edge: interrupted runs overlap, and what one shows last lifts nothing before.
@@ -153,7 +162,7 @@ def _add_partition_points(
         mark = run.first if run.first.offset == offset else run.last
         kind = mark.position.kind
         if run.snapshot or kind == "none":
-            behind = place if high else (kinds[kind], mark.position.rank)
+            behind = position if high else (kinds[kind], mark.position.rank)
             # what a snapshot declares, it declares before it reads; older releases tell no time of it
             point = _make_point(run, mark, behind, tier=0 if run.evidence == "declared" else 1)
             if run.snapshot:
@@ -162,7 +171,7 @@ def _add_partition_points(
                 points.append(point)
             continue
         rank, before = mark.position.rank, high.get(kind, ())
-        if rank < before or (rank == before and index not in told and not _is_sibling(run, latest)):
+        if rank < before or (rank == before and index not in taken and not _is_sibling(run, latest)):
             continue
         latest = run
         # what is read in between stands behind an edge, which stays one
@@ -170,14 +179,14 @@ def _add_partition_points(
         streamed.append(
             ((between, kind, _find_joinable(run)), _make_point(run, mark, (kinds[kind], rank), tier=0))
         )
-        told.add(index)
+        taken.add(index)
         high[kind] = rank
-        place = (kinds[kind], rank)
+        position = (kinds[kind], rank)
     points += _join_points(streamed)
     repeated += (
         run
         for index, run in enumerate(runs)
-        if index not in told and not run.snapshot and run.first.position.kind != "none"
+        if index not in taken and not run.snapshot and run.first.position.kind != "none"
     )
 
 
@@ -187,10 +196,10 @@ def _join_points(streamed: Sequence[tuple[StretchKey, Point]]) -> Iterator[Point
     A run that passes over gaps may reach beyond what fills them: then each stays what it is.
     """
     edges = Counter(point.observation for _, point in streamed)
-    for (*_, said), alike in groupby(streamed, key=itemgetter(0)):
-        stretch = [point for _, point in alike]
+    for (*_, key), same in groupby(streamed, key=itemgetter(0)):
+        stretch = [point for _, point in same]
         runs = Counter(point.observation for point in stretch)
-        if said is None or len(runs) == 1 or any(edges[run] > count for run, count in runs.items()):
+        if key is None or len(runs) == 1 or any(edges[run] > count for run, count in runs.items()):
             yield from stretch
             continue
         whole = reduce(lambda run, following: join_runs(run, following, stretch[-1].coordinates), runs)
@@ -218,8 +227,8 @@ def _list_edges(run: Observation) -> list[Coordinates]:
     return [run.first] if run.first == run.last else [run.first, run.last]
 
 
-def _make_point(run: Observation, mark: Coordinates, place: tuple[int, Rank], tier: int) -> Point:
-    order = (place[0], place[1], tier, find_time(mark), mark.topic, mark.partition, mark.offset)
+def _make_point(run: Observation, mark: Coordinates, position: tuple[int, Rank], tier: int) -> Point:
+    order = (position[0], position[1], tier, find_time(mark), mark.topic, mark.partition, mark.offset)
     return Point(order, mark, run)
 
 
@@ -257,13 +266,13 @@ def place_reads(read: Sequence[TableRead], streamed: Sequence[Point]) -> tuple[P
     structure than that, it follows the streamed records of the old one as well that were committed before
     the read: they only came late. `streamed` is in order.
     """
-    said = (p.observation for p in (*streamed, *(r.point for r in read)))
-    declared = any(o.evidence in STATEMENT_KINDS and o.schema is not None for o in said)
+    observations = (p.observation for p in (*streamed, *(r.point for r in read)))
+    declared = any(o.evidence in STATEMENT_KINDS and o.schema is not None for o in observations)
     followed = _StreamedPoints(streamed, declared)
-    placed = [followed.place_read(one) for one in read]
+    points = [followed.place_read(one) for one in read]
     # beside the stream no position is told: before anything was streamed, it follows the first snapshot
-    anchors = sorted(p.order for p in placed if p.coordinates.position.kind != "none")
-    return tuple(_place_behind_snapshot(p, anchors) if p.order[0] < 0 else p for p in placed)
+    anchors = sorted(p.order for p in points if p.coordinates.position.kind != "none")
+    return tuple(_place_behind_snapshot(p, anchors) if p.order[0] < 0 else p for p in points)
 
 
 def _place_behind_snapshot(point: Point, anchors: Sequence[OrderKey]) -> Point:
@@ -283,17 +292,17 @@ class _StreamedPoints:
     def __init__(self, streamed: Sequence[Point], declared: bool) -> None:
         points = self._points = [p for p in streamed if p.observation.evidence not in STATEMENT_KINDS]
         self._statements: dict[PositionKind, list[tuple[Rank, int]]] = {}
-        for told in (p for p in streamed if p.observation.evidence in STATEMENT_KINDS):
-            position = told.coordinates.position
-            self._statements.setdefault(position.kind, []).append((position.rank, told.order[0]))
+        for statement in (p for p in streamed if p.observation.evidence in STATEMENT_KINDS):
+            position = statement.coordinates.position
+            self._statements.setdefault(position.kind, []).append((position.rank, statement.order[0]))
         self._is_declared = declared
         self._places = [p.order[:2] for p in points]
         # places never go back, but times may, after a restart
         self._times = list(accumulate((find_time(p.coordinates) for p in points), max))
         self._offsets: dict[tuple[str, int], list[tuple[int, int]]] = {}
         for index, point in enumerate(points):
-            place = (point.coordinates.topic, point.coordinates.partition)
-            self._offsets.setdefault(place, []).append((point.coordinates.offset, index))
+            partition = (point.coordinates.topic, point.coordinates.partition)
+            self._offsets.setdefault(partition, []).append((point.coordinates.offset, index))
         self._shapes: dict[TableSchema, str] = {}
 
     def place_read(self, read: TableRead) -> Point:
@@ -322,9 +331,9 @@ class _StreamedPoints:
 
     def _find_last_statement(self, mark: Coordinates) -> tuple[int, Rank]:
         """The place of the last statement up to the read's own position: it was made before the read."""
-        told = self._statements.get(mark.position.kind, []) if mark.position.kind != "none" else []
-        at = bisect_right(told, mark.position.rank, key=lambda one: one[0])
-        return (told[at - 1][1], told[at - 1][0]) if at else _BEFORE_ALL
+        statements = self._statements.get(mark.position.kind, []) if mark.position.kind != "none" else []
+        at = bisect_right(statements, mark.position.rank, key=lambda one: one[0])
+        return (statements[at - 1][1], statements[at - 1][0]) if at else _BEFORE_ALL
 
     def _find_processed(self, point: Point, read_ms: int) -> int:
         """The last point that was processed before the read.
@@ -375,17 +384,17 @@ def split_by_precedence(observations: Iterable[Observation]) -> ObservationSplit
     Where nothing is declared, the internal history still tells that a table was dropped or renamed, and that
     one stands under its name again: structures are not taken from it.
     """
-    told = tuple(observations)
-    public = tuple(o for o in told if o.evidence != "internal")
-    internal = tuple(o for o in told if o.evidence == "internal")
+    known = tuple(observations)
+    public = tuple(o for o in known if o.evidence != "internal")
+    internal = tuple(o for o in known if o.evidence == "internal")
     if not any(o.schema is not None for o in public):
-        return told, ()
+        return known, ()
     if any(o.evidence == "declared" for o in public):
         return public, internal
     if not any(o.action in ("drop", "rename") for o in internal):
         return public, internal
-    lives = tuple(replace(o, schema=None) for o in internal if o.action in _INCARNATION_ACTIONS)
-    return (*public, *lives), internal
+    incarnation_facts = tuple(replace(o, schema=None) for o in internal if o.action in _INCARNATION_ACTIONS)
+    return (*public, *incarnation_facts), internal
 
 
 _INCARNATION_ACTIONS = ("drop", "rename", "create", "image")

@@ -56,10 +56,10 @@ class OpenVersion:
             self.known_fields = (schema, frozenset(forms))
         return self.known_fields[1]
 
-    def add_event_schema(self, epoch: int, mark: Coordinates, carried: EventFields) -> None:
+    def add_event_schema(self, epoch: int, mark: Coordinates, event_fields: EventFields) -> None:
         """Keep how an event carried it, where that is news."""
-        if not self.event_schemas or self.event_schemas[-1][2] != carried:
-            self.event_schemas.append((epoch, mark, carried))
+        if not self.event_schemas or self.event_schemas[-1][2] != event_fields:
+            self.event_schemas.append((epoch, mark, event_fields))
 
     def mark_uncertain_types(self, fields: Iterable[str]) -> None:
         """The columns of these fields may be as they were before."""
@@ -84,8 +84,8 @@ class OpenVersion:
     def rename_event_schemas(self, fit: ColumnFit) -> None:
         """How events carried it, in the names that were declared later."""
         self.event_schemas = [
-            (epoch, mark, dict(zip(fit.translate_names(carried), carried.values(), strict=True)))
-            for epoch, mark, carried in self.event_schemas
+            (epoch, mark, dict(zip(fit.translate_names(event_fields), event_fields.values(), strict=True)))
+            for epoch, mark, event_fields in self.event_schemas
         ]
 
 
@@ -106,23 +106,23 @@ def set_emitted_names(revision: Revision, emitted: dict[str, str]) -> Revision:
 
 def list_event_schemas(version: OpenVersion, schema: TableSchema) -> tuple[EventSchema, ...]:
     """How events carried the version, by its closed structure; nothing where they carried just that."""
-    faces: list[EventSchema] = []
-    for epoch, mark, carried in version.event_schemas:
-        face = make_event_schema(epoch, mark, schema, carried)
-        if face.fields != (faces[-1].fields if faces else ()):
-            faces.append(face)
-    return tuple(faces)
+    event_schemas: list[EventSchema] = []
+    for epoch, mark, event_fields in version.event_schemas:
+        event_schema = make_event_schema(epoch, mark, schema, event_fields)
+        if event_schema.fields != (event_schemas[-1].fields if event_schemas else ()):
+            event_schemas.append(event_schema)
+    return tuple(event_schemas)
 
 
 def find_status(version: OpenVersion, unconfirmed: tuple[str, ...]) -> Status:
     """How sure the version is; `phantom`: a structure that nobody can have made, and that no event showed."""
-    witnesses = {p.observation.evidence for p in version.points}
-    if witnesses == {"inferred"}:
+    kinds = {p.observation.evidence for p in version.points}
+    if kinds == {"inferred"}:
         return "inferred"
-    if version.is_phantom and "emitted" not in witnesses:
+    if version.is_phantom and "emitted" not in kinds:
         return "phantom"
     if version.is_declared:
-        return "confirmed" if "emitted" in witnesses else "declared"
+        return "confirmed" if "emitted" in kinds else "declared"
     return "provisional" if unconfirmed else "confirmed"
 
 
@@ -134,29 +134,29 @@ def collect_evidence(version: OpenVersion, spread: Collection[Observation]) -> t
     """
     result: list[Evidence] = []
     edges = [(p.observation.evidence, p.coordinates) for p in version.points]
-    spoke = {witness for witness, _ in edges}
-    edges += [(o.evidence, m) for o in version.repeats if o.evidence not in spoke for m in (o.first, o.last)]
+    kinds = {kind for kind, _ in edges}
+    edges += [(o.evidence, m) for o in version.repeats if o.evidence not in kinds for m in (o.first, o.last)]
     surely, shared = _count_records(version, spread)
-    for witness in dict.fromkeys(witness for witness, _ in edges):
-        marks = [mark for said, mark in edges if said == witness]
+    for kind in dict.fromkeys(kind for kind, _ in edges):
+        marks = [mark for edge_kind, mark in edges if edge_kind == kind]
         edge = (marks[0], marks[-1])
-        result.append(
-            Evidence(witness, surely[witness], *edge, shared[witness], _find_positioned_edges(marks))
-        )
+        result.append(Evidence(kind, surely[kind], *edge, shared[kind], _find_positioned_edges(marks)))
     if version.internal_observations:
-        told = sorted(
+        internal = sorted(
             version.internal_observations, key=lambda o: (o.first.topic, o.first.partition, o.first.offset)
         )
-        result.append(Evidence("internal", sum(o.count for o in told), told[0].first, told[-1].last))
+        result.append(
+            Evidence("internal", sum(o.count for o in internal), internal[0].first, internal[-1].last)
+        )
     return tuple(result)
 
 
 def _find_positioned_edges(marks: Sequence[Coordinates]) -> tuple[Coordinates, Coordinates] | None:
     """The first and the last of the marks that have a position, if those are not the outer ones."""
-    placed = [mark for mark in marks if mark.position.kind != "none"]
-    if not placed or (placed[0], placed[-1]) == (marks[0], marks[-1]):
+    positioned = [mark for mark in marks if mark.position.kind != "none"]
+    if not positioned or (positioned[0], positioned[-1]) == (marks[0], marks[-1]):
         return None
-    return (placed[0], placed[-1])
+    return (positioned[0], positioned[-1])
 
 
 def _count_records(
@@ -164,14 +164,14 @@ def _count_records(
 ) -> tuple[Counter[EvidenceKind], Counter[EvidenceKind]]:
     """The records that are surely of the version, and those that it shares, by witness."""
     surely, shared = Counter[EvidenceKind](), Counter[EvidenceKind]()
-    for said in version.repeats:
-        surely[said.evidence] += said.count
-    for said in dict.fromkeys(p.observation for p in version.points):
-        if said in spread:
-            surely[said.evidence] += 1
-            shared[said.evidence] += count_undivided(said)
+    for observation in version.repeats:
+        surely[observation.evidence] += observation.count
+    for observation in dict.fromkeys(p.observation for p in version.points):
+        if observation in spread:
+            surely[observation.evidence] += 1
+            shared[observation.evidence] += count_undivided(observation)
         else:
-            surely[said.evidence] += said.count
+            surely[observation.evidence] += observation.count
     return surely, shared
 
 
@@ -180,9 +180,9 @@ def find_shared_runs(versions: Iterable[OpenVersion]) -> frozenset[Observation]:
     seen: set[Observation] = set()
     found: list[Observation] = []
     for version in versions:
-        mine = {p.observation for p in version.points}
-        found += mine & seen
-        seen |= mine
+        own = {p.observation for p in version.points}
+        found += own & seen
+        seen |= own
     return frozenset(found)
 
 

@@ -25,27 +25,29 @@ from schemaman.model.schema import fingerprint
 
 
 def close_versions(
-    versions: Sequence[OpenVersion], spread: Collection[Observation], dialect_of: Callable[[str], Connector]
+    versions: Sequence[OpenVersion],
+    spread: Collection[Observation],
+    find_connector: Callable[[str], Connector],
 ) -> tuple[SchemaVersion, ...]:
     """The versions, in order; `spread` are the runs that two of them hold."""
     uncover_types(versions)
-    told = [(v.schema, v.incarnation, v.points) for v in versions]
-    facts = assess_certainty(told, dialect_of)
+    points = [(v.schema, v.incarnation, v.points) for v in versions]
+    facts = assess_certainty(points, find_connector)
     defaults = find_late_defaults(
-        [(*t, v.revisions) for t, v in zip(told, versions, strict=True)], dialect_of
+        [(*t, v.revisions) for t, v in zip(points, versions, strict=True)], find_connector
     )
-    doubted = [
+    certainties = [
         _add_uncertain(confirmation, required, late)
-        for confirmation, required, late in zip(facts, find_key_required(told), defaults, strict=True)
+        for confirmation, required, late in zip(facts, find_key_required(points), defaults, strict=True)
     ]
     result: list[SchemaVersion] = []
-    open_ones: set[int | None] = set()
-    for number, (version, confirmation) in enumerate(zip(versions, doubted, strict=True), start=1):
-        came = _prove_new_defaults(
-            versions[number - 2] if number > 1 else None, version, confirmation, open_ones
+    open_columns: set[int | None] = set()
+    for number, (version, confirmation) in enumerate(zip(versions, certainties, strict=True), start=1):
+        new_defaults = _prove_new_defaults(
+            versions[number - 2] if number > 1 else None, version, confirmation, open_columns
         )
-        confirmation = replace(confirmation, proofs=(*came, *confirmation.proofs))
-        suspects = _find_candidates(result[-1] if result else None, version, dialect_of)
+        confirmation = replace(confirmation, proofs=(*new_defaults, *confirmation.proofs))
+        suspects = _find_candidates(result[-1] if result else None, version, find_connector)
         result.append(
             _close_version(number, version, collect_evidence(version, spread), confirmation, suspects)
         )
@@ -64,32 +66,32 @@ def _add_uncertain(
 
 
 def _prove_new_defaults(
-    former: OpenVersion | None,
+    previous: OpenVersion | None,
     version: OpenVersion,
     confirmation: VersionCertainty,
-    open_ones: set[int | None],
+    open_columns: set[int | None],
 ) -> tuple[Proof, ...]:
     """The defaults that came with their columns: as certain as the nullability that came with them.
 
-    `open_ones` are the columns whose default waits for that; it is kept up to date.
+    `open_columns` are the columns whose default waits for that; it is kept up to date.
     """
-    same = former is not None and former.incarnation == version.incarnation
-    older = {c.id for c in former.schema.columns} if former is not None and same else set()
+    same = previous is not None and previous.incarnation == version.incarnation
+    older = {c.id for c in previous.schema.columns} if previous is not None and same else set()
     proofs = {p.fact: p for p in confirmation.proofs}
     result = []
     for column in version.revisions[0].schema.columns:
         with_it = proofs.get(f"nullable:{column.name}")
-        fresh = column.default is not None and (column.id not in older or column.id in open_ones)
-        open_ones.discard(column.id)
+        fresh = column.default is not None and (column.id not in older or column.id in open_columns)
+        open_columns.discard(column.id)
         if fresh and with_it is not None:
             result.append(Proof(f"default:{column.name}", 0, with_it.at))
             if with_it.at is None:
-                open_ones.add(column.id)
+                open_columns.add(column.id)
     return tuple(result)
 
 
 def _find_candidates(
-    before: SchemaVersion | None, version: OpenVersion, dialect_of: Callable[[str], Connector]
+    before: SchemaVersion | None, version: OpenVersion, find_connector: Callable[[str], Connector]
 ) -> tuple[RenameCandidate, ...]:
     opened = version.points[0].observation
     # A statement that was read says itself what it renames: there is nothing to suspect.
@@ -97,7 +99,7 @@ def _find_candidates(
     if before is None or before.incarnation != version.incarnation or stated:
         return ()
     first = set_emitted_names(version.revisions[0], version.emitted_names)
-    return find_rename_candidates(before.schema, first.schema, dialect_of(opened.connector).append_only)
+    return find_rename_candidates(before.schema, first.schema, find_connector(opened.connector).append_only)
 
 
 def _close_version(
@@ -133,7 +135,7 @@ def _list_undeclared_ids(version: OpenVersion) -> tuple[str, ...]:
     """The ids that its events alone give a version: it had one of them if they were read first."""
     if not version.is_declared:
         return ()
-    said = (p.observation for p in version.points)
-    shown = dict.fromkeys(o.schema for o in said if o.evidence == "emitted" and o.schema is not None)
+    observations = (p.observation for p in version.points)
+    shown = dict.fromkeys(o.schema for o in observations if o.evidence == "emitted" and o.schema is not None)
     ids = (fingerprint(schema) for schema in shown if fit_columns(version.schema, schema).is_exact)
     return tuple(id for id in dict.fromkeys(ids) if id != version.id)

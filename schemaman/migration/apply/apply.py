@@ -58,7 +58,7 @@ def apply(
     store: str = "",
     take_over: bool = False,
     rehearse: Callable[[Plan], None] | None = None,
-    tell: Callable[[MigrationProgress], None] | None = None,
+    report: Callable[[MigrationProgress], None] | None = None,
     lease_ms: int = LEASE_MS,
 ) -> Migration:
     """Run the steps of a plan that the table does not show yet.
@@ -68,7 +68,7 @@ def apply(
     the id of the store that keeps the table: the table is marked with it, with the plan's hash and with the
     run's number before the first statement; `take_over` lets it be marked anew if another store keeps it.
     `rehearse` is called with what is left of the plan before anything is run, and stops all by raising.
-    `tell` hears of progress, also about every second while a statement runs.
+    `report` hears of progress, also about every second while a statement runs.
 
     Raises:
         StalePlan: the plan expired before it was begun, or its table moved since it was made.
@@ -82,14 +82,14 @@ def apply(
     if reasons:
         return Migration(run, name, plan.table, "refused", reasons=reasons)
     _require_unexpired(plan, journal, clock)
-    how = ApplyOptions(clock, run, store, take_over, rehearse)
-    applying = PlanRun(plan, name, executor, journal, how)
-    if tell is not None:
-        how.report = tell
+    options = ApplyOptions(clock, run, store, take_over, rehearse)
+    applying = PlanRun(plan, name, executor, journal, options)
+    if report is not None:
+        options.report = report
     target = target_id(plan.format, plan.table)
-    tick = None if tell is None else applying.report_progress
+    tick = None if report is None else applying.report_progress
     with TargetLease(leases, target, owner, clock, ttl_ms=lease_ms, tick=tick) as tenure:
-        how.require_lease = tenure.require_held
+        options.require_lease = tenure.require_held
         return applying.run()
 
 
@@ -140,9 +140,9 @@ def is_begun(plan: Plan, journal: Journal) -> bool:
     return newest == name and any(line.plan == name and line.state == "intent" for line in open_runs)
 
 
-def find_drift(live: LakeTable, expected: TableSchema) -> Diff:
+def find_drift(lake: LakeTable, expected: TableSchema) -> Diff:
     """What someone else changed: from the structure that the last migration left to the live one."""
-    return diff(expected, live.schema)
+    return diff(expected, lake.schema)
 
 
 def _list_reasons(plan: Plan, partial: bool, approved: bool) -> tuple[str, ...]:

@@ -47,19 +47,19 @@ def make_rehearsal(executor: Executor, target: Target, run: str) -> Callable[[Pl
                 hint="apply without --clone",
             )
         name = _clone_name(plan, run)
-        with _open_clone(executor, target, plan, name) as live:
-            tried = _redirect_plan(plan, target, name, live)
+        with _open_clone(executor, target, plan, name) as lake:
+            redirected = _redirect_plan(plan, target, name, lake)
             try:
-                done = apply(
-                    tried, executor, _ScratchJournal(), lambda: 0, run=run, partial=True, approved=True
+                migration = apply(
+                    redirected, executor, _ScratchJournal(), lambda: 0, run=run, partial=True, approved=True
                 )
             except (StatementFailed, StalePlan, PartlyApplied) as error:
                 raise StatementFailed(
                     f"tried on an empty clone, the plan for {plan.table} failed: {error.message}",
                     hint="nothing was done to the table; plan again, or settle what it says",
                 ) from error
-            if done.differences:
-                changes = "; ".join(map(describe_change, done.differences))
+            if migration.differences:
+                changes = "; ".join(map(describe_change, migration.differences))
                 raise StatementFailed(f"tried on an empty clone, the plan for {plan.table} misses: {changes}")
 
     return rehearse
@@ -108,23 +108,23 @@ def _make_clone(executor: Executor, target: Target, plan: Plan, name: str) -> La
             raise CouldNotDo(f"a table of format {other} cannot be cloned", hint="apply without --clone")
     for statement in statements:
         executor.run(statement)
-    live = executor.inspect(name, plan.format)
+    lake = executor.inspect(name, plan.format)
     wanted = plan.base_schema
-    if live is None or wanted is None or diff(wanted, live.schema):
+    if lake is None or wanted is None or diff(wanted, lake.schema):
         raise CouldNotDo(
             f"no clone of {plan.table} could be made that is like it", hint="apply without --clone"
         )
-    return live
+    return lake
 
 
 def _clone_iceberg(executor: Executor, source: str, clone: str) -> list[str]:
     """Statements that make an empty Iceberg table of the same columns, partitions, order, key, properties."""
-    told = str(executor.query(f"SHOW CREATE TABLE {source}")[0][0])
+    definition = str(executor.query(f"SHOW CREATE TABLE {source}")[0][0])
     properties = {str(k): str(v) for k, v in executor.query(f"SHOW TBLPROPERTIES {source}")}
-    columns_end = told.index(")\nUSING")
-    columns = told[told.index("(") : columns_end + 1]
+    columns_end = definition.index(")\nUSING")
+    columns = definition[definition.index("(") : columns_end + 1]
     clauses = [
-        line for line in told[columns_end:].splitlines() if line.startswith(("COMMENT", "PARTITIONED"))
+        line for line in definition[columns_end:].splitlines() if line.startswith(("COMMENT", "PARTITIONED"))
     ]
     kept = {name: value for name, value in properties.items() if name not in _NO_PROPERTIES | {_GC_PROPERTY}}
     lines = [f"CREATE TABLE {clone} {columns}", "USING iceberg", *clauses, _tblproperties(kept)]
@@ -156,17 +156,17 @@ def _clone_name(plan: Plan, run: str) -> str:
     )
 
 
-def _redirect_plan(plan: Plan, target: Target, name: str, live: LakeTable | None) -> Plan:
+def _redirect_plan(plan: Plan, target: Target, name: str, lake: LakeTable | None) -> Plan:
     """The plan with every statement and every condition about the clone instead."""
     old, new = target.table_name(plan.table), target.table_name(name)
     steps = (s for s in plan.steps if s.kind != "create-namespace")
     return replace(
         plan,
         table=name,
-        base_identity=live.identity if live else None,
-        base_version=live.version if live else None,
-        base_schema=live.schema if live else None,
-        base_column_ids=live.column_ids if live else "",
+        base_identity=lake.identity if lake else None,
+        base_version=lake.version if lake else None,
+        base_schema=lake.schema if lake else None,
+        base_column_ids=lake.column_ids if lake else "",
         base_layout={},
         steps=tuple(_redirect_step(each, old, new) for each in steps),
         expires_ms=None,
@@ -181,8 +181,10 @@ def _redirect_step(step: Step, old: str, new: str) -> Step:
     before, after = dict(step.precondition), dict(step.postcondition)
     counts = before.pop("counts", None)
     if isinstance(counts, Mapping):
-        asked = {query: _redirect_statement(query, old, new) for query in map(str, counts)}
-        before["counts"] = {moved: counts[query] for query, moved in asked.items() if moved != query}
+        queries = {query: _redirect_statement(query, old, new) for query in map(str, counts)}
+        before["counts"] = {
+            redirected: counts[query] for query, redirected in queries.items() if redirected != query
+        }
     if "counts" in after:
         after = {}
     return replace(step, statement=statement, precondition=before, postcondition=after)

@@ -14,7 +14,7 @@ from schemaman.migration.target_id import canonicalize_target
 from schemaman.migration.target_id import target_id as target_id
 from schemaman.model.column_list import parse_columns
 from schemaman.model.schema import TableSchema
-from schemaman.store.log import Entry, MigrationEntry, LogEntry
+from schemaman.store.log import Entry, LogEntry, MigrationEntry
 
 _FORGOTTEN = "forgotten"
 
@@ -91,10 +91,10 @@ class StoreJournal:
             end = self._log.end()
             self._require_newest(line.target)
             try:
-                self._written_positions[line.target] = place = self._log.append([line], end)
+                self._written_positions[line.target] = position = self._log.append([line], end)
             except Conflict:
                 continue
-            return place
+            return position
 
     def _require_newest(self, target: str) -> None:
         seen = self._written_positions.get(target)
@@ -129,8 +129,10 @@ def refuse_taken_over(target: str, run: str) -> Locked:
 def find_expected_structure(lines: Iterable[MigrationEntry], format: str, table: str) -> TableSchema | None:
     """The structure that the last finished migration of a table left; None if there was none."""
     target = target_id(format, table)
-    left = [line for line in lines if canonicalize_target(line.target) == target and line.state == "finished"]
-    return parse_columns(left[-1].statement) if left else None
+    finished = [
+        line for line in lines if canonicalize_target(line.target) == target and line.state == "finished"
+    ]
+    return parse_columns(finished[-1].statement) if finished else None
 
 
 def read_drift(lines: Iterable[MigrationEntry]) -> tuple[str, str]:
@@ -140,18 +142,18 @@ def read_drift(lines: Iterable[MigrationEntry]) -> tuple[str, str]:
     found when it last looked, for as long as no run has finished since. Lines of `drift` belong to no plan.
     """
     met: list[str] = []
-    standing = ""
+    found = ""
     for line in lines:
         match line.state:
             case "drifted" if line.plan:
                 met.append(line.statement)
             case "drifted" | "settled":
-                met, standing = [], line.statement if line.state == "drifted" else ""
+                met, found = [], line.statement if line.state == "drifted" else ""
             case "finished":
-                standing = ""
+                found = ""
             case _:
                 continue
-    return "; ".join(dict.fromkeys(met)), standing
+    return "; ".join(dict.fromkeys(met)), found
 
 
 def forget_target(target: str) -> MigrationEntry:
@@ -161,10 +163,10 @@ def forget_target(target: str) -> MigrationEntry:
 
 def is_forgotten(lines: Iterable[MigrationEntry]) -> bool:
     """Whether a person has let the target of these lines go, and nobody has begun to migrate it since."""
-    said = [
+    marks = [
         line.statement == _FORGOTTEN for line in lines if line.state in ("started", "finished", "settled")
     ]
-    return bool(said) and said[-1]
+    return bool(marks) and marks[-1]
 
 
 def is_in_progress(lines: Sequence[MigrationEntry]) -> bool:

@@ -17,39 +17,39 @@ from schemaman.model.diff import diff
 REPLAN = "make the plan again with `schemaman plan`"
 
 
-def find_resume_point(plan: Plan, live: LakeTable | None, done: int, begun: int) -> int:
+def find_resume_point(plan: Plan, lake: LakeTable | None, done: int, begun: int) -> int:
     """How many steps the table shows: none for the base, more only where this plan's journal agrees.
 
     Raises:
         StalePlan: it is another table, or it stands where this plan never left it.
     """
-    if plan.base_identity is not None and (live is None or live.identity != plan.base_identity):
+    if plan.base_identity is not None and (lake is None or lake.identity != plan.base_identity):
         raise StalePlan(
             f"{plan.table} is not the table that the plan was made for: it was dropped or made anew",
             hint=REPLAN,
         )
-    here = fingerprint_structure(live.schema if live else None)
-    if not begun and _is_recreated(plan, live):
+    structure = fingerprint_structure(lake.schema if lake else None)
+    if not begun and _is_recreated(plan, lake):
         raise StalePlan(
             f"{plan.table} moved since the plan was made: its columns have the same names and not the same "
             "ids, so at least one was dropped and made anew",
             hint=REPLAN,
         )
-    other = "" if begun else describe_layout_change(plan.base_layout, layout_of(live))
+    other = "" if begun else describe_layout_change(plan.base_layout, layout_of(lake))
     if other:
         raise StalePlan(f"{plan.table} moved since the plan was made: {other}", hint=REPLAN)
-    stands = fingerprint_structure(plan.base_schema)
+    expected = fingerprint_structure(plan.base_schema)
     for number, step in enumerate((None, *plan.steps)):
         if step is not None:
-            stands = _structure_after(step, stands)
-        if stands == here and done <= number <= begun:
-            if not begun and live and plan.base_schema and live.schema.key != plan.base_schema.key:
+            expected = _structure_after(step, expected)
+        if expected == structure and done <= number <= begun:
+            if not begun and lake and plan.base_schema and lake.schema.key != plan.base_schema.key:
                 break
             return number
-    raise StalePlan(describe_move(plan, live), hint=REPLAN)
+    raise StalePlan(describe_move(plan, lake), hint=REPLAN)
 
 
-def count_steps_behind(plan: Plan, live: LakeTable | None, done: int, begun: int) -> int:
+def count_steps_behind(plan: Plan, lake: LakeTable | None, done: int, begun: int) -> int:
     """How many steps of a plan a table has behind it, where the journal may lack the last one's end.
 
     Rows do not show whether they were filled: who takes that back may do so twice.
@@ -59,18 +59,18 @@ def count_steps_behind(plan: Plan, live: LakeTable | None, done: int, begun: int
     """
     if begun <= done:
         return done
-    at = find_resume_point(plan, live, done, begun)
+    at = find_resume_point(plan, lake, done, begun)
     if at == begun:
         return at
-    asked = {name: value for name, value in plan.steps[at].postcondition.items() if name != "counts"}
-    return at + 1 if plan.steps[at].kind == "backfill" or (asked and is_met(live, asked)) else at
+    checked = {name: value for name, value in plan.steps[at].postcondition.items() if name != "counts"}
+    return at + 1 if plan.steps[at].kind == "backfill" or (checked and is_met(lake, checked)) else at
 
 
-def _is_recreated(plan: Plan, live: LakeTable | None) -> bool:
+def _is_recreated(plan: Plan, lake: LakeTable | None) -> bool:
     """Whether columns look as they did and are others; not where one of both sides does not tell."""
-    if live is None or fingerprint_structure(live.schema) != fingerprint_structure(plan.base_schema):
+    if lake is None or fingerprint_structure(lake.schema) != fingerprint_structure(plan.base_schema):
         return False
-    return bool(plan.base_column_ids and live.column_ids) and plan.base_column_ids != live.column_ids
+    return bool(plan.base_column_ids and lake.column_ids) and plan.base_column_ids != lake.column_ids
 
 
 def _structure_after(step: Step, before: str | None) -> str | None:
@@ -78,24 +78,24 @@ def _structure_after(step: Step, before: str | None) -> str | None:
     return after if isinstance(after, str) else None
 
 
-def describe_move(plan: Plan, live: LakeTable | None) -> str:
+def describe_move(plan: Plan, lake: LakeTable | None) -> str:
     """How a table differs from the one that the plan was made for, in words."""
-    if live is None:
+    if lake is None:
         return f"{plan.table} is gone since the plan was made"
     if plan.base_schema is None:
         return f"{plan.table} exists since the plan was made"
-    changes = "; ".join(describe_change(change) for change in diff(plan.base_schema, live.schema))
+    changes = "; ".join(describe_change(change) for change in diff(plan.base_schema, lake.schema))
     return f"{plan.table} moved since the plan was made: {changes or 'it is back where it began'}"
 
 
-def cut_plan(plan: Plan, at: int, live: LakeTable | None) -> Plan:
+def cut_plan(plan: Plan, at: int, lake: LakeTable | None) -> Plan:
     """The plan from one step on, as if it had been made for the table as it is then."""
     return replace(
         plan,
         steps=plan.steps[at:],
-        base_identity=live.identity if live else None,
-        base_version=live.version if live else None,
-        base_schema=live.schema if live else None,
-        base_column_ids=live.column_ids if live else "",
-        base_layout=layout_of(live),
+        base_identity=lake.identity if lake else None,
+        base_version=lake.version if lake else None,
+        base_schema=lake.schema if lake else None,
+        base_column_ids=lake.column_ids if lake else "",
+        base_layout=layout_of(lake),
     )

@@ -63,10 +63,10 @@ class Outcome:
 class Migration:
     """What applying a plan came to.
 
-    `refused`: nothing was run, `reasons` says why. `unchanged`: every step had been done before. `checked`:
-    it would be applied as things stand, and nothing was run. `differences` is empty when the table is what
-    the plan promised; `foreign` is what someone else had changed since the migration before; `lake_table` is the
-    table afterwards. `took_ms` is the time from the first look to the last.
+    `refused`: nothing was run, `reasons` names why. `unchanged`: every step had been done before. `checked`:
+    the plan could be applied now, and nothing was run. `differences` is empty when the table is what the plan
+    promised. `foreign` is what others changed since the migration before. `lake_table` is the table
+    afterwards. `took_ms` is the time from the first inspection to the last.
     """
 
     run: str
@@ -110,42 +110,42 @@ class PlanRun:
     """One run of one plan."""
 
     def __init__(
-        self, plan: Plan, name: str, executor: Executor, journal: Journal, how: ApplyOptions
+        self, plan: Plan, name: str, executor: Executor, journal: Journal, options: ApplyOptions
     ) -> None:
         self.plan = plan
         self.name = name
         self.executor = executor
         self.journal = journal
-        self.options = how
+        self.options = options
         self.target = target_id(plan.format, plan.table)
         self.outcomes: list[Outcome] = []
         self.activity = "looking at the table"
         self.inspected_ms = 0
-        self.began_ms = how.clock()
+        self.began_ms = options.clock()
         self.mark: Mapping[str, str] = {}
         self.is_marked = False
 
     def run(self) -> Migration:
         """Every step, from where the table stands."""
-        live, at, foreign = self.inspect_state()
+        lake, at, foreign = self.inspect_state()
         if self.options.rehearse is not None and at < len(self.plan.steps):
             self.start_activity("trying the plan on a clone")
-            self.options.rehearse(cut_plan(self.plan, at, live))
-        if not self.plan.steps and (live is None or self.plan.refusals):
+            self.options.rehearse(cut_plan(self.plan, at, lake))
+        if not self.plan.steps and (lake is None or self.plan.refusals):
             return self.make_migration(
-                "unchanged", live, foreign
+                "unchanged", lake, foreign
             )  # no migration, and nothing to look for later
-        fence = self.journal.begin(self.make_line(None, "started", live, to_text(self.plan)))
+        fence = self.journal.begin(self.make_line(None, "started", lake, to_text(self.plan)))
         if self.options.store:
             self.mark = self.make_mark(f"{fence} {self.options.run}")
         if foreign:
-            self.write_line(None, "drifted", live, "; ".join(map(describe_change, foreign)))
+            self.write_line(None, "drifted", lake, "; ".join(map(describe_change, foreign)))
         for number, step in enumerate(self.plan.steps):
             if number < at:
-                self.skip_step(number, step, live)
+                self.skip_step(number, step, lake)
             else:
                 with self.report_partial(number):
-                    live = self.run_step(number, step, live)
+                    lake = self.run_step(number, step, lake)
         with self.report_partial(len(self.plan.steps) - 1):
             return self.finish(foreign)
 
@@ -163,73 +163,73 @@ class PlanRun:
 
     def finish(self, foreign: Diff) -> Migration:
         """What it came to, journalled if the table is as promised."""
-        live = self.inspect()
-        if live is None and self.plan.steps:
+        lake = self.inspect()
+        if lake is None and self.plan.steps:
             raise PartlyApplied(f"{self.plan.table} is gone: somebody dropped it meanwhile", hint=REPLAN)
-        if self.plan.steps and not _has_mark(live, self.mark, STORE_PROPERTY, PLAN_PROPERTY):
-            live = self.claim(live)
-        differences = diff(self.plan.wanted, live.schema) if live else ()
+        if self.plan.steps and not _has_mark(lake, self.mark, STORE_PROPERTY, PLAN_PROPERTY):
+            lake = self.claim(lake)
+        differences = diff(self.plan.wanted, lake.schema) if lake else ()
         if not differences:
-            self.write_line(None, "finished", live, format_columns(self.plan.wanted))
+            self.write_line(None, "finished", lake, format_columns(self.plan.wanted))
         ran = any(outcome.state == "done" for outcome in self.outcomes)
         state: Literal["applied", "unchanged"] = "applied" if ran else "unchanged"
-        return self.make_migration(state, live, foreign, differences)
+        return self.make_migration(state, lake, foreign, differences)
 
     def check(self) -> Migration:
         """What would be done, and nothing is."""
-        live, at, foreign = self.inspect_state()
+        lake, at, foreign = self.inspect_state()
         for number, step in enumerate(self.plan.steps):
             state: Literal["skipped", "pending"] = "skipped" if number < at else "pending"
             self.outcomes.append(Outcome(number, state, step.statement, ""))
         rest = self.plan.steps[at:]
         if (
             rest
-            and not self.is_met(live, rest[0].postcondition)
-            and not self.is_met(live, rest[0].precondition)
+            and not self.is_met(lake, rest[0].postcondition)
+            and not self.is_met(lake, rest[0].precondition)
         ):
-            raise self.explain_not_due(rest[0], live, StalePlan(describe_move(self.plan, live), hint=REPLAN))
+            raise self.explain_not_due(rest[0], lake, StalePlan(describe_move(self.plan, lake), hint=REPLAN))
         if rest and self.options.rehearse is not None:
-            self.options.rehearse(cut_plan(self.plan, at, live))
+            self.options.rehearse(cut_plan(self.plan, at, lake))
         self.mark = self.make_mark("…") if self.options.store else {}
         notes = (f"its mark: {self.mark_statement()}",) if self.plan.steps and self.mark else ()
-        return replace(self.make_migration("checked", live, foreign), notes=notes)
+        return replace(self.make_migration("checked", lake, foreign), notes=notes)
 
     def inspect_state(self) -> tuple[LakeTable | None, int, Diff]:
         """The table, how many steps it shows, and what someone else did to it since the last migration."""
-        live = self.inspect()
-        self.require_ours(live)
-        at = find_resume_point(self.plan, live, *count_progress(self.journal.read_plan_lines(self.name)))
+        lake = self.inspect()
+        self.require_ours(lake)
+        at = find_resume_point(self.plan, lake, *count_progress(self.journal.read_plan_lines(self.name)))
         before = self.journal.read_target_lines(self.target)
         expected = find_expected_structure(before, self.plan.format, self.plan.table)
-        if live is None or expected is None or is_in_progress(before):
-            return live, at, ()
-        return live, at, diff(expected, live.schema)
+        if lake is None or expected is None or is_in_progress(before):
+            return lake, at, ()
+        return lake, at, diff(expected, lake.schema)
 
-    def require_ours(self, live: LakeTable | None) -> None:
+    def require_ours(self, lake: LakeTable | None) -> None:
         """Raises `OtherStore` for a table that another store keeps."""
-        keeper = live.properties.get(STORE_PROPERTY) if live else None
+        keeper = lake.properties.get(STORE_PROPERTY) if lake else None
         if keeper and self.options.store and keeper != self.options.store and not self.options.take_over:
             raise OtherStore(
                 f"{self.plan.table} is kept by the store {keeper}, and this is {self.options.store}",
                 hint="use that store with --store; or, if it is gone for good, --take-over",
             )
 
-    def run_step(self, number: int, step: Step, live: LakeTable | None) -> LakeTable | None:
+    def run_step(self, number: int, step: Step, lake: LakeTable | None) -> LakeTable | None:
         """The table after one step, run or found done."""
         self.start_activity(step.kind)
         self.options.require_lease()
         if self.options.clock() - self.inspected_ms > FRESH_MS:
-            live = self.inspect_again(number, live)
-        if step.postcondition and self.is_met(live, step.postcondition):
-            self.skip_step(number, step, live)
-            return live
-        self.require_due(number, step, live)
+            lake = self.inspect_again(number, lake)
+        if step.postcondition and self.is_met(lake, step.postcondition):
+            self.skip_step(number, step, lake)
+            return lake
+        self.require_due(number, step, lake)
         if "version" in step.precondition:
             self.is_marked = False  # our mark would be a commit before it, and what it restores bears another
-        elif live is not None and not self.is_marked:
-            live = self.claim(live)
-            self.require_due(number, step, live)
-        self.write_line(number, "intent", live, step.statement)
+        elif lake is not None and not self.is_marked:
+            lake = self.claim(lake)
+            self.require_due(number, step, lake)
+        self.write_line(number, "intent", lake, step.statement)
         after = self.attempt(number, step)
         self.outcomes.append(Outcome(number, "done", step.statement, _version(after)))
         self.write_line(number, "done", after, step.statement)
@@ -237,63 +237,65 @@ class PlanRun:
 
     def inspect_again(self, number: int, before: LakeTable | None) -> LakeTable | None:
         """The table now, laid out as it was: no step says what it expects of that."""
-        live = self.inspect()
-        other = describe_layout_change(layout_of(before), layout_of(live))
+        lake = self.inspect()
+        other = describe_layout_change(layout_of(before), layout_of(lake))
         if other:
             raise self.wrap_error(number, StalePlan(f"someone else changed it meanwhile: {other}"))
-        return live
+        return lake
 
-    def require_due(self, number: int, step: Step, live: LakeTable | None) -> None:
+    def require_due(self, number: int, step: Step, lake: LakeTable | None) -> None:
         """Raises `StalePlan` if the table is not as the step expects it, or `PartlyApplied`."""
-        if not self.is_met(live, step.precondition):
+        if not self.is_met(lake, step.precondition):
             changed = StalePlan(f"{self.plan.table} was changed by someone else meanwhile")
-            raise self.wrap_error(number, self.explain_not_due(step, live, changed))
+            raise self.wrap_error(number, self.explain_not_due(step, lake, changed))
 
-    def explain_not_due(self, step: Step, live: LakeTable | None, otherwise: StalePlan) -> StalePlan:
+    def explain_not_due(self, step: Step, lake: LakeTable | None, otherwise: StalePlan) -> StalePlan:
         """Why a step cannot be made: its rows, by the query that counts them, or something else."""
-        query = find_unmet_query(live, step.precondition, self.query_number)
-        told = f"{self.plan.table} is not ready: {query}"
-        return otherwise if query is None else StalePlan(told, hint=_SETTLE_ROWS)
+        query = find_unmet_query(lake, step.precondition, self.query_number)
+        message = f"{self.plan.table} is not ready: {query}"
+        return otherwise if query is None else StalePlan(message, hint=_SETTLE_ROWS)
 
     def attempt(self, number: int, step: Step) -> LakeTable | None:
         """The table after the statement. What the table shows counts, not what the statement reported."""
-        for left in reversed(range(_ATTEMPTS)):
+        for remaining in reversed(range(_ATTEMPTS)):
             failure = self.run_statement(step.statement)
             try:
-                live = self.inspect()
+                lake = self.inspect()
             except Locked as lost:
                 sent = "the last statement had been sent by then; `schemaman drift` tells what came of it"
                 raise Locked(f"{lost.message}; {sent}", hint=lost.hint) from lost
             except Exception as blind:
                 raise self.wrap_error(number, PartlyApplied(f"{_SENT}: {message_of(blind)}")) from blind
-            if self.is_met(live, step.postcondition) and (failure is None or step.postcondition):
-                return live
-            again = left and isinstance(failure, StatementConflict) and self.is_met(live, step.precondition)
+            if self.is_met(lake, step.postcondition) and (failure is None or step.postcondition):
+                return lake
+            again = (
+                remaining and isinstance(failure, StatementConflict) and self.is_met(lake, step.precondition)
+            )
             if not again:
                 fault = failure or PartlyApplied(_describe_unexpected(step))
-                self.write_line(number, "failed", live, step.statement, error=fault.message)
+                self.write_line(number, "failed", lake, step.statement, error=fault.message)
                 raise self.wrap_error(number, fault)
         raise AssertionError("the last attempt returns or raises")
 
-    def claim(self, live: LakeTable | None) -> LakeTable | None:
+    def claim(self, lake: LakeTable | None) -> LakeTable | None:
         """The table with our mark, so that anybody can tell whose it is, and we that we were replaced."""
-        if not self.mark or live is None:
-            return live
-        for left in reversed(range(_ATTEMPTS)):
+        if not self.mark or lake is None:
+            return lake
+        for remaining in reversed(range(_ATTEMPTS)):
             failure = self.run_statement(self.mark_statement())
-            live = self.executor.inspect(self.plan.table, self.plan.format)
-            if _has_mark(live, self.mark, *self.mark):
+            lake = self.executor.inspect(self.plan.table, self.plan.format)
+            if _has_mark(lake, self.mark, *self.mark):
                 break
-            if not left or not isinstance(failure, StatementConflict):
-                raise failure or Locked(_describe_takeover(self.plan, live), hint=_STATUS)
+            if not remaining or not isinstance(failure, StatementConflict):
+                raise failure or Locked(_describe_takeover(self.plan, lake), hint=_STATUS)
         self.is_marked = True
         self.inspected_ms = self.options.clock()
-        self.write_line(None, "claimed", live, self.mark_statement())
-        return live
+        self.write_line(None, "claimed", lake, self.mark_statement())
+        return lake
 
-    def is_met(self, live: LakeTable | None, condition: Mapping[str, object]) -> bool:
+    def is_met(self, lake: LakeTable | None, condition: Mapping[str, object]) -> bool:
         """Whether a condition of a step is true of the table."""
-        return is_met(live, condition, self.query_number)
+        return is_met(lake, condition, self.query_number)
 
     def query_number(self, query: str) -> int:
         """The one number that a query gives."""
@@ -328,29 +330,29 @@ class PlanRun:
         stopped.__cause__ = error
         return stopped
 
-    def skip_step(self, number: int, step: Step, live: LakeTable | None) -> None:
+    def skip_step(self, number: int, step: Step, lake: LakeTable | None) -> None:
         """A step that the table shows already."""
-        self.write_line(number, "skipped", live, step.statement)
-        self.outcomes.append(Outcome(number, "skipped", step.statement, _version(live)))
+        self.write_line(number, "skipped", lake, step.statement)
+        self.outcomes.append(Outcome(number, "skipped", step.statement, _version(lake)))
 
     def inspect(self) -> LakeTable | None:
         """The table now. Raises `Locked`: it bears the mark of a run that came after ours."""
-        live = self.executor.inspect(self.plan.table, self.plan.format)
+        lake = self.executor.inspect(self.plan.table, self.plan.format)
         self.inspected_ms = self.options.clock()
-        if self.is_marked and live is not None and not _has_mark(live, self.mark, *self.mark):
-            raise Locked(_describe_takeover(self.plan, live), hint=_STATUS)
-        return live
+        if self.is_marked and lake is not None and not _has_mark(lake, self.mark, *self.mark):
+            raise Locked(_describe_takeover(self.plan, lake), hint=_STATUS)
+        return lake
 
     def make_migration(
         self,
         state: Literal["applied", "unchanged", "checked"],
-        live: LakeTable | None,
+        lake: LakeTable | None,
         foreign: Diff,
         differences: Diff = (),
     ) -> Migration:
         """What it came to so far."""
         return Migration(
-            self.options.run, self.name, self.plan.table, state, tuple(self.outcomes), (), differences, live,
+            self.options.run, self.name, self.plan.table, state, tuple(self.outcomes), (), differences, lake,
             foreign, took_ms=self.options.clock() - self.began_ms,
         )  # fmt: skip
 
@@ -370,24 +372,24 @@ class PlanRun:
         self,
         step: int | None,
         state: StepState | RunState,
-        live: LakeTable | None,
+        lake: LakeTable | None,
         text: str,
         error: str = "",
     ) -> None:
         """A line of the journal."""
-        self.journal.write(self.make_line(step, state, live, text, error))
+        self.journal.write(self.make_line(step, state, lake, text, error))
 
     def make_line(
         self,
         step: int | None,
         state: StepState | RunState,
-        live: LakeTable | None,
+        lake: LakeTable | None,
         text: str,
         error: str = "",
     ) -> MigrationEntry:
         """A line of the journal, to be written."""
         return MigrationEntry(
-            self.options.run, self.name, self.target, step, state, text, _version(live), error
+            self.options.run, self.name, self.target, step, state, text, _version(lake), error
         )
 
 
@@ -395,13 +397,13 @@ _SENT = "the statement was sent, and the table cannot be asked what came of it"
 _SETTLE_ROWS = "settle those rows, then plan again; nothing of this step was done"
 
 
-def _has_mark(live: LakeTable | None, mark: Mapping[str, str], *names: str) -> bool:
+def _has_mark(lake: LakeTable | None, mark: Mapping[str, str], *names: str) -> bool:
     """Whether the table shows these parts of a mark; nothing is asked of a table that is to bear none."""
-    return not mark or (live is not None and all(live.properties.get(n) == mark[n] for n in names))
+    return not mark or (lake is not None and all(lake.properties.get(n) == mark[n] for n in names))
 
 
-def _describe_takeover(plan: Plan, live: LakeTable | None) -> str:
-    other = live.properties.get(PLAN_PROPERTY, "") if live else ""
+def _describe_takeover(plan: Plan, lake: LakeTable | None) -> str:
+    other = lake.properties.get(PLAN_PROPERTY, "") if lake else ""
     return f"{plan.table} bears the mark of another run, of plan {other[:12]}: it was taken over meanwhile"
 
 
@@ -410,5 +412,5 @@ def _describe_unexpected(step: Step) -> str:
     return f"{step.statement}: ran, and the table does not show it alone: someone else is changing it"
 
 
-def _version(live: LakeTable | None) -> str:
-    return live.version if live else ""
+def _version(lake: LakeTable | None) -> str:
+    return lake.version if lake else ""

@@ -26,7 +26,7 @@ from schemaman.model.schema import Column, TableSchema
 class Naming:
     """The names of one table; `source_names` maps those in the lake to the source's, where they differ.
 
-    `exact` maps names that were told apart (see `distinguish_names`) to those that the source has.
+    `exact` maps names that `distinguish_names` made to those of the source.
     """
 
     representation: Representation
@@ -35,8 +35,12 @@ class Naming:
 
     def find_lake_name(self, name: str) -> str:
         """The name in the lake of a column that is in it, by the source's name."""
-        here = (lake for lake, there in self.source_names.items() if there.lower() == name.lower())
-        return next(here, name)
+        lake_names = (
+            lake_name
+            for lake_name, source_name in self.source_names.items()
+            if source_name.lower() == name.lower()
+        )
+        return next(lake_names, name)
 
     def spell(self, name: str) -> str:
         """The name that a column of the source would get if it were alone."""
@@ -87,10 +91,10 @@ def _find_duplicates(names: Iterable[str]) -> set[str]:
     return {name for name, times in Counter(name.lower() for name in names).items() if times > 1}
 
 
-def has_case_variants(live: LakeTable) -> bool:
+def has_case_variants(lake: LakeTable) -> bool:
     """Whether a table has columns already that the source calls alike but for case."""
-    told = read_names(live)
-    names = [told.get(name, name).lower() for name in live.schema.names]
+    source_names = read_names(lake)
+    names = [source_names.get(name, name).lower() for name in lake.schema.names]
     return len(names) != len(set(names))
 
 
@@ -116,48 +120,62 @@ def _rename_source(source: MigrationSource, new: Mapping[str, str]) -> Migration
 
 def read_naming(
     source: MigrationSource,
-    live: LakeTable | None,
-    how: Representation,
-    besides: Collection[str],
+    lake: LakeTable | None,
+    representation: Representation,
+    own_names: Collection[str],
     exact: Mapping[str, str],
 ) -> Naming:
     """The names that a live table has: as it says itself, else as they would be made.
 
-    `besides`: columns of the live table that are not the source's.
+    `own_names`: columns of the live table that are not the source's.
     """
-    if live is None:
-        return Naming(how, {}, exact)
+    if lake is None:
+        return Naming(representation, {}, exact)
     apart = {name: own for own, name in exact.items()}
-    said = {lake: apart.get(there, there) for lake, there in read_names(live).items() if lake not in besides}
-    plain = {name.lower(): name for name in live.schema.names if name not in said and name not in besides}
-    standing = find_stamped_version(source, live)
-    past = source.past if standing is None else source.past[: standing + 1]
-    second = _find_variants(live, plain.values(), past if standing is not None else (), exact)
+    stated = {
+        lake_name: apart.get(source_name, source_name)
+        for lake_name, source_name in read_names(lake).items()
+        if lake_name not in own_names
+    }
+    plain = {name.lower(): name for name in lake.schema.names if name not in stated and name not in own_names}
+    stamped = find_stamped_version(source, lake)
+    past = source.past if stamped is None else source.past[: stamped + 1]
+    second = _find_variants(lake, plain.values(), past if stamped is not None else (), exact)
     own = plain.keys() - {name.lower() for name in second}
-    told = {lake: there for lake, there in said.items() if there.lower() not in own} | second
-    mapped = {there.lower() for there in told.values()}
+    source_names = {
+        lake_name: source_name for lake_name, source_name in stated.items() if source_name.lower() not in own
+    } | second
+    mapped = {source_name.lower() for source_name in source_names.values()}
     known = {name.lower() for each in past for name in each.names}
-    made = {c.name: Naming(how, {}, exact).spell(c.name).lower() for c in source.schema.columns}
-    for name, lake in made.items():
-        alone = list(made.values()).count(lake) == 1
+    made = {c.name: Naming(representation, {}, exact).spell(c.name).lower() for c in source.schema.columns}
+    for name, lake_name in made.items():
+        alone = list(made.values()).count(lake_name) == 1
         # A column that the source called so itself is that one, whatever would get its name today.
-        if alone and lake in own - known and name.lower() not in (own | mapped):
-            told[plain[lake]] = name
-    return Naming(how, told, exact)
+        if alone and lake_name in own - known and name.lower() not in (own | mapped):
+            source_names[plain[lake_name]] = name
+    return Naming(representation, source_names, exact)
 
 
 def _find_variants(
-    live: LakeTable, names: Iterable[str], past: Sequence[PreviousVersion], exact: Mapping[str, str]
+    lake: LakeTable, names: Iterable[str], past: Sequence[PreviousVersion], exact: Mapping[str, str]
 ) -> dict[str, str]:
-    """Columns that have their own names in the lake and were told apart from others by now (`distinguish_names`)."""
+    """Columns with their own names in the lake that `distinguish_names` separates from others by now."""
     if not exact:
         return {}
     apart = {own: name for name, own in exact.items()}
-    spellings = FormerSpellings(read_names(live), ([exact.get(name, name) for name in p.names] for p in past))
+    spellings = FormerSpellings(read_names(lake), ([exact.get(name, name) for name in p.names] for p in past))
     # One that left is what it was when it did, and not what later versions call so but for case.
-    left = {lake: each.column for lake, each in read_displaced(live).items() if each.column}
-    found = {lake: there for lake in names if (there := spellings.find_name(lake)) in apart}
-    return {lake: apart[there] for lake, there in found.items() if left.get(lake, there) == there}
+    former_names = {lake_name: each.column for lake_name, each in read_displaced(lake).items() if each.column}
+    found = {
+        lake_name: source_name
+        for lake_name in names
+        if (source_name := spellings.find_name(lake_name)) in apart
+    }
+    return {
+        lake_name: apart[source_name]
+        for lake_name, source_name in found.items()
+        if former_names.get(lake_name, source_name) == source_name
+    }
 
 
 class FormerSpellings:
@@ -166,21 +184,21 @@ class FormerSpellings:
     `source_names` is what the table says (`read_names`), `versions` are the names of each, oldest first.
     """
 
-    def __init__(self, told: Mapping[str, str], versions: Iterable[Iterable[str]]) -> None:
-        self.source_names = told
-        self.taken = frozenset(told.values())
+    def __init__(self, source_names: Mapping[str, str], versions: Iterable[Iterable[str]]) -> None:
+        self.source_names = source_names
+        self.taken = frozenset(source_names.values())
         self.versions: list[dict[str, list[str]]] = []
         for names in versions:
             self.versions.append({})
             for name in names:
                 self.versions[-1].setdefault(name.lower(), []).append(name)
 
-    def find_name(self, lake: str) -> str | None:
+    def find_name(self, lake_name: str) -> str | None:
         """What a column of the lake was called in the last version that had it."""
-        exact = self.source_names.get(lake, lake)
-        others = self.taken - {exact} if lake in self.source_names else self.taken
+        exact = self.source_names.get(lake_name, lake_name)
+        others = self.taken - {exact} if lake_name in self.source_names else self.taken
         alike = [names.get(exact.lower(), []) for names in self.versions]
-        if lake in self.source_names and any(exact in names for names in alike):
+        if lake_name in self.source_names and any(exact in names for names in alike):
             return exact
         for found in reversed(alike):
             if exact in found and exact not in others:
@@ -193,42 +211,52 @@ class FormerSpellings:
         return None
 
 
-def read_names(live: LakeTable) -> dict[str, str]:
+def read_names(lake: LakeTable) -> dict[str, str]:
     """What a table says of its names, for columns that it has: name in the lake → the source's."""
-    told = json.loads(live.properties.get(NAMES_PROPERTY, "{}"))
-    return {lake: there for lake, there in told.items() if lake in live.schema.names}
+    source_names = json.loads(lake.properties.get(NAMES_PROPERTY, "{}"))
+    return {
+        lake_name: source_name
+        for lake_name, source_name in source_names.items()
+        if lake_name in lake.schema.names
+    }
 
 
-def map_lake_names(schema: TableSchema, live: LakeTable) -> dict[str, str]:
+def map_lake_names(schema: TableSchema, lake: LakeTable) -> dict[str, str]:
     """The source's name of each column → its name in a live table that was brought up to date.
 
     Columns that the table does not have are left out, and no two have one place. It goes by names alone:
     where rows have to be, `column_places` tells.
     """
-    told = read_names(live)
-    spellings = FormerSpellings(told, [schema.names])
+    source_names = read_names(lake)
+    spellings = FormerSpellings(source_names, [schema.names])
     found: dict[str, str] = {}
     # A name that is exactly the source's goes before one that only case tells apart from it.
-    near = {name: (told.get(name, name) not in schema.names, name not in told) for name in live.schema.names}
-    for lake in sorted(near, key=near.__getitem__):
-        name = spellings.find_name(lake)
+    near = {
+        name: (source_names.get(name, name) not in schema.names, name not in source_names)
+        for name in lake.schema.names
+    }
+    for lake_name in sorted(near, key=near.__getitem__):
+        name = spellings.find_name(lake_name)
         if name is not None:
-            found.setdefault(name, lake)
+            found.setdefault(name, lake_name)
     return found
 
 
-def rename_to_source(live: LakeTable, names: Naming) -> LakeTable:
+def rename_to_source(lake: LakeTable, names: Naming) -> LakeTable:
     """The live table with its columns under the names that the source has for them."""
     if not names.source_names:
-        return live
-    columns = tuple(replace(c, name=names.source_names.get(c.name, c.name)) for c in live.schema.columns)
-    key = tuple(names.source_names.get(name, name) for name in live.schema.key)
-    away = {
+        return lake
+    columns = tuple(replace(c, name=names.source_names.get(c.name, c.name)) for c in lake.schema.columns)
+    key = tuple(names.source_names.get(name, name) for name in lake.schema.key)
+    displaced = {
         names.source_names.get(name, name): replace(each, was=names.source_names.get(each.was, each.was))
-        for name, each in read_displaced(live).items()
+        for name, each in read_displaced(lake).items()
     }
-    properties = {**live.properties, **({DISPLACED_PROPERTY: format_displaced(away)} if away else {})}
-    return replace(live, schema=replace(live.schema, columns=columns, key=key), properties=properties)
+    properties = {
+        **lake.properties,
+        **({DISPLACED_PROPERTY: format_displaced(displaced)} if displaced else {}),
+    }
+    return replace(lake, schema=replace(lake.schema, columns=columns, key=key), properties=properties)
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,45 +276,45 @@ class NamedTable:
 def rename_to_lake(
     wanted: TableSchema,
     renames: Mapping[str, str],
-    live: LakeTable | None,
+    lake: LakeTable | None,
     names: Naming,
     ages: Mapping[str, int],
-    besides: Collection[str],
+    own_names: Collection[str],
 ) -> NamedTable:
     """A wanted table, written with the source's names, under the lake's.
 
-    `renames` and `live` are written with the source's names too; `ages` order new columns, `besides` are
+    `renames` and `lake` are written with the source's names too; `ages` order new columns, `own_names` are
     columns that are not the source's and keep their names.
     """
     before = {new: old for old, new in renames.items()}
-    had = {name.lower(): name for name in (live.schema.names if live else ())}
+    had = {name.lower(): name for name in (lake.schema.names if lake else ())}
     leaving = {old.lower() for old in renames}
-    lake: dict[str, str] = {}
+    given_names: dict[str, str] = {}
     fresh: list[Column] = []
     for column in wanted.columns:
-        if column.name in besides:
-            lake[column.name] = column.name
+        if column.name in own_names:
+            given_names[column.name] = column.name
         elif column.name.lower() in had.keys() - leaving:
-            lake[column.name] = names.find_lake_name(had[column.name.lower()])
+            given_names[column.name] = names.find_lake_name(had[column.name.lower()])
         else:
             fresh.append(column)
     # Also what is to be dropped has its name until then: another column of that name would be taken for it.
     taken = {names.find_lake_name(name) for lowered, name in had.items() if lowered not in leaving}
     # A renamed column is in the table already, and older than what is added.
     fresh.sort(key=lambda c: (c.name not in before, ages.get(c.name, 0)))
-    given, kept = _give_names(fresh, before, names, (*lake.values(), *taken))
-    lake |= given
-    refused = [c.name for c in fresh if c.name not in lake]
-    columns = tuple(replace(c, name=lake[c.name]) for c in wanted.columns if c.name in lake)
-    key = tuple(lake[name] for name in wanted.key if name in lake)
+    new_names, kept = _give_names(fresh, before, names, (*given_names.values(), *taken))
+    given_names |= new_names
+    refused = [c.name for c in fresh if c.name not in given_names]
+    columns = tuple(replace(c, name=given_names[c.name]) for c in wanted.columns if c.name in given_names)
+    key = tuple(given_names[name] for name in wanted.key if name in given_names)
     moved = {
-        names.find_lake_name(had[old.lower()]): lake[new]
+        names.find_lake_name(had[old.lower()]): given_names[new]
         for old, new in renames.items()
         if old.lower() in had
     }
     changed = {old: new for old, new in moved.items() if old != new}
     schema = TableSchema(columns, key, wanted.comment)
-    return NamedTable(schema, changed, lake, tuple(refused), tuple(kept))
+    return NamedTable(schema, changed, given_names, tuple(refused), tuple(kept))
 
 
 def _give_names(
@@ -314,9 +342,10 @@ def list_renamed_columns(named: Mapping[str, str], exact: Mapping[str, str]) -> 
     """Name in the lake → the source's own, where they are not one to a lake or were told apart."""
     alike = {own.lower() for own in exact.values()}
     return {
-        lake: exact.get(there, there)
-        for there, lake in named.items()
-        if lake.lower() != there.lower() or (lake != there and there.lower() in alike)
+        lake_name: exact.get(source_name, source_name)
+        for source_name, lake_name in named.items()
+        if lake_name.lower() != source_name.lower()
+        or (lake_name != source_name and source_name.lower() in alike)
     }
 
 
@@ -332,13 +361,15 @@ _NUMBER_OR_LEAVE_OUT = f"{_LEAVE_OUT}; or say collisions = number in [[projectio
 _EXCLUDE = "leave the column out (Debezium's column.exclude.list), or rename it at the source"
 
 
-def refuse_unusable_names(schema: TableSchema, lake: Mapping[str, str] | None = None) -> dict[str, Refusal]:
-    """The columns that no Spark table can call by their names; `lake` maps them to those that they get."""
+def refuse_unusable_names(
+    schema: TableSchema, lake_names: Mapping[str, str] | None = None
+) -> dict[str, Refusal]:
+    """Refuse columns whose names no Spark table accepts; `lake_names` maps columns to their lake names."""
     spellings = Counter(name.lower() for name in schema.names)
     refused: dict[str, Refusal] = {}
     for name in schema.names:
         change = f"name a column {quote_name(name)}"
-        given = (lake or {}).get(name, name)
+        given = (lake_names or {}).get(name, name)
         if given and schema.names.count(name) > 1:
             reason = "a mirrored table has a column of its own under this name, and it must stay the only one"
             refused[name] = Refusal(change, reason, _EXCLUDE)

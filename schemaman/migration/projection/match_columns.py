@@ -75,65 +75,65 @@ class ColumnMatch:
 
 
 def match_columns(
-    source: MigrationSource, live: LakeTable, held: Collection[str], talk: PlanNotes
+    source: MigrationSource, lake: LakeTable, held: Collection[str], notes: PlanNotes
 ) -> ColumnMatch:
     """The columns that belong together; `held` are those that the target can hold.
 
     Exactly by the stamp where the table has one, else by former names.
     """
-    waiting = _find_open_renames(source, live, talk)
-    away: dict[str, str] = {}
+    undecided = _find_open_renames(source, lake, notes)
+    displaced: dict[str, str] = {}
     unclear: dict[str, set[str]] = {}
-    standing = find_stamped_version(source, live)
-    if standing is None:
-        pairs = _match_former_names(source, live, held, talk)
-        frozen = _find_unknown_swaps(source, live, talk)
+    stamped = find_stamped_version(source, lake)
+    if stamped is None:
+        pairs = _match_former_names(source, lake, held, notes)
+        frozen = _find_unknown_swaps(source, lake, notes)
     else:
-        pairs = {then: now for then, now in source.past[standing].names.items() if now and then != now}
-        younger, unclear = _match_partial_plans(source, live, standing, pairs, talk)
+        pairs = {then: now for then, now in source.past[stamped].names.items() if now and then != now}
+        younger, unclear = _match_partial_plans(source, lake, stamped, pairs, notes)
         pairs |= younger
-        frozen, away = _find_reused_names(source, live, standing, waiting, talk)
+        frozen, displaced = _find_reused_names(source, lake, stamped, undecided, notes)
         frozen |= unclear.keys()
-    names = {c.name.lower(): c.name for c in live.schema.columns}
+    names = {c.name.lower(): c.name for c in lake.schema.columns}
     pairs = {names[o.lower()]: n for o, n in pairs.items() if o.lower() in names and o.lower() != n.lower()}
-    frozen |= waiting.keys() | _find_unholdable(source, pairs, held, talk)
-    renames = {old: new for old, new in pairs.items() if old not in frozen} | away
-    frozen |= _remove_clashes(renames, names, talk)
-    absent = {*waiting.values(), *(pairs[old] for old in frozen if old in pairs)}.union(*unclear.values())
+    frozen |= undecided.keys() | _find_unholdable(source, pairs, held, notes)
+    renames = {old: new for old, new in pairs.items() if old not in frozen} | displaced
+    frozen |= _remove_clashes(renames, names, notes)
+    absent = {*undecided.values(), *(pairs[old] for old in frozen if old in pairs)}.union(*unclear.values())
     known = {name.lower(): name for name in source.schema.names}
     partners = {
         name: known[renames.get(name, name).lower()]
-        for name in live.schema.names
+        for name in lake.schema.names
         if renames.get(name, name).lower() in known and name not in frozen
     }
-    return ColumnMatch(renames, partners, frozenset(frozen), frozenset(absent), away)
+    return ColumnMatch(renames, partners, frozenset(frozen), frozenset(absent), displaced)
 
 
-def is_blocked(source: MigrationSource, live: LakeTable, talk: PlanNotes) -> bool:
+def is_blocked(source: MigrationSource, lake: LakeTable, notes: PlanNotes) -> bool:
     """Whether nothing at all may be planned for this table; why is said."""
-    refusals = talk.refusals
-    refusals += refuse_unreadable(live)
+    refusals = notes.refusals
+    refusals += refuse_unreadable(lake)
     if refusals:
         return True
-    owner = live.properties.get(SOURCE_PROPERTY)
+    owner = lake.properties.get(SOURCE_PROPERTY)
     if owner is not None and owner != source.table:
         refusals.append(
             Refusal(
-                f"bring {live.name} to {source.table}",
+                f"bring {lake.name} to {source.table}",
                 f"the table follows another source, {owner}",
                 f"give each source a table of its own, or unset the table property {SOURCE_PROPERTY}",
             )
         )
-    ended = is_ended_incarnation(source, live)
-    lost = None if ended or owner not in (None, source.table) else refuse_stamp(source, live)
+    ended = is_ended_incarnation(source, lake)
+    lost = None if ended or owner not in (None, source.table) else refuse_stamp(source, lake)
     if ended:
-        _report_ended_incarnation(source, live, talk)
+        _report_ended_incarnation(source, lake, notes)
     if lost is not None:
         refusals.append(lost)
-    if read_phase(live) == "swap":
+    if read_phase(lake) == "swap":
         refusals.append(
             Refusal(
-                f"bring {live.name} to {source.table}",
+                f"bring {lake.name} to {source.table}",
                 "another plan stopped while it exchanged columns",
                 RESUME,
             )
@@ -144,118 +144,118 @@ def is_blocked(source: MigrationSource, live: LakeTable, talk: PlanNotes) -> boo
             f"another plan stopped between two names of this {'member' if path[1:] else 'column'}",
             f"{RESUME}; or rename it by hand",
         )
-        for path, _, _ in walk_fields(live.schema)
+        for path, _, _ in walk_fields(lake.schema)
         if path[-1].lower().startswith(TEMPORARY_PREFIX)
     )
     return ended or bool(refusals)
 
 
-def _report_ended_incarnation(source: MigrationSource, live: LakeTable, talk: PlanNotes) -> None:
-    change = f"bring {live.name} to {source.table}"
-    ruling = talk.check.decide(change, (), "drop-table", "rename-table")
+def _report_ended_incarnation(source: MigrationSource, lake: LakeTable, notes: PlanNotes) -> None:
+    change = f"bring {lake.name} to {source.table}"
+    ruling = notes.check.decide(change, (), "drop-table", "rename-table")
     reason = (
         "the source table was dropped or renamed away, and another one has its name: the rows of the target "
         f"are those of the old one ({ruling.why})"
     )
     if ruling.level == "block":
         again = "move the target table away and plan again, which makes a new one; to go on in the old one, "
-        talk.add_refusal(change, reason, f"{again}unset its property {VERSION_PROPERTY}")
+        notes.add_refusal(change, reason, f"{again}unset its property {VERSION_PROPERTY}")
     else:
-        talk.notes.append(f"{change}: not done: {reason}")
+        notes.notes.append(f"{change}: not done: {reason}")
 
 
-def _find_open_renames(source: MigrationSource, live: LakeTable, talk: PlanNotes) -> dict[str, str]:
+def _find_open_renames(source: MigrationSource, lake: LakeTable, notes: PlanNotes) -> dict[str, str]:
     """Rename questions that matter here: the old name is in the lake, the new one is no other column's."""
-    waiting: dict[str, str] = {}
+    undecided: dict[str, str] = {}
     for old, new in source.unanswered:
-        column = find_column(live.schema, old)
+        column = find_column(lake.schema, old)
         if column is None or find_column(source.schema, new) is None:
             continue
-        if find_column(live.schema, new) not in (None, column):
+        if find_column(lake.schema, new) not in (None, column):
             continue
-        waiting[column.name] = new
+        undecided[column.name] = new
         change = f"rename {quote_name(old)} to {quote_name(new)}"
-        ruling = talk.check.decide(change, (new,), "rename-suspected")
+        ruling = notes.check.decide(change, (new,), "rename-suspected")
         reason = "rename not decided: the values may belong to one column or to two"
         if ruling.level in ("ignore", "quarantine"):
-            talk.add_note((new,), f"{reason}; it is not in the lake ({ruling.why})")
+            notes.add_note((new,), f"{reason}; it is not in the lake ({ruling.why})")
         else:
             say = f"say with `schemaman decide` whether {quote_name(old)} became {quote_name(new)}"
-            talk.add_refusal(change, reason, say)
-    return waiting
+            notes.add_refusal(change, reason, say)
+    return undecided
 
 
 def _find_reused_names(
-    source: MigrationSource, live: LakeTable, standing: int, waiting: Collection[str], talk: PlanNotes
+    source: MigrationSource, lake: LakeTable, stamped: int, undecided: Collection[str], notes: PlanNotes
 ) -> tuple[set[str], dict[str, str]]:
     """Live columns whose name now means another column: one that left had it, and it may still be there.
 
     Those that must not be touched, and those that go out of the way, under which name. Of those that are
-    `waiting` for an answer nobody knows yet.
+    `undecided` for an answer nobody knows yet.
     """
-    meant: dict[str, str | None] = dict.fromkeys((name.lower() for name in read_displaced(live)), None)
-    meant |= dict.fromkeys(_list_own_columns(live) - meant.keys(), "")
+    meant: dict[str, str | None] = dict.fromkeys((name.lower() for name in read_displaced(lake)), None)
+    meant |= dict.fromkeys(_list_own_columns(lake) - meant.keys(), "")
     # What the version of the stamp does not have has left: another one's name by now is not that column's.
-    for past in reversed(source.past[: standing + 1]):
+    for past in reversed(source.past[: stamped + 1]):
         for then, now in past.names.items():
-            meant.setdefault(then.lower(), now if past is source.past[standing] else None)
+            meant.setdefault(then.lower(), now if past is source.past[stamped] else None)
     frozen: set[str] = set()
-    away: dict[str, str] = {}
-    in_the_lake = json.loads(live.properties.get(NAMES_PROPERTY, "{}"))
-    for column in live.schema.columns:
-        gone = meant.get(column.name.lower(), "") is None
-        if not gone or column.name in waiting or find_column(source.schema, column.name) is None:
+    displaced: dict[str, str] = {}
+    in_the_lake = json.loads(lake.properties.get(NAMES_PROPERTY, "{}"))
+    for column in lake.schema.columns:
+        is_dropped = meant.get(column.name.lower(), "") is None
+        if not is_dropped or column.name in undecided or find_column(source.schema, column.name) is None:
             continue
-        taken = (*live.schema.names, *in_the_lake, *source.schema.names, *away.values())
+        taken = (*lake.schema.names, *in_the_lake, *source.schema.names, *displaced.values())
         change = f"fill {quote_name(column.name)} with another column"
-        ruling = talk.check.decide(change, (column.name,), "reuse-name")
+        ruling = notes.check.decide(change, (column.name,), "reuse-name")
         if ruling.level in ("auto", "approve"):
-            away[column.name] = find_free_name(column.name, "old", taken)
+            displaced[column.name] = find_free_name(column.name, "old", taken)
             continue
-        talk.add_refusal(
+        notes.add_refusal(
             change,
             "the source dropped this column and made another one of this name: values would mix "
             f"({ruling.why})",
             _suggest_rename(column.name),
         )
         frozen.add(column.name)
-    return frozen, away
+    return frozen, displaced
 
 
 def _match_partial_plans(
-    source: MigrationSource, live: LakeTable, standing: int, stood: Mapping[str, str], talk: PlanNotes
+    source: MigrationSource, lake: LakeTable, stamped: int, known_pairs: Mapping[str, str], notes: PlanNotes
 ) -> tuple[dict[str, str], dict[str, set[str]]]:
     """Columns that are younger than the stamp: they were added while other changes were not made.
 
     Those whose name has meant one column only, which is called otherwise by now, with the name of that; and
-    those whose name has meant several, or one that the table has as it `stood` too, with what these are
+    those whose name has meant several, or one that the table has as it `known_pairs` too, with what these are
     called: all of them are left as they are. A column of the lake's own is none of them, whatever its name.
     """
-    known = {name.lower() for past in source.past[: standing + 1] for name in past.names} | _list_own_columns(
-        live
+    known = {name.lower() for past in source.past[: stamped + 1] for name in past.names} | _list_own_columns(
+        lake
     )
     pairs: dict[str, str] = {}
     unclear: dict[str, set[str]] = {}
-    for column in live.schema.columns:
+    for column in lake.schema.columns:
         name = column.name.lower()
-        later = [p for p in source.past[standing + 1 :] if name not in known]
+        later = [p for p in source.past[stamped + 1 :] if name not in known]
         meant = {now for past in later for then, now in past.names.items() if then.lower() == name}
         if len(meant) > 1:
-            talk.add_refusal(
+            notes.add_refusal(
                 f"follow {quote_name(column.name)}",
                 "it was added while other changes were not made, and its name has meant several columns",
-                f"rename it to what it is, {_rename_statement(column.name)} if the source has it no more, or set "
-                f"the table property {VERSION_PROPERTY} to the version that it follows; then plan again",
+                f"rename it to what it is, {_rename_statement(column.name)} if the source has it no more, "
+                f"or set the table property {VERSION_PROPERTY} to the version that it follows; then plan again",
             )
             unclear[column.name] = {now for now in meant if now is not None}
         for now in meant if len(meant) == 1 else ():
-            if now is None or now.lower() == name or find_column(live.schema, now) is not None:
+            if now is None or now.lower() == name or find_column(lake.schema, now) is not None:
                 continue
-            taken = next((old for old, new in {**stood, **pairs}.items() if new == now), None)
+            taken = next((old for old, new in {**known_pairs, **pairs}.items() if new == now), None)
             if taken is None:
                 pairs[column.name] = now
                 continue
-            talk.add_refusal(
+            notes.add_refusal(
                 f"rename {quote_name(column.name)} to {quote_name(now)}",
                 f"another column of the table is what became of it too, {quote_name(taken)}",
                 "bring the values of one over into the other, drop that one by hand, and plan again",
@@ -264,22 +264,22 @@ def _match_partial_plans(
     return pairs, unclear
 
 
-def _list_own_columns(live: LakeTable) -> set[str]:
+def _list_own_columns(lake: LakeTable) -> set[str]:
     """The columns that a table has beside those of its source, lowered: none of them ever is one of these."""
-    exchanged = {name for e in read_swaps(live) for name in (e.new, e.old)}
-    mirrored = dict((*KEYED, *KEYLESS)) if find_column(live.schema, ORDER) else {}
-    own = (*read_displaced(live), *read_metadata_columns(live).values(), *exchanged, *mirrored)
+    exchanged = {name for e in read_swaps(lake) for name in (e.new, e.old)}
+    mirrored = dict((*KEYED, *KEYLESS)) if find_column(lake.schema, ORDER) else {}
+    own = (*read_displaced(lake), *read_metadata_columns(lake).values(), *exchanged, *mirrored)
     return {name.lower() for name in own}
 
 
 def _find_unholdable(
-    source: MigrationSource, pairs: Mapping[str, str], held: Collection[str], talk: PlanNotes
+    source: MigrationSource, pairs: Mapping[str, str], held: Collection[str], notes: PlanNotes
 ) -> set[str]:
     """Columns that have another name by now which the target cannot hold: they stay, under the old one."""
     stay = {old: new for old, new in pairs.items() if new not in held}
     for old, new in stay.items():
         if find_column(source.schema, old) is not None:
-            talk.add_refusal(
+            notes.add_refusal(
                 f"fill {quote_name(old)} with another column",
                 f"it is {quote_name(new)} by now, which the target cannot hold: values would mix",
                 _suggest_rename(old),
@@ -287,7 +287,7 @@ def _find_unholdable(
     return set(stay)
 
 
-def _remove_clashes(renames: dict[str, str], names: Mapping[str, str], talk: PlanNotes) -> set[str]:
+def _remove_clashes(renames: dict[str, str], names: Mapping[str, str], notes: PlanNotes) -> set[str]:
     """Renames to a name that stays taken; they are taken out of `renames`, and both sides left alone."""
     frozen: set[str] = set()
     while True:
@@ -296,7 +296,7 @@ def _remove_clashes(renames: dict[str, str], names: Mapping[str, str], talk: Pla
         if clash is None:
             return frozen
         taken = names[renames.pop(clash).lower()]
-        talk.add_refusal(
+        notes.add_refusal(
             f"rename {quote_name(clash)} to {quote_name(taken)}",
             "the lake has a column of that name",
             _suggest_rename(taken),
@@ -313,54 +313,54 @@ def _rename_statement(name: str) -> str:
 
 
 def _match_former_names(
-    source: MigrationSource, live: LakeTable, held: Collection[str], talk: PlanNotes
+    source: MigrationSource, lake: LakeTable, held: Collection[str], notes: PlanNotes
 ) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for name, formers in source.former_names.items():
-        if name in held and find_column(live.schema, name) is None:
-            here = (f for f in formers if find_column(live.schema, f) is not None and f not in pairs)
+        if name in held and find_column(lake.schema, name) is None:
+            here = (f for f in formers if find_column(lake.schema, f) is not None and f not in pairs)
             former = next(here, None)
             if former is not None:
                 pairs[former] = name
     return pairs
 
 
-def find_split_columns(source: MigrationSource, live: LakeTable, kept: Collection[str]) -> dict[str, str]:
+def find_split_columns(source: MigrationSource, lake: LakeTable, kept: Collection[str]) -> dict[str, str]:
     """Columns that the table kept, and that are ones which it has beside them: what these are called.
 
     So it is where somebody said of a rename that it was one when a plan had taken it for a DROP and an ADD,
     whether or not the policy let it add the new name.
     """
-    standing = find_stamped_version(source, live)
-    if standing is None:
+    stamped = find_stamped_version(source, lake)
+    if stamped is None:
         return {}
     meant: dict[str, str | None] = {}
-    for past in reversed(source.past[: standing + 1]):
+    for past in reversed(source.past[: stamped + 1]):
         for then, now in past.names.items():
             meant.setdefault(then.lower(), now)
-    told = read_displaced(live)
+    displaced = read_displaced(lake)
     became = {
-        name: _find_current_name(source, told[name]) if name in told else meant.get(name.lower())
+        name: _find_current_name(source, displaced[name]) if name in displaced else meant.get(name.lower())
         for name in kept
     }
     return {name: now for name, now in became.items() if now is not None}
 
 
-def _find_current_name(source: MigrationSource, left: DisplacedColumn) -> str | None:
+def _find_current_name(source: MigrationSource, entry: DisplacedColumn) -> str | None:
     """What a column is called now that the table tells of since others have had its name."""
-    standing = find_version(source.past, left.version, left.began)
-    earlier = source.past[: standing + 1] if standing is not None else ()
-    return next((past.names[left.column] for past in reversed(earlier) if left.column in past.names), None)
+    stamped = find_version(source.past, entry.version, entry.began)
+    earlier = source.past[: stamped + 1] if stamped is not None else ()
+    return next((past.names[entry.column] for past in reversed(earlier) if entry.column in past.names), None)
 
 
-def _find_unknown_swaps(source: MigrationSource, live: LakeTable, talk: PlanNotes) -> set[str]:
+def _find_unknown_swaps(source: MigrationSource, lake: LakeTable, notes: PlanNotes) -> set[str]:
     """Columns that took each other's names: an unstamped table does not say on which side it stands."""
     frozen: set[str] = set()
     for name, formers in source.former_names.items():
         for former in formers:
-            columns = find_column(live.schema, name), find_column(live.schema, former)
+            columns = find_column(lake.schema, name), find_column(lake.schema, former)
             if name < former and name in source.former_names.get(former, ()) and all(columns):
-                talk.add_refusal(
+                notes.add_refusal(
                     f"follow {quote_name(name)} and {quote_name(former)}",
                     "they swapped names at the source, and nothing says on which side of it this table is",
                     f"set the table property {VERSION_PROPERTY} to the version that the table follows",

@@ -16,10 +16,11 @@ from schemaman.model.schema import Path
 
 @dataclass(frozen=True, slots=True)
 class FieldFate:
-    """What became of a member that a live table has; `exact`: the table stands where it was still there.
+    """What became of a nested field of a lake table.
 
-    `is_younger`: it came after the table's stamp, by a plan that was made in part; `candidates`: as any of these.
-    `split_into`: an earlier plan kept it as one that had left, and it is, or may be, what has this name now.
+    `exact`: the version of the table's stamp still had the field. `is_younger`: a partial plan added the field
+    after the stamp. `candidates`: the names that the field may have now. `split_into`: an earlier plan kept
+    the field as a dropped one, and it is, or may be, the field that has this name now.
     """
 
     became: CurrentField
@@ -29,23 +30,27 @@ class FieldFate:
     split_into: str = ""
 
 
-def match_fields(source: MigrationSource, standing: int | None) -> Mapping[Path, FieldFate]:
-    """What became of the members of a live table; `standing`: the past version that its stamp means."""
+def match_fields(source: MigrationSource, stamped: int | None) -> Mapping[Path, FieldFate]:
+    """What became of the members of a live table; `stamped`: the past version that its stamp means."""
     found: dict[Path, FieldFate] = {}
-    if standing is not None:
-        younger = _match_younger_fields(source, standing)
-        found = {path: FieldFate(now, True) for path, now in source.past[standing].nested_fields.items()}
+    if stamped is not None:
+        younger = _match_younger_fields(source, stamped)
+        found = {path: FieldFate(now, True) for path, now in source.past[stamped].nested_fields.items()}
         # One that left, and whose name came back: a plan that was made in part may have filled it since.
         named: dict[Path, tuple[str, ...]] = {}
-        for past in source.past[standing + 1 :]:
+        for past in source.past[stamped + 1 :]:
             for path in past.nested_fields:
-                place = lower_path(rename_parents(path, past.nested_fields))
-                named[place] = (*named.get(place, ()), *_list_names(younger[path]))
-        left = {path for path, fate in found.items() if _is_other_field(path, fate.became)}
+                key = lower_path(rename_parents(path, past.nested_fields))
+                named[key] = (*named.get(key, ()), *_list_names(younger[path]))
+        dropped = {path for path, fate in found.items() if _is_other_field(path, fate.became)}
         # What an earlier plan kept still has the name under which that plan found it.
-        left |= _find_dropped_fields(source.past[:standing]) - found.keys()
-        stood = source.past[standing].nested_fields
-        back = {path: names for path in left if (names := named.get(lower_path(rename_parents(path, stood))))}
+        dropped |= _find_dropped_fields(source.past[:stamped]) - found.keys()
+        stamped_fields = source.past[stamped].nested_fields
+        back = {
+            path: names
+            for path in dropped
+            if (names := named.get(lower_path(rename_parents(path, stamped_fields))))
+        }
         found = younger | {path: fate for path, fate in found.items() if path not in back}
         found |= {path: FieldFate(CurrentField(None), False, names) for path, names in back.items()}
     else:
@@ -57,7 +62,7 @@ def match_fields(source: MigrationSource, standing: int | None) -> Mapping[Path,
             if fate.candidates
         }
         found = {path: found[path] for path in found.keys() & _find_dropped_fields(source.past)}
-    earlier = source.past if standing is None else source.past[:standing]
+    earlier = source.past if stamped is None else source.past[:stamped]
     for past in reversed(earlier):
         for path, now in past.nested_fields.items():
             if now == CurrentField(path[-1]):
@@ -65,7 +70,7 @@ def match_fields(source: MigrationSource, standing: int | None) -> Mapping[Path,
             # What a stamped table still has of earlier times is what an earlier plan kept.
             fate = (
                 FieldFate(now, False)
-                if standing is None
+                if stamped is None
                 else FieldFate(CurrentField(None), False, split_into=now.name or "")
             )
             found.setdefault(path, fate)
@@ -89,10 +94,10 @@ def _list_names(fate: FieldFate) -> tuple[str, ...]:
     return fate.candidates or ((fate.became.name,) if fate.became.name is not None else ())
 
 
-def _match_younger_fields(source: MigrationSource, standing: int) -> dict[Path, FieldFate]:
+def _match_younger_fields(source: MigrationSource, stamped: int) -> dict[Path, FieldFate]:
     """What became of members that are younger than the stamp: of plans that were made in part."""
     meant: dict[Path, dict[CurrentField, None]] = {}
-    for past in source.past[standing + 1 :]:
+    for past in source.past[stamped + 1 :]:
         for path, now in past.nested_fields.items():
             meant.setdefault(path, {})[now] = None
     return {

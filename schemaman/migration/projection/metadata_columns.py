@@ -32,27 +32,27 @@ class MetadataColumns:
         return name.lower() in {own.lower() for own in self.names.values()}
 
 
-def read_metadata_columns(live: LakeTable | None) -> dict[str, str]:
+def read_metadata_columns(lake: LakeTable | None) -> dict[str, str]:
     """The metadata columns that a table says it has, and has: role → name."""
-    told = json.loads(live.properties.get(METADATA_PROPERTY, "{}")) if live else {}
-    return {role: name for role, name in told.items() if live and find_column(live.schema, name)}
+    existing = json.loads(lake.properties.get(METADATA_PROPERTY, "{}")) if lake else {}
+    return {role: name for role, name in existing.items() if lake and find_column(lake.schema, name)}
 
 
 def plan_metadata_columns(
-    source: TableSchema, live: LakeTable | None, how: Representation
+    source: TableSchema, lake: LakeTable | None, representation: Representation
 ) -> MetadataColumns:
     """The metadata columns of a table; one that is there keeps its name, and stays if not wanted any more."""
-    told = read_metadata_columns(live)
-    names, added, refusals = dict(told), list[Column](), list[Refusal]()
-    wanted = {str(role) for role, _ in how.metadata}
-    unwanted = (name for role, name in told.items() if role not in wanted)
+    existing = read_metadata_columns(lake)
+    names, added, refusals = dict(existing), list[Column](), list[Refusal]()
+    wanted = {str(role) for role, _ in representation.metadata}
+    unwanted = (name for role, name in existing.items() if role not in wanted)
     notes = tuple(f"{quote_name(name)}: no metadata column any more: it stays" for name in unwanted)
-    for role, name in how.metadata:
-        here = told.get(role)
-        if here is not None:
-            if here.lower() != name.lower():
-                refusals.append(_refuse_rename(role, here, name))
-        elif find_column(source, name) is not None or (live and find_column(live.schema, name) is not None):
+    for role, name in representation.metadata:
+        existing_name = existing.get(role)
+        if existing_name is not None:
+            if existing_name.lower() != name.lower():
+                refusals.append(_refuse_rename(role, existing_name, name))
+        elif find_column(source, name) is not None or (lake and find_column(lake.schema, name) is not None):
             refusals.append(_refuse_addition(role, name, "a column of the table has this name"))
         elif why := explain_unusable_name(name):
             refusals.append(_refuse_addition(role, name, why))
@@ -62,11 +62,11 @@ def plan_metadata_columns(
     return MetadataColumns(names, tuple(added), tuple(refusals), notes)
 
 
-def _refuse_rename(role: Role, here: str, name: str) -> Refusal:
+def _refuse_rename(role: Role, existing_name: str, name: str) -> Refusal:
     return Refusal(
-        f"rename the metadata column {quote_name(here)} to {quote_name(name)}",
+        f"rename the metadata column {quote_name(existing_name)} to {quote_name(name)}",
         "the table has it under the other name, and writers know it by that",
-        f'say metadata = {{ {role} = "{here}" }} for this table',
+        f'say metadata = {{ {role} = "{existing_name}" }} for this table',
     )
 
 

@@ -69,13 +69,13 @@ _READ_SCHEMAS = "read events that carry their schemas (schemas.enable=true, or a
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """The table that the lake should hold; `renames` maps live names to wanted ones.
+    """The table that the lake should hold; `renames` maps lake names to wanted ones.
 
-    `displaced` are columns that left and get out of the way of others: their new names, and the old ones.
-    `settled`: its names are then all those of the source, so the table may be stamped with the version.
-    `names` maps the source's columns to those of the lake, `properties` are what the table says of them.
-    `kept` places were dropped by the source, and an earlier plan kept them. `field_renames` are renames of members
-    of structs (see `diff.Renamed`). `approval_reason`: why a person has to approve the stamp.
+    `displaced` maps the new names of dropped columns that make room for others to their old names. `settled`:
+    all names are those of the source, so that the table may get the version stamp. `names` maps the
+    source's columns to those of the lake; `properties` are table properties about the columns. `kept` are
+    paths that the source dropped and an earlier plan kept. `field_renames` are renames of nested fields (see
+    `diff.Renamed`). `approval_reason`: why a person has to approve the stamp.
     """
 
     wanted: TableSchema
@@ -93,7 +93,7 @@ class Projection:
 
 
 def project(
-    source: MigrationSource, live: LakeTable | None, target: Target, policy: Policy, target_name: str = ""
+    source: MigrationSource, lake: LakeTable | None, target: Target, policy: Policy, target_name: str = ""
 ) -> Projection:
     """The wanted table in the target's own alphabet, with what is to be said about it.
 
@@ -104,16 +104,16 @@ def project(
         BadConfiguration: two equally specific projections want different things.
     """
     if source.inferred or source.phantom:
-        now = live.schema if live else TableSchema(())
+        now = lake.schema if lake else TableSchema(())
         why, instead = (_INFERRED, _READ_SCHEMAS) if source.inferred else (_IMPOSSIBLE, _WAIT)
         return Projection(now, {}, (), (Refusal(f"follow {source.table}", why, instead),), settled=False)
     targets = (target_name or target.name, target.name)
-    how = policy.find_representation(source.table, *targets)
-    talk = PlanNotes(PolicyCheck(policy, source.table, targets))
-    if live and is_blocked(source, live, talk):
-        said = tuple(talk.notes), tuple(talk.refusals)
-        return Projection(live.schema, {}, *said, settled=False, rulings=tuple(talk.check.rulings))
-    return _Projecting(source, live, target, how, talk).all()
+    representation = policy.find_representation(source.table, *targets)
+    notes = PlanNotes(PolicyCheck(policy, source.table, targets))
+    if lake and is_blocked(source, lake, notes):
+        said = tuple(notes.notes), tuple(notes.refusals)
+        return Projection(lake.schema, {}, *said, settled=False, rulings=tuple(notes.check.rulings))
+    return _Projecting(source, lake, target, representation, notes).all()
 
 
 class _Projecting:
@@ -122,29 +122,31 @@ class _Projecting:
     def __init__(
         self,
         source: MigrationSource,
-        live: LakeTable | None,
+        lake: LakeTable | None,
         target: Target,
-        how: Representation,
-        talk: PlanNotes,
+        representation: Representation,
+        notes: PlanNotes,
     ) -> None:
-        apart = how.collisions == "number" or (live is not None and has_case_variants(live))
+        apart = representation.collisions == "number" or (lake is not None and has_case_variants(lake))
         self.source, self.exact = distinguish_names(source, newest=apart)
         self.target = target
-        self.how = how
-        self.talk = talk
-        self.comments = talk.check.ask("change-comment").level != "ignore"
-        self.extras = plan_metadata_columns(self.source.schema, live, how)
-        talk.refusals += self.extras.refusals
-        talk.notes += self.extras.notes
-        self.naming = read_naming(self.source, live, how, tuple(self.extras.names.values()), self.exact)
-        self.lake = live.schema if live else None
-        self.live = rename_to_source(live, self.naming) if live else None
+        self.how = representation
+        self.talk = notes
+        self.comments = notes.check.ask("change-comment").level != "ignore"
+        self.extras = plan_metadata_columns(self.source.schema, lake, representation)
+        notes.refusals += self.extras.refusals
+        notes.notes += self.extras.notes
+        self.naming = read_naming(
+            self.source, lake, representation, tuple(self.extras.names.values()), self.exact
+        )
+        self.lake = lake.schema if lake else None
+        self.live = rename_to_source(lake, self.naming) if lake else None
         self.left_out: list[str] = []
         self.asked, self.told = "", True
-        told = match_fields(self.source, find_stamped_version(self.source, live)) if live else {}
+        told = match_fields(self.source, find_stamped_version(self.source, lake)) if lake else {}
         named = self.naming.source_names
         left = {(named.get(path[0], path[0]), *path[1:]) for path in self.kept_before()}
-        self.merging = TypeWidening(self.comments, talk, told, left)
+        self.merging = TypeWidening(self.comments, notes, told, left)
         whole = [path[0] for path in left if not path[1:]]
         self.parted = find_split_columns(self.source, self.live, whole) if self.live else {}
         self.held = self.hold()
@@ -161,15 +163,15 @@ class _Projecting:
         comment = (self.source.schema.comment if self.comments else None) or self.live.schema.comment
         return self.named(TableSchema(columns, key, comment), match)
 
-    def followed(self, live: LakeTable, match: ColumnMatch) -> tuple[Column, ...]:
+    def followed(self, lake: LakeTable, match: ColumnMatch) -> tuple[Column, ...]:
         """The columns of a live table as they shall be, then those that it lacks."""
         known = {name.lower() for past in self.source.past for name in past.names}
         known |= {former.lower() for names in self.source.former_names.values() for former in names}
-        known |= {name.lower() for name in read_displaced(live)}
-        exchanged = {e.new: e.column for e in read_swaps(live)}
+        known |= {name.lower() for name in read_displaced(lake)}
+        exchanged = {e.new: e.column for e in read_swaps(lake)}
         raw = {c.name: c for c in self.source.schema.columns}
         columns: list[Column] = []
-        for column in live.schema.columns:
+        for column in lake.schema.columns:
             name = match.partners.get(column.name)
             if column.name in match.displaced:
                 columns.append(self.moved_away(column, match.displaced[column.name]))
@@ -198,41 +200,41 @@ class _Projecting:
         ]
         return tuple(columns)
 
-    def moved_away(self, live: Column, name: str) -> Column:
+    def moved_away(self, lake: Column, name: str) -> Column:
         """A live column that left, out of the way of another one of its name."""
         text = f"the source made another column of this name: the old one gets the name {quote_name(name)}"
-        self.talk.add_note((live.name,), text)
+        self.talk.add_note((lake.name,), text)
         self.left_out.append(name)
-        return replace(live, name=name, nullable=True)
+        return replace(lake, name=name, nullable=True)
 
-    def left(self, live: Column, known: bool) -> list[Column]:
+    def left(self, lake: Column, known: bool) -> list[Column]:
         """A live column that the source does not have: it left, or it was never of the source."""
-        path, talk = (live.name,), self.talk
+        path, notes = (lake.name,), self.talk
         if not known:
-            barred = "" if live.nullable else "; it is NOT NULL, so writers that do not know it will fail"
-            talk.add_note(path, f"the source never had it: it stays as it is{barred}")
-            return [live]
-        if self.live is not None and is_moved_out(self.live, live.name):
-            talk.add_note(
+            barred = "" if lake.nullable else "; it is NOT NULL, so writers that do not know it will fail"
+            notes.add_note(path, f"the source never had it: it stays as it is{barred}")
+            return [lake]
+        if self.live is not None and is_moved_out(self.live, lake.name):
+            notes.add_note(
                 path, "it was moved out of the way of another column: it stays until a recipe drops it"
             )
-            self.left_out.append(live.name)
-            return [replace(live, nullable=True)]
-        if live.name in self.parted:
-            other = quote_name(self.parted[live.name])
-            talk.add_note(path, SPLIT_COLUMN.format(other))
-            self.left_out.append(live.name)
-            return [replace(live, nullable=True)]
-        if talk.check.ask("drop-column").level in ("auto", "approve"):
+            self.left_out.append(lake.name)
+            return [replace(lake, nullable=True)]
+        if lake.name in self.parted:
+            other = quote_name(self.parted[lake.name])
+            notes.add_note(path, SPLIT_COLUMN.format(other))
+            self.left_out.append(lake.name)
+            return [replace(lake, nullable=True)]
+        if notes.check.ask("drop-column").level in ("auto", "approve"):
             return []
-        change = f"drop {quote_name(live.name)}"
-        ruling = talk.check.decide(change, path, "drop-column")
-        self.left_out.append(live.name)
+        change = f"drop {quote_name(lake.name)}"
+        ruling = notes.check.decide(change, path, "drop-column")
+        self.left_out.append(lake.name)
         if ruling.level == "block":
-            talk.refusals.append(refuse_blocked(change, ruling))
-            return [live]
-        talk.add_note(path, f"the source has dropped it: it stays with its old values ({ruling.why})")
-        return [replace(live, nullable=True)]
+            notes.refusals.append(refuse_blocked(change, ruling))
+            return [lake]
+        notes.add_note(path, f"the source has dropped it: it stays with its old values ({ruling.why})")
+        return [replace(lake, nullable=True)]
 
     def named(self, wanted: TableSchema, match: ColumnMatch | None) -> Projection:
         """The projection under the lake's names, with the metadata columns behind all others."""
@@ -245,8 +247,10 @@ class _Projecting:
         self.say(told)
         # A live column that differs by case alone keeps its name, but which of the source's it is counts.
         partners = match.partners if match else {}
-        spelled = {renames.get(here, here): there for here, there in partners.items()}
-        names = {spelled.get(name, name): lake for name, lake in told.names.items()}
+        spelled = {
+            renames.get(lake_name, lake_name): source_name for lake_name, source_name in partners.items()
+        }
+        names = {spelled.get(name, name): lake_name for name, lake_name in told.names.items()}
 
         def placed(path: Path) -> Path:
             return (told.names.get(path[0], path[0]), *path[1:])
@@ -259,7 +263,7 @@ class _Projecting:
             match is None
             or (match.is_settled and self.told and not (self.merging.waiting or self.doubled())),
             tuple(self.talk.check.rulings),
-            {self.exact.get(there, there): lake for there, lake in names.items()},
+            {self.exact.get(source_name, source_name): lake_name for source_name, lake_name in names.items()},
             self.properties(told, names),
             self.kept_before() | frozenset(map(placed, self.merging.kept)),
             {new: old for old, new in away.items()},
@@ -275,21 +279,22 @@ class _Projecting:
     def say(self, told: NamedTable) -> None:
         """What names columns get, where it is not their own, and which get none."""
         own = {name.lower() for name in (self.live.schema.names if self.live else ())}
-        for there, lake in told.names.items():
-            exact = self.exact.get(there, there)
-            if lake.lower() != exact.lower() and there.lower() not in own:
-                self.talk.add_note((exact,), f"the lake calls it {quote_name(lake)}")
-        for there in told.kept:
+        for source_name, lake_name in told.names.items():
+            exact = self.exact.get(source_name, source_name)
+            if lake_name.lower() != exact.lower() and source_name.lower() not in own:
+                self.talk.add_note((exact,), f"the lake calls it {quote_name(lake_name)}")
+        for source_name in told.kept:
             self.talk.add_note(
-                (there,), f"it keeps its name {quote_name(told.names[there])}: its new one is taken"
+                (source_name,),
+                f"it keeps its name {quote_name(told.names[source_name])}: its new one is taken",
             )
-        for there in told.refused:
-            name = self.naming.spell(there)
+        for source_name in told.refused:
+            name = self.naming.spell(source_name)
             taken = f"another column of the table is called {quote_name(name)}"
             instead = "say collisions = number in [[projection]], or rename the column at the source"
-            if name.lower() not in {lake.lower() for lake in told.schema.names}:
+            if name.lower() not in {lake_name.lower() for lake_name in told.schema.names}:
                 instead += "; or drop the other one first (`schemaman apply --partial`), and plan again"
-            self.talk.add_refusal(f"name a column {quote_name(there)}", taken, instead)
+            self.talk.add_refusal(f"name a column {quote_name(source_name)}", taken, instead)
 
     def properties(self, told: NamedTable, names: Mapping[str, str]) -> dict[str, str]:
         """What the table is to say of its columns, by their `names` in it; only what there is to say."""
@@ -328,30 +333,32 @@ class _Projecting:
     def unnameable(self) -> dict[str, Refusal]:
         """The columns that cannot be in the lake under the names that they have or would get there."""
         schema = self.source.schema
-        told = {there.lower() for there in self.naming.source_names.values()}
-        lake = {
+        told = {source_name.lower() for source_name in self.naming.source_names.values()}
+        lake_name = {
             n: self.naming.find_lake_name(n) if n.lower() in told else self.naming.spell(n)
             for n in schema.names
         }
-        spelled = TableSchema((*(replace(c, name=lake[c.name]) for c in schema.columns), *self.extras.added))
+        spelled = TableSchema(
+            (*(replace(c, name=lake_name[c.name]) for c in schema.columns), *self.extras.added)
+        )
         taken = {name.lower() for name in spelled.names}
         beside = (c for c in (self.lake.columns if self.lake else ()) if c.name.lower() not in taken)
         refused = dict(self.target.refuse_names(replace(spelled, columns=(*spelled.columns, *beside))))
         self.talk.refusals += (refused[c.name] for c in self.extras.added if c.name in refused)
-        found = refuse_unusable_names(schema, lake)
+        found = refuse_unusable_names(schema, lake_name)
         for name in schema.names:
             change = f"name a column {quote_name(name)}"
-            if self.extras.has_column(lake[name]):
+            if self.extras.has_column(lake_name[name]):
                 reason = "the table has a metadata column of this name"
                 found[name] = Refusal(change, reason, "give the metadata column another name")
-            elif lake[name] in refused:
-                found[name] = refused[lake[name]]
+            elif lake_name[name] in refused:
+                found[name] = refused[lake_name[name]]
         return found
 
 
-def has_known_key(live: LakeTable) -> bool:
+def has_known_key(lake: LakeTable) -> bool:
     """Whether a live table tells its key, be it an empty one."""
-    return KEY_PROPERTY in live.properties or bool(live.schema.key)
+    return KEY_PROPERTY in lake.properties or bool(lake.schema.key)
 
 
 def _create_schema(schema: TableSchema, held: Mapping[str, Type], comments: bool) -> TableSchema:
@@ -371,36 +378,39 @@ def _make_lake_column(column: Column, type: Type, comments: bool) -> Column:
 
 
 def _follow_column(
-    live: Column, raw: Column, held: Type, renames: Mapping[str, str], merging: TypeWidening
+    lake: Column, raw: Column, held: Type, renames: Mapping[str, str], merging: TypeWidening
 ) -> Column:
     """A live column that the source still has."""
-    comment = (raw.comment if merging.comments else None) or live.comment
+    comment = (raw.comment if merging.comments else None) or lake.comment
     return Column(
-        renames.get(live.name, live.name),
-        merging.find_common_type((raw.name,), (raw.name,), live.type, held, raw.type),
-        live.nullable or raw.nullable,
+        renames.get(lake.name, lake.name),
+        merging.find_common_type((raw.name,), (raw.name,), lake.type, held, raw.type),
+        lake.nullable or raw.nullable,
         comment=comment,
     )
 
 
 def _follow_key(
-    source: MigrationSource, live: LakeTable, match: ColumnMatch, talk: PlanNotes
+    source: MigrationSource, lake: LakeTable, match: ColumnMatch, notes: PlanNotes
 ) -> tuple[str, ...]:
     """The key of the live table under its new names; another one in the source needs a person."""
-    spelled = {there: match.renames.get(here, here) for here, there in match.partners.items()}
+    spelled = {
+        source_name: match.renames.get(lake_name, lake_name)
+        for lake_name, source_name in match.partners.items()
+    }
     wanted = tuple(spelled.get(name, name) for name in source.schema.key)
-    if not has_known_key(live):
+    if not has_known_key(lake):
         return wanted
-    here = tuple(match.renames.get(name, name) for name in live.schema.key)
-    undecided = match.frozen & set(live.schema.key)
-    if wanted != here and not undecided:
-        change = f"change the key from ({', '.join(live.schema.key)}) to ({', '.join(source.schema.key)})"
-        ruling = talk.check.decide(change, (), "change-key")
+    lake_name = tuple(match.renames.get(name, name) for name in lake.schema.key)
+    undecided = match.frozen & set(lake.schema.key)
+    if wanted != lake_name and not undecided:
+        change = f"change the key from ({', '.join(lake.schema.key)}) to ({', '.join(source.schema.key)})"
+        ruling = notes.check.decide(change, (), "change-key")
         reason = "the rows of the table were merged by the old key"
         if ruling.level in ("ignore", "quarantine"):
-            talk.notes.append(f"{change}: not done, {reason} ({ruling.why})")
+            notes.notes.append(f"{change}: not done, {reason} ({ruling.why})")
         else:
-            other = refuse_key(source.schema.key, live)
+            other = refuse_key(source.schema.key, lake)
             instead = _REKEY if other is None else other.instead
-            talk.add_refusal(change, f"{other.reason if other else reason} ({ruling.why})", instead)
-    return here
+            notes.add_refusal(change, f"{other.reason if other else reason} ({ruling.why})", instead)
+    return lake_name

@@ -34,39 +34,41 @@ _NUMBERS = (Integer, Decimal, Numeric, Floating)
 
 def check_reinterpretation(
     source: MigrationSource,
-    live: LakeTable,
+    lake: LakeTable,
     target: Target,
-    how: Representation,
+    representation: Representation,
     partners: Mapping[str, str],
-    talk: PlanNotes,
+    notes: PlanNotes,
 ) -> tuple[str, bool]:
     """Why a person has to approve the stamp, which tells the values from then on; and whether it may be set.
 
     `partners` maps live names to those of the source.
     """
-    asked: list[str] = []
-    free = True
-    for now, ways in _list_former_types(source, live, partners):
+    reasons: list[str] = []
+    is_settled = True
+    for now, ways in _list_former_types(source, lake, partners):
         hidden = (
-            part for way in ways for part in _find_hidden_changes((now.name,), *way, now.type, target, how)
+            part
+            for way in ways
+            for part in _find_hidden_changes((now.name,), *way, now.type, target, representation)
         )
         for path, old, new in {part[0]: part for part in hidden}.values():
             change = f"fill {'.'.join(map(quote_name, path))} with {format_type(new)}"
-            ruling = talk.check.decide(change, path, "change-representation")
+            ruling = notes.check.decide(change, path, "change-representation")
             reason = (
                 f"it was {format_type(old)} at the source and is {format_type(new)}, which the lake holds in "
                 "one type, as [[projection]] says: nothing tells the old values from the new ones"
             )
-            talk.add_note(path, f"{reason} ({ruling.why})")
+            notes.add_note(path, f"{reason} ({ruling.why})")
             if ruling.level == "block":
-                talk.refusals.append(refuse_blocked(change, ruling, reason))
-                free = False
+                notes.refusals.append(refuse_blocked(change, ruling, reason))
+                is_settled = False
             elif ruling.level == "quarantine":
                 # The rows are set aside for as long as the stamp tells of the type of before.
-                free = False
+                is_settled = False
             elif ruling.level == "approve":
-                asked.append(f"{change}: {reason} ({ruling.why})")
-    return "; ".join(asked), free
+                reasons.append(f"{change}: {reason} ({ruling.why})")
+    return "; ".join(reasons), is_settled
 
 
 FormerTypes = tuple[Type | None, tuple[Type, ...]]
@@ -74,24 +76,28 @@ FormerTypes = tuple[Type | None, tuple[Type, ...]]
 
 
 def _list_former_types(
-    source: MigrationSource, live: LakeTable, partners: Mapping[str, str]
+    source: MigrationSource, lake: LakeTable, partners: Mapping[str, str]
 ) -> Iterator[tuple[Column, list[FormerTypes]]]:
     """Each column that had another type, with what its values may have been by now.
 
     Up to the version of the table's stamp those that the lake took on, the newest first; since then any, as
     their rows may be on their way.
     """
-    standing = find_stamped_version(source, live)
-    if standing is None:
+    stamped = find_stamped_version(source, lake)
+    if stamped is None:
         return
-    here = {there: find_column(live.schema, name) for name, there in partners.items()}
-    told = _list_types(source, reversed(source.past[: standing + 1]))
-    since = _list_types(source, source.past[standing + 1 :])
+    lake_columns = {source_name: find_column(lake.schema, name) for name, source_name in partners.items()}
+    before_stamp = _list_types(source, reversed(source.past[: stamped + 1]))
+    since = _list_types(source, source.past[stamped + 1 :])
     for now in source.schema.columns:
-        column, before, later = here.get(now.name), told.get(now.name, {}), since.get(now.name, {})
+        column, before, later = (
+            lake_columns.get(now.name),
+            before_stamp.get(now.name, {}),
+            since.get(now.name, {}),
+        )
         if column is not None and {*before, *later} - {now.type}:
-            stood: list[FormerTypes] = [(column.type, tuple(before))] if before else []
-            yield now, [*stood, *((None, (type,)) for type in later)]
+            known: list[FormerTypes] = [(column.type, tuple(before))] if before else []
+            yield now, [*known, *((None, (type,)) for type in later)]
 
 
 def _list_types(source: MigrationSource, versions: Iterable[PreviousVersion]) -> dict[str, dict[Type, None]]:
@@ -107,31 +113,42 @@ def _list_types(source: MigrationSource, versions: Iterable[PreviousVersion]) ->
 
 
 def _find_hidden_changes(
-    path: Path, there: Type | None, told: Sequence[Type], new: Type, target: Target, how: Representation
+    path: Path,
+    lake_type: Type | None,
+    former_types: Sequence[Type],
+    new: Type,
+    target: Target,
+    representation: Representation,
 ) -> Iterator[tuple[Path, Type, Type]]:
     """The parts of a column that are other types of the lake by default, and one type as it is told.
 
-    `there` is the lake's type, None where nothing tells which part that is; of the types that a part had, the
-    newest counts that the lake took on: a plan that was made in part may have left one of before.
+    `lake_type` is the lake's type, None where the part is unknown. Of the types that a part had, the newest
+    one counts that the lake took on: a partial plan may have left an earlier one.
     """
-    held = _hold_type(target, new, how)
-    old = told[0]
+    held = _hold_type(target, new, representation)
+    old = former_types[0]
     match old, new, held:
         case Struct(), Struct(b), Struct():
             for field in b:
-                yield from _find_hidden_in_part(path, field.name, there, told, field.type, target, how)
+                yield from _find_hidden_in_part(
+                    path, field.name, lake_type, former_types, field.type, target, representation
+                )
         case Array(), Array(b), Array():
-            yield from _find_hidden_in_part(path, "element", there, told, b, target, how)
+            yield from _find_hidden_in_part(
+                path, "element", lake_type, former_types, b, target, representation
+            )
         case Map(), Map(k, b), Map():
-            yield from _find_hidden_in_part(path, "key", there, told, k, target, how)
-            yield from _find_hidden_in_part(path, "value", there, told, b, target, how)
+            yield from _find_hidden_in_part(path, "key", lake_type, former_types, k, target, representation)
+            yield from _find_hidden_in_part(path, "value", lake_type, former_types, b, target, representation)
         case ((Struct() | Array() | Map() | Json()), (Struct() | Array() | Map() | Json()), _):
             return  # a text that tells its own structure
         case _:
-            old = next((each for each in told if _is_taken(target, each, how, there)), old)
+            old = next(
+                (each for each in former_types if _is_taken(target, each, representation, lake_type)), old
+            )
             numbers = isinstance(old, _NUMBERS) and isinstance(new, _NUMBERS)
             alike = _is_wide_enough(_hold_type(target, old, DEFAULT), _hold_type(target, new, DEFAULT))
-            was = _hold_type(target, old, how)
+            was = _hold_type(target, old, representation)
             # A wider type takes the values of both, whichever of the two it is.
             if not numbers and not alike and (_is_wide_enough(was, held) or _is_wide_enough(held, was)):
                 yield path, old, new
@@ -140,16 +157,18 @@ def _find_hidden_changes(
 def _find_hidden_in_part(
     path: Path,
     part: str,
-    there: Type | None,
-    told: Sequence[Type],
+    lake_type: Type | None,
+    former_types: Sequence[Type],
     new: Type,
     target: Target,
-    how: Representation,
+    representation: Representation,
 ) -> Iterator[tuple[Path, Type, Type]]:
     """The same of one part of a type."""
-    were = tuple(type for each in told if (type := _find_part(each, part)) is not None)
+    were = tuple(type for each in former_types if (type := _find_part(each, part)) is not None)
     if were:
-        yield from _find_hidden_changes((*path, part), _find_part(there, part), were, new, target, how)
+        yield from _find_hidden_changes(
+            (*path, part), _find_part(lake_type, part), were, new, target, representation
+        )
 
 
 def _find_part(type: Type | None, part: str) -> Type | None:
@@ -165,16 +184,16 @@ def _find_part(type: Type | None, part: str) -> Type | None:
             return None
 
 
-def _is_taken(target: Target, type: Type, how: Representation, there: Type | None) -> bool:
+def _is_taken(target: Target, type: Type, representation: Representation, lake_type: Type | None) -> bool:
     """Whether the lake's type took on values of a source's: a number goes where there is room for it."""
-    numbers = isinstance(type, _NUMBERS) and isinstance(there, _NUMBERS)
-    return numbers or _is_wide_enough(_hold_type(target, type, how), there)
+    numbers = isinstance(type, _NUMBERS) and isinstance(lake_type, _NUMBERS)
+    return numbers or _is_wide_enough(_hold_type(target, type, representation), lake_type)
 
 
 def _is_wide_enough(one: Type | None, other: Type | None) -> bool:
     return one is not None and other is not None and widens(one, other)
 
 
-def _hold_type(target: Target, type: Type, how: Representation) -> Type | None:
-    answer = target.hold_type(type, how)
+def _hold_type(target: Target, type: Type, representation: Representation) -> Type | None:
+    answer = target.hold_type(type, representation)
     return None if isinstance(answer, Refusal) else answer.type

@@ -33,12 +33,11 @@ def remove_comments(type: Type) -> Type:
 
 @dataclass(slots=True)
 class TypeWidening:
-    """Merges the types of one table's columns; columns go by the source's names, members by the lake's.
+    """Finds common types for one table's columns; columns have the source's names, nested fields the lake's.
 
-    `fates` tell what became of members since the table was last brought up to date, `dropped_before` are those that an
-    earlier plan kept. Gathered on the way: `renames` (see `diff.Renamed`), members that this plan drops and
-    that may have been `kept`, those that are `staying` though they left, and whether one is `waiting` for a
-    person's answer.
+    `fates` is what became of nested fields since the table's stamp; `dropped_before` are those that an
+    earlier plan kept. The search gathers `renames` (see `diff.Renamed`), fields that this plan drops and that
+    may have been `kept`, and dropped fields that are `staying`. `waiting`: a field waits for an answer.
     """
 
     comments: bool
@@ -50,34 +49,44 @@ class TypeWidening:
     staying: set[Path] = field(default_factory=set)
     waiting: bool = False
 
-    def find_common_type(self, path: Path, there: Path, live: Type, held: Type, raw: Type) -> Type:
+    def find_common_type(self, path: Path, future_path: Path, lake: Type, held: Type, raw: Type) -> Type:
         """The type that takes the values of both sides: the live one wherever it is wide enough.
 
-        `path` is where it is in the lake, `there` where it will be.
+        `path` is where it is in the lake, `future_path` where it will be.
         """
-        match live, held, raw:
-            case Struct(old), Struct(new), Struct(told):
-                return self._struct(path, there, old, new, told)
-            case Array(old, nullable), Array(new, _), Array(told, told_null):
-                at = (*path, "element"), (*there, "element")
-                return Array(self.find_common_type(*at, old, new, told), nullable or told_null)
-            case Map(key, old, nullable), Map(new_key, new, _), Map(told_key, told, told_null):
-                at, inner = ((*path, "key"), (*there, "key")), ((*path, "value"), (*there, "value"))
-                merged_key = self.find_common_type(*at, key, new_key, told_key)
-                return Map(merged_key, self.find_common_type(*inner, old, new, told), nullable or told_null)
+        match lake, held, raw:
+            case Struct(old), Struct(new), Struct(raw_type):
+                return self._struct(path, future_path, old, new, raw_type)
+            case Array(old, nullable), Array(new, _), Array(raw_type, raw_null):
+                at = (*path, "element"), (*future_path, "element")
+                return Array(self.find_common_type(*at, old, new, raw_type), nullable or raw_null)
+            case Map(key, old, nullable), Map(new_key, new, _), Map(raw_key, raw_type, raw_null):
+                at, inner = (
+                    ((*path, "key"), (*future_path, "key")),
+                    ((*path, "value"), (*future_path, "value")),
+                )
+                merged_key = self.find_common_type(*at, key, new_key, raw_key)
+                return Map(
+                    merged_key, self.find_common_type(*inner, old, new, raw_type), nullable or raw_null
+                )
             case _:
-                return _widen_leaf(path, live, held, raw, self.notes)
+                return _widen_leaf(path, lake, held, raw, self.notes)
 
     def _struct(
-        self, path: Path, there: Path, live: Sequence[Field], held: Sequence[Field], raw: Sequence[Field]
+        self,
+        path: Path,
+        future_path: Path,
+        lake: Sequence[Field],
+        held: Sequence[Field],
+        raw: Sequence[Field],
     ) -> Struct:
         news = {f.name.lower(): (f, r) for f, r in zip(held, raw, strict=True)}
-        renamed, frozen = self._renamed(path, live, {name: f.name for name, (f, _) in news.items()})
-        self.renames |= {(*there, old): new for old, new in renamed.items()}
+        renamed, frozen = self._renamed(path, lake, {name: f.name for name, (f, _) in news.items()})
+        self.renames |= {(*future_path, old): new for old, new in renamed.items()}
         partners = {old: news.pop(new.lower()) for old, new in renamed.items()}
         news = {name: new for name, new in news.items() if name not in frozen}
         fields: list[Field] = []
-        for old in live:
+        for old in lake:
             at = (*path, old.name)
             if old.name.lower() in frozen and old.name not in partners:
                 fields.append(old)
@@ -87,13 +96,13 @@ class TypeWidening:
                 fields.append(old)
                 continue
             if partner is None:
-                asked = self._asked(at, (*there, old.name), live, [f.name for f, _ in news.values()])
+                asked = self._asked(at, (*future_path, old.name), lake, [f.name for f, _ in news.values()])
                 if asked is not None:
                     news.pop(asked.lower())
-                fields += [old] if asked is not None else self._left(at, (*there, old.name), old)
+                fields += [old] if asked is not None else self._left(at, (*future_path, old.name), old)
                 continue
             name = renamed.get(old.name, old.name)
-            type = self.find_common_type(at, (*there, name), old.type, partner[0].type, partner[1].type)
+            type = self.find_common_type(at, (*future_path, name), old.type, partner[0].type, partner[1].type)
             comment = (partner[0].comment if self.comments else None) or old.comment
             fields.append(Field(name, type, old.nullable or partner[1].nullable, comment))
         fields += (self._new(new) for new, _ in news.values())
@@ -110,10 +119,10 @@ class TypeWidening:
         return Field(field.name, type, True, comment)
 
     def _renamed(
-        self, path: Path, live: Sequence[Field], news: Mapping[str, str]
+        self, path: Path, lake: Sequence[Field], news: Mapping[str, str]
     ) -> tuple[dict[str, str], set[str]]:
         """The members that have another name now, each with it; and names that must not be touched."""
-        fates = {f.name: fate for f in live if (fate := self.fates.get((*path, f.name)))}
+        fates = {f.name: fate for f in lake if (fate := self.fates.get((*path, f.name)))}
         wanted = {
             old: fate.became.name
             for old, fate in fates.items()
@@ -122,7 +131,7 @@ class TypeWidening:
             and fate.became.name.lower() in news
             and fate.became.name.lower() != old.lower()
         }
-        taken = _find_taken(wanted, fates, live)
+        taken = _find_taken(wanted, fates, lake)
         renamed: dict[str, str] = {}
         frozen = self._unclear(path, fates) | self._doubted(path, fates, news)
         lowered = [name.lower() for name in wanted.values()]
@@ -138,9 +147,11 @@ class TypeWidening:
                 known = fates[old].exact or fates[old].is_younger
                 if known or name.lower() in {other.lower() for other in wanted}:
                     frozen |= {old.lower(), name.lower()}
-                    aside = f"rename one of the two, ALTER TABLE … RENAME COLUMN {_format_path(at)} TO …"
+                    instead_start = (
+                        f"rename one of the two, ALTER TABLE … RENAME COLUMN {_format_path(at)} TO …"
+                    )
                     self.notes.add_refusal(
-                        change, "the lake has a member of that name", f"{aside}, and plan again"
+                        change, "the lake has a member of that name", f"{instead_start}, and plan again"
                     )
             elif old.lower() in news and not fates[old].exact:
                 frozen |= {old.lower(), name.lower()}
@@ -200,7 +211,7 @@ class TypeWidening:
         words = " ".join((self.notes.check.table + asks, *map(format_path, pair)))
         return f"say `schemaman decide rename {words}`, or not-rename"
 
-    def _asked(self, path: Path, there: Path, live: Sequence[Field], news: Sequence[str]) -> str | None:
+    def _asked(self, path: Path, future_path: Path, lake: Sequence[Field], news: Sequence[str]) -> str | None:
         """The new member that nobody has said to be this one or another; neither is touched.
 
         The words that answer it are those of the step in which it became a question.
@@ -211,10 +222,10 @@ class TypeWidening:
         name = fate.became.name
         if name is None or name.lower() not in {n.lower() for n in news}:
             return None
-        if name.lower() in {f.name.lower() for f in live}:
+        if name.lower() in {f.name.lower() for f in lake}:
             return None
         self.waiting = True
-        new = (*there[:-1], name)
+        new = (*future_path[:-1], name)
         change = f"rename {_format_path(path)} to {quote_name(name)}"
         ruling = self.notes.check.decide(change, new, "rename-suspected")
         reason = "rename not decided: the values may belong to one member or to two"
@@ -224,36 +235,36 @@ class TypeWidening:
             self.notes.add_refusal(change, reason, self._answer(path, new, fate))
         return name
 
-    def _left(self, path: Path, there: Path, live: Field) -> list[Field]:
+    def _left(self, path: Path, future_path: Path, lake: Field) -> list[Field]:
         """A live member that the source does not have: it left, or it was never of the source."""
-        fate, talk = self.fates.get(path), self.notes
+        fate, notes = self.fates.get(path), self.notes
         if fate is None and path not in self.dropped_before:
-            talk.add_note(path, "the source does not have it: it stays")
-            return [live]
+            notes.add_note(path, "the source does not have it: it stays")
+            return [lake]
         if fate is not None and fate.split_into:
-            talk.add_note(path, SPLIT_COLUMN.format(quote_name(fate.split_into)))
-            self.staying.add(there)
-            return [replace(live, nullable=True)]
-        if talk.check.ask("drop-column").level in ("auto", "approve"):
+            notes.add_note(path, SPLIT_COLUMN.format(quote_name(fate.split_into)))
+            self.staying.add(future_path)
+            return [replace(lake, nullable=True)]
+        if notes.check.ask("drop-column").level in ("auto", "approve"):
             if fate is None or not fate.exact:
-                self.kept.add(there)
+                self.kept.add(future_path)
             return []
-        self.staying.add(there)
+        self.staying.add(future_path)
         change = f"drop {_format_path(path)}"
-        ruling = talk.check.decide(change, path, "drop-column")
+        ruling = notes.check.decide(change, path, "drop-column")
         if ruling.level == "block":
-            talk.refusals.append(refuse_blocked(change, ruling))
-            return [live]
-        talk.add_note(path, f"the source has dropped it: it stays with its old values ({ruling.why})")
-        return [replace(live, nullable=True)]
+            notes.refusals.append(refuse_blocked(change, ruling))
+            return [lake]
+        notes.add_note(path, f"the source has dropped it: it stays with its old values ({ruling.why})")
+        return [replace(lake, nullable=True)]
 
 
-def _find_taken(wanted: Mapping[str, str], fates: Mapping[str, FieldFate], live: Sequence[Field]) -> set[str]:
+def _find_taken(wanted: Mapping[str, str], fates: Mapping[str, FieldFate], lake: Sequence[Field]) -> set[str]:
     """The members whose new name another one has that stays, or that nothing says to be where it was."""
     taken: set[str] = set()
     while True:
         moving = {old.lower() for old in wanted if old not in taken and fates[old].exact}
-        here = {f.name.lower() for f in live} - moving
+        here = {f.name.lower() for f in lake} - moving
         more = {
             old
             for old, name in wanted.items()
@@ -268,33 +279,33 @@ def _format_path(path: Path) -> str:
     return ".".join(quote_name(part) for part in path)
 
 
-def _widen_leaf(path: Path, live: Type, held: Type, raw: Type, talk: PlanNotes) -> Type:
-    if held == live:
-        return live
-    if widens(held, live) or widens(raw, live):
-        _note_narrower(path, live, raw, talk)
-        return live
-    joined = _join_decimals(live, held)
+def _widen_leaf(path: Path, lake: Type, held: Type, raw: Type, notes: PlanNotes) -> Type:
+    if held == lake:
+        return lake
+    if widens(held, lake) or widens(raw, lake):
+        _note_narrower(path, lake, raw, notes)
+        return lake
+    joined = _join_decimals(lake, held)
     if joined is None:
         return held
     if joined != held:
-        talk.add_note(path, f"{format_type(joined)} holds the old values and those of {format_type(raw)}")
+        notes.add_note(path, f"{format_type(joined)} holds the old values and those of {format_type(raw)}")
     return joined
 
 
-def _note_narrower(path: Path, live: Type, raw: Type, talk: PlanNotes) -> None:
+def _note_narrower(path: Path, lake: Type, raw: Type, notes: PlanNotes) -> None:
     change = f"narrow {'.'.join(quote_name(p) for p in path)} to {format_type(raw)}"
-    ruling = talk.check.decide(change, path, "narrow")
+    ruling = notes.check.decide(change, path, "narrow")
     if ruling.level == "block":
-        talk.refusals.append(refuse_blocked(change, ruling))
+        notes.refusals.append(refuse_blocked(change, ruling))
     else:
-        says = f"the source says {format_type(raw)}: the lake keeps {format_type(live)}"
-        talk.add_note(path, f"{says}, which is wide enough")
+        text = f"the source says {format_type(raw)}: the lake keeps {format_type(lake)}"
+        notes.add_note(path, f"{text}, which is wide enough")
 
 
-def _join_decimals(live: Type, held: Type) -> Type | None:
+def _join_decimals(lake: Type, held: Type) -> Type | None:
     """The narrowest DECIMAL for the values of both; None if one of them is no exact number."""
-    digits = [_count_digits(live), _count_digits(held)]
+    digits = [_count_digits(lake), _count_digits(held)]
     sides = [d for d in digits if d is not None]
     if len(sides) < 2 or not isinstance(held, Decimal):
         return None

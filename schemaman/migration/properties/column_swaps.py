@@ -32,9 +32,9 @@ class ColumnSwap:
     new_type: Type
 
 
-def read_swaps(live: LakeTable) -> tuple[ColumnSwap, ...]:
+def read_swaps(lake: LakeTable) -> tuple[ColumnSwap, ...]:
     """The exchanges that a table is in the midst of, as its own property tells."""
-    return parse_swaps(live.properties)
+    return parse_swaps(lake.properties)
 
 
 def parse_swaps(properties: Mapping[str, str]) -> tuple[ColumnSwap, ...]:
@@ -47,13 +47,13 @@ def parse_swaps(properties: Mapping[str, str]) -> tuple[ColumnSwap, ...]:
     )
 
 
-def read_phase(live: LakeTable) -> str | None:
+def read_phase(lake: LakeTable) -> str | None:
     """The phase of those exchanges that was begun last."""
-    phase = _read_json(live.properties, RECIPE_PROPERTY).get("phase")
+    phase = _read_json(lake.properties, RECIPE_PROPERTY).get("phase")
     return None if phase is None else str(phase)
 
 
-def refuse_during_swap(live: LakeTable, change: Change) -> Refusal | None:
+def refuse_during_swap(lake: LakeTable, change: Change) -> Refusal | None:
     """Why a change has to wait until an exchange is through: its column is to be found by name and type."""
     if isinstance(change, ChangeKey | ChangeComment):
         return None
@@ -61,14 +61,14 @@ def refuse_during_swap(live: LakeTable, change: Change) -> Refusal | None:
     if not change.path or (whole and not isinstance(change, RenameColumn | DropColumn | ChangeType)):
         return None
     at = change.path[0].lower()
-    e = next((e for e in read_swaps(live) if at in (e.column.lower(), e.new.lower())), None)
+    e = next((e for e in read_swaps(lake) if at in (e.column.lower(), e.new.lower())), None)
     if e is None:
         return None
     reason = f"{quote_name(e.column)} is being exchanged in phases for {quote_name(e.new)}"
     return Refusal(describe_change(change), reason, _CONTINUE)
 
 
-def format_swaps(phase: str, exchanges: Iterable[ColumnSwap]) -> str:
+def format_swaps(phase: str, swaps: Iterable[ColumnSwap]) -> str:
     """Exchanges as the property keeps them."""
     listed = [
         {
@@ -78,10 +78,10 @@ def format_swaps(phase: str, exchanges: Iterable[ColumnSwap]) -> str:
             "was": format_type(e.old_type),
             "type": format_type(e.new_type),
         }
-        for e in exchanges
+        for e in swaps
     ]
-    told = {"phase": phase, "exchanges": listed}
-    return json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    document = {"phase": phase, "exchanges": listed}
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def find_free_name(name: str, suffix: str, taken: Collection[str]) -> str:
@@ -96,7 +96,7 @@ def find_free_name(name: str, suffix: str, taken: Collection[str]) -> str:
 
 def _read_json(properties: Mapping[str, str], key: str) -> dict[str, Any]:
     try:
-        told = json.loads(properties.get(key, "{}"))
+        document = json.loads(properties.get(key, "{}"))
     except ValueError:
         return {}
-    return told if isinstance(told, dict) else {}
+    return document if isinstance(document, dict) else {}

@@ -28,25 +28,25 @@ class DisplacedColumn:
     began: str = ""
 
 
-def read_displaced(live: LakeTable) -> dict[str, DisplacedColumn]:
+def read_displaced(lake: LakeTable) -> dict[str, DisplacedColumn]:
     """The columns of the table whose names do not tell which they are, by the names that they have now."""
-    names = {name.lower() for name in live.schema.names}
-    return {name: entry for name, entry in read_all_displaced(live).items() if name.lower() in names}
+    names = {name.lower() for name in lake.schema.names}
+    return {name: entry for name, entry in read_all_displaced(lake).items() if name.lower() in names}
 
 
-def read_all_displaced(live: LakeTable) -> dict[str, DisplacedColumn]:
+def read_all_displaced(lake: LakeTable) -> dict[str, DisplacedColumn]:
     """The same of all columns of which the table tells, also of those that it has not yet, or has no more."""
     try:
-        told = json.loads(live.properties.get(DISPLACED_PROPERTY, "{}"))
+        document = json.loads(lake.properties.get(DISPLACED_PROPERTY, "{}"))
     except ValueError:
         return {}
-    entries = told.items() if isinstance(told, dict) else ()
+    entries = document.items() if isinstance(document, dict) else ()
     return {name: _parse_displaced(entry) for name, entry in entries}
 
 
-def is_moved_out(live: LakeTable, name: str) -> bool:
+def is_moved_out(lake: LakeTable, name: str) -> bool:
     """Whether a column of the table was moved out of the way of another one of its name."""
-    entry = read_displaced(live).get(name)
+    entry = read_displaced(lake).get(name)
     return entry is not None and entry.was != name
 
 
@@ -60,19 +60,19 @@ def _parse_displaced(entry: object) -> DisplacedColumn:
 
 def format_displaced(columns: Mapping[str, DisplacedColumn]) -> str:
     """Such columns as the property keeps them."""
-    told = {name: asdict(entry) if entry.column else entry.was for name, entry in columns.items()}
-    return json.dumps(told, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    document = {name: asdict(entry) if entry.column else entry.was for name, entry in columns.items()}
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def displace_column(live: LakeTable, was: str, column: str) -> DisplacedColumn:
+def displace_column(lake: LakeTable, was: str, column: str) -> DisplacedColumn:
     """A column that gets out of the way now, known by the stamp that the table bears.
 
     `column` is its name at the source. One that got out of the way before stays what it was.
     """
-    before = read_displaced(live).get(was)
+    before = read_displaced(lake).get(was)
     if before is not None:
         return DisplacedColumn(was, before.column, before.version, before.began)
-    version, began = live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY)
+    version, began = lake.properties.get(VERSION_PROPERTY), lake.properties.get(BEGAN_PROPERTY)
     return (
         DisplacedColumn(was)
         if version is None or began is None

@@ -23,9 +23,9 @@ def format_began(began: Mapping[str, object]) -> str:
     return json.dumps(began, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
-def find_stamped_version(source: MigrationSource, live: LakeTable) -> int | None:
+def find_stamped_version(source: MigrationSource, lake: LakeTable) -> int | None:
     """Which of the past versions the stamp of the table means; None where it says none, or not which."""
-    return find_version(source.past, *_read_stamp(live))
+    return find_version(source.past, *_read_stamp(lake))
 
 
 def find_version(versions: Sequence[PreviousVersion], id: str | None, began: str | None) -> int | None:
@@ -34,17 +34,17 @@ def find_version(versions: Sequence[PreviousVersion], id: str | None, began: str
     return found[0] if len(found) == 1 else None
 
 
-def refuse_stamp(source: MigrationSource, live: LakeTable) -> Refusal | None:
+def refuse_stamp(source: MigrationSource, lake: LakeTable) -> Refusal | None:
     """Why nothing may be planned by the stamp that a table bears; None if it has none, or one that is known.
 
     A hand-made source without past versions says nothing of stamps.
     """
-    id, _ = _read_stamp(live)
+    id, _ = _read_stamp(lake)
     if id is None or not source.past:
         return None
     known = (*source.past, *source.newer)
-    found = _match_versions(known, *_read_stamp(live))
-    change = f"bring {live.name} to {source.table}@{source.version}"
+    found = _match_versions(known, *_read_stamp(lake))
+    change = f"bring {lake.name} to {source.table}@{source.version}"
     ahead = [n for n in found if n >= len(source.past)]
     if not found:
         return Refusal(
@@ -73,9 +73,9 @@ def refuse_stamp(source: MigrationSource, live: LakeTable) -> Refusal | None:
     return None
 
 
-def is_ended_incarnation(source: MigrationSource, live: LakeTable) -> bool:
+def is_ended_incarnation(source: MigrationSource, lake: LakeTable) -> bool:
     """Whether the stamp of the table means a version of an earlier incarnation."""
-    id, began = _read_stamp(live)
+    id, began = _read_stamp(lake)
     past = [p for p in source.past if p.has_id(id)]
     ended = [p for p in source.ended if p.has_id(id)]
     if any(format_began(p.began) == began for p in past):
@@ -83,8 +83,8 @@ def is_ended_incarnation(source: MigrationSource, live: LakeTable) -> bool:
     return any(format_began(p.began) == began for p in ended) or (bool(ended) and not past)
 
 
-def _read_stamp(live: LakeTable) -> tuple[str | None, str | None]:
-    return live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY)
+def _read_stamp(lake: LakeTable) -> tuple[str | None, str | None]:
+    return lake.properties.get(VERSION_PROPERTY), lake.properties.get(BEGAN_PROPERTY)
 
 
 def _match_versions(versions: Sequence[PreviousVersion], id: str | None, began: str | None) -> list[int]:
@@ -106,17 +106,17 @@ def _match_versions(versions: Sequence[PreviousVersion], id: str | None, began: 
 def _find_version_around(versions: Sequence[PreviousVersion], began: str | None) -> int | None:
     """The version in whose time a place of the source's log stands; None where places do not tell."""
     try:
-        place, places = (
+        rank, ranks = (
             _rank_position(json.loads(began or "{}")),
             [_rank_position(past.began) for past in versions],
         )
     except (LookupError, TypeError, ValueError):  # somebody edited it, or a hand-made source has none
         return None
-    alike = len({kind for kind, _ in (place, *places)}) == 1
-    if not alike or not place[1] or places != sorted(places):
+    alike = len({kind for kind, _ in (rank, *ranks)}) == 1
+    if not alike or not rank[1] or ranks != sorted(ranks):
         return None
-    standing = bisect_right(places, place)
-    return standing - 1 if standing else None
+    count = bisect_right(ranks, rank)
+    return count - 1 if count else None
 
 
 def _rank_position(began: Mapping[str, Any]) -> tuple[str, Rank]:

@@ -59,16 +59,16 @@ _SHAPES: Mapping[str, _PropertyShape] = {
 }
 
 
-def refuse_unreadable(live: LakeTable) -> tuple[Refusal, ...]:
+def refuse_unreadable(lake: LakeTable) -> tuple[Refusal, ...]:
     """The properties of ours that a table has and nobody can read."""
     return tuple(
         Refusal(
-            f"read the property {name} of {live.name}",
-            f"it is no JSON of {shape.words}: {live.properties[name][:80]}",
+            f"read the property {name} of {lake.name}",
+            f"it is no JSON of {shape.words}: {lake.properties[name][:80]}",
             f"give it back the value that it had before somebody edited it, or unset it: {shape.without}",
         )
         for name, shape in _SHAPES.items()
-        if name in live.properties and not _is_readable(name, live.properties[name], shape)
+        if name in lake.properties and not _is_readable(name, lake.properties[name], shape)
     )
 
 

@@ -55,17 +55,17 @@ class PhaseDraft:
             self.approvals.append(f"{draft.kind}: {draft.statement} ({why})")
         self.now = after
 
-    def expand(self, exchanges: tuple[ColumnSwap, ...], why: str) -> str:
+    def expand(self, swaps: tuple[ColumnSwap, ...], why: str) -> str:
         """New columns beside the old ones; the gate in words. `why`: an upgrade has to be approved."""
-        needed = find_missing_properties(self.target, self.now, exchanges)
+        needed = find_missing_properties(self.target, self.now, swaps)
         if needed:
             self.add_step(
                 self.target.upgrade_features(self.table, needed), set_on_table(self.now, needed), why
             )
-        self._set_properties({RECIPE_PROPERTY: format_swaps("expand", exchanges)})
+        self._set_properties({RECIPE_PROPERTY: format_swaps("expand", swaps)})
         drafts: list[Draft] = []
         after = self.now.schema
-        for e in exchanges:
+        for e in swaps:
             like = self.now.schema.column(e.column)
             column = Column(e.new, e.new_type, comment=like.comment if like else None)
             change = AddColumn((e.new,), column, after.columns[-1].name)
@@ -74,69 +74,66 @@ class PhaseDraft:
         self.add_step(self.target.combine_drafts(self.now, drafts), replace(self.now, schema=after))
         return "none: columns are only added"
 
-    def backfill(self, exchanges: tuple[ColumnSwap, ...], why: str) -> str:
+    def backfill(self, swaps: tuple[ColumnSwap, ...], why: str) -> str:
         """The values of the old columns, written into the new ones by one statement that may be repeated."""
         values = [
-            (e.new, conversion.write_conversion(quote_name(e.column), e.old_type, e.new_type))
-            for e in exchanges
+            (e.new, conversion.write_conversion(quote_name(e.column), e.old_type, e.new_type)) for e in swaps
         ]
         kept = " AND ".join(
-            conversion.write_exactness(quote_name(e.column), e.old_type, e.new_type) for e in exchanges
+            conversion.write_exactness(quote_name(e.column), e.old_type, e.new_type) for e in swaps
         )
-        alone = self._check_key_unique(
-            {e.column: value for e, (_, value) in zip(exchanges, values, strict=True)}
-        )
+        alone = self._check_key_unique({e.column: value for e, (_, value) in zip(swaps, values, strict=True)})
         draft = Draft(
             (),
             "backfill",
-            sql.update_rows(self.name, values, f"NOT ({_write_equality(exchanges)})"),
+            sql.update_rows(self.name, values, f"NOT ({_write_equality(swaps)})"),
             "needs-rewrite",
             "reversible",
-            sql.update_rows(self.name, [(e.new, "NULL") for e in exchanges], "true"),
+            sql.update_rows(self.name, [(e.new, "NULL") for e in swaps], "true"),
             (_CONFLICT,),
-            {"counts": {count_differing(self.name, exchanges): 0}},
+            {"counts": {count_differing(self.name, swaps): 0}},
             {
                 "counts": {sql.count_rows(self.name, f"NOT ({kept})"): 0} | alone,
                 "properties": self._recipe_property(),
             },
         )
         self.add_step(draft, self.now, why)
-        told = "every value can be turned into one of the new type, and nothing of it is lost"
-        return f"{told}; {_ALONE}" if alone else told
+        gate = "every value can be turned into one of the new type, and nothing of it is lost"
+        return f"{gate}; {_ALONE}" if alone else gate
 
-    def swap(self, exchanges: tuple[ColumnSwap, ...], why: str) -> str:
+    def swap(self, swaps: tuple[ColumnSwap, ...], why: str) -> str:
         """The new columns under the names of the old ones, which are kept and no longer required."""
-        stands = {e.column: quote_name(e.new) for e in exchanges}
-        alone = self._check_key_unique(stands)
-        counts = {"counts": {count_differing(self.name, exchanges): 0} | alone}
-        names = read_displaced(self.now) | {e.old: DisplacedColumn(e.column) for e in exchanges}
+        new_values = {e.column: quote_name(e.new) for e in swaps}
+        alone = self._check_key_unique(new_values)
+        counts = {"counts": {count_differing(self.name, swaps): 0} | alone}
+        names = read_displaced(self.now) | {e.old: DisplacedColumn(e.column) for e in swaps}
         begun = {
-            RECIPE_PROPERTY: format_swaps("swap", exchanges),
+            RECIPE_PROPERTY: format_swaps("swap", swaps),
             DISPLACED_PROPERTY: format_displaced(names),
         }
         key = self.now.schema.key
         self._set_properties(begun, before=counts, why=why)
         unkeyed = self.target.drop_key(self.now)
-        if unkeyed is not None and any(self._is_required(e.column) for e in exchanges):
+        if unkeyed is not None and any(self._is_required(e.column) for e in swaps):
             self.add_step(unkeyed, remove_identifiers(self.now))
-        for e in exchanges:
+        for e in swaps:
             # Rows may have come since the first look, and a run that died may be taken up days later: each
             # pair is asked for again right before its names change.
-            alone = self._check_key_unique(stands)
+            alone = self._check_key_unique(new_values)
             self._rename(e, e.column, e.old, key, {"counts": {count_differing(self.name, (e,)): 0} | alone})
             half = replace(e, column=e.old)
             self._rename(
                 e, e.new, e.column, key, {"counts": {count_differing(self.name, (half,)): 0} | alone}
             )
-            del stands[e.column]
-        relaxed = [ChangeNullable((e.old,), False, True) for e in exchanges if self._is_required(e.old)]
+            del new_values[e.column]
+        relaxed = [ChangeNullable((e.old,), False, True) for e in swaps if self._is_required(e.old)]
         if relaxed:
             drafts = [require_draft(self.target.draft_change(self.now, change)) for change in relaxed]
             after = replace(self.now, schema=patch(self.now.schema, relaxed))
             self.add_step(self.target.combine_drafts(self.now, drafts), after)
         self._set_properties({RECIPE_PROPERTY: "{}"})
-        told = "no row has another value in the new column than the old one says, and writers are held"
-        return f"{told}; {_ALONE}" if alone else told
+        gate = "no row has another value in the new column than the old one says, and writers are held"
+        return f"{gate}; {_ALONE}" if alone else gate
 
     def contract(self, names: Collection[str]) -> str:
         """The end of columns that were moved out of the way."""
@@ -144,14 +141,14 @@ class PhaseDraft:
         drafts = [require_draft(self.target.draft_change(self.now, change)) for change in drops]
         after = replace(self.now, schema=patch(self.now.schema, drops))
         self.add_step(self.target.combine_drafts(self.now, drafts), after, _OLD_VALUES_LOST)
-        left = {name: each for name, each in read_displaced(self.now).items() if name not in names}
-        self._set_properties({DISPLACED_PROPERTY: format_displaced(left)})
+        kept = {name: each for name, each in read_displaced(self.now).items() if name not in names}
+        self._set_properties({DISPLACED_PROPERTY: format_displaced(kept)})
         return "nobody needs the old values any more"
 
-    def abandon(self, exchanges: Sequence[ColumnSwap], rest: Sequence[ColumnSwap]) -> str:
+    def abandon(self, swaps: Sequence[ColumnSwap], rest: Sequence[ColumnSwap]) -> str:
         """The end of exchanges that nobody wants any more; those of the `rest` stay under way."""
-        gone = {e.new for e in exchanges}
-        drops = [DropColumn((c.name,), c) for c in self.now.schema.columns if c.name in gone]
+        new_names = {e.new for e in swaps}
+        drops = [DropColumn((c.name,), c) for c in self.now.schema.columns if c.name in new_names]
         drafts = [require_draft(self.target.draft_change(self.now, change)) for change in drops]
         if drafts:
             dropped = replace(
@@ -176,25 +173,27 @@ class PhaseDraft:
             self.add_step(keyed, self.now)
         return "no row has NULL in the new key, and no two rows have the same one"
 
-    def fill(self, source: str, moved: Pairs, why: str) -> str:
+    def fill(self, source: str, pairs: Pairs, why: str) -> str:
         """Every row of the table `source` in this new one, written by one statement."""
-        there = self.target.table_name(source)
-        names = ", ".join(quote_name(new.name) for _, new in moved)
-        values = [conversion.write_conversion(quote_name(old.name), old.type, new.type) for old, new in moved]
-        kept = [conversion.write_exactness(quote_name(old.name), old.type, new.type) for old, new in moved]
-        required = [f"{quote_name(old.name)} IS NOT NULL" for old, new in moved if self._holds_no_null(new)]
-        turned = [(old, v) for (old, new), v in zip(moved, values, strict=True) if self._is_key(new.name)]
-        gate = {sql.count_rows(there, f"NOT ({' AND '.join((*kept, *required))})"): 0}
+        source_table = self.target.table_name(source)
+        names = ", ".join(quote_name(new.name) for _, new in pairs)
+        values = [conversion.write_conversion(quote_name(old.name), old.type, new.type) for old, new in pairs]
+        kept = [conversion.write_exactness(quote_name(old.name), old.type, new.type) for old, new in pairs]
+        required = [f"{quote_name(old.name)} IS NOT NULL" for old, new in pairs if self._holds_no_null(new)]
+        key_values = [(old, v) for (old, new), v in zip(pairs, values, strict=True) if self._is_key(new.name)]
+        gate = {sql.count_rows(source_table, f"NOT ({' AND '.join((*kept, *required))})"): 0}
         gate |= {sql.count_rows(self.name, "true"): 0}
-        if turned:
+        if key_values:
             # Two keys may be one once they are converted, as `007` and `7` are.
-            nulls, _ = count_unfit_keys(there, [old.name for old, _ in turned])
-            gate |= {nulls: 0, count_repeated(there, [value for _, value in turned]): 0}
-        counted = dict.fromkeys(_count_row_differences(there, self.name, (old.name for old, _ in moved)), 0)
+            nulls, _ = count_unfit_keys(source_table, [old.name for old, _ in key_values])
+            gate |= {nulls: 0, count_repeated(source_table, [value for _, value in key_values]): 0}
+        counted = dict.fromkeys(
+            _count_row_differences(source_table, self.name, (old.name for old, _ in pairs)), 0
+        )
         draft = Draft(
             (),
             "backfill",
-            f"INSERT INTO {self.name} ({names}) SELECT {', '.join(values)} FROM {there}",
+            f"INSERT INTO {self.name} ({names}) SELECT {', '.join(values)} FROM {source_table}",
             "needs-rewrite",
             "reversible",
             f"DELETE FROM {self.name}",
@@ -262,19 +261,17 @@ class PhaseDraft:
         self.add_step(scanned, set_on_table(self.now, properties), why)
 
 
-def find_missing_properties(
-    target: Target, live: LakeTable, exchanges: Sequence[ColumnSwap]
-) -> dict[str, str]:
+def find_missing_properties(target: Target, lake: LakeTable, swaps: Sequence[ColumnSwap]) -> dict[str, str]:
     """The table properties to switch on before columns can be exchanged."""
     needed: dict[str, str] = {}
-    for e in exchanges:
+    for e in swaps:
         changes: tuple[Change, ...] = (
             AddColumn((e.new,), Column(e.new, e.new_type), None),
             RenameColumn((e.column,), e.old),
             DropColumn((e.column,), Column(e.column, e.old_type)),
         )
         for change in changes:
-            needed |= target.find_missing_properties(live, change)
+            needed |= target.find_missing_properties(lake, change)
     return needed
 
 
@@ -285,40 +282,38 @@ def require_draft(answer: Draft | Refusal) -> Draft:
     return answer
 
 
-def set_on_table(live: LakeTable, properties: Mapping[str, str]) -> LakeTable:
+def set_on_table(lake: LakeTable, properties: Mapping[str, str]) -> LakeTable:
     """The table with these properties set."""
-    return replace(live, properties={**live.properties, **properties})
+    return replace(lake, properties={**lake.properties, **properties})
 
 
-def remove_identifiers(live: LakeTable) -> LakeTable:
+def remove_identifiers(lake: LakeTable) -> LakeTable:
     """The table as it is once its identifier fields were dropped."""
-    return set_on_table(live, {"identifier-fields": "[]"}) if "identifier-fields" in live.properties else live
+    return set_on_table(lake, {"identifier-fields": "[]"}) if "identifier-fields" in lake.properties else lake
 
 
-def _write_equality(exchanges: Sequence[ColumnSwap]) -> str:
-    turned = [
-        (e, conversion.write_conversion(quote_name(e.column), e.old_type, e.new_type)) for e in exchanges
-    ]
+def _write_equality(swaps: Sequence[ColumnSwap]) -> str:
+    turned = [(e, conversion.write_conversion(quote_name(e.column), e.old_type, e.new_type)) for e in swaps]
     return " AND ".join(
         conversion.write_equality(quote_name(e.new), value, e.new_type) for e, value in turned
     )
 
 
-def count_differing(name: str, exchanges: Sequence[ColumnSwap]) -> str:
+def count_differing(name: str, swaps: Sequence[ColumnSwap]) -> str:
     """The query for the number of rows whose new value is not all that the old one says.
 
     What cannot be converted gives NULL, which is what a row has that came later: it is no equal value.
     """
-    kept = (conversion.write_exactness(quote_name(e.column), e.old_type, e.new_type) for e in exchanges)
-    return sql.count_rows(name, f"NOT ({' AND '.join((_write_equality(exchanges), *kept))})")
+    kept = (conversion.write_exactness(quote_name(e.column), e.old_type, e.new_type) for e in swaps)
+    return sql.count_rows(name, f"NOT ({' AND '.join((_write_equality(swaps), *kept))})")
 
 
-def _count_row_differences(there: str, here: str, columns: Iterable[str]) -> Iterator[str]:
+def _count_row_differences(source_table: str, here: str, columns: Iterable[str]) -> Iterator[str]:
     """The queries for how many rows one table has more than the other, of all and of deleted ones."""
-    yield f"SELECT (SELECT count(*) FROM {there}) - (SELECT count(*) FROM {here})"
+    yield f"SELECT (SELECT count(*) FROM {source_table}) - (SELECT count(*) FROM {here})"
     if DELETED in columns:
         dead = quote_name(DELETED)
-        counts = [f"(SELECT count_if({dead}) FROM {name})" for name in (there, here)]
+        counts = [f"(SELECT count_if({dead}) FROM {name})" for name in (source_table, here)]
         yield f"SELECT {' - '.join(counts)}"
 
 

@@ -69,55 +69,57 @@ class RecipePlanner:
     exact: tuple[str, ...] = ()
     expires_ms: int | None = None
 
-    def plan_recipe(self, live: LakeTable) -> Recipe:
+    def plan_recipe(self, lake: LakeTable) -> Recipe:
         """The phases that are left to go, from where the live table stands."""
-        if spoilt := refuse_unreadable(live):
+        if spoilt := refuse_unreadable(lake):
             return Recipe((), spoilt)
-        standing = read_swaps(live)
-        if standing:
-            return self._continue_swaps(live, standing)
-        projection = project(self.source, live, self.target, self.policy, self.target_name)
-        if projection.wanted == live.schema and not projection.settled:
+        open_swaps = read_swaps(lake)
+        if open_swaps:
+            return self._continue_swaps(lake, open_swaps)
+        projection = project(self.source, lake, self.target, self.policy, self.target_name)
+        if projection.wanted == lake.schema and not projection.settled:
             return Recipe((), projection.refusals)
         if projection.field_renames or any(old != new for old, new in projection.renames.items()):
-            return Recipe((), (Refusal(f"exchange columns of {live.name}", "others wait", ORDINARY),))
+            return Recipe((), (Refusal(f"exchange columns of {lake.name}", "others wait", ORDINARY),))
         wanted, refusals = self._apply_exact_types(projection)
-        asked = self._swap_check(live, projection)
-        found = [asked.plan_swap(wanted, name) for name in asked.list_stuck_columns(wanted)]
+        check = self._swap_check(lake, projection)
+        found = [check.plan_swap(wanted, name) for name in check.list_stuck_columns(wanted)]
         refusals += [each for each in found if isinstance(each, Refusal)]
-        exchanges = tuple(each for each in found if isinstance(each, ColumnSwap))
-        if exchanges:
-            barred = self._refuse_by_policy(live, exchanges)
-            told = (*refusals, *barred)
-            return Recipe(() if barred else self._plan_phases(live, exchanges, _SWAP_PHASES, told), told)
-        rekeyed = self._plan_rekey(live, projection)
+        swaps = tuple(each for each in found if isinstance(each, ColumnSwap))
+        if swaps:
+            barred = self._refuse_by_policy(lake, swaps)
+            all_refusals = (*refusals, *barred)
+            return Recipe(
+                () if barred else self._plan_phases(lake, swaps, _SWAP_PHASES, all_refusals), all_refusals
+            )
+        rekeyed = self._plan_rekey(lake, projection)
         if isinstance(rekeyed, Plan):
             return Recipe((rekeyed,), tuple(refusals))
         refusals += [rekeyed] if rekeyed else []
-        return Recipe((), tuple(refusals)) if refusals else self._plan_leftovers(live)
+        return Recipe((), tuple(refusals)) if refusals else self._plan_leftovers(lake)
 
-    def make_plans(self, live: LakeTable, into: str | None = None) -> tuple[Plan, ...]:
+    def make_plans(self, lake: LakeTable, into: str | None = None) -> tuple[Plan, ...]:
         """The phases as plans; where there is no way, one plan without steps that says why."""
-        found = self.plan_recipe(live) if into is None else self.plan_into(live, into)
+        found = self.plan_recipe(lake) if into is None else self.plan_into(lake, into)
         if found.phases:
             return (replace(found.phases[0], refusals=found.refusals), *found.phases[1:])
-        return self._explain(live, found.refusals, "no change waits for a recipe")
+        return self._explain(lake, found.refusals, "no change waits for a recipe")
 
     def _explain(
-        self, live: LakeTable, refusals: tuple[Refusal, ...], otherwise: str = ""
+        self, lake: LakeTable, refusals: tuple[Refusal, ...], otherwise: str = ""
     ) -> tuple[Plan, ...]:
         """One plan without steps that says why."""
-        empty = self._make_plan(PhaseDraft(self.target, self.table, live), live, None)
+        empty = self._make_plan(PhaseDraft(self.target, self.table, lake), lake, None)
         return (replace(empty, refusals=refusals, notes=() if refusals else (otherwise,)),)
 
-    def plan_into(self, live: LakeTable, table: str) -> Recipe:
+    def plan_into(self, lake: LakeTable, table: str) -> Recipe:
         """A new table of the wanted structure, filled from the live one: for what no exchange can do."""
-        if spoilt := refuse_unreadable(live):
+        if spoilt := refuse_unreadable(lake):
             return Recipe((), spoilt)
         name, moment = self.target_name, self.expires_ms
-        here = project(self.source, live, self.target, self.policy, name)
+        current = project(self.source, lake, self.target, self.policy, name)
         new = project(self.source, None, self.target, self.policy, name)
-        found = plan_replacement(self.source, live, here, new)
+        found = plan_replacement(self.source, lake, current, new)
         if isinstance(found, list):
             return Recipe((), tuple(found))
         made = make_plan(
@@ -136,73 +138,73 @@ class RecipePlanner:
         # What the steps of the first plan say of the table is all that there is of it.
         kept = {k: v for each in made.steps for k, v in _read_properties(each).items() if v is not None}
         base = LakeTable(table, made.wanted, "", "", kept)
-        drawing = PhaseDraft(self.target, table, base)
+        draft = PhaseDraft(self.target, table, base)
         why = "; ".join(
             dict.fromkeys(filter(None, (self._find_approval_reason("retype"), *found.approval_reasons)))
         )
-        gate = drawing.fill(self.table, found.pairs, why)
-        return Recipe((first, self._make_plan(drawing, base, Phase("fill", 2, 2, gate, plan_hash(first)))))
+        gate = draft.fill(self.table, found.pairs, why)
+        return Recipe((first, self._make_plan(draft, base, Phase("fill", 2, 2, gate, plan_hash(first)))))
 
-    def plan_abandon(self, live: LakeTable) -> tuple[Plan, ...]:
+    def plan_abandon(self, lake: LakeTable) -> tuple[Plan, ...]:
         """The plan after which no column is being exchanged; without steps where there is no such way."""
-        if spoilt := refuse_unreadable(live):
-            return self._explain(live, spoilt)
-        standing = read_swaps(live)
-        if not standing:
-            return self._explain(live, (), "no column is being exchanged")
-        refused = self._refuse_half_swapped(live, standing) or self._refuse_drops(live, standing)
-        return self._explain(live, refused) if refused else (self._abandon_swaps(live, standing, (), ()),)
+        if spoilt := refuse_unreadable(lake):
+            return self._explain(lake, spoilt)
+        open_swaps = read_swaps(lake)
+        if not open_swaps:
+            return self._explain(lake, (), "no column is being exchanged")
+        refused = self._refuse_half_swapped(lake, open_swaps) or self._refuse_drops(lake, open_swaps)
+        return self._explain(lake, refused) if refused else (self._abandon_swaps(lake, open_swaps, (), ()),)
 
-    def _continue_swaps(self, live: LakeTable, standing: tuple[ColumnSwap, ...]) -> Recipe:
+    def _continue_swaps(self, lake: LakeTable, open_swaps: tuple[ColumnSwap, ...]) -> Recipe:
         """The phases that are left, from where the table stands; or the end of what nobody wants any more."""
-        refused = self._refuse_half_swapped(live, standing)
+        refused = self._refuse_half_swapped(lake, open_swaps)
         if refused:
             return Recipe((), refused)
-        projection = project(self.source, live, self.target, self.policy, self.target_name)
+        projection = project(self.source, lake, self.target, self.policy, self.target_name)
         if not projection.names:
             return Recipe((), projection.refusals)
-        why = {e: self._swap_check(live, projection).explain_outdated(e) for e in standing}
-        missing = [e for e in standing if find_column(live.schema, e.new) is None]
-        if not any(why.values()) and len(missing) in (0, len(standing)):
-            return Recipe(self._plan_phases(live, standing, _SWAP_PHASES if missing else _SWAP_PHASES[1:]))
-        ended = [e for e in standing if why[e] or e in missing]
-        refused = self._refuse_drops(live, ended)
+        why = {e: self._swap_check(lake, projection).explain_outdated(e) for e in open_swaps}
+        missing = [e for e in open_swaps if find_column(lake.schema, e.new) is None]
+        if not any(why.values()) and len(missing) in (0, len(open_swaps)):
+            return Recipe(self._plan_phases(lake, open_swaps, _SWAP_PHASES if missing else _SWAP_PHASES[1:]))
+        ended = [e for e in open_swaps if why[e] or e in missing]
+        refused = self._refuse_drops(lake, ended)
         if refused:
             return Recipe((), refused)
         notes = [f"{quote_name(e.column)}: {why[e] or 'its new column is gone'}" for e in ended]
-        rest = [e for e in standing if e not in ended]
-        return Recipe((self._abandon_swaps(live, ended, rest, notes),))
+        rest = [e for e in open_swaps if e not in ended]
+        return Recipe((self._abandon_swaps(lake, ended, rest, notes),))
 
-    def _refuse_half_swapped(self, live: LakeTable, standing: Sequence[ColumnSwap]) -> tuple[Refusal, ...]:
-        change = f"go on with {_list_columns(standing)}"
-        half = read_phase(live) != "expand"
+    def _refuse_half_swapped(self, lake: LakeTable, open_swaps: Sequence[ColumnSwap]) -> tuple[Refusal, ...]:
+        change = f"go on with {_list_columns(open_swaps)}"
+        half = read_phase(lake) != "expand"
         return (Refusal(change, "a phase stopped half-way", RESUME),) if half else ()
 
-    def _refuse_drops(self, live: LakeTable, ended: Sequence[ColumnSwap]) -> tuple[Refusal, ...]:
+    def _refuse_drops(self, lake: LakeTable, ended: Sequence[ColumnSwap]) -> tuple[Refusal, ...]:
         """Why columns cannot be dropped that were to take the place of others."""
         found: list[Refusal] = []
         for e in ended:
-            column = find_column(live.schema, e.new)
+            column = find_column(lake.schema, e.new)
             if column is not None and find_column(self.source.schema, e.new) is not None:
                 change, new = f"give up the exchange of {quote_name(e.column)}", quote_name(e.new)
                 found.append(Refusal(change, _OWN_COLUMN.format(new), _RENAME_BY_HAND))
             elif column is not None:
-                answer = self.target.draft_change(live, DropColumn((column.name,), column))
+                answer = self.target.draft_change(lake, DropColumn((column.name,), column))
                 found += [answer] if isinstance(answer, Refusal) else []
         return tuple(found)
 
     def _abandon_swaps(
-        self, live: LakeTable, ended: Sequence[ColumnSwap], rest: Sequence[ColumnSwap], notes: Sequence[str]
+        self, lake: LakeTable, ended: Sequence[ColumnSwap], rest: Sequence[ColumnSwap], notes: Sequence[str]
     ) -> Plan:
-        drawing = PhaseDraft(self.target, self.table, live)
-        gate = drawing.abandon(ended, rest)
-        plan = self._make_plan(drawing, live, Phase("abandon", 1, 1, gate))
+        draft = PhaseDraft(self.target, self.table, lake)
+        gate = draft.abandon(ended, rest)
+        plan = self._make_plan(draft, lake, Phase("abandon", 1, 1, gate))
         again = f"the exchange of {_list_columns(ended)} is given up; then plan again"
         return replace(plan, notes=(*notes, again))
 
-    def _swap_check(self, live: LakeTable, projection: Projection) -> SwapCheck:
-        how = self.policy.find_representation(self.source.table, *self._target_names)
-        return SwapCheck(self.source, self.target, live, projection, how, self._policy_check())
+    def _swap_check(self, lake: LakeTable, projection: Projection) -> SwapCheck:
+        representation = self.policy.find_representation(self.source.table, *self._target_names)
+        return SwapCheck(self.source, self.target, lake, projection, representation, self._policy_check())
 
     def _apply_exact_types(self, projection: Projection) -> tuple[TableSchema, list[Refusal]]:
         """The wanted table, with the source's own types where the user said so."""
@@ -210,8 +212,8 @@ class RecipePlanner:
         wanted, names = projection.wanted, projection.names
         for name in self.exact:
             column, raw = find_column(wanted, names.get(name, name)), find_column(self.source.schema, name)
-            how = self.policy.find_representation(self.source.table, *self._target_names)
-            held = self.target.hold_type(raw.type, how) if raw else None
+            representation = self.policy.find_representation(self.source.table, *self._target_names)
+            held = self.target.hold_type(raw.type, representation) if raw else None
             if not projection.settled or column is None or held is None or isinstance(held, Refusal):
                 reason = "the source and the lake table do not both have it"
                 reason = reason if projection.settled else _UNSETTLED
@@ -221,13 +223,13 @@ class RecipePlanner:
             wanted = replace(wanted, columns=tuple(narrow if c is column else c for c in wanted.columns))
         return wanted, refusals
 
-    def _refuse_by_policy(self, live: LakeTable, exchanges: Sequence[ColumnSwap]) -> tuple[Refusal, ...]:
+    def _refuse_by_policy(self, lake: LakeTable, swaps: Sequence[ColumnSwap]) -> tuple[Refusal, ...]:
         """What the policy has against it."""
-        change = f"exchange {', '.join(quote_name(e.column) for e in exchanges)}"
+        change = f"exchange {', '.join(quote_name(e.column) for e in swaps)}"
         retype, upgrade = self._policy_check().ask("retype"), self._policy_check().ask("upgrade")
         if retype.level not in ("auto", "approve"):
             return (refuse_blocked(change, retype),)
-        if find_missing_properties(self.target, live, exchanges) and upgrade.level not in ("auto", "approve"):
+        if find_missing_properties(self.target, lake, swaps) and upgrade.level not in ("auto", "approve"):
             reason = f"names can be exchanged only with a feature that the policy blocks: {upgrade.why}"
             return (Refusal(change, reason, INTO),)
         return ()
@@ -246,39 +248,39 @@ class RecipePlanner:
 
     def _plan_phases(
         self,
-        live: LakeTable,
-        exchanges: tuple[ColumnSwap, ...],
-        left: Sequence[SwapPhase],
+        lake: LakeTable,
+        swaps: tuple[ColumnSwap, ...],
+        remaining: Sequence[SwapPhase],
         refusals: tuple[Refusal, ...] = (),
     ) -> tuple[Plan, ...]:
         """The phases that are left; the first one says what there is no recipe for."""
         plans: list[Plan] = []
-        for name in left:
-            drawing = PhaseDraft(self.target, self.table, live)
-            gate = self._draw_phase(drawing, name, exchanges)
+        for name in remaining:
+            draft = PhaseDraft(self.target, self.table, lake)
+            gate = self._draw_phase(draft, name, swaps)
             follows = plan_hash(plans[-1]) if plans else None
             one = self._make_plan(
-                drawing, live, Phase(name, _SWAP_PHASES.index(name) + 1, len(_SWAP_PHASES), gate, follows)
+                draft, lake, Phase(name, _SWAP_PHASES.index(name) + 1, len(_SWAP_PHASES), gate, follows)
             )
             # Which ids the columns get that a phase adds, the engine alone knows; identifier fields may go.
             later = {k: v for k, v in one.base_layout.items() if not plans or k != "identifiers"}
             plans.append(replace(one, base_layout=later, refusals=() if plans else refusals))
-            live = replace(drawing.now, column_ids="")
+            lake = replace(draft.now, column_ids="")
         return tuple(plans)
 
-    def _draw_phase(self, drawing: PhaseDraft, name: SwapPhase, exchanges: tuple[ColumnSwap, ...]) -> str:
+    def _draw_phase(self, draft: PhaseDraft, name: SwapPhase, swaps: tuple[ColumnSwap, ...]) -> str:
         match name:
             case "expand":
-                return drawing.expand(exchanges, self._find_approval_reason("upgrade"))
+                return draft.expand(swaps, self._find_approval_reason("upgrade"))
             case "backfill":
-                return drawing.backfill(exchanges, self._find_approval_reason("retype"))
+                return draft.backfill(swaps, self._find_approval_reason("retype"))
             case "swap":
-                return drawing.swap(exchanges, self._find_approval_reason("retype"))
+                return draft.swap(swaps, self._find_approval_reason("retype"))
             case "contract":
-                return drawing.contract({e.old: e.column for e in exchanges})
+                return draft.contract({e.old: e.column for e in swaps})
 
-    def _make_plan(self, drawing: PhaseDraft, base: LakeTable, phase: Phase | None) -> Plan:
-        steps = tuple(drawing.steps)
+    def _make_plan(self, draft: PhaseDraft, base: LakeTable, phase: Phase | None) -> Plan:
+        steps = tuple(draft.steps)
         return Plan(
             self.target_name or self.target.name,
             self.target.name,
@@ -287,9 +289,9 @@ class RecipePlanner:
             base.identity or None,
             base.version,
             base.schema,
-            drawing.now.schema,
+            draft.now.schema,
             steps,
-            approvals_needed=tuple(drawing.approvals),
+            approvals_needed=tuple(draft.approvals),
             expires_ms=self.expires_ms,
             phase=phase,
             point_of_no_return=find_point_of_no_return(steps),
@@ -297,28 +299,28 @@ class RecipePlanner:
             base_layout=layout_of(base) if base.identity else {},
         )
 
-    def _plan_leftovers(self, live: LakeTable) -> Recipe:
+    def _plan_leftovers(self, lake: LakeTable) -> Recipe:
         """What earlier plans moved out of the way, to be dropped: the last phase alone."""
-        names = [name for name in read_displaced(live) if is_moved_out(live, name)]
-        columns = [column for column in live.schema.columns if column.name in names]
-        answers = [self.target.draft_change(live, DropColumn((column.name,), column)) for column in columns]
+        names = [name for name in read_displaced(lake) if is_moved_out(lake, name)]
+        columns = [column for column in lake.schema.columns if column.name in names]
+        answers = [self.target.draft_change(lake, DropColumn((column.name,), column)) for column in columns]
         refused = tuple(answer for answer in answers if isinstance(answer, Refusal))
         if not columns or refused:
             return Recipe((), refused)
-        drawing = PhaseDraft(self.target, self.table, live)
-        gate = drawing.contract(names)
-        return Recipe((self._make_plan(drawing, live, Phase("contract", 1, 1, gate)),))
+        draft = PhaseDraft(self.target, self.table, lake)
+        gate = draft.contract(names)
+        return Recipe((self._make_plan(draft, lake, Phase("contract", 1, 1, gate)),))
 
-    def _plan_rekey(self, live: LakeTable, projection: Projection) -> Plan | Refusal | None:
+    def _plan_rekey(self, lake: LakeTable, projection: Projection) -> Plan | Refusal | None:
         """The plan after which rows are merged by the source's new key, where the rows allow it."""
         names = projection.names
-        found = [find_column(live.schema, names.get(name, name)) for name in self.source.schema.key]
+        found = [find_column(lake.schema, names.get(name, name)) for name in self.source.schema.key]
         columns = [column for column in found if column is not None]
         key = tuple(column.name for column in columns)
-        change = describe_change(ChangeKey(live.schema.key, self.source.schema.key))
-        if not has_known_key(live) or (key == live.schema.key and len(columns) == len(found)):
+        change = describe_change(ChangeKey(lake.schema.key, self.source.schema.key))
+        if not has_known_key(lake) or (key == lake.schema.key and len(columns) == len(found)):
             return None
-        other = refuse_key(self.source.schema.key, live)
+        other = refuse_key(self.source.schema.key, lake)
         if other is not None:
             return other
         if not projection.settled:
@@ -327,16 +329,16 @@ class RecipePlanner:
             return Refusal(change, "the lake table lacks columns of the new key", ORDINARY)
         if any(isinstance(column.type, Floating) for column in columns):
             return Refusal(change, "floating-point numbers make no key", SNAPSHOT)
-        drawing = PhaseDraft(self.target, self.table, live)
-        gate = drawing.rekey(key)
-        return self._make_plan(drawing, live, Phase("rekey", 1, 1, gate))
+        draft = PhaseDraft(self.target, self.table, lake)
+        gate = draft.rekey(key)
+        return self._make_plan(draft, lake, Phase("rekey", 1, 1, gate))
 
 
-def _list_columns(exchanges: Sequence[ColumnSwap]) -> str:
-    return ", ".join(quote_name(e.column) for e in exchanges)
+def _list_columns(swaps: Sequence[ColumnSwap]) -> str:
+    return ", ".join(quote_name(e.column) for e in swaps)
 
 
 def _read_properties(step: Step) -> Mapping[str, str | None]:
     """What a step makes of the table's properties."""
-    told = step.postcondition.get("properties")
-    return {str(key): value for key, value in told.items()} if isinstance(told, Mapping) else {}
+    properties = step.postcondition.get("properties")
+    return {str(key): value for key, value in properties.items()} if isinstance(properties, Mapping) else {}

@@ -36,48 +36,48 @@ class SwapCheck:
 
     source: MigrationSource
     target: Target
-    live: LakeTable
+    lake: LakeTable
     projection: Projection
     representation: Representation
     check: PolicyCheck
 
     def list_stuck_columns(self, wanted: TableSchema) -> tuple[str, ...]:
         """The columns whose type cannot be changed in place."""
-        changes = [c for c in diff(self.live.schema, wanted) if isinstance(c, ChangeType)]
+        changes = [c for c in diff(self.lake.schema, wanted) if isinstance(c, ChangeType)]
         barred = self.check.ask("upgrade").level not in ("auto", "approve")
-        stuck = [
+        stuck_columns = [
             change.path[0]
             for change in changes
-            if isinstance(self.target.draft_change(self.live, change), Refusal)
-            or (barred and self.target.find_missing_properties(self.live, change))
+            if isinstance(self.target.draft_change(self.lake, change), Refusal)
+            or (barred and self.target.find_missing_properties(self.lake, change))
         ]
-        return tuple(dict.fromkeys(stuck))
+        return tuple(dict.fromkeys(stuck_columns))
 
     def plan_swap(self, wanted: TableSchema, name: str) -> ColumnSwap | Refusal:
         """How the values of a column move to one of the wanted type, or why they cannot."""
-        column, aim = self.live.schema.column(name), find_column(wanted, name)
+        column, aim = self.lake.schema.column(name), find_column(wanted, name)
         assert column is not None
         assert aim is not None
         change = describe_change(ChangeType((name,), column.type, aim.type))
-        if name in self.live.layout:
+        if name in self.lake.layout:
             reason = "the files are partitioned, clustered or sorted by it"
             return Refusal(change, reason, f"change the layout of the table first; or {INTO}")
-        unfit = self._explain_unconvertible(name, column.type, aim.type)
-        if unfit:
-            return Refusal(change, unfit, SNAPSHOT)
-        if name in self.live.schema.key and not conversion.is_spelled_alike(column.type, aim.type):
+        misfit = self._explain_unconvertible(name, column.type, aim.type)
+        if misfit:
+            return Refusal(change, misfit, SNAPSHOT)
+        if name in self.lake.schema.key and not conversion.is_spelled_alike(column.type, aim.type):
             return Refusal(change, RESPELLED, SNAPSHOT)
-        taken = (*self.live.schema.names, *self.source.schema.names)
+        taken = (*self.lake.schema.names, *self.source.schema.names)
         new = find_free_name(name, "new", taken)
         old = find_free_name(name, "old", (*taken, new))
-        exchange = ColumnSwap(name, new, old, column.type, aim.type)
-        moved = self._refuse_swap(exchange)
-        return replace(moved, change=change) if moved else exchange
+        swap = ColumnSwap(name, new, old, column.type, aim.type)
+        refusal = self._refuse_swap(swap)
+        return replace(refusal, change=change) if refusal else swap
 
     def explain_outdated(self, e: ColumnSwap) -> str:
         """Why an exchange that was begun makes no sense any more; empty if it does."""
-        live = self.live
-        column, new = find_column(live.schema, e.column), find_column(live.schema, e.new)
+        lake = self.lake
+        column, new = find_column(lake.schema, e.column), find_column(lake.schema, e.new)
         aim = find_column(self.projection.wanted, e.column)
         raw = find_column(self.source.schema, self._find_source_name(e.column))
         if column is None or aim is None or raw is None or e.column in self.projection.renames:
@@ -90,36 +90,38 @@ class SwapCheck:
         exact = isinstance(held, LakeType) and _is_same_type(held.type, e.new_type)
         if not exact and not _is_same_type(aim.type, e.new_type):
             return f"the source wants {format_type(aim.type)} now, and not {format_type(e.new_type)}"
-        unfit = self._explain_unconvertible(e.column, e.old_type, e.new_type)
-        if unfit:
-            return unfit
-        if e.column in live.schema.key and not conversion.is_spelled_alike(e.old_type, e.new_type):
+        misfit = self._explain_unconvertible(e.column, e.old_type, e.new_type)
+        if misfit:
+            return misfit
+        if e.column in lake.schema.key and not conversion.is_spelled_alike(e.old_type, e.new_type):
             return RESPELLED
-        if e.column in live.layout:
+        if e.column in lake.layout:
             return "the files are partitioned, clustered or sorted by it by now"
-        if find_column(live.schema, e.old) is not None:
+        if find_column(lake.schema, e.old) is not None:
             return f"another column is called {quote_name(e.old)} by now"
         retype = self.check.ask("retype")
         if retype.level not in ("auto", "approve"):
             return f"the policy does not want it any more ({retype.why})"
-        moved = self._refuse_swap(e)
-        return moved.reason if moved else ""
+        refusal = self._refuse_swap(e)
+        return refusal.reason if refusal else ""
 
     def _explain_unconvertible(self, name: str, held: Type, wanted: Type) -> str:
         return explain_unconvertible(self.source, self._find_source_name(name), held, wanted)
 
     def _find_source_name(self, name: str) -> str:
         """What the source calls a column of the lake; empty where it has no such column."""
-        return next((there for there, lake in self.projection.names.items() if lake == name), "")
+        return next(
+            (source_name for source_name, lake_name in self.projection.names.items() if lake_name == name), ""
+        )
 
     def _refuse_swap(self, e: ColumnSwap) -> Refusal | None:
         """Why the names of two columns cannot be exchanged; None if they can."""
         added = AddColumn((e.new,), Column(e.new, e.new_type), None)
         changes = (added, RenameColumn((e.column,), e.old), RenameColumn((e.new,), e.column))
-        answers = (self.target.draft_change(remove_identifiers(self.live), change) for change in changes)
+        answers = (self.target.draft_change(remove_identifiers(self.lake), change) for change in changes)
         return next((answer for answer in answers if isinstance(answer, Refusal)), None)
 
 
-def _is_same_type(here: Type, there: Type) -> bool:
+def _is_same_type(here: Type, source_name: Type) -> bool:
     """Whether two types are one but for comments on members, which come and go."""
-    return format_type(remove_comments(here)) == format_type(remove_comments(there))
+    return format_type(remove_comments(here)) == format_type(remove_comments(source_name))

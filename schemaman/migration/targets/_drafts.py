@@ -143,8 +143,10 @@ def _join_statements(name: str, kind: StepKind, changes: Sequence[Change]) -> st
             relaxed = [c for c in changes if isinstance(c, ChangeNullable)]
             return sql.alter_columns(name, [(c.path, "DROP NOT NULL") for c in relaxed])
         case "change-comment":
-            told = [c for c in changes if isinstance(c, ChangeComment) and c.path]
-            return sql.alter_columns(name, [(c.path, f"COMMENT {sql.literal(c.new or '')}") for c in told])
+            commented = [c for c in changes if isinstance(c, ChangeComment) and c.path]
+            return sql.alter_columns(
+                name, [(c.path, f"COMMENT {sql.literal(c.new or '')}") for c in commented]
+            )
         case _:
             raise ValueError(f"no statement does several changes of kind {kind}")
 
@@ -154,8 +156,10 @@ def _join_undos(name: str, kind: StepKind, changes: Sequence[Change]) -> str | N
         case "add-columns":
             return sql.drop_columns(name, [c.path for c in changes if isinstance(c, AddColumn)])
         case "change-comment":
-            told = [c for c in changes if isinstance(c, ChangeComment) and c.path]
-            return sql.alter_columns(name, [(c.path, f"COMMENT {sql.literal(c.old or '')}") for c in told])
+            commented = [c for c in changes if isinstance(c, ChangeComment) and c.path]
+            return sql.alter_columns(
+                name, [(c.path, f"COMMENT {sql.literal(c.old or '')}") for c in commented]
+            )
         case _:
             return None
 
@@ -171,21 +175,21 @@ def refuse_type_change(change: ChangeType) -> Refusal:
     )
 
 
-def refuse_drop(live: LakeTable, change: DropColumn) -> Refusal | None:
+def refuse_drop(lake: LakeTable, change: DropColumn) -> Refusal | None:
     """Drops that a format accepts and then chokes on, or refuses because the column is in use."""
     top = change.path[0]
-    if len(change.path) == 1 and len(live.schema.columns) == 1:
+    if len(change.path) == 1 and len(lake.schema.columns) == 1:
         return refuse_change(change, "it is the last column of the table", "drop the table instead")
-    if _is_part(live.schema, change.path) or _is_only_field(live.schema, change.path):
+    if _is_part(lake.schema, change.path) or _is_only_field(lake.schema, change.path):
         return refuse_change(change, "it is the last member of its struct", "drop the whole column instead")
-    if in_map_key(live.schema, change.path):
+    if in_map_key(lake.schema, change.path):
         return refuse_change(
             change, "keys of a map that differ in it alone would become one", "write a new column"
         )
-    if top in live.layout:
+    if top in lake.layout:
         reason = "the files are partitioned, clustered or sorted by it"
         return refuse_change(change, reason, "change the layout of the table first")
-    if top in live.schema.key:
+    if top in lake.schema.key:
         return refuse_change(change, "it is a key column", _REKEY)
     return None
 

@@ -50,7 +50,7 @@ _LEAVE_OUT = "teach the dialect this type, or leave the column out"
 class TypeHolder:
     """How one format holds types. `smallest_integer`: bits of the narrowest integer that it stores."""
 
-    how: Representation = DEFAULT
+    representation: Representation = DEFAULT
     smallest_integer: int = 8
 
     def hold_type(self, type: Type) -> LakeType | Refusal:
@@ -70,11 +70,11 @@ class TypeHolder:
             case String() | Xml() | Enum():
                 return LakeType(String())
             case Uuid():
-                return LakeType(Binary() if self.how.uuid == "binary" else String())
+                return LakeType(Binary() if self.representation.uuid == "binary" else String())
             case Json():
-                return LakeType(VARIANT if self.how.json == "variant" else String())
+                return LakeType(VARIANT if self.representation.json == "variant" else String())
             case EnumSet():
-                listed = self.how.sets == "array" and self.how.arrays == "array"
+                listed = self.representation.sets == "array" and self.representation.arrays == "array"
                 return LakeType(Array(String()) if listed else String())
             case Time() | Interval():
                 return self._span(type)
@@ -96,7 +96,7 @@ class TypeHolder:
         """Unsigned numbers need one size more; 64 unsigned bits need twenty digits."""
         if type.signed or type.bits < 64:
             return LakeType(Integer(max(self.smallest_integer, type.bits if type.signed else 2 * type.bits)))
-        match self.how.unsigned_bigint:
+        match self.representation.unsigned_bigint:
             case "decimal":
                 return LakeType(Decimal(count_digits(type), 0))
             case "bigint":
@@ -114,45 +114,45 @@ class TypeHolder:
 
     def _number(self, what: str) -> LakeType:
         """Numbers for which no DECIMAL is told."""
-        if self.how.numeric == "double":
+        if self.representation.numeric == "double":
             return LakeType(Floating(64), f"{what} are rounded to the nearest DOUBLE, about fifteen digits")
-        decimal = self.how.decimal
+        decimal = self.representation.decimal
         if decimal is None:
             return LakeType(String(), f"{what} are kept as text, digit by digit")
         room = f"{decimal.precision - decimal.scale} digits before the point or {decimal.scale} behind it"
         return LakeType(decimal, f"{what} with more than {room} do not fit")
 
     def _span(self, type: Time | Interval) -> LakeType:
-        if isinstance(type, Time) and not type.zoned and self.how.time == "bigint":
+        if isinstance(type, Time) and not type.zoned and self.representation.time == "bigint":
             lost = "; finer values do not fit" if type.precision > MICROSECONDS else ""
             return LakeType(Integer(64), f"{format_type(type)} is kept as microseconds since midnight{lost}")
         return LakeType(String(), f"{format_type(type)} is kept as text, no table format has it")
 
     def _timestamp(self, type: Timestamp) -> LakeType:
-        if type.precision > MICROSECONDS and self.how.nanoseconds == "string":
+        if type.precision > MICROSECONDS and self.representation.nanoseconds == "string":
             return LakeType(String(), f"{format_type(type)} is kept as text, with its nanoseconds")
         lost = [_NANOSECONDS] if type.precision > MICROSECONDS else []
-        if type.zoned or self.how.local_timestamp == "timestamp_ntz":
+        if type.zoned or self.representation.local_timestamp == "timestamp_ntz":
             return LakeType(Timestamp(MICROSECONDS, type.zoned), "; ".join(lost) or None)
-        if self.how.local_timestamp == "string":
+        if self.representation.local_timestamp == "string":
             return LakeType(String(), f"{format_type(type)} is kept as text")
         lost.append("local times are kept as if they were of UTC: that they have no zone is lost")
         return LakeType(Timestamp(MICROSECONDS), "; ".join(lost))
 
     def _nested(self, type: Array | Map | Struct) -> LakeType | Refusal:
-        how = self.how
+        representation = self.representation
         match type:
-            case Struct(fields) if how.geometry != "struct" and is_geometry(type):
-                if how.geometry == "refuse":
+            case Struct(fields) if representation.geometry != "struct" and is_geometry(type):
+                if representation.geometry == "refuse":
                     instead = "say geometry = struct or wkb in [[projection]], or leave the column out"
                     return Refusal("", "geometry = refuse", instead)
                 others = ", ".join(f.name for f in fields if f.name != "wkb")
                 return LakeType(Binary(), f"of the geometry its WKB is kept; {others} get lost")
-            case Array() if how.arrays == "string":
+            case Array() if representation.arrays == "string":
                 return self._as_json(type)
             case Array(element):
                 return self._wrapped((element,), lambda held: Array(held[0]))
-            case Map() | Struct() if how.documents == "string":
+            case Map() | Struct() if representation.documents == "string":
                 return self._as_json(type)
             case Map(key, value):
                 return _require_writable_key(self._wrapped((key, value), lambda held: Map(held[0], held[1])))
@@ -161,7 +161,9 @@ class TypeHolder:
 
     def _as_json(self, type: Array | Map | Struct) -> LakeType | Refusal:
         """JSON text of whatever else could be held, so that a type that nobody knows is refused here too."""
-        inner = TypeHolder(replace(self.how, arrays="array", documents="struct"), self.smallest_integer)
+        inner = TypeHolder(
+            replace(self.representation, arrays="array", documents="struct"), self.smallest_integer
+        )
         answer = inner.hold_type(type)
         if isinstance(answer, Refusal):
             return answer
@@ -201,7 +203,7 @@ class TypeHolder:
         )
 
     def _unknown(self, type: Unknown) -> LakeType | Refusal:
-        if type == VARIANT and self.how.json == "variant":
+        if type == VARIANT and self.representation.json == "variant":
             return LakeType(VARIANT)
         return Refusal("", f"nobody knows the type {type.name!r}", _LEAVE_OUT)
 

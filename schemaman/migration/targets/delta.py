@@ -86,9 +86,9 @@ class DeltaTarget:
 
     name = "delta"
 
-    def hold_type(self, type: Type, how: Representation = DEFAULT) -> LakeType | Refusal:
+    def hold_type(self, type: Type, representation: Representation = DEFAULT) -> LakeType | Refusal:
         """How Delta holds a logical type."""
-        return TypeHolder(how).hold_type(type)
+        return TypeHolder(representation).hold_type(type)
 
     def table_name(self, table: str) -> str:
         """A path becomes ``delta.`path` ``; a name gets back-ticks around its parts.
@@ -139,19 +139,19 @@ class DeltaTarget:
         hurts = tuple(_READERS.get(key, f"readers that do not know {key}") for key in sorted(properties))
         return replace(draft, step_class="capability-upgrade", reversible="no", hurts=hurts)
 
-    def drop_key(self, live: LakeTable) -> Draft | None:
+    def drop_key(self, lake: LakeTable) -> Draft | None:
         """None: Delta keeps no key that could stand against a change."""
         return None
 
-    def forbid_null(self, live: LakeTable, column: str) -> Draft | Refusal | None:
+    def forbid_null(self, lake: LakeTable, column: str) -> Draft | Refusal | None:
         """A CHECK constraint that reads every row; None where there is one. It is named for the column."""
         constraint = f"{_OWN_CONSTRAINT}{column}"
-        if f"{_CONSTRAINT}{constraint.lower()}" in live.properties:
+        if f"{_CONSTRAINT}{constraint.lower()}" in lake.properties:
             return None
         if not re.fullmatch(r"\w+", column, re.ASCII):
             reason = "a constraint cannot be named for a column with such a name"
             return Refusal(f"forbid NULL in {sql.path_name((column,))}", reason, "add a CHECK by hand")
-        name, expression = self.table_name(live.name), f"{sql.path_name((column,))} IS NOT NULL"
+        name, expression = self.table_name(lake.name), f"{sql.path_name((column,))} IS NOT NULL"
         return Draft(
             (),
             "add-constraint",
@@ -164,19 +164,19 @@ class DeltaTarget:
             {"counts": {sql.count_rows(name, f"{sql.path_name((column,))} IS NULL"): 0}},
         )
 
-    def allow_null(self, live: LakeTable, column: str) -> Draft | None:
+    def allow_null(self, lake: LakeTable, column: str) -> Draft | None:
         """The end of the constraint that `forbid_null` made; None where there is none."""
         constraint = f"{_OWN_CONSTRAINT}{column}"
         key = f"{_CONSTRAINT}{constraint.lower()}"
-        if key not in live.properties:
+        if key not in lake.properties:
             return None
-        name = self.table_name(live.name)
-        undo = sql.add_check(name, constraint, live.properties[key])
-        after, before = {"properties": {key: None}}, {"properties": {key: live.properties[key]}}
+        name = self.table_name(lake.name)
+        undo = sql.add_check(name, constraint, lake.properties[key])
+        after, before = {"properties": {key: None}}, {"properties": {key: lake.properties[key]}}
         statement, hurts = sql.drop_check(name, constraint), (drafts.EXPECTS_VALUE,)
         return Draft((), "drop-constraint", statement, "metadata", "reversible", undo, hurts, after, before)
 
-    def find_missing_properties(self, live: LakeTable, change: Change) -> Mapping[str, str]:
+    def find_missing_properties(self, lake: LakeTable, change: Change) -> Mapping[str, str]:
         """Column mapping for names, type widening for types, timestampNtz for such columns."""
         wanted: dict[str, str] = {}
         match change:
@@ -191,33 +191,33 @@ class DeltaTarget:
                 wanted = _WIDENING | _require_ntz(new)
             case _:
                 pass
-        return {key: value for key, value in wanted.items() if not _is_on(live, key, value)}
+        return {key: value for key, value in wanted.items() if not _is_on(lake, key, value)}
 
-    def draft_change(self, live: LakeTable, change: Change) -> Draft | Refusal:
+    def draft_change(self, lake: LakeTable, change: Change) -> Draft | Refusal:
         """The statement for one change, or why Delta would refuse it."""
-        refusal = _refuse_in_use(live, change)
+        refusal = _refuse_in_use(lake, change)
         if refusal is not None:
             return refusal
         match change:
             case ChangeType(path, old, new) if not widens_in_place(old, new, len(path) == 1):
                 return drafts.refuse_type_change(change)
-            case ChangeType(_, old, new) if _is_uniform(live) and not iceberg_widens(old, new):
+            case ChangeType(_, old, new) if _is_uniform(lake) and not iceberg_widens(old, new):
                 reason = "the table is read as Iceberg too, which has no such change"
                 return drafts.refuse_change(
                     change, reason, "switch IcebergCompat off first, or keep the type"
                 )
             case DropColumn():
-                refusal = drafts.refuse_drop(live, change)
+                refusal = drafts.refuse_drop(lake, change)
                 if refusal is not None:
                     return refusal
             case _:
                 pass
-        draft = drafts.draft_change(self.table_name(live.name), live.schema, change)
-        return draft if isinstance(draft, Refusal) else _add_ways_back(live, draft, change)
+        draft = drafts.draft_change(self.table_name(lake.name), lake.schema, change)
+        return draft if isinstance(draft, Refusal) else _add_ways_back(lake, draft, change)
 
-    def combine_drafts(self, live: LakeTable, several: Sequence[Draft]) -> Draft:
+    def combine_drafts(self, lake: LakeTable, several: Sequence[Draft]) -> Draft:
         """One statement for several drafts of one kind."""
-        return drafts.combine_drafts(self.table_name(live.name), several)
+        return drafts.combine_drafts(self.table_name(lake.name), several)
 
 
 TARGET = DeltaTarget()
@@ -231,9 +231,9 @@ def _find_path(table: str) -> str | None:
     return parts[1] if len(parts) == 2 and parts[0].lower() == "delta" and "/" in parts[1] else None
 
 
-def _is_on(live: LakeTable, key: str, value: str) -> bool:
-    told = live.properties.get(key, "").lower()
-    return told == value or (key in _MAPPING and told == "id")
+def _is_on(lake: LakeTable, key: str, value: str) -> bool:
+    setting = lake.properties.get(key, "").lower()
+    return setting == value or (key in _MAPPING and setting == "id")
 
 
 def _require_ntz(type: Type) -> dict[str, str]:
@@ -268,41 +268,41 @@ def _needs_mapping(path: Path, type: Type) -> bool:
     return any(ch in " ,;{}()\n\t=" for name in names for ch in name)
 
 
-def _add_ways_back(live: LakeTable, draft: Draft, change: Change) -> Draft:
+def _add_ways_back(lake: LakeTable, draft: Draft, change: Change) -> Draft:
     """The draft with Delta's own ways back, and with the readers that Delta itself stops.
 
     Source: Delta "Restore a Delta table to an earlier state", "Tracking non-additive schema changes".
     """
-    if isinstance(change, AddColumn) and not _is_on(live, *next(iter(_MAPPING.items()))):
+    if isinstance(change, AddColumn) and not _is_on(lake, *next(iter(_MAPPING.items()))):
         return replace(draft, reversible="time-travel", undo=None)
     hurts = draft.hurts
     if isinstance(change, DropColumn | RenameColumn | ChangeType):
-        feeds = (_FEED_READERS,) if live.properties.get(_CHANGE_FEED, "").lower() == "true" else ()
+        feeds = (_FEED_READERS,) if lake.properties.get(_CHANGE_FEED, "").lower() == "true" else ()
         hurts = (*hurts, _STREAMS, *feeds)
     return replace(
         draft, reversible="time-travel" if draft.reversible == "no" else draft.reversible, hurts=hurts
     )
 
 
-def _is_uniform(live: LakeTable) -> bool:
-    return any(live.properties.get(key, "").lower() == "true" for key in _ICEBERG_COMPAT)
+def _is_uniform(lake: LakeTable) -> bool:
+    return any(lake.properties.get(key, "").lower() == "true" for key in _ICEBERG_COMPAT)
 
 
-def _refuse_in_use(live: LakeTable, change: Change) -> Refusal | None:
+def _refuse_in_use(lake: LakeTable, change: Change) -> Refusal | None:
     """Why a change must wait for the constraints and generated columns that use its column."""
     if not isinstance(change, DropColumn | RenameColumn | ChangeType):
         return None
     name = change.path[0]
-    for key, expression in live.properties.items():
+    for key, expression in lake.properties.items():
         if key.startswith(_CONSTRAINT) and _is_mentioned(expression, name):
             used = key.removeprefix(_CONSTRAINT)
             instead = f"drop the constraint {used} first and add it again after"
             return drafts.refuse_change(change, f"the constraint {used} uses the column", instead)
-    for generated, expression in live.generated.items():
+    for generated, expression in lake.generated.items():
         if generated != name and _is_mentioned(expression, name):
             reason = f"the generated column {sql.path_name((generated,))} is computed from it"
             return drafts.refuse_change(change, reason, "drop the generated column first")
-    if name in live.generated and isinstance(change, ChangeType):
+    if name in lake.generated and isinstance(change, ChangeType):
         reason = "its values are computed by the table itself"
         return drafts.refuse_change(change, reason, "build a new table with another expression")
     return None

@@ -47,9 +47,9 @@ class IcebergTarget:
 
     name = "iceberg"
 
-    def hold_type(self, type: Type, how: Representation = DEFAULT) -> LakeType | Refusal:
+    def hold_type(self, type: Type, representation: Representation = DEFAULT) -> LakeType | Refusal:
         """How Iceberg holds a logical type: no integer below 32 bits."""
-        return TypeHolder(how, _SMALLEST_INTEGER).hold_type(type)
+        return TypeHolder(representation, _SMALLEST_INTEGER).hold_type(type)
 
     def table_name(self, table: str) -> str:
         """`catalog.namespace.table`, back-ticks around every part.
@@ -122,74 +122,74 @@ class IcebergTarget:
         hurts = ("engines that do not read this format version",)
         return replace(draft, step_class="capability-upgrade", reversible="no", hurts=hurts)
 
-    def drop_key(self, live: LakeTable) -> Draft | None:
+    def drop_key(self, lake: LakeTable) -> Draft | None:
         """`DROP IDENTIFIER FIELDS`, None where there are none: they cannot become nullable or leave."""
-        fields = read_identifiers(live)
+        fields = read_identifiers(lake)
         if not fields:
             return None
-        name = self.table_name(live.name)
+        name = self.table_name(lake.name)
         statement, undo = (
             build(name, fields) for build in (sql.drop_identifier_paths, sql.set_identifier_paths)
         )
         after = {"properties": {"identifier-fields": sql.format_identifiers(())}}
-        before = {"properties": {"identifier-fields": live.properties["identifier-fields"]}}
+        before = {"properties": {"identifier-fields": lake.properties["identifier-fields"]}}
         return Draft((), "drop-key", statement, "metadata", "reversible", undo, (_UPSERTS,), after, before)
 
-    def forbid_null(self, live: LakeTable, column: str) -> Draft | Refusal | None:
+    def forbid_null(self, lake: LakeTable, column: str) -> Draft | Refusal | None:
         """Refused: no SQL makes a column of a live Iceberg table required."""
         change = f"forbid NULL in {sql.path_name((column,))}"
         instead = "prove that no row is NULL, and make it required through Iceberg's own API"
         return Refusal(change, "Iceberg's SQL cannot forbid NULL in a table that has rows", instead)
 
-    def allow_null(self, live: LakeTable, column: str) -> Draft | None:
+    def allow_null(self, lake: LakeTable, column: str) -> Draft | None:
         """None: nothing was required."""
         return None
 
-    def find_missing_properties(self, live: LakeTable, change: Change) -> Mapping[str, str]:
+    def find_missing_properties(self, lake: LakeTable, change: Change) -> Mapping[str, str]:
         """Format version 3 for VARIANT; every other change is made in every table."""
         variant = isinstance(change, AddColumn) and has_variant(change.column.type)
-        return _VERSION_3 if variant and live.properties.get("format-version") != "3" else {}
+        return _VERSION_3 if variant and lake.properties.get("format-version") != "3" else {}
 
-    def draft_change(self, live: LakeTable, change: Change) -> Draft | Refusal:
+    def draft_change(self, lake: LakeTable, change: Change) -> Draft | Refusal:
         """The statement for one change, or why Iceberg would refuse it or choke on it."""
         match change:
             case AddColumn(path) | DropColumn(path) | RenameColumn(path) | ChangeType(path) if (
-                drafts.in_map_key(live.schema, path)
+                drafts.in_map_key(lake.schema, path)
             ):
                 return drafts.refuse_change(
                     change, "Iceberg cannot change the key of a map", "write a new column"
                 )
             case ChangeType(_, old, new) if not widens_in_place(old, new):
                 return drafts.refuse_type_change(change)
-            case AddColumn() | RenameColumn() if (name := _find_taken_name(live, change)) is not None:
+            case AddColumn() | RenameColumn() if (name := _find_taken_name(lake, change)) is not None:
                 return drafts.refuse_change(
                     change, _PARTITION.format(sql.path_name((name,))), _OTHER_COLUMN_NAME
                 )
-            case AddColumn() | RenameColumn() if (name := _find_joined_twice(live, change)) is not None:
+            case AddColumn() | RenameColumn() if (name := _find_joined_twice(lake, change)) is not None:
                 return drafts.refuse_change(change, _JOINED.format(name), _LEAVE_ONE_OUT)
             case ChangeNullable(path, False, True) if any(
-                p[: len(path)] == path for p in read_identifiers(live)
+                p[: len(path)] == path for p in read_identifiers(lake)
             ):
                 return drafts.refuse_change(change, "an identifier field must have a value", _UNIDENTIFIED)
-            case DropColumn(path) if any(p[: len(path)] == path for p in read_identifiers(live)):
+            case DropColumn(path) if any(p[: len(path)] == path for p in read_identifiers(lake)):
                 return drafts.refuse_change(change, "it is an identifier field or holds one", _UNIDENTIFIED)
             case RenameColumn(path) if any(
-                len(p) > 1 and p[: len(path)] == path for p in read_identifiers(live)
+                len(p) > 1 and p[: len(path)] == path for p in read_identifiers(lake)
             ):
                 return drafts.refuse_change(
                     change, "Iceberg loses identifier fields inside it", _UNIDENTIFIED
                 )
             case DropColumn():
-                refusal = drafts.refuse_drop(live, change)
+                refusal = drafts.refuse_drop(lake, change)
                 if refusal is not None:
                     return refusal
             case _:
                 pass
-        return drafts.draft_change(self.table_name(live.name), live.schema, change)
+        return drafts.draft_change(self.table_name(lake.name), lake.schema, change)
 
-    def combine_drafts(self, live: LakeTable, several: Sequence[Draft]) -> Draft:
+    def combine_drafts(self, lake: LakeTable, several: Sequence[Draft]) -> Draft:
         """One statement for several drafts of one kind."""
-        return drafts.combine_drafts(self.table_name(live.name), several)
+        return drafts.combine_drafts(self.table_name(lake.name), several)
 
 
 TARGET = IcebergTarget()
@@ -210,42 +210,42 @@ def _has_dot(path: Path) -> bool:
     return any("." in part for part in path)
 
 
-def _find_taken_name(live: LakeTable, change: AddColumn | RenameColumn) -> str | None:
+def _find_taken_name(lake: LakeTable, change: AddColumn | RenameColumn) -> str | None:
     """The first name that a change would give to a column, and that a partition field has from elsewhere.
 
     Partitions of the past count too: each change of the schema checks all of them. Source: Iceberg
     `PartitionSpec.Builder.checkAndAddPartitionName`; measured, also behind DROP and REPLACE PARTITION FIELD.
     """
-    told = live.partition_names
-    taken = ((".".join(new), old) for old, new in _list_given_paths(live, change))
-    return next((name for name, old in taken if name in told and told[name] != old), None)
+    reserved = lake.partition_names
+    taken = ((".".join(new), old) for old, new in _list_given_paths(lake, change))
+    return next((name for name, old in taken if name in reserved and reserved[name] != old), None)
 
 
-def _find_joined_twice(live: LakeTable, change: AddColumn | RenameColumn) -> str | None:
+def _find_joined_twice(lake: LakeTable, change: AddColumn | RenameColumn) -> str | None:
     """The first path that a change would give, and that reads like another one once dots join it.
 
     One that has the very same place hands it on, or is in the way: that is not for this format to say.
     Source: Iceberg `TypeUtil.indexByName`.
     """
-    named = _list_given_paths(live, change)
+    named = _list_given_paths(lake, change)
     moved = {old for old, _ in named}
-    stay = (path for path, _, _ in walk_fields(live.schema) if path not in moved)
+    stay = (path for path, _, _ in walk_fields(lake.schema) if path not in moved)
     joined = {".".join(path).lower(): _lower_path(path) for path in stay}
     found = ((".".join(new), _lower_path(new)) for _, new in named)
-    return next((told for told, new in found if joined.get(told.lower(), new) != new), None)
+    return next((name for name, new in found if joined.get(name.lower(), new) != new), None)
 
 
 def _lower_path(path: Path) -> Path:
     return tuple(part.lower() for part in path)
 
 
-def _list_given_paths(live: LakeTable, change: AddColumn | RenameColumn) -> list[tuple[Path | None, Path]]:
+def _list_given_paths(lake: LakeTable, change: AddColumn | RenameColumn) -> list[tuple[Path | None, Path]]:
     """The paths that a change gives, to the column and inside of it, each with the one that it had."""
     at, depth = change.path, len(change.path)
     if isinstance(change, AddColumn):
         inside = walk_fields(TableSchema((Column(at[-1], change.column.type),)))
         return [(None, (*at[:-1], *path)) for path, _, _ in inside]
-    moved = [path for path, _, _ in walk_fields(live.schema) if path[:depth] == at] or [at]
+    moved = [path for path, _, _ in walk_fields(lake.schema) if path[:depth] == at] or [at]
     return [(path, (*at[:-1], change.name, *path[depth:])) for path in moved]
 
 
@@ -253,8 +253,8 @@ def _describe_naming(name: str) -> str:
     return f"name a column {sql.path_name((name,))}"
 
 
-def read_identifiers(live: LakeTable) -> tuple[Path, ...]:
+def read_identifiers(lake: LakeTable) -> tuple[Path, ...]:
     """The identifier fields of a live table, each as a path. Source: Iceberg table spec, "Schemas"."""
-    told = json.loads(live.properties.get("identifier-fields", "[]"))
-    paths = {".".join(path): path for path, _, _ in walk_fields(live.schema)}
-    return tuple(paths.get(name, (name,)) for name in told)
+    names = json.loads(lake.properties.get("identifier-fields", "[]"))
+    paths = {".".join(path): path for path, _, _ in walk_fields(lake.schema)}
+    return tuple(paths.get(name, (name,)) for name in names)

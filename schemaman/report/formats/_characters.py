@@ -1,6 +1,6 @@
-"""What every format agrees on: a sign for each tone, and names made safe to look at.
+"""Helpers for every format: a sign for each tone, and names that are safe to print.
 
-A name comes from a stranger's database. Control characters would move a terminal's cursor or
+Names come from foreign databases. Control characters would move a terminal's cursor or
 end a line, and bidirectional overrides would show another order than the one that is there.
 """
 
@@ -15,14 +15,14 @@ _REORDERING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\
 
 
 def escape_invisible(text: str, *, lines: bool = False) -> str:
-    """The text with what cannot be seen written as an escape; `lines` lets line ends stand."""
+    """Escapes invisible characters of a text; with `lines` line ends stay."""
     if text.isprintable():
         return text
     return "".join(ch if _is_visible(ch) or (lines and ch == "\n") else _escape_character(ch) for ch in text)
 
 
 def measure_width(text: str) -> int:
-    """How many cells of a terminal a text takes."""
+    """Counts the terminal cells of a text."""
     return sum(_count_cells(ch) for ch in text)
 
 

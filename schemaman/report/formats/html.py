@@ -21,7 +21,7 @@ _SEVERITY_ORDER: tuple[Tone, ...] = ("note", "danger", "break")
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A heading of the second level and the blocks under it; `tone` is its gravest notice's."""
+    """A heading of the second level and the blocks under it; `tone` is that of its worst notice."""
 
     heading: Heading
     blocks: tuple[Block, ...]

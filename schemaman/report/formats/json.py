@@ -1,4 +1,4 @@
-"""A report as the JSON that scripts read: its data, whole, and nothing of its words."""
+"""Renders a report as JSON: its whole data, without its blocks."""
 
 from __future__ import annotations
 

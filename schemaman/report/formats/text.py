@@ -74,8 +74,8 @@ class TextFormat:
     def _facts(self, rows: tuple[tuple[str, Inline], ...], indent: str) -> list[str]:
         widest = max((measure_width(escape_invisible(name)) for name, _ in rows), default=0)
         return [
-            f"{indent}{self._paint(_pad_text(escape_invisible(name), widest), 'muted')}  {self._inline(value)}".rstrip()
-            for name, value in rows
+            f"{indent}{self._paint(_pad_text(name, widest), 'muted')}  {self._inline(value)}".rstrip()
+            for name, value in ((escape_invisible(name), value) for name, value in rows)
         ]
 
     def _grid(self, caption: str, header: tuple[str, ...], rows: tuple[tuple[Inline, ...], ...]) -> list[str]:

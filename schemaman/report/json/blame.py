@@ -1,4 +1,4 @@
-"""Who made each fact of a table what it is, as the JSON that scripts read: `blame`."""
+"""Builds the JSON document of `blame`: the origin of each fact of a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What changed and what it means, as the JSON that scripts read: `diff`, `check`, `explain`, `rules`."""
+"""Builds the JSON documents of `diff`, `check`, `explain` and `rules`."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def build_change(found: Change, candidates: Iterable[RenameCandidate] = ()) -> D
 
 
 def name_change(found: Change) -> str:
-    """The word for a change: `add-column`, `change-type` and so on."""
+    """Names a change: `add-column`, `change-type` and so on."""
     match found:
         case AddColumn():
             return "add-column"
@@ -113,8 +113,8 @@ def build_check(
 ) -> Document:
     """The document of `check`: every finding with the severity that the declared readers give it.
 
-    `tables` were looked at; `unaccepted` are those without a baseline; `unjudged` are changes that no
-    rule speaks of; `remarks` are what records leave open or lose; `waivers` go by fingerprints.
+    `tables` were checked; `unaccepted` are those without a baseline; `unjudged` are changes that no
+    rule covers; `remarks` are what records leave open or lose; `waivers` go by fingerprints.
     """
     return {
         "schema_version": SCHEMA_VERSION,

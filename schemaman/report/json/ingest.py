@@ -1,4 +1,4 @@
-"""What an ingest did and could not understand, as the JSON that scripts read: `ingest`, `rejects`."""
+"""Builds the JSON documents of `ingest` and `rejects`."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def build_ingest(
     """The summary at the end of `ingest`.
 
     Of `read` records `new` were read for the first time and `known` had been read before. `asides` counts
-    what is no testimony, by kind; `notes` what is to know besides; `shifts` which versions have
-    another number than before; `tables` maps each table that was spoken of to its number of versions now.
+    skipped records, by kind; `notes` the new notes; `shifts` are the versions that have
+    another number than before; `tables` maps each table of the records to its number of versions now.
     """
     return {
         "schema_version": SCHEMA_VERSION,

@@ -1,4 +1,4 @@
-"""Migrations and drift as the JSON that scripts read: `apply`, `drift`.
+"""Builds the JSON documents of `apply` and `drift`.
 
 The document of `plan` is the plan file itself, see `planfile`.
 """
@@ -16,7 +16,7 @@ from schemaman.report.json.tables import SCHEMA_VERSION, Document
 
 @dataclass(frozen=True, slots=True)
 class FailedPlan:
-    """A plan of several that could not be applied: why, and what now."""
+    """A plan that could not be applied, one of several: the message, and a hint."""
 
     run: str
     plan: str
@@ -27,9 +27,9 @@ class FailedPlan:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """What someone else changed on one target table; `missing` if it is there no more.
+    """The changes that someone else made to one target table; `missing` if the table does not exist.
 
-    `earlier_drift` says in words what runs met that someone else had changed, and went on from.
+    `earlier_drift` describes changes by someone else that earlier runs found and accepted.
     """
 
     format: str
@@ -40,7 +40,7 @@ class Drift:
 
     @property
     def is_drifted(self) -> bool:
-        """Whether the table is not as the last migration left it, or was not when one began."""
+        """Returns whether the table differs from the last migration's result, or did when a run began."""
         return self.missing or bool(self.changes) or bool(self.earlier_drift)
 
 
@@ -82,7 +82,7 @@ def build_failed(fault: FailedPlan) -> Document:
 
 
 def build_drift(found: Iterable[Drift]) -> Document:
-    """The document of `drift`: every table that was looked at."""
+    """Builds the document of `drift`: every checked table."""
     return {
         "schema_version": SCHEMA_VERSION,
         "tables": [

@@ -1,4 +1,4 @@
-"""Where runs and targets stand, folded from journal and leases, as the JSON that scripts read: `status`."""
+"""Builds the JSON document of `status`: the states of runs and targets, from journal and leases."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from schemaman.report.json.tables import SCHEMA_VERSION, Document
 from schemaman.store.log import Lease, MigrationEntry
 
 State = Literal["finished", "running", "stopped", "failed"]
-"""`running`: a lease is alive; `stopped`: none is, and the run did not finish: its process died."""
+"""`running`: the lease is valid. `stopped`: no lease is valid, and the run's process died before the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunState:
-    """Where one run stands, folded from its journal lines; times are epoch milliseconds."""
+    """The state of one run, from its journal lines; times are epoch milliseconds."""
 
     run: str
     plan: str
@@ -33,7 +33,7 @@ class RunState:
 
 @dataclass(frozen=True, slots=True)
 class TargetState:
-    """Where one target stands: its newest run, who holds it, what someone else did to it.
+    """The state of one target: its newest run, its lease, and its drift.
 
     `source` is the version that its plan follows, as `orders@3`; `steps` is None where the journal holds no
     plan that this version can read. `lease` is the one that is alive. `drift` says in words what was found
@@ -86,7 +86,7 @@ def fold_run_states(
 def fold_target_states(
     journal: Sequence[tuple[int, MigrationEntry]], leases: Sequence[Lease], now_ms: int
 ) -> tuple[TargetState, ...]:
-    """The state of every target in a dated journal that nobody has let go, by name."""
+    """Returns the state of every target in a dated journal that was not forgotten, by name."""
     newest = {state.target: state for state in fold_run_states(journal, leases, now_ms)}
     alive = {lease.target: lease for lease in leases if lease.expires_ms > now_ms}
     plans: dict[str, Plan | None] = {}
@@ -95,8 +95,8 @@ def fold_target_states(
         lines.setdefault(line.target, []).append(line)
         if line.state == "started" and line.run == newest[line.target].run:
             plans[line.target] = _read_plan(line.statement)
-    told = {target: read_drift(each) for target, each in lines.items()}
-    drifts = {target: "; ".join(dict.fromkeys(filter(None, both))) for target, both in told.items()}
+    found_drifts = {target: read_drift(each) for target, each in lines.items()}
+    drifts = {target: "; ".join(dict.fromkeys(filter(None, both))) for target, both in found_drifts.items()}
     kept = [target for target in sorted(newest) if not is_forgotten(lines[target])]
     return tuple(_build_target_state(newest[t], plans.get(t), alive, drifts) for t in kept)
 

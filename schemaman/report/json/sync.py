@@ -1,4 +1,4 @@
-"""What a round of `sync` came to, as the JSON that scripts read."""
+"""Builds the JSON document of a round of `sync`."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ State = Literal["current", "applied", "waiting", "refused", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class FollowedTable:
-    """What became of one lake table in a round.
+    """The result of one lake table in a round of `sync`.
 
-    `plan` is the hash of the plan and `file` where it lies for people; `statements` are those that ran.
-    `reasons` say what is refused, what waits for whom, what went wrong, or what someone else had changed;
+    `plan` is the hash of the plan and `file` its path; `statements` are those that ran.
+    `reasons` are sentences about refusals, approvals, errors, or changes by someone else;
     `code` is its exit code.
     """
 

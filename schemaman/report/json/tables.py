@@ -1,4 +1,4 @@
-"""Histories as the JSON that scripts read: `tables`, `history`, `show`, `names`.
+"""Builds the JSON documents of `tables`, `history`, `show` and `names`.
 
 Law: every document carries `schema_version` and is valid against its JSON Schema.
 """
@@ -74,7 +74,7 @@ def build_show(
 ) -> Document:
     """The document of `show REF`; `table`, `version` and `revision` where the REF is one of the history.
 
-    `wire` is the event that carried the structure, where that is its wire face.
+    `wire` is the event with the structure, if the structure is an event schema.
     """
     return {
         "schema_version": SCHEMA_VERSION,
@@ -92,7 +92,7 @@ def build_show(
 
 
 def build_coordinates(found: Coordinates) -> Document:
-    """Where and when a record stands; times in epoch milliseconds."""
+    """The coordinates of a record; times in epoch milliseconds."""
     return {
         "position": build_position(found.position),
         "ts_ms": found.ts_ms,
@@ -104,7 +104,7 @@ def build_coordinates(found: Coordinates) -> Document:
 
 
 def build_note(found: Note) -> Document:
-    """Something to know of a record that is no structure."""
+    """A note about a record."""
     return {
         "stream": found.stream,
         "topic": found.topic,
@@ -214,7 +214,7 @@ def _build_version(found: SchemaVersion) -> Document:
 
 
 def build_interval(after: Coordinates | None, at: Coordinates) -> Document:
-    """Where something began: behind `after` (None: nothing earlier is known) and no later than `at`."""
+    """The interval of a beginning: after `after` (None: no earlier record) and no later than `at`."""
     return {"after": _build_optional(after), "at": build_coordinates(at)}
 
 

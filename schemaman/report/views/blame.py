@@ -1,4 +1,4 @@
-"""Who made each fact of a table what it is, for people: a line for what came together."""
+"""Builds the report of `blame`: the origin of each fact of a table, one line for facts of one origin."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from schemaman.report.views import words
 
 _HEADER = ("column", "what", "since", "no later than", "position", "record", "said by")
 _UNCONFIRMED_SINCE = "told first, unconfirmed"
-"""Of what was read later than the rows: the record that told it before anything confirmed it."""
+"""Header of a column with the first record of a fact that was read later than the rows."""
 
 
 def build_blame_report(
     ref: str, table: TableId, version: SchemaVersion, revision: int, facts: Sequence[Fact]
 ) -> Report:
-    """What `blame TABLE` says: since when each column is as it is, and the key; then the statements."""
+    """Builds the report: since when each column and the key have their facts; then the statements."""
     rows: list[tuple[Inline, ...]] = []
     late = any(fact.proven_from != fact.at for fact in facts)
     for column, mine in groupby(facts, key=lambda f: f.column):
@@ -40,7 +40,7 @@ def build_blame_report(
 
 
 def _build_rows(column: str | None, facts: Sequence[Fact], late: bool) -> Iterable[tuple[Inline, ...]]:
-    """A row for each stage at which something of the column came, and for each place that proves it."""
+    """Builds a row for each stage with facts of the column, and for each record that proves them."""
     whole = next((f for f in facts if f.kind == "column"), None)
     stages: dict[tuple[int, int, bool, Coordinates | None], list[Fact]] = {}
     for fact in facts:
@@ -48,13 +48,13 @@ def _build_rows(column: str | None, facts: Sequence[Fact], late: bool) -> Iterab
             stages.setdefault(_stage_key(fact), []).append(fact)
     if whole is not None:
         stages.setdefault(_stage_key(whole), []).append(whole)
-    for place in sorted(stages, key=lambda place: place[:3]):
-        told = [w for fact in stages[place] if (w := _describe_fact(fact, whole))]
-        if whole is not None and whole in stages[place]:
-            told = told or ["added"]
-        if told:
+    for stage_id in sorted(stages, key=lambda stage_id: stage_id[:3]):
+        descriptions = [w for fact in stages[stage_id] if (w := _describe_fact(fact, whole))]
+        if whole is not None and whole in stages[stage_id]:
+            descriptions = descriptions or ["added"]
+        if descriptions:
             title = Text(column, code=True) if column is not None else Text("(table)", "muted")
-            yield (title,), (Text(", ".join(told)),), *_build_origin(stages[place][0], late)
+            yield (title,), (Text(", ".join(descriptions)),), *_build_origin(stages[stage_id][0], late)
 
 
 def _stage_key(fact: Fact) -> tuple[int, int, bool, Coordinates | None]:
@@ -62,7 +62,7 @@ def _stage_key(fact: Fact) -> tuple[int, int, bool, Coordinates | None]:
 
 
 def _build_origin(fact: Fact, late: bool) -> tuple[Inline, ...]:
-    """Where a fact began: no later than the record that proves it, whichever told it before."""
+    """Builds the origin of a fact: no later than the record that proves it."""
     others = "".join(f", {witness}" for witness, _ in fact.other_evidence)
     known = fact.proven_from
     first = "" if known == fact.at else f"{words.format_coordinates(fact.at)} · {_format_record(fact.at)}"
@@ -81,26 +81,26 @@ def _format_record(at: Coordinates) -> str:
 
 
 def _describe_fact(fact: Fact, whole: Fact | None) -> str:
-    """The fact in words; nothing for what is as every column begins."""
+    """Describes a fact; empty for the usual facts of a new column."""
     new = whole is not None and (fact.version, fact.revision) == (whole.version, whole.revision)
     match fact.kind:
         case "column":
-            told = ""
+            text = ""
         case "name":
-            told = "" if new else "this name"
+            text = "" if new else "this name"
         case "type":
-            told = str(fact.value)
+            text = str(fact.value)
         case "nullable":
-            told = "null" if fact.value else "not null"
+            text = "null" if fact.value else "not null"
         case "default":
             plain = fact.value is None or isinstance(fact.value, tuple)
-            told = "" if plain and new else f"default {_format_default(fact)}"
+            text = "" if plain and new else f"default {_format_default(fact)}"
         case "comment":
             first = new or (whole is None and fact.revision == 0 and fact.version.number == 1)
-            told = "" if fact.value is None and first else f"comment {fact.value!r}"
+            text = "" if fact.value is None and first else f"comment {fact.value!r}"
         case "key":
-            told = f"key {words.format_key(fact.value)}" if isinstance(fact.value, tuple) else ""
-    return f"{told} (provisional)" if told and fact.is_provisional else told
+            text = f"key {words.format_key(fact.value)}" if isinstance(fact.value, tuple) else ""
+    return f"{text} (provisional)" if text and fact.is_provisional else text
 
 
 def _format_default(fact: Fact) -> str:

@@ -1,4 +1,4 @@
-"""What a history rests on: offsets that nobody has read, and numbers that versions had before, in words."""
+"""Builds the grids of unread offsets, and of numbers that versions had before."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from schemaman.store.offsets import Hole
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """Where the beginnings of versions are open, and when (epoch ms) late evidence renumbered them."""
+    """Unread offsets before beginnings of versions, and when (epoch ms) late evidence renumbered versions."""
 
     holes: tuple[Hole, ...] = ()
     shifts: tuple[tuple[int, RenumberingEntry], ...] = ()
 
     def build_document(self) -> Document:
-        """The members of the document of a history."""
+        """Builds these JSON members of the document of a history."""
         return {
             "unread": [
                 {
@@ -64,6 +64,6 @@ def build_extent_grids(extent: Extent) -> Iterator[Block]:
 
 
 def _build_hole_row(hole: Hole) -> tuple[Inline, ...]:
-    told = "it may be older, and have had another structure" if hole.head else "it may have begun earlier"
-    place = f"{hole.topic}[{hole.partition}]@{hole.first}..{hole.last}"
-    return ((Text(str(hole.version)),), (Text(place, code=True),), (Text(told),))
+    reason = "it may be older, and have had another structure" if hole.head else "it may have begun earlier"
+    offsets = f"{hole.topic}[{hole.partition}]@{hole.first}..{hole.last}"
+    return ((Text(str(hole.version)),), (Text(offsets, code=True),), (Text(reason),))

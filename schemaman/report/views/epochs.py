@@ -1,4 +1,4 @@
-"""How events carried a table, and by which keys: epochs of the connector and spans of keys, for people."""
+"""Builds the grids of a table's epochs of the connector and of its keys."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NOTHING: Inline = (Text("—", "muted"),)
 
 
 def build_epochs_grid(history: TableHistory) -> Iterator[Block]:
-    """Each epoch with its connector and what travels otherwise since; nothing where there was but one."""
+    """Lists each epoch with its connector and its changed encoding; nothing for a single epoch."""
     if len(history.epochs) < 2:
         return
     rows = []
@@ -32,14 +32,16 @@ def build_epochs_grid(history: TableHistory) -> Iterator[Block]:
 
 
 def build_keys_grid(history: TableHistory) -> Iterator[Block]:
-    """Each key with what may have made it one; nothing where there was but one."""
+    """Lists each key with its possible origins; nothing for a single key."""
     if len(history.keys) < 2:
         return
     rows = []
     for key in history.keys:
-        doubt: Inline = () if key.is_confirmed else (Text(" "), Text("provisional", "note"))
-        told = "events, other than declared" if key.evidence == "events" else key.evidence
+        status: Inline = () if key.is_confirmed else (Text(" "), Text("provisional", "note"))
+        evidence = "events, other than declared" if key.evidence == "events" else key.evidence
         origins = " or ".join(origin.replace("-", " ") for origin in key.origins)
         since = (Text(late.describe_since(key)),)
-        rows.append(((Text(words.format_key(key.columns)), *doubt), (Text(origins),), (Text(told),), since))
+        rows.append(
+            ((Text(words.format_key(key.columns)), *status), (Text(origins),), (Text(evidence),), since)
+        )
     yield Grid("Keys, one after the other", ("key", "what makes it one", "told by", "since"), tuple(rows))

@@ -1,4 +1,4 @@
-"""Findings as notices, the gate's verdict as a report, and a rule's page."""
+"""Builds findings as notices, the gate's verdict as a report, and the page of a rule."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from schemaman.report.views.table_changes import JudgedFinding
 
 
 def build_finding_notice(judged: JudgedFinding) -> Notice:
-    """A finding with what it was before and after, whom it hurts, and what to do."""
+    """Builds the notice of a finding: before and after, affected readers, and what to do."""
     finding = judged.finding
-    place = ".".join((str(finding.table), *finding.path))
-    step = f"{place}  {_format_step(judged)}" if finding.new_ref else place
+    path = ".".join((str(finding.table), *finding.path))
+    step = f"{path}  {_format_step(judged)}" if finding.new_ref else path
     facts: list[tuple[str, Inline]] = []
     if finding.before or finding.after:
         before = Text(finding.before or "absent", code=bool(finding.before))
@@ -67,32 +67,34 @@ def build_check_report(
     blocks.append(Paragraph(_summarize_check(judged, result, fail_on, len(waived))))
     if others := [t for t in result.unaccepted if t not in result.without_baseline]:
         listed = ", ".join(str(t) for t in others)
-        told = f"never accepted, so only what they are now was judged: {listed}"
-        blocks.append(Paragraph((Text(told), Text("; schemaman accept TABLE accepts one", "muted"))))
+        text = f"never accepted, so only what they are now was judged: {listed}"
+        blocks.append(Paragraph((Text(text), Text("; schemaman accept TABLE accepts one", "muted"))))
     return Report("check", tuple(blocks), dict(data))
 
 
 def _build_unjudged_notice(unjudged: UnjudgedChange) -> Notice:
-    """A change that no rule speaks of: said aloud, since silence would pass for consent."""
-    place = ".".join((str(unjudged.table), *unjudged.path))
+    """Builds the notice of a change that no rule covers; without it the change would look accepted."""
+    path = ".".join((str(unjudged.table), *unjudged.path))
     step = f"{unjudged.old_ref.rpartition('@')[2]} → {unjudged.new_ref.rpartition('@')[2]}"
     change = (Text(unjudged.before, code=True), Text(" → "), Text(unjudged.after, code=True))
-    told = "no rule speaks of this change: whom it hurts is not known"
+    message = "no rule speaks of this change: whom it hurts is not known"
     tone = words.SEVERITY_TONES["danger"]
-    return Notice("not judged", tone, f"{place}  {step}", told, (("change", change),))
+    return Notice("not judged", tone, f"{path}  {step}", message, (("change", change),))
 
 
 def _build_baseline_notice(table: TableId) -> Notice:
-    """A table that was asked for and has nothing to be compared with."""
-    told = "the baseline holds other tables, not this one: only what it is now was judged, not what changed"
+    """Builds the notice of a table that the user named and that has no baseline."""
+    message = (
+        "the baseline holds other tables, not this one: only what it is now was judged, not what changed"
+    )
     fix = (Text(f"schemaman accept {table}", code=True), Text(", and commit the file"))
-    return Notice("no baseline", words.SEVERITY_TONES["danger"], str(table), told, (("fix", fix),))
+    return Notice("no baseline", words.SEVERITY_TONES["danger"], str(table), message, (("fix", fix),))
 
 
 def build_remark_notice(found: Disagreement, subject: str = "") -> Notice:
-    """What records leave open or lose, which no rule can judge."""
-    place = f"{subject}  version {', '.join(map(str, found.versions))}".strip()
-    return Notice(found.kind, words.SEVERITY_TONES["note"], place, found.message)
+    """Builds the notice of a remark: what the records leave open or lose."""
+    subject_and_versions = f"{subject}  version {', '.join(map(str, found.versions))}".strip()
+    return Notice(found.kind, words.SEVERITY_TONES["note"], subject_and_versions, found.message)
 
 
 def build_explain_report(judged: JudgedFinding, rule: Rule) -> Report:
@@ -135,12 +137,12 @@ def _format_step(judged: JudgedFinding) -> str:
 
 
 def _build_notice(judged: JudgedFinding, waivers: Mapping[str, Waiver]) -> Notice:
-    """A finding; one that was waived hurts no less, and fails nothing."""
+    """Builds the notice of a finding; a waived one is a note with its waiver."""
     notice, waiver = build_finding_notice(judged), waivers.get(judged.finding.fingerprint)
     if waiver is None:
         return notice
-    told = f"until {waiver.expires} by {waiver.owner}: {waiver.reason}"
-    facts = (("waived", (Text(told),)), *notice.facts)
+    text = f"until {waiver.expires} by {waiver.owner}: {waiver.reason}"
+    facts = (("waived", (Text(text),)), *notice.facts)
     return replace(notice, tone=words.SEVERITY_TONES["note"], facts=facts)
 
 
@@ -167,8 +169,8 @@ def sort_by_severity(judged: Iterable[JudgedFinding]) -> tuple[JudgedFinding, ..
     """Findings by severity, then table, then where they are."""
     order = {"break": 0, "danger": 1, "note": 2, "off": 3}
 
-    def place(judged: JudgedFinding) -> tuple[int, str, tuple[str, ...], str]:
+    def sort_key(judged: JudgedFinding) -> tuple[int, str, tuple[str, ...], str]:
         finding = judged.finding
         return order[judged.severity], str(finding.table), finding.path, finding.rule
 
-    return tuple(sorted(judged, key=place))
+    return tuple(sorted(judged, key=sort_key))

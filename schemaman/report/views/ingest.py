@@ -47,10 +47,10 @@ def build_ingest_report(
     blocks: list[Block] = [FactsBlock(tuple(rows))]
     blocks += [Notice("reject", "danger", _format_record(r), r.reason) for r in done.first_rejects]
     for shift in done.shifts:
-        told = ", ".join(_describe_shift(one) for one in shift.moves[:_SHOWN_SHIFTS])
+        moves = ", ".join(_describe_shift(one) for one in shift.moves[:_SHOWN_SHIFTS])
         more = len(shift.moves) - _SHOWN_SHIFTS
-        told += f" and {words.format_count(more, 'more version')}" if more > 0 else ""
-        blocks.append(Notice("other numbers", "note", str(shift.table), f"{told}; ids stay as they are"))
+        moves += f" and {words.format_count(more, 'more version')}" if more > 0 else ""
+        blocks.append(Notice("other numbers", "note", str(shift.table), f"{moves}; ids stay as they are"))
     if tables:
         lines = tuple(((Text(name, code=True),), (Text(str(count)),)) for name, count in tables.items())
         caption = f"{words.format_count(len(lines), 'table')} spoken of in stream {stream}, engine {engine}"

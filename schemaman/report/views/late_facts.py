@@ -1,6 +1,6 @@
-"""What was read later than the rows that told it, in words: from which place on it is certain.
+"""Describes facts that were read later than their rows: from which record on they are certain.
 
-Law: of what no record proves at a place, no sentence says that it was so there.
+Law: no sentence states a fact at a position where no record proves it.
 """
 
 from __future__ import annotations
@@ -25,10 +25,11 @@ def list_proofs(version: SchemaVersion, revision: int) -> tuple[Proof, ...]:
 
 def build_lines(version: SchemaVersion, revision: int) -> Iterator[Inline]:
     """A line for each place from which on something of a revision is certain; what is nowhere so, last."""
-    told = sorted(list_proofs(version, revision), key=lambda p: p.at is None)
-    for at, same in groupby(told, key=lambda p: p.at):
+    proofs = sorted(list_proofs(version, revision), key=lambda p: p.at is None)
+    for at, same in groupby(proofs, key=lambda p: p.at):
         facts = enumerate_facts(p.fact for p in same)
-        certain = f"{facts}: certain from {'' if at is None else words.format_coordinates(at)} on, not confirmed before"
+        since = "" if at is None else words.format_coordinates(at)
+        certain = f"{facts}: certain from {since} on, not confirmed before"
         yield (Text(f"not confirmed: {facts}" if at is None else certain, "muted"),)
 
 
@@ -38,13 +39,13 @@ def enumerate_facts(facts: Iterable[str]) -> str:
     for fact in facts:
         kinds.setdefault(fact.partition(":")[0], []).append(fact)
     many = {"nullable": "whether {} may be NULL", "default": "the defaults of {}", "type": "the types of {}"}
-    told = []
+    names = []
     for kind, same in kinds.items():
         if kind in many and len(same) > _MOST_NAMED:
-            told.append(many[kind].format(words.format_count(len(same), "column")))
+            names.append(many[kind].format(words.format_count(len(same), "column")))
         else:
-            told += [words.describe_fact(fact) for fact in same]
-    return ", ".join(told)
+            names += [words.describe_fact(fact) for fact in same]
+    return ", ".join(names)
 
 
 def describe_begin(version: SchemaVersion, changes: Sequence[Change]) -> str:
@@ -77,12 +78,12 @@ def _find_proofs(
 
 def _describe_interval(after: Coordinates, first: Coordinates, proven: Sequence[Coordinates]) -> str:
     """In words, when something began that `first` told and that is certain from the last of `proven` on."""
-    told = f"after {words.format_coordinates(after)}"
+    text = f"after {words.format_coordinates(after)}"
     known = max(proven, key=lambda m: (m.position.rank, m.ts_ms or 0, m.offset), default=None)
     if known is None:
-        return f"{told}, told first by the record of {words.format_coordinates(first)}"
+        return f"{text}, told first by the record of {words.format_coordinates(first)}"
     late = "" if known == first else f"; told first by the record of {words.format_coordinates(first)}"
-    return f"{told}, no later than {words.format_coordinates(known)}{late}"
+    return f"{text}, no later than {words.format_coordinates(known)}{late}"
 
 
 def _name_fact(change: Change) -> Iterator[str]:
@@ -107,10 +108,10 @@ def describe_since(key: KeySpan) -> str:
     )
     if key.certain_from == key.at:
         return first
-    told = f"told first {words.format_coordinates(key.at)}"
+    text = f"told first {words.format_coordinates(key.at)}"
     if key.certain_from is None:
-        return f"{told}; not confirmed"
-    return f"{words.format_coordinates(key.certain_from)}; {told}, not confirmed before"
+        return f"{text}; not confirmed"
+    return f"{words.format_coordinates(key.certain_from)}; {text}, not confirmed before"
 
 
 def build_provisional_notice(version: SchemaVersion, revision: int, title: str = "") -> Notice:
@@ -119,10 +120,10 @@ def build_provisional_notice(version: SchemaVersion, revision: int, title: str =
     read: list[str] = []
     changing: list[str] = []
     forms: list[str] = []
-    told: list[str] = []
+    sentences: list[str] = []
     for fact in version.unconfirmed:
         if (at := proofs.get(fact)) is not None:
-            told.append(
+            sentences.append(
                 f"Not confirmed here, but from {words.format_coordinates(at)} on: {enumerate_facts((fact,))}."
             )
         elif fact.startswith("type:"):
@@ -130,15 +131,17 @@ def build_provisional_notice(version: SchemaVersion, revision: int, title: str =
         else:
             (changing if fact.startswith("default:") and fact not in proofs else read).append(fact)
     if read:
-        told.append(
+        sentences.append(
             f"Read from the database later than the rows it belongs to: {enumerate_facts(read)}. "
             "A later record, a declared structure or a person confirms it."
         )
     if changing:
-        told.append(f"Changed between the records before and behind this place: {enumerate_facts(changing)}.")
+        sentences.append(
+            f"Changed between the records before and behind this place: {enumerate_facts(changing)}."
+        )
     if forms:
-        told.append(
+        sentences.append(
             f"A setting of the connector may have changed {enumerate_facts(forms)}. "
             "Another table that changes so, or does not, decides it, or a person."
         )
-    return Notice("provisional", "note", title or f"version {version.number}", " ".join(told))
+    return Notice("provisional", "note", title or f"version {version.number}", " ".join(sentences))

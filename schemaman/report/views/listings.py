@@ -1,4 +1,4 @@
-"""The small reports of commands that look: tables, one history, one structure, one diff, rejects."""
+"""Builds the reports of `tables`, `history`, `show`, `diff` and `rejects`."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def build_tables_report(
 
 
 def _count_rejected(histories: Sequence[TableHistory], rejects: Sequence[Reject]) -> dict[TableId, int]:
-    """How many records of each table's topics were set aside."""
+    """Counts the rejects of each table's topics."""
     counts: Counter[tuple[str, str]] = Counter()
     for reject in rejects:
         counts[reject.stream, reject.topic] += reject.count
@@ -173,24 +173,28 @@ def select_notes(history: TableHistory, notes: Iterable[Note]) -> tuple[Note, ..
     )
 
 
-def build_show_report(found: ResolvedSchema, wire: Coordinates | None = None) -> Report:
+def build_show_report(found: ResolvedSchema, event: Coordinates | None = None) -> Report:
     """What `show REF` says; `wire` is the event that carried the structure, if it is a wire face."""
     version, schema = found.version, found.schema
-    more = {title: told for title, told in _OPTIONAL_COLUMNS.items() if any(told(c) for c in schema.columns)}
+    more = {
+        title: read_value
+        for title, read_value in _OPTIONAL_COLUMNS.items()
+        if any(read_value(c) for c in schema.columns)
+    }
     rows = tuple(
-        (*_build_structure_cells(schema, c), *((Text(told(c) or ""),) for told in more.values()))
+        (*_build_structure_cells(schema, c), *((Text(read_value(c) or ""),) for read_value in more.values()))
         for c in schema.columns
     )
     caption = found.ref if version is None else f"{found.ref}, id {version.id}, {version.status}"
-    if wire is not None:
-        caption = f"{caption}, as {wire.topic}[{wire.partition}]@{wire.offset} carried it"
+    if event is not None:
+        caption = f"{caption}, as {event.topic}[{event.partition}]@{event.offset} carried it"
     header = ("column", "type", "null", "default", "key", *more)
     blocks: list[Block] = [Grid(caption, header, rows)]
     if schema.comment:
         blocks.append(FactsBlock((("comment", (Text(schema.comment),)),)))
-    if version is not None and version.unconfirmed and wire is None:
+    if version is not None and version.unconfirmed and event is None:
         blocks.append(late.build_provisional_notice(version, found.revision or 0))
-    data = table_documents.build_show(found.ref, schema, found.table, version, found.revision, wire)
+    data = table_documents.build_show(found.ref, schema, found.table, version, found.revision, event)
     return Report(found.ref, tuple(blocks), dict(data))
 
 
@@ -199,14 +203,14 @@ def _is_same_type(column: Column) -> bool:
 
 
 def _build_structure_cells(schema: TableSchema, column: Column) -> tuple[Inline, ...]:
-    place = schema.key.index(column.name) + 1 if column.name in schema.key else 0
-    told = Text(words.format_default(column.default), code=True)
+    key_position = schema.key.index(column.name) + 1 if column.name in schema.key else 0
+    default = Text(words.format_default(column.default), code=True)
     return (
         (Text(column.name, code=True),),
         (Text(format_type(column.type), code=True),),
         (Text("null" if column.nullable else "not null", "muted" if column.nullable else "plain"),),
-        _NOTHING if column.default is None else (told,),
-        (Text(f"key {place}"),) if place else _NOTHING,
+        _NOTHING if column.default is None else (default,),
+        (Text(f"key {key_position}"),) if key_position else _NOTHING,
     )
 
 
@@ -220,8 +224,8 @@ def build_diff_report(
 
     `remarks` are what records leave open about these versions, or lose of them.
 
-    Column ids count only inside one life of one table. Any other two are matched by names, and
-    what may be a rename between them is suspected, never said.
+    Column ids count only inside one incarnation of one table. Any other two are matched by names, and
+    possible renames between them are only suspected.
     """
     if _is_one_incarnation(old, new):
         known, changes = tuple(candidates), diff(old.schema, new.schema)
@@ -250,9 +254,11 @@ def build_diff_report(
 
 def build_only_version_report(found: ResolvedSchema, remarks: Sequence[Disagreement] = ()) -> Report:
     """What `diff TABLE` says of a table that has never changed, as far as records tell."""
-    told = f"{found.ref} is the only version of this table, and has no revision: nothing to compare it with"
+    message = (
+        f"{found.ref} is the only version of this table, and has no revision: nothing to compare it with"
+    )
     data = change_documents.build_diff(found.ref, found.ref, (), (), remarks)
-    return Report("diff", (Paragraph((Text(told),)), *map(build_remark_notice, remarks)), dict(data))
+    return Report("diff", (Paragraph((Text(message),)), *map(build_remark_notice, remarks)), dict(data))
 
 
 def _is_recreated(old: ResolvedSchema, new: ResolvedSchema) -> bool:

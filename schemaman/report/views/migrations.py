@@ -1,4 +1,4 @@
-"""What commands that move say: plans, migrations, their status, drift."""
+"""Builds the reports of `plan`, `apply`, `status` and `drift`."""
 
 from __future__ import annotations
 
@@ -59,11 +59,15 @@ def build_apply_report(done: Sequence[Migration | FailedPlan]) -> Report:
     if len(done) > 1:
         words_of = (f"{n} {state}" for state, n in Counter(map(_find_state, done)).items())
         blocks.append(Paragraph((Text(f"{words.format_count(len(done), 'plan')}: {', '.join(words_of)}"),)))
-    told = [
+    documents_of_plans = [
         documents.build_failed(one) if isinstance(one, FailedPlan) else documents.build_apply(one)
         for one in done
     ]
-    data = told[0] if len(told) == 1 else {"schema_version": SCHEMA_VERSION, "runs": told}
+    data = (
+        documents_of_plans[0]
+        if len(documents_of_plans) == 1
+        else {"schema_version": SCHEMA_VERSION, "runs": documents_of_plans}
+    )
     return Report("Apply", tuple(blocks), dict(data))
 
 

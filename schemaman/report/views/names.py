@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from schemaman.debezium.topic_naming import TopicNamingStrategy, make_schema_name
-from schemaman.history.fold.naming_epochs import list_originals, find_naming_rule
+from schemaman.history.fold.naming_epochs import find_naming_rule, list_originals
 from schemaman.history.versions import TableHistory
 from schemaman.model import name_adjustment as names
 from schemaman.model.name_adjustment import Mode
@@ -58,8 +58,8 @@ def build_names_report(histories: Sequence[TableHistory], *, whole: bool) -> Rep
         _build_notice(c) for c in (*find_topic_collisions(histories), *find_schema_collisions(histories))
     ]
     if not blocks:
-        told = "every column travels under its own name, and nothing collides"
-        blocks.append(Paragraph((Text(told, "good"),)))
+        message = "every column travels under its own name, and nothing collides"
+        blocks.append(Paragraph((Text(message, "good"),)))
     return Report("Names", tuple(blocks), _build_document(histories))
 
 
@@ -84,8 +84,8 @@ def _list_originals(column: Column) -> tuple[str, ...]:
 def _list_earlier_names(history: TableHistory, column: Column) -> tuple[str, ...]:
     """The other names under which a column travelled, in their order."""
     columns = (c for v in history.versions for r in v.revisions for c in r.schema.columns)
-    told = (c.emitted_name for c in columns if c.id == column.id)
-    return tuple(dict.fromkeys(name for name in told if name not in (None, column.emitted_name)))
+    names_seen = (c.emitted_name for c in columns if c.id == column.id)
+    return tuple(dict.fromkeys(name for name in names_seen if name not in (None, column.emitted_name)))
 
 
 def _list_schema_rules(history: TableHistory) -> list[tuple[str, str, str | None]]:
@@ -112,7 +112,9 @@ def find_collisions(columns: Sequence[Column]) -> tuple[Collision, ...]:
         if column.emitted_name is not None:
             shared.setdefault(column.emitted_name, []).append(column.name)
     found = [
-        Collision("column", "none", wire, tuple(own), True) for wire, own in shared.items() if len(own) > 1
+        Collision("column", "none", emitted, tuple(own), True)
+        for emitted, own in shared.items()
+        if len(own) > 1
     ]
     for mode in MODES:
         for group in names.find_collisions((c.name for c in columns), mode):
@@ -134,13 +136,16 @@ def _group_tables(pairs: Iterable[tuple[str, TableHistory]]) -> list[tuple[str, 
 
 def find_topic_collisions(histories: Sequence[TableHistory]) -> tuple[Collision, ...]:
     """Tables whose records share a topic now, or whose names make one topic."""
-    told, made = (
+    shared, made = (
         _find_shared_names(histories, "topic"),
         _group_tables((_build_topic(h), h) for h in histories),
     )
-    now, same = {own for _, own in told}, {own for _, own in made}
+    now, same = {own for _, own in shared}, {own for _, own in made}
     return (
-        *(Collision("topic", "topic" if own in same else "routed", topic, own, True) for topic, own in told),
+        *(
+            Collision("topic", "topic" if own in same else "routed", topic, own, True)
+            for topic, own in shared
+        ),
         *(Collision("topic", "topic", topic, own, False) for topic, own in made if own not in now),
     )
 
@@ -149,9 +154,9 @@ def find_schema_collisions(histories: Sequence[TableHistory]) -> tuple[Collision
     """Tables with topics of their own whose rows have schemas of one name now, or would in a mode."""
     routed = {own for _, own in _find_shared_names(histories, "topic")}
     same = routed | {own for _, own in _group_tables((_build_topic(h), h) for h in histories)}
-    told = [(n, own) for n, own in _find_shared_names(histories, "schema_name") if own not in routed]
-    found = [Collision("schema", "none", name, own, True) for name, own in told]
-    same |= {own for _, own in told}
+    shared = [(n, own) for n, own in _find_shared_names(histories, "schema_name") if own not in routed]
+    found = [Collision("schema", "none", name, own, True) for name, own in shared]
+    same |= {own for _, own in shared}
     for mode in ADJUSTING[1:]:
         made = _group_tables((make_schema_name(_build_topic(h), "row", mode), h) for h in histories)
         found += [Collision("schema", mode, name, own, False) for name, own in made if own not in same]
@@ -178,12 +183,17 @@ def _build_topic_rows(history: TableHistory) -> Iterable[tuple[Inline, ...]]:
 
 
 def _build_row(column: Column, earlier: tuple[str, ...]) -> tuple[Inline, ...]:
-    wire, untold = column.emitted_name, _list_originals(column)
+    emitted, originals = column.emitted_name, _list_originals(column)
     rule = find_rule(column) or "—"
     return (
         (Text(column.name, code=True),),
-        (Text(wire, code=True),) if wire is not None else (Text("not seen", "muted"),),
-        (Text(f"{rule} of {' or '.join(untold)}" if untold and rule == "avro_unicode" else rule, "muted"),),
+        (Text(emitted, code=True),) if emitted is not None else (Text("not seen", "muted"),),
+        (
+            Text(
+                f"{rule} of {' or '.join(originals)}" if originals and rule == "avro_unicode" else rule,
+                "muted",
+            ),
+        ),
         (Text(", ".join(earlier) or "—", "muted"),),
     )
 

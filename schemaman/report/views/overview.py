@@ -1,4 +1,4 @@
-"""The report: an overview of all tables, then a chapter for each that is told in full."""
+"""Builds the report: an overview of all tables, then a chapter for each table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from schemaman.report.views.table_changes import TableChapter, find_worst
 from schemaman.report.views.table_chapter import MATRIX_HEADER, build_table_blocks, build_verdict_cells
 
 CHAPTERS = 60
-"""How many tables a report tells in full before it keeps to a summary."""
+"""The largest number of tables with a chapter each; a report of more tables is a summary."""
 
 
 def build_report(
@@ -33,8 +33,11 @@ def build_report(
         build_figures(stories),
     ]
     if len(stories) > 1:
-        told = frozenset(s.history.table for s in chapters)
-        blocks += [Heading("All tables", 2, "tables"), _build_tables_grid(stories, titles, anchors, told)]
+        with_chapter = frozenset(s.history.table for s in chapters)
+        blocks += [
+            Heading("All tables", 2, "tables"),
+            _build_tables_grid(stories, titles, anchors, with_chapter),
+        ]
     if len(chapters) < len(stories):
         blocks += [Heading("Who breaks", 2, "readers"), _build_matrix(stories, titles)]
         advice = "A table in full: schemaman report TABLE. All of them: schemaman report --full."
@@ -81,9 +84,9 @@ def _build_matrix(stories: Sequence[TableChapter], titles: Mapping[TableId, str]
     for story in stories:
         for stage in story.stages:
             for judged in stage.findings:
-                place = ".".join((titles[story.history.table], *judged.finding.path))
+                path = ".".join((titles[story.history.table], *judged.finding.path))
                 step = words.format_version(stage.version, stage.revision.number)
-                head = ((Text(place, code=True),), (Text(step),), (Text(judged.finding.rule, code=True),))
+                head = ((Text(path, code=True),), (Text(step),), (Text(judged.finding.rule, code=True),))
                 rows.append((*head, *build_verdict_cells(judged)))
     return Grid("Verdict of each change for each reader", MATRIX_HEADER, tuple(rows))
 
@@ -109,13 +112,13 @@ def _build_tables_grid(
     stories: Sequence[TableChapter],
     titles: Mapping[TableId, str],
     anchors: Mapping[TableId, str],
-    told: frozenset[TableId],
+    with_chapter: frozenset[TableId],
 ) -> Grid:
     rows: list[tuple[Inline, ...]] = []
     for story in stories:
         history, table = story.history, story.history.table
         severity, latest = find_worst(story.findings), history.latest
-        link = anchors[table] if table in told else ""
+        link = anchors[table] if table in with_chapter else ""
         rows.append(
             (
                 (Text(titles[table], code=True, link=link),),

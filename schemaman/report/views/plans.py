@@ -96,8 +96,11 @@ def _describe_way_back(plan: Plan) -> Inline:
         )
     if number is None:
         gated = plan.phase is not None and plan.phase.name in ("swap", "rekey")
-        told = ", as long as no row that was written since stands against it" if gated else ""
-        return (Text("Every step can be undone", "good"), Text(f"{told}: schemaman plan --rollback PLAN|RUN"))
+        condition = ", as long as no row that was written since stands against it" if gated else ""
+        return (
+            Text("Every step can be undone", "good"),
+            Text(f"{condition}: schemaman plan --rollback PLAN|RUN"),
+        )
     step = plan.steps[number - 1]
     back = (
         "the table's own time travel, until rows are written" if step.reversible == "time-travel" else "none"

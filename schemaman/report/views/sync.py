@@ -17,8 +17,8 @@ _TONES: dict[State, Tone] = {
 
 def build_sync_report(read: Summary, followed: Sequence[FollowedTable]) -> Report:
     """A line for each lake table that was looked at, and why those that do not follow do not."""
-    told = f"{words.format_count(read.read, 'record')}, {words.format_number(read.new)} of them new"
-    blocks: list[Block] = [FactsBlock((("read", (Text(told),)),))]
+    figures = f"{words.format_count(read.read, 'record')}, {words.format_number(read.new)} of them new"
+    blocks: list[Block] = [FactsBlock((("read", (Text(figures),)),))]
     rows = tuple(
         (
             (Text(f.table, code=True),),

@@ -1,4 +1,4 @@
-"""What a report tells about one table: its stages, each with what changed and what the rules say."""
+"""Builds the chapter of one table: its stages, each with its changes and findings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from schemaman.model.schema import Column
 
 @dataclass(frozen=True, slots=True)
 class JudgedFinding:
-    """A finding, and how grave it is for the declared readers."""
+    """A finding, and its severity for the declared readers."""
 
     finding: Finding
     severity: Severity
@@ -39,7 +39,7 @@ class ChapterStage:
 
     @property
     def severity(self) -> Severity:
-        """The gravest severity of its findings."""
+        """The worst severity of its findings."""
         return find_worst(self.findings)
 
 
@@ -63,17 +63,17 @@ TransitionJudge = Callable[[Transition], Iterable[JudgedFinding]]
 
 def build_chapter(history: TableHistory, judge: TransitionJudge, plans: Iterable[Plan] = ()) -> TableChapter:
     """The story of a table; `judge` says what the rules and the declared readers make of a transition."""
-    stands = {v.format_number(r): ChapterStage(v, r) for v in history.versions for r in v.revisions}
-    gone: tuple[JudgedFinding, ...] = ()
+    stages = {v.format_number(r): ChapterStage(v, r) for v in history.versions for r in v.revisions}
+    end_findings: tuple[JudgedFinding, ...] = ()
     for transition in list_all_steps(history):
         found = tuple(judge(transition))
         if transition.new is None:
-            gone = found
+            end_findings = found
             continue
-        stage = stands[label := transition.new_ref.rpartition("@")[2]]
-        stands[label] = replace(stage, changes=transition.changes, findings=(*gone, *found))
-        gone = ()
-    return TableChapter(history, tuple(stands.values()), gone, tuple(plans))
+        stage = stages[label := transition.new_ref.rpartition("@")[2]]
+        stages[label] = replace(stage, changes=transition.changes, findings=(*end_findings, *found))
+        end_findings = ()
+    return TableChapter(history, tuple(stages.values()), end_findings, tuple(plans))
 
 
 def keep_recent_versions(history: TableHistory, count: int) -> TableHistory:
@@ -86,15 +86,15 @@ def keep_recent_versions(history: TableHistory, count: int) -> TableHistory:
 
 def build_recent_chapter(history: TableHistory, count: int, judge: TransitionJudge) -> TableChapter:
     """The story of the last `count` versions: what they changed, and what is disputed about them."""
-    told = build_chapter(replace(history, versions=history.versions[-count - 1 :]), judge)
+    chapter = build_chapter(replace(history, versions=history.versions[-count - 1 :]), judge)
     kept = keep_recent_versions(history, count)
     numbers = {v.number for v in kept.versions}
-    stages = tuple(stage for stage in told.stages if stage.version.number in numbers)
-    return replace(told, history=kept, stages=stages)
+    stages = tuple(stage for stage in chapter.stages if stage.version.number in numbers)
+    return replace(chapter, history=kept, stages=stages)
 
 
 def find_worst(findings: Iterable[JudgedFinding]) -> Severity:
-    """The gravest severity, `off` where there is none."""
+    """Finds the worst severity, `off` if there is no finding."""
     return max((f.severity for f in findings), key=SEVERITIES.index, default="off")
 
 
@@ -112,7 +112,7 @@ def find_first_version(history: TableHistory, column: Column) -> int:
 
 
 def select_shown_changes(changes: Diff) -> tuple[Change, ...]:
-    """The changes that a person wants to read: ids are ours, and a type change says its spelling."""
+    """Selects the changes for people: without column ids, and without spellings beside a type change."""
     retyped = {c.path for c in changes if not isinstance(c, ChangeAttribute | ChangeKey)}
     return tuple(
         c

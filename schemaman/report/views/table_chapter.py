@@ -1,4 +1,4 @@
-"""The chapter of one table: what it is now, how it got here, who breaks, what is open, what is planned."""
+"""Builds the chapter of one table: columns, history, affected readers, open questions, and plans."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def build_verdict_cells(judged: JudgedFinding) -> tuple[Inline, ...]:
 
 
 def build_introduction(history: TableHistory) -> Inline:
-    """Who the table is, in one line."""
+    """Describes the table in one line."""
     table, latest = history.table, history.latest
     records = history.records
     parts = [
@@ -136,16 +136,16 @@ def build_introduction(history: TableHistory) -> Inline:
     names = [a.name for a in history.aliases if a.kind == "topic"]
     topics = f"topic {', '.join(dict.fromkeys(names))}" if names else ""
     text = " · ".join([*parts, *([topics] if topics else [])])
-    gone = (Text("  "), Text("dropped", "danger")) if history.is_dropped else ()
-    return (Text(str(table), code=True), Text(text, "muted"), *gone)
+    dropped = (Text("  "), Text("dropped", "danger")) if history.is_dropped else ()
+    return (Text(str(table), code=True), Text(text, "muted"), *dropped)
 
 
 def _build_attributes(history: TableHistory, column: Column) -> list[Inline]:
     schema = history.latest.schema
-    place = schema.key.index(column.name) + 1 if column.name in schema.key else 0
-    in_key = "" if not place else "key" if len(schema.key) == 1 else f"key {place}"
+    key_position = schema.key.index(column.name) + 1 if column.name in schema.key else 0
+    in_key = "" if not key_position else "key" if len(schema.key) == 1 else f"key {key_position}"
     unsure = history.latest.unconfirmed
-    doubtful = f"nullable:{column.name}" in unsure
+    is_unconfirmed = f"nullable:{column.name}" in unsure
     open_default = PROVISIONAL if f"default:{column.name}" in unsure else ()
     null = "null" if column.nullable else "not null"
     has_default = column.default is not None
@@ -153,7 +153,7 @@ def _build_attributes(history: TableHistory, column: Column) -> list[Inline]:
         (Text(format_type(column.type), code=True),),
         (
             Text(null, "muted" if column.nullable else "plain"),
-            *(PROVISIONAL if doubtful else ()),
+            *(PROVISIONAL if is_unconfirmed else ()),
         ),
         (Text(words.format_default(column.default), code=True), *open_default) if has_default else _NOTHING,
         (Text(in_key), *(PROVISIONAL if "key" in unsure else ())) if in_key else _NOTHING,
@@ -162,7 +162,7 @@ def _build_attributes(history: TableHistory, column: Column) -> list[Inline]:
 
 
 def _build_event(stage: ChapterStage, earliest: bool) -> Event:
-    """A revision as an event; the `earliest` of a life says with what it began."""
+    """A revision as an event; the `earliest` of an incarnation lists its first columns."""
     version, revision = stage.version, stage.revision
     number = words.format_version(version, revision.number)
     first = revision.number == 0
@@ -179,8 +179,8 @@ def _build_event(stage: ChapterStage, earliest: bool) -> Event:
         badges.append(Text(stage.severity, words.SEVERITY_TONES[stage.severity]))
     if first and version.status != "confirmed":
         badges.append(Text(version.status, words.STATUS_TONES[version.status]))
-    if first and (spoke := words.describe_evidence(version)):
-        badges.append(Text(spoke, "muted"))
+    if first and (evidence := words.describe_evidence(version)):
+        badges.append(Text(evidence, "muted"))
     when = (
         late.describe_begin(version, stage.changes)
         if first
@@ -199,7 +199,7 @@ def _build_verdict(verdict: Verdict | None) -> Inline:
 
 
 def build_questions(history: TableHistory) -> Iterator[Block]:
-    """What a person may have to answer: disagreements, suspected renames, provisional facts."""
+    """Builds the open questions: disagreements, suspected renames, provisional facts."""
     for found in history.disagreements:
         yield _build_disagreement(found)
     for version in history.versions:

@@ -1,4 +1,4 @@
-"""Small things in words: changes, places, times, numbers."""
+"""Formats changes, positions, times and numbers as text."""
 
 from __future__ import annotations
 
@@ -94,10 +94,10 @@ def describe_change(found: Change) -> Inline:
 
 
 def describe_changes(found: Sequence[Change]) -> Iterator[Inline]:
-    """A line for each change; a column that took the name of one that went is said to be another."""
-    gone = {c.path for c in found if isinstance(c, DropColumn)}
+    """A line for each change; a column that took the name of a dropped one is marked."""
+    dropped = {c.path for c in found if isinstance(c, DropColumn)}
     for each in found:
-        again = isinstance(each, AddColumn) and each.path in gone
+        again = isinstance(each, AddColumn) and each.path in dropped
         yield (*describe_change(each), *((Text("  another column of that name", "muted"),) if again else ()))
 
 
@@ -145,9 +145,9 @@ def format_time(epoch_ms: int | None) -> str:
 
 
 def format_coordinates(found: Coordinates) -> str:
-    """Where and when a record stands, the source's own words first."""
-    place = format_position(found.position) or f"{found.topic}[{found.partition}]@{found.offset}"
-    return f"{format_time(found.ts_ms)} · {place}"
+    """Formats time and position of a record; topic and offset if it has no position."""
+    position = format_position(found.position) or f"{found.topic}[{found.partition}]@{found.offset}"
+    return f"{format_time(found.ts_ms)} · {position}"
 
 
 def describe_begin(version: SchemaVersion) -> str:
@@ -158,17 +158,16 @@ def describe_begin(version: SchemaVersion) -> str:
 
 
 def describe_evidence(version: SchemaVersion) -> str:
-    """Who spoke for a version, and how often: `17 records emitted, 1 declared`; what it may share."""
-    told = [f"{format_number(e.records)} {e.kind}" for e in version.evidence if e.records]
-    if not told:
+    """Describes a version's evidence: `17 records emitted, 1 declared`, and records that it may share."""
+    counts = [f"{format_number(e.records)} {e.kind}" for e in version.evidence if e.records]
+    if not counts:
         return ""
-    number, _, witness = told[0].partition(" ")
-    told[0] = f"{number} {'record' if number == '1' else 'records'} {witness}"
+    number, _, kind = counts[0].partition(" ")
+    counts[0] = f"{number} {'record' if number == '1' else 'records'} {kind}"
     if version.shared_records:
-        told.append(
-            f"and of {format_number(version.shared_records)} more nobody can say whether they are of this version"
-        )
-    return ", ".join(told)
+        shared = format_number(version.shared_records)
+        counts.append(f"and {shared} more that may be of this version or of another")
+    return ", ".join(counts)
 
 
 def format_version(version: SchemaVersion, revision: int) -> str:

@@ -196,18 +196,18 @@ def _list_entries(value: object) -> list[tuple[object, object]]:
 
 
 def _make_struct_reader(node: Node, written: CellEncoding) -> Convert:
-    members = [(f["field"], make_reader(f, written)) for f in read_fields(node)]
-    return make_fields_reader(members)
+    fields = [(f["field"], make_reader(f, written)) for f in read_fields(node)]
+    return make_fields_reader(fields)
 
 
-def make_fields_reader(members: list[tuple[str, Callable[[object], Value]]]) -> Convert:
+def make_fields_reader(fields: list[tuple[str, Callable[[object], Value]]]) -> Convert:
     """How a struct of those members is read; members that it does not have are an error."""
 
     def read(value: object) -> Value:
         if not isinstance(value, dict):
             raise UnfitValue(f"{abbreviate_value(value)} is no struct")
         found: dict[str, Value] = {}
-        for name, convert in members:
+        for name, convert in fields:
             if name not in value:
                 raise UnfitValue(f"the struct has no member {name!r}")
             one = value[name]

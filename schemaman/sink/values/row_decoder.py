@@ -210,7 +210,7 @@ def refuse_unknown_sign(made: Cell) -> Cell:
     if isinstance(convert, source.IncompatibleType):
         return made
 
-    def doubt(value: object) -> Value:
+    def read_signed(value: object) -> Value:
         found = value if convert is None else convert(value)
         assert isinstance(found, int)
         if found < 0:
@@ -220,7 +220,7 @@ def refuse_unknown_sign(made: Cell) -> Cell:
             )
         return found
 
-    return field, name, unavailable, expected, doubt
+    return field, name, unavailable, expected, read_signed
 
 
 def _make_refusal(reason: str) -> Convert:

@@ -79,9 +79,9 @@ class _FieldNames:
             taken = {name.lower() for name in found.values()}
             wanted = {here[-1]: names[here] for here in stay if here in names and here[-1] not in found}
             several = Counter(name.lower() for name in wanted.values())
-            for member, name in wanted.items():
+            for field_name, name in wanted.items():
                 if name.lower() in lake and name.lower() not in taken and several[name.lower()] == 1:
-                    found[member] = name
+                    found[field_name] = name
         return found
 
 
@@ -103,8 +103,8 @@ def _find_lake_names(type: Type, lake: Type, known: _FieldNames, at: Path) -> It
                     yield from _find_lake_names(field.type, there[now.lower()], known, path)
         case Array(element), Array(other):
             yield from _find_lake_names(element, other, known, (*at, "element"))
-        case Map(_, member), Map(_, other):
-            yield from _find_lake_names(member, other, known, (*at, "value"))
+        case Map(_, value), Map(_, other):
+            yield from _find_lake_names(value, other, known, (*at, "value"))
         case _:
             return
 
@@ -123,8 +123,8 @@ def _rename_type(type: Type, names: Names, at: Path) -> Type:
             )
         case Array(element):
             return replace(type, element=_rename_type(element, names, (*at, "element")))
-        case Map(_, member):
-            return replace(type, value=_rename_type(member, names, (*at, "value")))
+        case Map(_, value):
+            return replace(type, value=_rename_type(value, names, (*at, "value")))
         case _:
             return type
 
@@ -144,7 +144,7 @@ def _rename_value(value: Value, type: Type, to: FieldRenaming, at: Path) -> Valu
             }
         case Array(element) if isinstance(value, tuple | list):
             return tuple(_rename_value(one, element, to, (*at, "element")) for one in value)
-        case Map(_, member) if isinstance(value, Mapping):
-            return {key: _rename_value(one, member, to, (*at, "value")) for key, one in value.items()}
+        case Map(_, value_type) if isinstance(value, Mapping):
+            return {key: _rename_value(one, value_type, to, (*at, "value")) for key, one in value.items()}
         case _:
             return value

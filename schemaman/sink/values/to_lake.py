@@ -60,8 +60,8 @@ def make_fitter(source: Type, lake: Type) -> Convert:
     match lake:
         case Array(element) if isinstance(source, Array):
             return _make_array_fitter(make_fitter(source.element, element))
-        case Map(key, member) if isinstance(source, Map):
-            return _make_map_fitter(make_fitter(source.key, key), make_fitter(source.value, member))
+        case Map(key, value) if isinstance(source, Map):
+            return _make_map_fitter(make_fitter(source.key, key), make_fitter(source.value, value))
         case Struct(fields) if isinstance(source, Struct):
             return _make_struct_fitter(source.fields, fields)
         case String(length):
@@ -267,36 +267,36 @@ def _make_array_fitter(element: Convert) -> Convert:
     return convert
 
 
-def _make_map_fitter(key: Convert, member: Convert) -> Convert:
+def _make_map_fitter(key: Convert, fit_value_: Convert) -> Convert:
     def convert(value: object) -> Value:
         if not isinstance(value, Mapping):
             raise UnfitValue(f"{abbreviate_value(value)} is no map")
         if None in value:
             raise UnfitValue("a map with a null for a key")
-        return {key(k): None if v is None else member(v) for k, v in value.items()}
+        return {key(k): None if v is None else fit_value_(v) for k, v in value.items()}
 
     return convert
 
 
 def _make_struct_fitter(source: tuple[Field, ...], lake: tuple[Field, ...]) -> Convert:
     """Members belong together by name, without regard to case, as the lake knows names."""
-    there = {f.name.lower(): f for f in source}
+    source_fields = {f.name.lower(): f for f in source}
     pairs = []
     for field in lake:
-        own = there.pop(field.name.lower(), None)
+        own = source_fields.pop(field.name.lower(), None)
         pairs.append((field.name, None, _make_refusal("")) if own is None else _pair_fields(field, own))
-    left = tuple(field.name for field in there.values())
+    unmapped = tuple(field.name for field in source_fields.values())
 
     def convert(value: object) -> Value:
         if not isinstance(value, Mapping):
             raise UnfitValue(f"{abbreviate_value(value)} is no struct")
-        extra = next((name for name in left if value.get(name) is not None), None)
+        extra = next((name for name in unmapped if value.get(name) is not None), None)
         if extra is not None:
             raise UnfitValue(f"the lake's struct has no member {extra!r}")
         found: dict[str, Value] = {}
-        for name, own, member in pairs:
+        for name, own, fit_field in pairs:
             one = None if own is None else value.get(own)
-            found[name] = None if one is None else member(one)
+            found[name] = None if one is None else fit_field(one)
         return found
 
     return convert

@@ -96,10 +96,10 @@ def _format_json(value: object) -> str:
         case tuple() | list():
             return f"[{','.join(_format_json(one) for one in value)}]"
         case Mapping():
-            members = (
+            entries = (
                 f"{json.dumps(str(k), ensure_ascii=False)}:{_format_json(v)}" for k, v in value.items()
             )
-            return "{" + ",".join(members) + "}"
+            return "{" + ",".join(entries) + "}"
         case _:
             raise UnfitValue(f"{abbreviate_value(value)} is no JSON")
 

@@ -328,17 +328,20 @@ def _make_array_converter(element: Convert | None) -> Convert | None:
     return convert
 
 
-def _make_map_converter(key: Convert | None, member: Convert | None) -> Convert | None:
-    if key is None and member is None:
+def _make_map_converter(key_converter: Convert | None, value_converter: Convert | None) -> Convert | None:
+    if key_converter is None and value_converter is None:
         return None
-    for part in (key, member):
+    for part in (key_converter, value_converter):
         if isinstance(part, IncompatibleType):
             return part
 
     def convert(value: object) -> Value:
         assert isinstance(value, Mapping)
         return {
-            (key(k) if key else k): (member(v) if member and v is not None else v) for k, v in value.items()
+            (key_converter(k) if key_converter else k): (
+                value_converter(v) if value_converter and v is not None else v
+            )
+            for k, v in value.items()
         }
 
     return convert
@@ -352,9 +355,9 @@ def _make_struct_converter(
     own = {f.name: make_converter(there[f.name], f.type, modes) for f in fields if f.name in there}
     if [f.name for f in fields] == [f.name for f in others] and not any(own.values()):
         return None
-    for member in own.values():
-        if isinstance(member, IncompatibleType):
-            return member
+    for field_converter in own.values():
+        if isinstance(field_converter, IncompatibleType):
+            return field_converter
     names = tuple(f.name for f in fields)
 
     def convert(value: object) -> Value:

@@ -54,9 +54,9 @@ def check_document(value: object) -> Value:
     return value
 
 
-def _check_object(members: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(members)
-    if len(found) < len(members):
+def _check_object(entries: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(entries)
+    if len(found) < len(entries):
         raise UnfitValue("a document with a key that comes twice, which a VARIANT cannot hold")
     return found
 

@@ -31,22 +31,22 @@ def make_waiting_query(
     quarantine: Quarantine,
     reading: ReadingContext,
     small: int,
-    held: QuarantinedTable | None,
+    quarantined: QuarantinedTable | None,
 ) -> FindWaiting | None:
     """Tells the rows of a lake table of which records still wait; None if nothing did before this batch.
 
     `held` is what did. Up to `small` records are read in this process. The result raises `StatementFailed`.
     """
-    if held is None:
+    if quarantined is None:
         return None
 
     def find_waiting(to: RowMap) -> arrow.Table | None:
         if not quarantine.keep_bytes:
             return None
-        records = quarantine.read_records(spark, reading.stream, held)
+        records = quarantine.read_records(spark, reading.stream, quarantined)
         rows = decode_batch(spark, copy_records(records, small), reading)
         try:
-            return rows.select_table(held.source_table).map_waiting(to)
+            return rows.select_table(quarantined.source_table).map_waiting(to)
         finally:
             rows.release()
 
@@ -57,7 +57,7 @@ def make_unread_query(
     spark: SparkSession,
     quarantine: Quarantine,
     stream: str,
-    held: Mapping[tuple[str, str], QuarantinedTable],
+    quarantined: Mapping[tuple[str, str], QuarantinedTable],
     come: int,
 ) -> FindUnread | None:
     """Tells which records of a stream nobody understood, once those of its batch stand in quarantine, too.
@@ -65,7 +65,7 @@ def make_unread_query(
     `held` is what stood there before, by lake and source table; `come` of the batch have joined it. None if
     there are none.
     """
-    if not come and (UNKNOWN_TABLE, "") not in held:
+    if not come and (UNKNOWN_TABLE, "") not in quarantined:
         return None
 
     lost = not quarantine.keep_bytes

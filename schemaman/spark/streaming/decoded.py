@@ -267,9 +267,9 @@ class LocalBatch:
 
     def select_records(self, reasons: Mapping[TopicOffset, str]) -> DataFrame:
         """See `DecodedBatch`."""
-        places = list(zip(*(self.table[n].to_pylist() for n in _RECORD_KEY), strict=True))
-        chosen = self.table.filter(arrow.array([place in reasons for place in places]))
-        texts = [reasons[place] for place in places if place in reasons]
+        records = list(zip(*(self.table[n].to_pylist() for n in _RECORD_KEY), strict=True))
+        chosen = self.table.filter(arrow.array([record in reasons for record in records]))
+        texts = [reasons[record] for record in records if record in reasons]
         at = chosen.schema.get_field_index("reason")
         return self._make_frame(chosen.set_column(at, "reason", arrow.array(texts, arrow.string())))
 
@@ -387,10 +387,10 @@ def _unpickle_change(data: bytes) -> RowChange:
 def _collect_unwritable(faults: Iterable[tuple[str, Iterable[Mapping[str, Any]]]]) -> dict[TopicOffset, str]:
     """The reason of each record that cannot be written."""
     return {
-        (place["topic"], place["partition"], place["offset"]): reason
-        for reason, places in faults
+        (record["topic"], record["partition"], record["offset"]): reason
+        for reason, records in faults
         if reason != ENDED_INCARNATION
-        for place in places
+        for record in records
     }
 
 

@@ -42,7 +42,7 @@ class HistoryChanges:
     store: RegistryStore
     stream: str
     modes: ConnectorModes
-    followers: Callable[[TableId], Iterable[SinkTable]]
+    list_sink_tables: Callable[[TableId], Iterable[SinkTable]]
     first_end: int = field(init=False)
     read_up_to: int | None = None
     changed_tables: Counter[TableId] = field(default_factory=Counter)
@@ -73,25 +73,27 @@ class HistoryChanges:
         batch. What goes wrong with one table is told of it alone.
         """
         for table, new in sorted(self.changed_tables.items()):
-            quiet = [f for f in self.followers(table) if f not in seen]
+            quiet = [f for f in self.list_sink_tables(table) if f not in seen]
             found = [(f, self._find_reason(f, executor, new)) for f in quiet]
             if all(why is None for _, why in found):
                 del self.changed_tables[table]
             yield from (TableReport(str(table), f.lake_table, blocked=why) for f, why in found if why)
 
     def _find_reason(
-        self, follower: SinkTable, executor: Callable[[SinkTable], Executor], new: int
+        self, sink_table: SinkTable, executor: Callable[[SinkTable], Executor], new: int
     ) -> str | None:
         """Why a lake table would take no rows; None if it is not there, or its rows are what they should."""
         try:
-            if not self._is_read_otherwise(follower.table, new):
+            if not self._is_read_otherwise(sink_table.table, new):
                 return None
-            asked = executor(follower)
-            live = asked.inspect(follower.lake_table, follower.target.format)
-            history = self.store.history(follower.table)
+            asked = executor(sink_table)
+            live = asked.inspect(sink_table.lake_table, sink_table.target.format)
+            history = self.store.history(sink_table.table)
             if live is None or history is None:
                 return None
-            found = StaleRowCheck(self.store, self.modes).find_stale_rows(history, live, follower.name, asked)
+            found = StaleRowCheck(self.store, self.modes).find_stale_rows(
+                history, live, sink_table.name, asked
+            )
             return None if found is None else str(found)
         except StatementFailed as error:
             return error.message

@@ -65,24 +65,24 @@ def resolve_ambiguity(
     offsets_by_partition: dict[tuple[str, str, int], list[int]] = {}
     for text, topic, partition, offset in found:
         offsets_by_partition.setdefault((text, topic, partition), []).append(offset)
-    past, asked = dict(reading.read_orders), set()
+    read_orders, asked = dict(reading.read_orders), set()
     for (text, topic, partition), those in offsets_by_partition.items():
         offsets = tuple(sorted(those))
         table = parse_table(text)
         if table is None or len(reading.histories[table].topics) > 1:
             continue  # orders of rows do not tell topics
-        known = past.get((table, topic, partition), ())
+        known = read_orders.get((table, topic, partition), ())
         floor = max((order for order in known if parse_offset(order) < offsets[0]), default="")
         question = OrderQuery(table, topic, partition, offsets, floor)
         orders = ask(question)
         if orders is not None:
-            past[table, topic, partition] = sorted(
+            read_orders[table, topic, partition] = sorted(
                 {*known, *question.select_orders(orders)}, key=parse_offset
             )
             asked |= {(topic, partition, offset) for offset in offsets}
     return replace(
         reading,
-        read_orders=past,
+        read_orders=read_orders,
         ambiguity=replace(reading.ambiguity or OrderAmbiguity(), queried_offsets=frozenset(asked)),
     )
 
@@ -105,8 +105,8 @@ class LakeDecoder:
         waiting: Mapping[tuple[str, str], QuarantinedTable] | None,
     ) -> DecodedBatch:
         """The records of a batch, before which those of `waiting` came; None: they are such themselves."""
-        doubts = self.progress.find_ambiguity(reading.histories, gaps=waiting is None)
-        rows = decode_batch(spark, raw, replace(reading, ambiguity=doubts))
+        ambiguity = self.progress.find_ambiguity(reading.histories, gaps=waiting is None)
+        rows = decode_batch(spark, raw, replace(reading, ambiguity=ambiguity))
         found = rows.find_ambiguous()
         if not found:
             return rows
@@ -118,7 +118,7 @@ class LakeDecoder:
             except StatementFailed:
                 return None  # a table that cannot be read stops, or its doubted records wait
 
-        return decode_batch(spark, raw, resolve_ambiguity(replace(reading, ambiguity=doubts), found, ask))
+        return decode_batch(spark, raw, resolve_ambiguity(replace(reading, ambiguity=ambiguity), found, ask))
 
     def _query_lake(
         self,
@@ -129,25 +129,29 @@ class LakeDecoder:
     ) -> list[str] | None:
         """The orders that lake tables and the quarantine have. Raises `StatementFailed`."""
         executor, orders = SparkExecutor(spark), list[str]()
-        for follower in self.list_sink_tables(question.table):
-            live = executor.inspect(follower.lake_table, follower.target.format)
+        for sink_table in self.list_sink_tables(question.table):
+            live = executor.inspect(sink_table.lake_table, sink_table.target.format)
             if live is not None and ORDER in live.schema.names:
-                found = executor.query(format_order_query(follower.name, question))
+                found = executor.query(format_order_query(sink_table.name, question))
                 orders += (str(order) for (order,) in found if order is not None)
-            held = waiting.get((follower.lake_table, format_table(question.table)))
-            if held is not None and self.quarantine.keep_bytes:
-                waiting_orders = self._query_quarantine(spark, question, reading, held)
+            quarantined = waiting.get((sink_table.lake_table, format_table(question.table)))
+            if quarantined is not None and self.quarantine.keep_bytes:
+                waiting_orders = self._query_quarantine(spark, question, reading, quarantined)
                 if waiting_orders is None:
                     return None
                 orders += waiting_orders
         return orders
 
     def _query_quarantine(
-        self, spark: SparkSession, question: OrderQuery, reading: ReadingContext, held: QuarantinedTable
+        self,
+        spark: SparkSession,
+        question: OrderQuery,
+        reading: ReadingContext,
+        quarantined: QuarantinedTable,
     ) -> list[str] | None:
         """The orders of records in quarantine before the last of the offsets; None if there are too many."""
         mine = (F.col("topic") == question.topic) & (F.col("partition") == question.partition)
-        records = self.quarantine.read_records(spark, self.stream, held)
+        records = self.quarantine.read_records(spark, self.stream, quarantined)
         few = gather_rows(records.where(mine & (F.col("offset") < question.offsets[-1])), self.small)
         if few is None:
             return None

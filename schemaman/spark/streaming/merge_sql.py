@@ -29,7 +29,7 @@ def format_merge(
     columns: Sequence[Column],
     key: Sequence[str],
     truncated: str | None,
-    beside: Mapping[str, object] | None = None,
+    metadata: Mapping[str, object] | None = None,
 ) -> str:
     """Rows by their key; the greater position wins.
 
@@ -57,10 +57,10 @@ def format_merge(
         f"VALUES ({', '.join(values[n] for n in names)})",
     ]
     if truncated is not None:
-        place = literal(truncated)
-        older = f"NOT coalesce(t.{quote(DELETED)}, false) AND coalesce(t.{quote(ORDER)}, '') < {place}"
-        ended = {DELETED: "true", ORDER: place}
-        ended |= {name: _format_constant(value) for name, value in (beside or {}).items()}
+        position = literal(truncated)
+        older = f"NOT coalesce(t.{quote(DELETED)}, false) AND coalesce(t.{quote(ORDER)}, '') < {position}"
+        ended = {DELETED: "true", ORDER: position}
+        ended |= {name: _format_constant(value) for name, value in (metadata or {}).items()}
         sets = [f"t.{quote(name)} = {text}" for name, text in ended.items()]
         lines.append(f"WHEN NOT MATCHED BY SOURCE AND {older} THEN UPDATE SET {', '.join(sets)}")
     return "\n".join(lines)
@@ -98,16 +98,16 @@ def format_missing_row_query(
     came, ends = f"substring_index({order}, '/', -1)", f"substring_index(s.{quote(helpers.unread)}, '/', "
     has += f" AND (s.{quote(helpers.unread)} IS NULL OR {came} BETWEEN {ends}1) AND {ends}-1))"
     has = f"{order} >= s.{quote(ORDER)} OR ({has})"
-    gone = f"{dead} AND {order} >= s.{quote(helpers.unsent)} AND {order} < s.{quote(ORDER)}"
+    was_deleted = f"{dead} AND {order} >= s.{quote(helpers.unsent)} AND {order} < s.{quote(ORDER)}"
     rows = f"(SELECT *, true AS {quote(helpers.needs_row)} FROM {table})"
     return (
         f"SELECT s.* FROM {staged} s LEFT JOIN {rows} t ON {on} "
-        f"WHERE (s.{quote(helpers.needs_row)} AND NOT coalesce({has}, false)) OR coalesce({gone}, false)"
+        f"WHERE (s.{quote(helpers.needs_row)} AND NOT coalesce({has}, false)) OR coalesce({was_deleted}, false)"
     )
 
 
 def format_newer_row_query(
-    table: str, staged: str, key: Sequence[str], left: Sequence[tuple[int, Column]], helpers: HelperColumns
+    table: str, staged: str, key: Sequence[str], dropped: Sequence[tuple[int, Column]], helpers: HelperColumns
 ) -> str:
     """The staged rows with another value of a column that `left` than a row of the table that is newer.
 
@@ -119,7 +119,7 @@ def format_newer_row_query(
     newer += f" AND NOT coalesce(t.{quote(DELETED)}, false)"
     others = " OR ".join(
         f"(NOT array_contains(s.{quote(helpers.kept)}, {number}) AND {_format_difference(column)})"
-        for number, column in left
+        for number, column in dropped
     )
     return f"SELECT s.* FROM {staged} s JOIN {table} t ON {on} AND {newer} AND ({others})"
 

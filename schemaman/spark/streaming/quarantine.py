@@ -63,21 +63,28 @@ class RetryLog:
     def __init__(self) -> None:
         self._before: dict[tuple[str, str], object] = {}
 
-    def is_unchanged(self, held: QuarantinedTable, live: LakeTable, history: TableHistory) -> bool:
+    def is_unchanged(self, quarantined: QuarantinedTable, live: LakeTable, history: TableHistory) -> bool:
         """Whether to try them now would come to what it came to before.
 
         `history` is that of their table as people have answered it.
         """
-        before = self._before.get((held.lake_table, held.source_table))
-        return not held.waiting and before == _describe_attempt(held, live, history)
+        before = self._before.get((quarantined.lake_table, quarantined.source_table))
+        return not quarantined.waiting and before == _describe_attempt(quarantined, live, history)
 
-    def record_attempt(self, held: QuarantinedTable, live: LakeTable, history: TableHistory) -> None:
+    def record_attempt(self, quarantined: QuarantinedTable, live: LakeTable, history: TableHistory) -> None:
         """They were tried, to the end: what could be written is. Who fails on the way tries again."""
-        self._before[held.lake_table, held.source_table] = _describe_attempt(held, live, history)
+        self._before[quarantined.lake_table, quarantined.source_table] = _describe_attempt(
+            quarantined, live, history
+        )
 
 
-def _describe_attempt(held: QuarantinedTable, live: LakeTable, history: TableHistory) -> object:
-    return fingerprint_structure(live.schema), hash_reading(history), held.records, held.checksum
+def _describe_attempt(quarantined: QuarantinedTable, live: LakeTable, history: TableHistory) -> object:
+    return (
+        fingerprint_structure(live.schema),
+        hash_reading(history),
+        quarantined.records,
+        quarantined.checksum,
+    )
 
 
 class Quarantine:
@@ -109,10 +116,10 @@ class Quarantine:
             QuarantinedTable(str(t), str(s), *(int(str(n)) for n in numbers)) for t, s, *numbers in rows
         )
 
-    def read_records(self, spark: SparkSession, stream: str, held: QuarantinedTable) -> DataFrame:
+    def read_records(self, spark: SparkSession, stream: str, quarantined: QuarantinedTable) -> DataFrame:
         """The records that are held, with the columns of a batch."""
-        mine = (F.col("stream") == stream) & (F.col("lake_table") == held.lake_table)
-        mine &= F.col("source_table") == held.source_table
+        mine = (F.col("stream") == stream) & (F.col("lake_table") == quarantined.lake_table)
+        mine &= F.col("source_table") == quarantined.source_table
         return spark.table(self.name).where(mine).select(*COLUMNS)
 
     def add_records(
@@ -139,11 +146,13 @@ class Quarantine:
                 "WHEN NOT MATCHED THEN INSERT *"
             )
 
-    def release_records(self, spark: SparkSession, stream: str, held: QuarantinedTable, attempt: str) -> None:
+    def release_records(
+        self, spark: SparkSession, stream: str, quarantined: QuarantinedTable, attempt: str
+    ) -> None:
         """Let go of the records that are held, but for those that this attempt has put back."""
         SparkExecutor(spark).run(
             f"DELETE FROM {self.name} WHERE stream = {literal(stream)} "
-            f"AND lake_table = {literal(held.lake_table)} AND source_table = {literal(held.source_table)} "
+            f"AND lake_table = {literal(quarantined.lake_table)} AND source_table = {literal(quarantined.source_table)} "
             f"AND attempt <> {literal(attempt)}"
         )
 

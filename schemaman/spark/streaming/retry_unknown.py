@@ -45,21 +45,23 @@ class UnknownRecords:
     progress: StreamProgress
     last_attempt: object = field(default=None, init=False)
 
-    def retry_records(self, spark: SparkSession, held: Iterable[QuarantinedTable], attempt: str) -> bool:
+    def retry_records(
+        self, spark: SparkSession, quarantined: Iterable[QuarantinedTable], attempt: str
+    ) -> bool:
         """Hand records over to the tables that they are of; whether there was anything to try.
 
         Raises `StatementFailed`: the quarantine cannot be written.
         """
-        unplaced = next((each for each in held if each.lake_table == UNKNOWN_TABLE), None)
-        if unplaced is None or not self.quarantine.keep_bytes:
+        unknown = next((each for each in quarantined if each.lake_table == UNKNOWN_TABLE), None)
+        if unknown is None or not self.quarantine.keep_bytes:
             return False
-        records = self.quarantine.read_records(spark, self.stream, unplaced)
+        records = self.quarantine.read_records(spark, self.stream, unknown)
         histories = self.load_histories(self._find_tables(records))
-        now = (unplaced.records, {table: hash_reading(history) for table, history in histories.items()})
+        now = (unknown.records, {table: hash_reading(history) for table, history in histories.items()})
         if now == self.last_attempt:
             return False
         self._hand_over(spark, records, histories, attempt)
-        self.quarantine.release_records(spark, self.stream, unplaced, attempt)
+        self.quarantine.release_records(spark, self.stream, unknown, attempt)
         self.last_attempt = now
         return True
 
@@ -80,11 +82,11 @@ class UnknownRecords:
                         rows.select_rejected(), self.stream, UNKNOWN_TABLE, "", attempt
                     )
                     continue
-                followers = self.list_sink_tables(texts[text])
-                for follower in followers:
+                sink_tables = self.list_sink_tables(texts[text])
+                for sink_table in sink_tables:
                     waiting = rows.select_table(text).give_reason(RETRY_REASON)
-                    self.quarantine.add_records(waiting, self.stream, follower.lake_table, text, attempt)
-                if not followers:
+                    self.quarantine.add_records(waiting, self.stream, sink_table.lake_table, text, attempt)
+                if not sink_tables:
                     others = rows.select_table(text).give_reason(NO_TARGET_REASON)
                     self.quarantine.add_records(others, self.stream, UNKNOWN_TABLE, "", attempt)
         finally:

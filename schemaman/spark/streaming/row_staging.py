@@ -284,7 +284,7 @@ class ChangeFolder:
         row = fold_changes(changes, names, self.floor)
         if row is None:
             return
-        places = [_make_key(place) for place in row.records]
+        records = [_make_key(record) for record in row.records]
         yield dict(row.values) | {
             ORDER: row.order,
             DELETED: row.deleted,
@@ -296,7 +296,7 @@ class ChangeFolder:
             helpers.unread: unread if row.needs_row else None,
             helpers.unsent: row.unsent_order,
             helpers.since: self._find_oldest_dropped(changes, row),
-            helpers.places: places,
+            helpers.places: records,
         }
 
     def _find_oldest_dropped(self, changes: Sequence[LakeChange], row: Upsert) -> str | None:
@@ -347,12 +347,12 @@ def _unpickle_change(record: Mapping[str, object]) -> LakeChange | None:
     return pickle.loads(change) if isinstance(change, bytes) else None
 
 
-def _are_older(good: Sequence[LakeChange], unread: object, place: TopicOffset) -> bool:
+def _are_older(good: Sequence[LakeChange], unread: object, record: TopicOffset) -> bool:
     """Whether the changes before that of a place are all older than a record that nobody understood."""
     if not isinstance(unread, int):
         return False
-    since = (*place[:2], unread)
-    return not any(since <= change.record < place for change in reversed(good))
+    since = (*record[:2], unread)
+    return not any(since <= change.record < record for change in reversed(good))
 
 
 def _format_span(first: TopicOffset, unread: Mapping[TopicOffset, int]) -> str | None:
@@ -360,7 +360,7 @@ def _format_span(first: TopicOffset, unread: Mapping[TopicOffset, int]) -> str |
     at = unread.get(first)
     if at is None:
         return None
-    last = max(place[2] for place, behind in unread.items() if place[:2] == first[:2] and behind == at)
+    last = max(record[2] for record, behind in unread.items() if record[:2] == first[:2] and behind == at)
     return format_span(first[1], at, last)
 
 
@@ -368,5 +368,5 @@ def _select_key(record: Mapping[str, object]) -> dict[str, object]:
     return {name: record[name] for name in ("topic", "partition", "offset")}
 
 
-def _make_key(place: tuple[str, int, int]) -> dict[str, object]:
-    return dict(zip(("topic", "partition", "offset"), place, strict=True))
+def _make_key(record: tuple[str, int, int]) -> dict[str, object]:
+    return dict(zip(("topic", "partition", "offset"), record, strict=True))

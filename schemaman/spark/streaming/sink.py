@@ -108,11 +108,16 @@ class LakeSink:
         self._history_changes = HistoryChanges(store, stream, modes, self.list_sink_tables)
         self._store = store
         self._clock = clock
-        held = (quarantine, stream, small)
+        quarantine_settings = (quarantine, stream, small)
         self._retry = UnknownRecords(
-            store, *held, self._load_histories, self.make_reading, self.list_sink_tables, self._progress
+            store,
+            *quarantine_settings,
+            self._load_histories,
+            self.make_reading,
+            self.list_sink_tables,
+            self._progress,
         )
-        self._lake_decoder = LakeDecoder(*held, self.list_sink_tables, self._progress)
+        self._lake_decoder = LakeDecoder(*quarantine_settings, self.list_sink_tables, self._progress)
         how = (self._policy, clock, approved or self._is_approved, self._apply_decisions, self._modes)
         self._migrator = TableMigrator(store, self._registry, *how)
 
@@ -144,8 +149,12 @@ class LakeSink:
         # an attempt of its own: the run lets go of what others have put there
         if self._retry.retry_records(spark, held_back, f"placed:{number}:{time.time_ns()}"):
             held_back = self._quarantine.list_tables(spark, self._stream)
-        waiting = {(held.lake_table, held.source_table): held for held in held_back}
-        tables |= {t for held in waiting.values() if (t := parse_table(held.source_table)) is not None}
+        waiting = {
+            (quarantined.lake_table, quarantined.source_table): quarantined for quarantined in held_back
+        }
+        tables |= {
+            t for quarantined in waiting.values() if (t := parse_table(quarantined.source_table)) is not None
+        }
         histories = self._load_histories(tables)
         return _BatchRun(self, spark, number, histories, waiting, hash_offsets(extents)).write_tables(raw)
 
@@ -226,48 +235,48 @@ class _BatchRun:
         untargeted = 0
         for text, table in sorted(self.tables.items(), key=self._sort_key):
             changes = _select_changes(rows, text, counted)
-            followers = self.sink.list_sink_tables(table)
-            untargeted += 0 if followers else changes.count
-            due += [(f, changes) for f in followers if changes.count or _make_key(f) in self.waiting]
+            sink_tables = self.sink.list_sink_tables(table)
+            untargeted += 0 if sink_tables else changes.count
+            due += [(f, changes) for f in sink_tables if changes.count or _make_key(f) in self.waiting]
         reports: list[TableReport] = []
         locked: list[tuple[SinkTable, TableChanges]] = []
         overtaken: list[SinkTable] = []
-        for follower, changes in due:
-            brought = self._migrate(follower, changes)
-            if isinstance(brought, Blocked) and brought.is_locked:
-                locked.append((follower, changes))
-            elif isinstance(brought, Blocked) and brought.is_overtaken:
-                overtaken.append(follower)
+        for sink_table, changes in due:
+            outcome = self._migrate(sink_table, changes)
+            if isinstance(outcome, Blocked) and outcome.is_locked:
+                locked.append((sink_table, changes))
+            elif isinstance(outcome, Blocked) and outcome.is_overtaken:
+                overtaken.append(sink_table)
             else:
-                reports.append(self._write_or_block(follower, brought, changes))
-        for follower, changes in locked:
-            brought = self._migrate_after_lease(follower, changes)
-            if isinstance(brought, Blocked) and brought.is_overtaken:
-                overtaken.append(follower)
+                reports.append(self._write_or_block(sink_table, outcome, changes))
+        for sink_table, changes in locked:
+            outcome = self._migrate_after_lease(sink_table, changes)
+            if isinstance(outcome, Blocked) and outcome.is_overtaken:
+                overtaken.append(sink_table)
             else:
-                reports.append(self._write_or_block(follower, brought, changes))
-        reports += (self._read_again(raw, follower) for follower in overtaken)
+                reports.append(self._write_or_block(sink_table, outcome, changes))
+        reports += (self._read_again(raw, sink_table) for sink_table in overtaken)
         reports += self.sink._history_changes.report_stale_tables(
-            lambda _: self.executor, {follower for follower, _ in due}
+            lambda _: self.executor, {sink_table for sink_table, _ in due}
         )
         return BatchReport(self.number, tuple(reports), untargeted, rejected)
 
     def _read_again(
-        self, raw: DataFrame | arrow.Table, follower: SinkTable, times: int = _MAX_REREADS
+        self, raw: DataFrame | arrow.Table, sink_table: SinkTable, times: int = _MAX_REREADS
     ) -> TableReport:
         """A table of which more was told while the batch was read: by what is told by now."""
-        self.histories = {**self.histories, **self.sink._load_histories((follower.table,))}
+        self.histories = {**self.histories, **self.sink._load_histories((sink_table.table,))}
         self.reading = self.sink.make_reading(self.histories)
         rows = self.sink._lake_decoder.decode_batch(self.spark, raw, self.reading, self.waiting)
         try:
             counted = rows.count_records()
             if None in counted:
                 self._reject(rows, counted)
-            changes = _select_changes(rows, format_table(follower.table), counted)
-            brought = self._migrate_after_lease(follower, changes)
-            if isinstance(brought, Blocked) and brought.is_overtaken and times > 1:
-                return self._read_again(raw, follower, times - 1)
-            return self._write_or_block(follower, brought, changes)
+            changes = _select_changes(rows, format_table(sink_table.table), counted)
+            outcome = self._migrate_after_lease(sink_table, changes)
+            if isinstance(outcome, Blocked) and outcome.is_overtaken and times > 1:
+                return self._read_again(raw, sink_table, times - 1)
+            return self._write_or_block(sink_table, outcome, changes)
         finally:
             rows.release()
 
@@ -283,46 +292,46 @@ class _BatchRun:
         renamed = any(alias.kind == "table" for alias in self.histories[named[1]].aliases)
         return renamed, named[0]
 
-    def _migrate(self, follower: SinkTable, changes: TableChanges) -> Ready | Blocked:
-        read_by = self.histories[follower.table]
-        return self.sink._migrator.migrate(follower, self.executor, read_by, changes.versions)
+    def _migrate(self, sink_table: SinkTable, changes: TableChanges) -> Ready | Blocked:
+        read_by = self.histories[sink_table.table]
+        return self.sink._migrator.migrate(sink_table, self.executor, read_by, changes.versions)
 
-    def _migrate_after_lease(self, follower: SinkTable, changes: TableChanges) -> Ready | Blocked:
+    def _migrate_after_lease(self, sink_table: SinkTable, changes: TableChanges) -> Ready | Blocked:
         """The table once its lease has run out: most likely that of a run of this job that was killed."""
         until = time.monotonic() + LEASE_MS / 1000 + _LEASE_POLL_SECONDS
-        brought = self._migrate(follower, changes)
-        while isinstance(brought, Blocked) and brought.is_locked and time.monotonic() < until:
+        outcome = self._migrate(sink_table, changes)
+        while isinstance(outcome, Blocked) and outcome.is_locked and time.monotonic() < until:
             time.sleep(_LEASE_POLL_SECONDS)
-            brought = self._migrate(follower, changes)
-        return brought
+            outcome = self._migrate(sink_table, changes)
+        return outcome
 
     def _write_or_block(
-        self, follower: SinkTable, brought: Ready | Blocked, changes: TableChanges
+        self, sink_table: SinkTable, outcome: Ready | Blocked, changes: TableChanges
     ) -> TableReport:
         """One table; whatever is wrong with it stops it alone."""
-        report = TableReport(str(follower.table), follower.lake_table, changes.count)
+        report = TableReport(str(sink_table.table), sink_table.lake_table, changes.count)
         try:
-            if isinstance(brought, Blocked):
-                if brought.is_ignored:
-                    return replace(report, ignored=changes.count, notes=(brought.reason,))
-                return self._block(follower, changes, replace(report, plan=brought.plan), brought.reason)
-            report = replace(report, steps=brought.steps, notes=brought.notes)
-            writer = self._make_writer(follower, brought)
-            self._require_unblocked(follower)
-            report = replace(report, replayed=self._replay(follower, writer))
-            return self._write(follower, writer, changes, report) if changes.count else report
+            if isinstance(outcome, Blocked):
+                if outcome.is_ignored:
+                    return replace(report, ignored=changes.count, notes=(outcome.reason,))
+                return self._block(sink_table, changes, replace(report, plan=outcome.plan), outcome.reason)
+            report = replace(report, steps=outcome.steps, notes=outcome.notes)
+            writer = self._make_writer(sink_table, outcome)
+            self._require_unblocked(sink_table)
+            report = replace(report, replayed=self._replay(sink_table, writer))
+            return self._write(sink_table, writer, changes, report) if changes.count else report
         except (StatementFailed, TableTruncated, StagingFailed) as error:
-            return self._block(follower, changes, report, error.message)
+            return self._block(sink_table, changes, report, error.message)
 
-    def _require_unblocked(self, follower: SinkTable) -> None:
+    def _require_unblocked(self, sink_table: SinkTable) -> None:
         """Raises `TableTruncated` if a TRUNCATE that came before has stopped the table."""
-        held = self.waiting.get(_make_key(follower))
-        action, reason = decide_truncate(self.sink._policy, follower)
-        if action == "stop" and held is not None and held.truncated:
+        quarantined = self.waiting.get(_make_key(sink_table))
+        action, reason = decide_truncate(self.sink._policy, sink_table)
+        if action == "stop" and quarantined is not None and quarantined.truncated:
             raise TableTruncated(reason)
 
     def _apply_truncate_policy(
-        self, follower: SinkTable, writer: TableWriter, changes: TableChanges
+        self, sink_table: SinkTable, writer: TableWriter, changes: TableChanges
     ) -> tuple[TableChanges, str, int]:
         """The changes with no TRUNCATE but one that empties the table; what else became of it.
 
@@ -333,7 +342,7 @@ class _BatchRun:
         """
         if changes.truncated is None or not writer.has_key:
             return changes, "", 0
-        action, reason = decide_truncate(self.sink._policy, follower)
+        action, reason = decide_truncate(self.sink._policy, sink_table)
         without = replace(changes, truncated=None)
         match action:
             case "empty":
@@ -342,90 +351,94 @@ class _BatchRun:
                 return without, reason, 0
             case "set-aside":
                 waiting = changes.rows.select_truncates().give_reason(reason)
-                self._quarantine_rows(waiting, follower)
+                self._quarantine_rows(waiting, sink_table)
                 return without, "", waiting.count()
             case "stop":
                 raise TableTruncated(reason)
             case _:
                 assert_never(action)
 
-    def _make_writer(self, follower: SinkTable, brought: Ready) -> TableWriter:
-        history, stamps = self.histories[follower.table], self.sink._stamps
-        return TableWriter(self.spark, follower, brought, history, stamps)
+    def _make_writer(self, sink_table: SinkTable, outcome: Ready) -> TableWriter:
+        history, stamps = self.histories[sink_table.table], self.sink._stamps
+        return TableWriter(self.spark, sink_table, outcome, history, stamps)
 
     def _write(
-        self, follower: SinkTable, writer: TableWriter, changes: TableChanges, report: TableReport
+        self, sink_table: SinkTable, writer: TableWriter, changes: TableChanges, report: TableReport
     ) -> TableReport:
-        changes, note, waiting = self._apply_truncate_policy(follower, writer, changes)
+        changes, note, waiting = self._apply_truncate_policy(sink_table, writer, changes)
         how = (self.spark, self.quarantine, self.reading, self.sink._small)
-        others = others_of(*how, self.waiting.get(_make_key(follower)))
+        others = others_of(*how, self.waiting.get(_make_key(sink_table)))
         written = writer.write_changes(
-            changes, self.batch, self._make_quarantine(follower, changes.rows), others, self.find_unread
+            changes, self.batch, self._make_quarantine(sink_table, changes.rows), others, self.find_unread
         )
         again = f"batch {self.number} is not the one of this number: written by the order of its rows"
         notes = (*report.notes, *([note] if note else ()), *([again] if written.is_number_reused else ()))
-        aside = written.quarantined + waiting
+        quarantined_count = written.quarantined + waiting
         return replace(
             report,
             rows=written.rows,
             ended_incarnation=written.ended_incarnation,
-            quarantined=aside,
+            quarantined=quarantined_count,
             notes=notes,
         )
 
-    def _replay(self, follower: SinkTable, writer: TableWriter) -> int:
+    def _replay(self, sink_table: SinkTable, writer: TableWriter) -> int:
         """Write what waits in quarantine for a table that can take it, before anything newer."""
-        held = self.waiting.get(_make_key(follower))
-        if held is None or not self.quarantine.keep_bytes:
+        quarantined = self.waiting.get(_make_key(sink_table))
+        if quarantined is None or not self.quarantine.keep_bytes:
             return 0
-        tried, history = self.sink._attempts, self.histories[follower.table]
-        if tried.is_unchanged(held, writer.lake, history):
+        tried, history = self.sink._attempts, self.histories[sink_table.table]
+        if tried.is_unchanged(quarantined, writer.lake, history):
             return 0
-        records = copy_records(self.quarantine.read_records(self.spark, self.stream, held), self.sink._small)
+        records = copy_records(
+            self.quarantine.read_records(self.spark, self.stream, quarantined), self.sink._small
+        )
         rows = self.sink._lake_decoder.decode_batch(self.spark, records, self.reading, None)
         try:
             counted = rows.count_records()
             if None in counted:
                 self._reject(rows, counted)
-            changes, aside = _select_changes(rows, format_table(follower.table), counted), 0
+            changes, quarantined_count = _select_changes(rows, format_table(sink_table.table), counted), 0
             if count := changes.count:
-                brought = self._migrate(follower, changes)
-                other = self._make_writer(follower, brought) if isinstance(brought, Ready) else writer
-                changes, aside = self._apply_truncate_policy_again(follower, other, changes)
-                keep = self._make_quarantine(follower, changes.rows)
-                aside += other.write_changes(changes, None, keep, unread=self.find_unread).quarantined
+                outcome = self._migrate(sink_table, changes)
+                other = self._make_writer(sink_table, outcome) if isinstance(outcome, Ready) else writer
+                changes, quarantined_count = self._apply_truncate_policy_again(sink_table, other, changes)
+                keep = self._make_quarantine(sink_table, changes.rows)
+                quarantined_count += other.write_changes(
+                    changes, None, keep, unread=self.find_unread
+                ).quarantined
                 writer.floor = other.floor
-            self.quarantine.release_records(self.spark, self.stream, held, self.attempt)
-            tried.record_attempt(held, writer.lake, history)
-            return count - aside
+            self.quarantine.release_records(self.spark, self.stream, quarantined, self.attempt)
+            tried.record_attempt(quarantined, writer.lake, history)
+            return count - quarantined_count
         finally:
             rows.release()
 
     def _apply_truncate_policy_again(
-        self, follower: SinkTable, writer: TableWriter, changes: TableChanges
+        self, sink_table: SinkTable, writer: TableWriter, changes: TableChanges
     ) -> tuple[TableChanges, int]:
         """As `_apply_truncate_policy`, of records in quarantine: what stops the table is then told of them, too."""
         try:
-            changes, _, aside = self._apply_truncate_policy(follower, writer, changes)
+            changes, _, quarantined_count = self._apply_truncate_policy(sink_table, writer, changes)
         except TableTruncated as stop:
-            self._quarantine_rows(changes.rows.give_reason(stop.message), follower)
+            self._quarantine_rows(changes.rows.give_reason(stop.message), sink_table)
             raise
-        return changes, aside
+        return changes, quarantined_count
 
     def _block(
-        self, follower: SinkTable, changes: TableChanges, report: TableReport, reason: str
+        self, sink_table: SinkTable, changes: TableChanges, report: TableReport, reason: str
     ) -> TableReport:
         """Keep all records of a table that cannot take them."""
         if changes.count:
-            self._quarantine_rows(changes.rows.give_reason(reason), follower)
+            self._quarantine_rows(changes.rows.give_reason(reason), sink_table)
         return replace(report, quarantined=changes.count, blocked=reason)
 
-    def _make_quarantine(self, follower: SinkTable, rows: DecodedBatch) -> QuarantineRecords:
-        return lambda reasons: self._quarantine_rows(rows.select_records(reasons), follower)
+    def _make_quarantine(self, sink_table: SinkTable, rows: DecodedBatch) -> QuarantineRecords:
+        return lambda reasons: self._quarantine_rows(rows.select_records(reasons), sink_table)
 
-    def _quarantine_rows(self, rows: DataFrame, follower: SinkTable) -> None:
-        source = format_table(follower.table)
-        self.quarantine.add_records(rows, self.stream, follower.lake_table, source, self.attempt)
+    def _quarantine_rows(self, rows: DataFrame, sink_table: SinkTable) -> None:
+        source = format_table(sink_table.table)
+        self.quarantine.add_records(rows, self.stream, sink_table.lake_table, source, self.attempt)
 
 
 def _select_changes(rows: DecodedBatch, text: str, counted: Mapping[str | None, RecordCount]) -> TableChanges:
@@ -433,6 +446,6 @@ def _select_changes(rows: DecodedBatch, text: str, counted: Mapping[str | None, 
     return TableChanges(rows.select_table(text), count.records, count.truncated, count.versions)
 
 
-def _make_key(follower: SinkTable) -> tuple[str, str]:
+def _make_key(sink_table: SinkTable) -> tuple[str, str]:
     """The lake table and the source table, as the quarantine holds them."""
-    return follower.lake_table, format_table(follower.table)
+    return sink_table.lake_table, format_table(sink_table.table)

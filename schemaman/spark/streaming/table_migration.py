@@ -111,8 +111,8 @@ class Blocked:
     @property
     def is_temporary(self) -> bool:
         """Whether a lease has to end, records to be read again, or a person to answer before rows come in."""
-        asked = self.plan is not None and any(r.kind == "reuse-name" for r in self.plan.rulings)
-        return self.is_locked or self.is_overtaken or asked
+        awaits_person = self.plan is not None and any(r.kind == "reuse-name" for r in self.plan.rulings)
+        return self.is_locked or self.is_overtaken or awaits_person
 
 
 _OVERTAKEN = Blocked(
@@ -139,7 +139,7 @@ class TableMigrator:
         object.__setattr__(self, "journal", StoreJournal(self.store))
 
     def migrate(
-        self, follower: SinkTable, executor: Executor, read_by: TableHistory, versions: Collection[int] = ()
+        self, sink_table: SinkTable, executor: Executor, read_by: TableHistory, versions: Collection[int] = ()
     ) -> Ready | Blocked:
         """The lake table with the structure of its source's newest version, or why it has not got it.
 
@@ -150,33 +150,33 @@ class TableMigrator:
         anybody foresaw it: only what they all need is raised, such as a store or a session that fails.
         """
         try:
-            recorded = self.registry.history(follower.table)
+            recorded = self.registry.history(sink_table.table)
             history = self.apply_decisions(recorded)
             if hash_reading(history) != hash_reading(read_by):
                 return _OVERTAKEN
             dropped = find_dropped_columns(
-                history, versions, reused=self._find_level("reuse-name", follower) == "auto"
+                history, versions, reused=self._find_level("reuse-name", sink_table) == "auto"
             )
-            drops = self._find_level("drop-column", follower) in ("auto", "approve")
+            drops = self._find_level("drop-column", sink_table) in ("auto", "approve")
             named, displaced = ((), ()) if drops else (dropped.named, dropped.displaced)
-            members = history if drops else add_nested_fields(history, versions)
-            first = self._keep_dropped(follower, executor, (recorded, history, members), named)
+            with_fields = history if drops else add_nested_fields(history, versions)
+            first = self._keep_dropped(sink_table, executor, (recorded, history, with_fields), named)
             if isinstance(first, Blocked) and first.is_temporary:
                 return first
-            brought = self._migrate_once(follower, executor, recorded, history)
-            if isinstance(brought, Blocked):
-                return brought
-            last = self._add_displaced(follower, executor, (recorded, history), brought, displaced)
+            outcome = self._migrate_once(sink_table, executor, recorded, history)
+            if isinstance(outcome, Blocked):
+                return outcome
+            last = self._add_displaced(sink_table, executor, (recorded, history), outcome, displaced)
             if isinstance(last, Blocked) and last.is_temporary:
                 return last
-            done = [each for each in (first, brought, last) if isinstance(each, Ready)]
+            done = [each for each in (first, outcome, last) if isinstance(each, Ready)]
             notes = [note for each in done for note in each.notes]
             notes += [
-                f"{quote_name(n)}: {self._explain_missing(follower, first)}"
+                f"{quote_name(n)}: {self._explain_missing(sink_table, first)}"
                 for n in _find_missing_columns(done[-1], history, dropped.named)
             ]
             notes += [
-                f"{quote_name(n)}: {self._explain_missing(follower, last)}"
+                f"{quote_name(n)}: {self._explain_missing(sink_table, last)}"
                 for n in _find_missing_columns(done[-1], history, dropped.displaced)
             ]
             steps = tuple(step for each in done for step in each.steps)
@@ -190,7 +190,7 @@ class TableMigrator:
 
     def _keep_dropped(
         self,
-        follower: SinkTable,
+        sink_table: SinkTable,
         executor: Executor,
         histories: tuple[TableHistory, TableHistory, TableHistory],
         dropped: tuple[Column, ...],
@@ -199,64 +199,64 @@ class TableMigrator:
 
         The last history has such members in its newest version still.
         """
-        recorded, history, members = histories
-        if not dropped and members == history:
+        recorded, history, with_fields = histories
+        if not dropped and with_fields == history:
             return None
-        live = executor.inspect(follower.lake_table, follower.target.format)
+        live = executor.inspect(sink_table.lake_table, sink_table.target.format)
         ready = None if live is None else Ready(live)
         if (
             ready
             and not _find_missing_columns(ready, history, dropped)
-            and not _lacks_nested_fields(ready, members)
+            and not _lacks_nested_fields(ready, with_fields)
         ):
             return None
-        return self._migrate_once(follower, executor, recorded, add_columns(members, dropped))
+        return self._migrate_once(sink_table, executor, recorded, add_columns(with_fields, dropped))
 
     def _add_displaced(
         self,
-        follower: SinkTable,
+        sink_table: SinkTable,
         executor: Executor,
         histories: tuple[TableHistory, TableHistory],
-        brought: Ready,
+        ready: Ready,
         dropped: tuple[Column, ...],
     ) -> Ready | Blocked | None:
         """The table with columns of which others have the names by now; None if it has them."""
         recorded, history = histories
-        missing = [c for c in dropped if _find_missing_columns(brought, history, (c,))]
+        missing = [c for c in dropped if _find_missing_columns(ready, history, (c,))]
         if not missing:
             return None
-        target = follower.target
-        ruling = self.policy.find_ruling("reuse-name", str(follower.table), target.name, target.format)
+        target = sink_table.target
+        ruling = self.policy.find_ruling("reuse-name", str(sink_table.table), target.name, target.format)
         if ruling.level not in ("auto", "approve"):
             return Blocked(f"another column has its name now ({ruling.why})")
-        if not has_newest_version_stamp(brought.lake, history):
+        if not has_newest_version_stamp(ready.lake, history):
             return Blocked("another column has its name now, and the table is not of the newest version")
-        style = self.policy.find_representation(str(follower.table), target.name, target.format).names
-        kept, entries = rename_displaced(history, brought.lake, missing, style)
-        executor.run(set_properties(follower.name, {DISPLACED_PROPERTY: format_displaced(entries)}))
-        return self._migrate_once(follower, executor, recorded, kept)
+        style = self.policy.find_representation(str(sink_table.table), target.name, target.format).names
+        kept, entries = rename_displaced(history, ready.lake, missing, style)
+        executor.run(set_properties(sink_table.name, {DISPLACED_PROPERTY: format_displaced(entries)}))
+        return self._migrate_once(sink_table, executor, recorded, kept)
 
-    def _explain_missing(self, follower: SinkTable, kept: Ready | Blocked | None) -> str:
+    def _explain_missing(self, sink_table: SinkTable, kept: Ready | Blocked | None) -> str:
         """Why the table has no place for a column that left."""
         if isinstance(kept, Blocked):
             return f"the source has dropped it, and the lake did not get it for older rows: {kept.reason}"
-        target = follower.target
-        why = self.policy.find_ruling("drop-column", str(follower.table), target.name, target.format).why
+        target = sink_table.target
+        why = self.policy.find_ruling("drop-column", str(sink_table.table), target.name, target.format).why
         return f"the source has dropped it, and its values in older rows are left out ({why})"
 
     def _migrate_once(
-        self, follower: SinkTable, executor: Executor, recorded: TableHistory, history: TableHistory
+        self, sink_table: SinkTable, executor: Executor, recorded: TableHistory, history: TableHistory
     ) -> Ready | Blocked:
         """The lake table with the structure of the newest version of a history, `told` without answers."""
-        plan, live = self.make_plan(follower, executor, history)
+        plan, live = self.make_plan(sink_table, executor, history)
         wait = (
             self._refuse_foreign_store(live)
             if live is not None
-            else self._refuse_creation(follower, executor)
+            else self._refuse_creation(sink_table, executor)
         )
         if wait is None and live is not None:
             stale_rows = self._make_preflight(executor).find_stale_rows(
-                recorded, live, follower.target.format
+                recorded, live, sink_table.target.format
             )
             wait = None if stale_rows is None else str(stale_rows)
         if wait is not None:
@@ -264,43 +264,43 @@ class TableMigrator:
         stopped = _block_by_plan(plan, live)
         if stopped is not None:
             return stopped
-        brought = Ready(live) if live is not None and not plan.steps else self._apply_plan(plan, executor)
-        if isinstance(brought, Blocked):
-            return brought
-        if not self._stale_rows.record_reading(recorded, brought.lake, follower.name, executor):
+        outcome = Ready(live) if live is not None and not plan.steps else self._apply_plan(plan, executor)
+        if isinstance(outcome, Blocked):
+            return outcome
+        if not self._stale_rows.record_reading(recorded, outcome.lake, sink_table.name, executor):
             return _OVERTAKEN
-        return replace(brought, proven=self._find_proven_renames(follower))
+        return replace(outcome, proven=self._find_proven_renames(sink_table))
 
     @property
     def _stale_rows(self) -> StaleRowCheck:
         return StaleRowCheck(self.store, self.modes)
 
     def make_plan(
-        self, follower: SinkTable, executor: Executor, history: TableHistory
+        self, sink_table: SinkTable, executor: Executor, history: TableHistory
     ) -> tuple[Plan, LakeTable | None]:
         """What is to be done to a lake table, and the table as it is.
 
         Raises:
             StatementFailed: the lake cannot be asked.
         """
-        format = follower.target.format
-        live = executor.inspect(follower.lake_table, format)
-        proven = self._find_level("rename-proven", follower) in ("auto", "approve")
+        format = sink_table.target.format
+        live = executor.inspect(sink_table.lake_table, format)
+        proven = self._find_level("rename-proven", sink_table) in ("auto", "approve")
         source = add_row_columns(_order_key(live, migration_source(history, proven=proven)))
-        target, name = TARGETS.get(format), follower.target.name
-        return make_plan(source, live, target, follower.lake_table, self.policy, target_name=name), live
+        target, name = TARGETS.get(format), sink_table.target.name
+        return make_plan(source, live, target, sink_table.lake_table, self.policy, target_name=name), live
 
-    def _find_level(self, kind: ChangeKind, follower: SinkTable) -> Level:
+    def _find_level(self, kind: ChangeKind, sink_table: SinkTable) -> Level:
         """What the policy says of a kind of change of this table."""
-        target = follower.target
-        return self.policy.find_ruling(kind, str(follower.table), target.name, target.format).level
+        target = sink_table.target
+        return self.policy.find_ruling(kind, str(sink_table.table), target.name, target.format).level
 
-    def _find_proven_renames(self, follower: SinkTable) -> tuple[Rename, ...]:
+    def _find_proven_renames(self, sink_table: SinkTable) -> tuple[Rename, ...]:
         """The renames on proof that hold for a lake table: all under `auto`, else those that were made."""
-        found = list_proven_renames(self.apply_decisions(self.registry.history(follower.table)))
-        if not found or self._find_level("rename-proven", follower) == "auto":
+        found = list_proven_renames(self.apply_decisions(self.registry.history(sink_table.table)))
+        if not found or self._find_level("rename-proven", sink_table) == "auto":
             return found
-        lines = self.journal.read_target_lines(target_id(follower.target.format, follower.lake_table))
+        lines = self.journal.read_target_lines(target_id(sink_table.target.format, sink_table.lake_table))
         made = [line.statement for line in lines if line.state in ("done", "skipped")]
         words = {f"RENAME COLUMN {quote_name(r.old)} TO {quote_name(r.new)}": r for r in found}
         return tuple(
@@ -317,17 +317,17 @@ class TableMigrator:
             f"gone for good, set the property {STORE_PROPERTY} of the table to {own}"
         )
 
-    def _refuse_creation(self, follower: SinkTable, executor: Executor) -> str | None:
+    def _refuse_creation(self, sink_table: SinkTable, executor: Executor) -> str | None:
         """Why a lake table must not be made now; None if it may."""
-        history = self.apply_decisions(self.registry.history(follower.table))
+        history = self.apply_decisions(self.registry.history(sink_table.table))
         unsure = refuse_unconfirmed_key(history)
         if unsure is not None:
             return f"{unsure.reason}: {unsure.instead}"
-        format, lake_table = follower.target.format, follower.lake_table
-        doubt = self._make_preflight(executor).find_missing_table(
-            history, format, lake_table, follower.target.address
+        format, lake_table = sink_table.target.format, sink_table.lake_table
+        missing = self._make_preflight(executor).find_missing_table(
+            history, format, lake_table, sink_table.target.address
         )
-        return None if doubt is None else str(doubt)
+        return None if missing is None else str(missing)
 
     def _make_preflight(self, executor: Executor) -> Preflight:
         return Preflight(self.store, self.registry, self.journal.read_target_lines, executor, self.modes)
@@ -352,16 +352,18 @@ class TableMigrator:
         return Ready(done.lake_table, steps, notes=plan.notes if steps else ())
 
 
-def _find_missing_columns(brought: Ready, history: TableHistory, left: tuple[Column, ...]) -> tuple[str, ...]:
+def _find_missing_columns(
+    ready: Ready, history: TableHistory, columns: tuple[Column, ...]
+) -> tuple[str, ...]:
     """Those of the columns that have no place in a lake table."""
-    there = brought.map_rows(history).names if left else {}
-    return tuple(c.name for c in left if c.id not in there)
+    mapped = ready.map_rows(history).names if columns else {}
+    return tuple(c.name for c in columns if c.id not in mapped)
 
 
-def _lacks_nested_fields(brought: Ready, history: TableHistory) -> bool:
+def _lacks_nested_fields(ready: Ready, history: TableHistory) -> bool:
     """Whether a lake table lacks a member of the newest version."""
-    names = brought.map_rows(history).names
-    types = {c.name: c for c in brought.lake.schema.columns}
+    names = ready.map_rows(history).names
+    types = {c.name: c for c in ready.lake.schema.columns}
     for column in history.latest.schema.columns:
         name = None if column.id is None else names.get(column.id)
         if name is not None and isinstance(types[name].type, Array | Map | Struct):

@@ -93,19 +93,19 @@ class TableWriter:
     def __init__(
         self,
         spark: SparkSession,
-        follower: SinkTable,
-        brought: Ready,
+        sink_table: SinkTable,
+        ready: Ready,
         history: TableHistory,
         stamps: BatchCommits,
     ) -> None:
         self._spark = spark
         self._executor = SparkExecutor(spark)
-        self._follower = follower
+        self._follower = sink_table
         self._stamps = stamps
-        self.lake = brought.lake
-        self._row_map = brought.map_rows(history)
+        self.lake = ready.lake
+        self._row_map = ready.map_rows(history)
         # The position before which no row lives: that of the newest TRUNCATE, as far as the table knows.
-        self.floor = brought.lake.properties.get(TRUNCATED_PROPERTY, "")
+        self.floor = ready.lake.properties.get(TRUNCATED_PROPERTY, "")
 
     @property
     def has_key(self) -> bool:
@@ -132,22 +132,27 @@ class TableWriter:
         keyed = bool(self._row_map.key)
         if keyed:
             self._record_truncate(changes.truncated)
-        floor = self.floor if keyed else ""
-        found, known = self._stage_after_waiting(changes, floor, waiting, unread() if unread else NO_UNREAD)
+        truncated = self.floor if keyed else ""
+        found, known = self._stage_after_waiting(
+            changes, truncated, waiting, unread() if unread else NO_UNREAD
+        )
         good, lacking = self._split_rows(found, changes.truncated, known=known)
-        aside = {**found.unwritable, **{p: reason for places, reason in lacking.items() for p in places}}
-        if aside:
-            set_aside(aside)
+        unwritable = {
+            **found.unwritable,
+            **{p: reason for records, reason in lacking.items() for p in records},
+        }
+        if unwritable:
+            set_aside(unwritable)
         rows = found.count - len(lacking)
         again = False
         if rows or (keyed and changes.truncated):
             again = self._merge_rows(good, changes, batch) == "used"
-        return WriteResult(rows, found.ended_incarnation, len(aside), again)
+        return WriteResult(rows, found.ended_incarnation, len(unwritable), again)
 
     def _stage_after_waiting(
         self,
         changes: TableChanges,
-        floor: str,
+        truncated: str,
         waiting: FindWaiting | None,
         unread: UnreadRecords,
     ) -> tuple[StagedRows, bool]:
@@ -155,20 +160,20 @@ class TableWriter:
 
         What waits for this table is asked for only where a row needs a value.
         """
-        found = self._stage_changes(changes, floor, None, unread)
+        found = self._stage_changes(changes, truncated, None, unread)
         if not found.needing_probe or waiting is None:
             return found, True
         others = waiting(self._row_map)
         if others is not None and others.num_rows:
-            found = self._stage_changes(changes, floor, others, unread)
+            found = self._stage_changes(changes, truncated, others, unread)
         return found, others is not None
 
     def _stage_changes(
-        self, changes: TableChanges, floor: str, waiting: arrow.Table | None, unread: UnreadRecords
+        self, changes: TableChanges, truncated: str, waiting: arrow.Table | None, unread: UnreadRecords
     ) -> StagedRows:
         """The changes as rows. Nothing is written yet, so what goes wrong concerns this table alone."""
         try:
-            return changes.rows.stage_rows(self._row_map, changes.count, floor, waiting, unread)
+            return changes.rows.stage_rows(self._row_map, changes.count, truncated, waiting, unread)
         except PythonException as error:  # what a task raised, with its trace
             raise StagingFailed(
                 f"no rows can be made of its records: {_find_last_line(str(error))}"
@@ -194,12 +199,14 @@ class TableWriter:
         """
         if not found.needing_probe:
             return found.rows, {}
-        left = self._find_late(found.rows) | self._find_lacking(found.rows, truncated, known=known)
-        if not left:
+        unwritable = self._find_late(found.rows) | self._find_lacking(found.rows, truncated, known=known)
+        if not unwritable:
             return found.rows, {}
-        places = make_staged_helpers(self._row_map).places
-        missing = self._spark.createDataFrame([(list(p),) for p in left], found.rows.select(places).schema)
-        return found.rows.join(missing, places, "left_anti"), left
+        records_column = make_staged_helpers(self._row_map).places
+        missing = self._spark.createDataFrame(
+            [(list(p),) for p in unwritable], found.rows.select(records_column).schema
+        )
+        return found.rows.join(missing, records_column, "left_anti"), unwritable
 
     def _find_lacking(
         self, rows: DataFrame, truncated: str | None, *, known: bool
@@ -211,9 +218,9 @@ class TableWriter:
             query = format_missing_row_query(
                 self._follower.name, _SOURCE, self._row_map.key, helpers, truncated
             )
-        asked = F.col(helpers.needs_row) | F.col(helpers.unsent).isNotNull()
+        needing = F.col(helpers.needs_row) | F.col(helpers.unsent).isNotNull()
         columns = (helpers.places, helpers.behind, helpers.unread, helpers.anew)
-        with create_view(rows.where(asked), _SOURCE):
+        with create_view(rows.where(needing), _SOURCE):
             found = self._spark.sql(query).select(*columns).collect()
         return {
             _read_records(row[0]): WAITS_FOR_OLDER
@@ -227,10 +234,10 @@ class TableWriter:
     def _find_late(self, rows: DataFrame) -> dict[TopicOffsets, str]:
         """The rows with a value of a column that left the source, which the table may have a newer one of."""
         helpers = make_staged_helpers(self._row_map)
-        left = [(i, c) for i, c in enumerate(self._row_map.columns) if c.name in self._row_map.dropped]
-        if not left:
+        dropped = [(i, c) for i, c in enumerate(self._row_map.columns) if c.name in self._row_map.dropped]
+        if not dropped:
             return {}
-        query = format_newer_row_query(self._follower.name, _SOURCE, self._row_map.key, left, helpers)
+        query = format_newer_row_query(self._follower.name, _SOURCE, self._row_map.key, dropped, helpers)
         with create_view(rows.where(F.col(helpers.since).isNotNull()), _SOURCE):
             found = self._spark.sql(query).select(helpers.places).collect()
         return {_read_records(row[0]): CAME_LATE for row in found}
@@ -243,12 +250,12 @@ class TableWriter:
             return state
         if self._row_map.key:
             at = changes.truncated
-            beside = (
+            metadata = (
                 fill_truncate_metadata(changes.rows.find_truncate(at), self._row_map)
                 if at and self._row_map.metadata_columns
                 else {}
             )
-            statement = format_merge(name, _VIEW, columns, self._row_map.key, at, beside)
+            statement = format_merge(name, _VIEW, columns, self._row_map.key, at, metadata)
         else:
             statement = format_append(name, _VIEW, columns)
         with (
@@ -265,7 +272,7 @@ def _find_last_line(text: str) -> str:
 
 def _read_records(rows: Iterable[Iterable[Any]]) -> TopicOffsets:
     """The records of a staged row."""
-    places = []
+    records = []
     for topic, partition, offset in rows:
-        places.append((topic, partition, offset))
-    return tuple(places)
+        records.append((topic, partition, offset))
+    return tuple(records)

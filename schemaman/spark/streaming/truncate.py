@@ -24,14 +24,16 @@ class TableTruncated(Exception):
         self.message = message
 
 
-def decide_truncate(policy: Policy, follower: SinkTable) -> tuple[TruncateAction, str]:
+def decide_truncate(policy: Policy, sink_table: SinkTable) -> tuple[TruncateAction, str]:
     """What a TRUNCATE does to a lake table, and why.
 
     `empty`: its rows end. `leave`: nothing happens. `set-aside`: its record alone waits. `stop`: all records
     wait, also those of later batches, until the policy says otherwise: no plan follows from a TRUNCATE, so
     there is none to approve.
     """
-    ruling = policy.find_ruling("truncate", str(follower.table), follower.target.name, follower.target.format)
+    ruling = policy.find_ruling(
+        "truncate", str(sink_table.table), sink_table.target.name, sink_table.target.format
+    )
     why = f"{TRUNCATED}: {ruling.why}"
     match ruling.level:
         case "auto":

@@ -26,11 +26,11 @@ class UnreadRecords:
     is_crowded: bool = False
     is_lost: bool = False
 
-    def find_before(self, place: TopicOffset, key: bytes | None) -> int | None:
+    def find_before(self, record: TopicOffset, key: bytes | None) -> int | None:
         """The offset of the last one before a record that may be of the same row; None if there is none."""
-        topic, partition, offset = place
-        here = self.offsets.get((topic, partition), {})
-        mine = here.values() if key is None else (here.get(key, ()), here.get(None, ()))
+        topic, partition, offset = record
+        by_key = self.offsets.get((topic, partition), {})
+        mine = by_key.values() if key is None else (by_key.get(key, ()), by_key.get(None, ()))
         found = [offsets[at - 1] for offsets in mine if (at := bisect_left(offsets, offset))]
         # Where keys are not known, it may be the very last one.
         return offset - 1 if found and self.is_crowded else max(found, default=None)

@@ -60,18 +60,18 @@ def read_verdicts(
 
 
 def update_settings(
-    connection: Connection, footprints: Mapping[TableId, ConnectorSettingsShown]
+    connection: Connection, settings: Mapping[TableId, ConnectorSettingsShown]
 ) -> tuple[TableId, ...]:
     """Keep the new footprints of tables; the tables about whose changes something else is decided now.
 
     Of a table of which nothing is known any more the footprint is empty.
     """
     scopes: dict[str, dict[str, ConnectorSettingsShown]] = {}
-    for table, footprint in footprints.items():
-        scopes.setdefault(find_scope(table), {})[format_table_key(table)] = footprint
+    for table, shown in settings.items():
+        scopes.setdefault(find_scope(table), {})[format_table_key(table)] = shown
     others: set[str] = set()
-    for scope, mine in scopes.items():
-        others |= _Scope(connection, scope).update_tables(mine)
+    for scope, tables_shown in scopes.items():
+        others |= _Scope(connection, scope).update_tables(tables_shown)
     return tuple(sorted(parse_table_key(key) for key in others))
 
 
@@ -95,25 +95,27 @@ class StoredSettings:
             self._changes.setdefault(row.table_key, []).append(_read_change(row))
         self._scopes: dict[str, dict[str, ConnectorSettingsShown]] = {}
 
-    def read_verdicts(self, table: TableId, footprint: ConnectorSettingsShown) -> dict[ChangeId, Verdict]:
+    def read_verdicts(self, table: TableId, settings: ConnectorSettingsShown) -> dict[ChangeId, Verdict]:
         """What is kept of the verdicts on a table, whose footprint is this one by the log."""
         key = format_table_key(table)
-        if footprint.changes or footprint.form_intervals:
-            self._scopes.setdefault(find_scope(table), {})[key] = footprint
+        if settings.changes or settings.form_intervals:
+            self._scopes.setdefault(find_scope(table), {})[key] = settings
         return {c.change.id: c.verdict for c in self._changes.get(key, ())}
 
     def is_consistent(self) -> bool:
         """Whether it is what follows from the footprints of all tables that were asked for."""
-        told = {table: f for scope in self._scopes.values() for table, f in scope.items()}
-        shown = {table: _sort_intervals(f.form_intervals) for table, f in told.items() if f.form_intervals}
+        settings = {table: f for scope in self._scopes.values() for table, f in scope.items()}
+        shown = {
+            table: _sort_intervals(f.form_intervals) for table, f in settings.items() if f.form_intervals
+        }
         decided = {t: v for scope in self._scopes.values() for t, v in decide_changes(scope).items()}
         changes = {
             table: [StoredChange(table, c, decided[table][c.id]) for c in _strip_changes(f)]
-            for table, f in told.items()
+            for table, f in settings.items()
             if f.changes
         }
-        mine = {table: _sort_changes(found) for table, found in self._changes.items()}
-        return (shown, changes) == ({t: _sort_intervals(s) for t, s in self._form_intervals.items()}, mine)
+        stored = {table: _sort_changes(found) for table, found in self._changes.items()}
+        return (shown, changes) == ({t: _sort_intervals(s) for t, s in self._form_intervals.items()}, stored)
 
 
 def find_scope(table: TableId) -> str:
@@ -128,14 +130,16 @@ class _Scope:
     connection: Connection
     scope: str
 
-    def update_tables(self, mine: Mapping[str, ConnectorSettingsShown]) -> set[str]:
+    def update_tables(self, settings: Mapping[str, ConnectorSettingsShown]) -> set[str]:
         """Keep footprints, and decide again what they may change; the tables with other verdicts."""
-        before = {key: dict[ChangeId, StoredChange]() for key in mine}
-        for one in _read_changes(self.connection, [*mine]):
+        before = {key: dict[ChangeId, StoredChange]() for key in settings}
+        for one in _read_changes(self.connection, [*settings]):
             before[one.table][one.change.id] = one
-        parts = self.write_shown(mine)
-        now = {key: {c.id: c for c in _strip_changes(mine[key])} for key in mine}
-        changed = [k for k in mine if now[k] != {place: c.change for place, c in before[k].items()}]
+        parts = self.write_shown(settings)
+        now = {key: {c.id: c for c in _strip_changes(settings[key])} for key in settings}
+        changed = [
+            k for k in settings if now[k] != {change_id: c.change for change_id, c in before[k].items()}
+        ]
         self.write_changes({key: (before[key], now[key]) for key in changed})
         if not self.has_changes():
             return set()
@@ -147,16 +151,16 @@ class _Scope:
                 work.add_change(one)
         return work.decide_verdicts()
 
-    def write_shown(self, mine: Mapping[str, ConnectorSettingsShown]) -> list[tuple[str, FormInterval]]:
+    def write_shown(self, settings: Mapping[str, ConnectorSettingsShown]) -> list[tuple[str, FormInterval]]:
         """Write which forms tables show; each table with the stretches that are new, or gone."""
-        old: dict[str, set[FormInterval]] = {key: set() for key in mine}
-        for keys in split_batches([*mine]):
+        old: dict[str, set[FormInterval]] = {key: set() for key in settings}
+        for keys in split_batches([*settings]):
             for row in self.connection.execute(select(FORM).where(FORM.c.table_key.in_(keys))):
                 old[row.table_key].add(FormInterval(row.form, row.first_ms, row.last_ms))
         changed = {
-            key: (old[key], set(mine[key].form_intervals))
-            for key in mine
-            if old[key] != set(mine[key].form_intervals)
+            key: (old[key], set(settings[key].form_intervals))
+            for key in settings
+            if old[key] != set(settings[key].form_intervals)
         }
         for keys in split_batches([*changed]):
             self.connection.execute(delete(FORM).where(FORM.c.table_key.in_(keys)))
@@ -174,9 +178,9 @@ class _Scope:
     ) -> None:
         """Write the changes of tables; what had been decided about one stays until it is decided again."""
         rows = [
-            _make_row(self.scope, key, change, before[place].verdict if place in before else "open")
+            _make_row(self.scope, key, change, before[change_id].verdict if change_id in before else "open")
             for key, (before, now) in changed.items()
-            for place, change in now.items()
+            for change_id, change in now.items()
         ]
         for keys in split_batches([*changed]):
             self.connection.execute(delete(FORM_CHANGE).where(FORM_CHANGE.c.table_key.in_(keys)))
@@ -278,22 +282,22 @@ class _VerdictWork:
 
     def add_change(self, one: StoredChange) -> None:
         """Look whether it is contradicted now; what had been decided about it is known."""
-        place = (one.table, one.change.id)
-        if place not in self._asked:
-            self._asked[place] = self._before[place] = one
+        key = (one.table, one.change.id)
+        if key not in self._asked:
+            self._asked[key] = self._before[key] = one
 
     def add_changes(
         self, table: str, before: Mapping[ChangeId, StoredChange], now: Mapping[ChangeId, FormChange]
     ) -> None:
         """The changes of one table as they were and as they are."""
-        self._dropped += (known for place, known in before.items() if place not in now)
-        for place, change in now.items():
-            known = before.get(place)
-            self._asked[table, place] = StoredChange(
+        self._dropped += (known for change_id, known in before.items() if change_id not in now)
+        for change_id, change in now.items():
+            known = before.get(change_id)
+            self._asked[table, change_id] = StoredChange(
                 table, change, "open" if known is None else known.verdict
             )
             if known is not None:
-                self._before[table, place] = known
+                self._before[table, change_id] = known
 
     def decide_verdicts(self) -> set[str]:
         """Decide, first what is contradicted, then what is seconded by what is not; the tables affected."""
@@ -301,14 +305,14 @@ class _VerdictWork:
         seconding: list[tuple[str, FormChange | None, FormChange | None]] = [
             (one.table, _find_confirming(one), None) for one in self._dropped
         ]
-        for place, one in self._asked.items():
+        for key, one in self._asked.items():
             own = self._scope.is_contradicted(one)
             if own != (one.verdict == "own"):
                 self._set_verdict(one, "own" if own else "open")
             if not own:
                 found.append(replace(one, verdict="open") if one.verdict == "own" else one)
             seconding.append(
-                (one.table, _find_confirming(self._before.get(place)), None if own else one.change)
+                (one.table, _find_confirming(self._before.get(key)), None if own else one.change)
             )
         for table, was, now in seconding:
             found += self._scope.find_affected(table, was, now, "epoch")
@@ -317,12 +321,12 @@ class _VerdictWork:
             verdict: Verdict = "epoch" if self._scope.is_confirmed(one.table, one.change) else "open"
             if verdict != one.verdict:
                 self._set_verdict(one, verdict)
-        return {place[0] for place, first in self._first.items() if first != self._last[place]}
+        return {key[0] for key, first in self._first.items() if first != self._last[key]}
 
     def _set_verdict(self, one: StoredChange, verdict: Verdict) -> None:
-        place = (one.table, one.change.id)
-        self._first.setdefault(place, one.verdict)
-        self._last[place] = verdict
+        key = (one.table, one.change.id)
+        self._first.setdefault(key, one.verdict)
+        self._last[key] = verdict
         self._scope.write_verdict(one, verdict)
 
 
@@ -384,10 +388,10 @@ def _read_change(row: Row[tuple[object, ...]]) -> StoredChange:
 
 def _make_row(scope: str, table: str, change: FormChange, verdict: Verdict) -> dict[str, object]:
     at = change.at
-    place = {"topic": at.topic, "partition": at.partition, "offset": at.offset}
+    offset = {"topic": at.topic, "partition": at.partition, "offset": at.offset}
     times = {name: getattr(change, name) for name in _TIMES}
     forms = {"was": change.was, "now": change.now}
-    return {"scope": scope, "table_key": table, **place, **forms, **times, "verdict": verdict}
+    return {"scope": scope, "table_key": table, **offset, **forms, **times, "verdict": verdict}
 
 
 def _strip_change(change: FormChange) -> FormChange:
@@ -395,9 +399,9 @@ def _strip_change(change: FormChange) -> FormChange:
     return FormChange((), change.was, change.now, at, *(getattr(change, name) for name in _TIMES))
 
 
-def _strip_changes(footprint: ConnectorSettingsShown) -> list[FormChange]:
+def _strip_changes(settings: ConnectorSettingsShown) -> list[FormChange]:
     """The changes as they are kept: without their columns, in a fixed order."""
-    return sorted(map(_strip_change, footprint.changes), key=lambda c: c.id)
+    return sorted(map(_strip_change, settings.changes), key=lambda c: c.id)
 
 
 def _sort_intervals(shown: Iterable[FormInterval]) -> list[FormInterval]:

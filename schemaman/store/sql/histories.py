@@ -97,15 +97,15 @@ class StoredHistories:
             if isinstance(stamped.entry, ObservationEntry):
                 for table in list_tables(stamped.entry):
                     fresh.setdefault(table, []).append((stamped.sequence, stamped.entry.observation))
-        told, numbers = ObservationCache(), Numbers()
+        cache, numbers = ObservationCache(), Numbers()
         for tables in split_batches(sorted(fresh), TABLES_AT_ONCE):
             known = {table: self.cache.get(table) for table in tables}
             before = self._read(connection, known, new[0].sequence - 1)
-            said = {table: before[table].append_observations(fresh[table]) for table in tables}
-            self._fold_tables(connection, said, numbers)
-            told.keep(said)
+            observations = {table: before[table].append_observations(fresh[table]) for table in tables}
+            self._fold_tables(connection, observations, numbers)
+            cache.keep(observations)
         shifts = (renumber_versions(table, *ids) for table, ids in sorted(numbers.items()))
-        return told, tuple(shift for shift in shifts if shift is not None)
+        return cache, tuple(shift for shift in shifts if shift is not None)
 
     def rebuild(self, connection: Connection) -> None:
         """Fold everything again from the log, which stays as it is."""
@@ -139,8 +139,8 @@ class StoredHistories:
             bodies = log_rows(connection, LOG.c.kind == codec.find_kind(CoveredRange))
             entries = (read_entry(self.where, row.sequence, row.body) for row in bodies)
             read = merge_ranges(e for e in entries if isinstance(e, CoveredRange))
-            kept = (row._asdict() for row in connection.execute(select(COVERED)))
-            if sorted(map(make_range_row, read), key=str) != sorted(kept, key=str):
+            stored = (row._asdict() for row in connection.execute(select(COVERED)))
+            if sorted(map(make_range_row, read), key=str) != sorted(stored, key=str):
                 yield "the offsets that count as read are not those of the log"
             keys, strange = _list_keys(connection, LOG.c.table_key, LOG.c.previous_key)
             if strange:
@@ -152,10 +152,10 @@ class StoredHistories:
             yield error.message
             return
         for column, what in ((HISTORY.c.table_key, "a history"), (NAMED.c.table_key, "a name")):
-            held, strange = _list_keys(connection, column)
+            stored_keys, strange = _list_keys(connection, column)
             if strange:
                 yield f"{what} is of a table that is named by what is no text"
-            for key in sorted(held.difference(keys)):
+            for key in sorted(stored_keys.difference(keys)):
                 yield f"the log says nothing of {parse_table_key(key)}, which has {what}"
         if not forms.is_consistent():
             yield "what is decided about changes of form is not what the histories show"
@@ -163,45 +163,50 @@ class StoredHistories:
     def _find_table_faults(
         self, connection: Connection, tables: Sequence[TableId], forms: _forms.StoredSettings
     ) -> Iterator[str]:
-        said = self._read(connection, dict.fromkeys(tables, TableObservations()))
-        folded = {table: self._fold_checked(said[table].observations, table, forms) for table in tables}
+        observations = self._read(connection, dict.fromkeys(tables, TableObservations()))
+        folded = {
+            table: self._fold_checked(observations[table].observations, table, forms) for table in tables
+        }
         query = select(HISTORY.c.table_key, HISTORY.c.body)
         rows = connection.execute(query.where(HISTORY.c.table_key.in_([format_table_key(t) for t in tables])))
-        held = {row.table_key: row.body for row in rows}
+        bodies = {row.table_key: row.body for row in rows}
         for table, history in folded.items():
-            if held.get(format_table_key(table)) != _make_body(history):
+            if bodies.get(format_table_key(table)) != _make_body(history):
                 yield f"the history of {table} is not the fold of the log"
         yield from _names.find_faults(connection, folded)
 
     def _fold_checked(
-        self, said: Sequence[Observation], table: TableId, forms: _forms.StoredSettings
+        self, observations: Sequence[Observation], table: TableId, forms: _forms.StoredSettings
     ) -> TableHistory | None:
         """The fold with the verdicts that are kept, which are compared in the end."""
-        folded = self.fold(said, table, UNDECIDED)
+        folded = self.fold(observations, table, UNDECIDED)
         decided = forms.read_verdicts(table, find_settings_shown(folded))
-        return self.fold(said, table, decided) if decided else folded
+        return self.fold(observations, table, decided) if decided else folded
 
     def _fold_tables(
         self,
         connection: Connection,
-        said: Mapping[TableId, TableObservations],
+        observations: Mapping[TableId, TableObservations],
         numbers: Numbers | None = None,
     ) -> None:
         """Fold tables out of what was said about them, then those about which they decide something else.
 
         What that does to the `numbers` of their versions is kept.
         """
-        shown = self._fold_as_decided(connection, said, numbers)
+        shown = self._fold_as_decided(connection, observations, numbers)
         for some in split_batches(_forms.update_settings(connection, shown), TABLES_AT_ONCE):
             self._fold_as_decided(
                 connection, self._read(connection, dict.fromkeys(some, TableObservations())), numbers
             )
 
     def _fold_as_decided(
-        self, connection: Connection, said: Mapping[TableId, TableObservations], numbers: Numbers | None
+        self,
+        connection: Connection,
+        observations: Mapping[TableId, TableObservations],
+        numbers: Numbers | None,
     ) -> dict[TableId, ConnectorSettingsShown]:
-        decided = _forms.read_verdicts(connection, said)
-        folded = {t: self.fold(s.observations, t, decided.get(t, UNDECIDED)) for t, s in said.items()}
+        decided = _forms.read_verdicts(connection, observations)
+        folded = {t: self.fold(s.observations, t, decided.get(t, UNDECIDED)) for t, s in observations.items()}
         if numbers is not None:
             self._keep_ids(connection, folded, numbers)
         self._write(connection, folded)
@@ -215,7 +220,7 @@ class StoredHistories:
         keys = {format_table_key(table): table for table in known}
         query: Select[Any] = select(*SEALED_COLUMNS, c.table_key, c.previous_key).order_by(c.sequence)
         query = query.where(or_(c.table_key.in_(keys), c.previous_key.in_(keys)))
-        query = query.where(c.sequence > min(said.until for said in known.values()))
+        query = query.where(c.sequence > min(observations.until for observations in known.values()))
         if until is not None:
             query = query.where(c.sequence <= until)
         found: dict[TableId, list[tuple[int, Observation]]] = {table: [] for table in known}
@@ -226,7 +231,9 @@ class StoredHistories:
             if isinstance(entry, ObservationEntry):
                 for table in after:
                     found[table].append((row.sequence, entry.observation))
-        return {table: said.append_observations(found[table]) for table, said in known.items()}
+        return {
+            table: observations.append_observations(found[table]) for table, observations in known.items()
+        }
 
     def _keep_ids(
         self, connection: Connection, folded: Mapping[TableId, TableHistory | None], numbers: Numbers

@@ -28,8 +28,8 @@ def acquire(connection: Connection, target: str, owner: str, now_ms: int, ttl_ms
 
 def renew(connection: Connection, target: str, token: str, expires_ms: int) -> None:
     """Hold it until then. Raises `Locked` if the token holds it no more."""
-    mine = (LEASE.c.target == target) & (LEASE.c.token == token)
-    changed = connection.execute(update(LEASE).where(mine).values(expires_ms=expires_ms))
+    own = (LEASE.c.target == target) & (LEASE.c.token == token)
+    changed = connection.execute(update(LEASE).where(own).values(expires_ms=expires_ms))
     if changed.rowcount != 1:
         raise make_lost_error(target)
 

@@ -28,12 +28,12 @@ def write_names(connection: Connection, histories: Mapping[TableId, TableHistory
     now = {row for table, history in histories.items() for row in _list_rows(table, history)}
     before = set(_read_rows(connection, map(format_table_key, histories)))
     columns = ("kind", "name", "table_key")
-    if gone := before - now:
+    if dropped := before - now:
         here = [NAMED.c[column] == bindparam(f"of_{column}") for column in columns]
-        rows = [dict(zip((f"of_{c}" for c in columns), row, strict=True)) for row in sorted(gone)]
+        rows = [dict(zip((f"of_{c}" for c in columns), row, strict=True)) for row in sorted(dropped)]
         connection.execute(delete(NAMED).where(*here), rows)
-    if come := now - before:
-        connection.execute(insert(NAMED), [dict(zip(columns, row, strict=True)) for row in sorted(come)])
+    if added := now - before:
+        connection.execute(insert(NAMED), [dict(zip(columns, row, strict=True)) for row in sorted(added)])
 
 
 def clear_names(connection: Connection) -> None:
@@ -43,11 +43,11 @@ def clear_names(connection: Connection) -> None:
 
 def find_faults(connection: Connection, histories: Mapping[TableId, TableHistory | None]) -> Iterator[str]:
     """Which of these tables are found by other names than their histories give."""
-    held: dict[str, set[Row]] = {}
+    rows: dict[str, set[Row]] = {}
     for row in _read_rows(connection, map(format_table_key, histories)):
-        held.setdefault(row[2], set()).add(row)
+        rows.setdefault(row[2], set()).add(row)
     for table, history in histories.items():
-        if held.get(format_table_key(table), set()) != set(_list_rows(table, history)):
+        if rows.get(format_table_key(table), set()) != set(_list_rows(table, history)):
             yield f"the names by which {table} is found are not those of its history"
 
 

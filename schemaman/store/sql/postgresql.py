@@ -128,34 +128,36 @@ class PostgresqlSchema:
         """What a fault of the server means, by its SQLSTATE, and what to do now."""
         cause = getattr(error, "orig", None)
         state = getattr(cause, "sqlstate", None) or ""
-        said = _read_message(cause or error)
-        if not state and _PARAMETER_ERROR.search(said):
-            return _make_parameter_error(said)
+        message = _read_message(cause or error)
+        if not state and _PARAMETER_ERROR.search(message):
+            return _make_parameter_error(message)
         if state in _RACE_STATES:
-            return Conflict(f"{self.where}: {said}", hint=f"another process wrote meanwhile; {_RETRY_HINT}")
+            return Conflict(
+                f"{self.where}: {message}", hint=f"another process wrote meanwhile; {_RETRY_HINT}"
+            )
         if state == _BUSY_STATE:
             return StoreUnavailable(f"{self.where} is in use by another process", hint="wait, then run again")
         if state.startswith(_LOST_STATES) or (
             not state and isinstance(error, OperationalError | InterfaceError)
         ):
-            lost = isinstance(error, DBAPIError) and error.connection_invalidated
-            return self._make_lost_error(said) if lost else self._make_unreachable_error(said)
+            is_lost = isinstance(error, DBAPIError) and error.connection_invalidated
+            return self._make_lost_error(message) if is_lost else self._make_unreachable_error(message)
         hint = next((hint for code, hint in _HINTS_BY_STATE if state.startswith(code)), RESTORE)
-        return StoreUnavailable(f"{self.where}: {said}", hint=hint)
+        return StoreUnavailable(f"{self.where}: {message}", hint=hint)
 
     def close(self) -> None:
         """Give back all connections."""
         self.reader.dispose()
 
-    def _make_lost_error(self, said: str) -> StoreUnavailable:
-        return StoreUnavailable(f"the connection to {self.where} was lost: {said}", hint=_RETRY_HINT)
+    def _make_lost_error(self, message: str) -> StoreUnavailable:
+        return StoreUnavailable(f"the connection to {self.where} was lost: {message}", hint=_RETRY_HINT)
 
-    def _make_unreachable_error(self, said: str) -> StoreUnavailable:
-        if "database" in said and "does not exist" in said:
+    def _make_unreachable_error(self, message: str) -> StoreUnavailable:
+        if "database" in message and "does not exist" in message:
             hint = "make the database first (createdb), or name another one with --store"
         else:
-            hint = next((hint for words, hint in _HINTS_BY_WORDS if words in said), _REACH_HINT)
-        return StoreUnavailable(f"{self.where} cannot be reached: {said}", hint=hint)
+            hint = next((hint for words, hint in _HINTS_BY_WORDS if words in message), _REACH_HINT)
+        return StoreUnavailable(f"{self.where} cannot be reached: {message}", hint=hint)
 
 
 def open_schema(url: str, busy_ms: int) -> PostgresqlSchema:
@@ -196,13 +198,13 @@ def _check_parameters(engine: Engine, address: URL) -> None:
         UsageError: a port that is none, or a parameter that is not known.
     """
     driver: Any = engine.dialect.dbapi
-    told = engine.dialect.create_connect_args(address)[1]
-    parameters = {name: value for name, value in told.items() if isinstance(value, str | int)}
+    arguments = engine.dialect.create_connect_args(address)[1]
+    parameters = {name: value for name, value in arguments.items() if isinstance(value, str | int)}
     try:
         driver.conninfo.make_conninfo(**parameters)
     except driver.Error as error:
         raise _make_parameter_error(_read_message(error)) from None
-    ports = [str(address.port)] if address.port is not None else str(told.get("port", "")).split(",")
+    ports = [str(address.port)] if address.port is not None else str(arguments.get("port", "")).split(",")
     for port in ports:
         if port and not (port.isascii() and port.isdigit() and 0 < int(port[:9]) < 1 << 16):
             raise _make_parameter_error("ports go from 1 to 65535")
@@ -215,9 +217,9 @@ def _require_unique(address: URL) -> None:
             raise _make_parameter_error(f"{name} is said twice")
 
 
-def _make_parameter_error(said: str) -> UsageError:
+def _make_parameter_error(message: str) -> UsageError:
     return UsageError(
-        f"the address of the store cannot be used: {said}",
+        f"the address of the store cannot be used: {message}",
         hint=f"{_FORM}; parameters are those of libpq (postgresql.org/docs/current/libpq-connect.html)",
     )
 
@@ -257,5 +259,5 @@ def _format_address(address: URL, schema: str) -> str:
 
 def _read_message(error: BaseException) -> str:
     """What the server or the driver said, in one line."""
-    told = getattr(getattr(error, "diag", None), "message_primary", None) or str(error)
-    return "; ".join(line.strip() for line in str(told).splitlines() if line.strip())
+    message = getattr(getattr(error, "diag", None), "message_primary", None) or str(error)
+    return "; ".join(line.strip() for line in str(message).splitlines() if line.strip())

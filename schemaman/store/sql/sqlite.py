@@ -178,17 +178,17 @@ def find_faults(connection: Connection) -> tuple[str, ...]:
 
 def explain_error(error: Exception, where: str) -> StoreUnavailable:
     """What a fault of the database means, and what to do now."""
-    said = str(getattr(error, "orig", None) or error)
-    if "locked" in said or "busy" in said:
+    message = str(getattr(error, "orig", None) or error)
+    if "locked" in message or "busy" in message:
         return StoreUnavailable(f"{where} is in use by another process", hint="wait for it, then run again")
-    if "readonly" in said or "unable to open" in said or "attempt to write" in said:
+    if "readonly" in message or "unable to open" in message or "attempt to write" in message:
         return StoreUnavailable(
-            f"{where} cannot be opened for writing ({said})",
+            f"{where} cannot be opened for writing ({message})",
             hint="a store needs write permission on its file and its folder, also to be read",
         )
-    if "full" in said or "I/O" in said:
-        return StoreUnavailable(f"{where}: {said}", hint="make room on the disk, then run again")
-    return StoreUnavailable(f"{where}: {said}", hint=RESTORE)
+    if "full" in message or "I/O" in message:
+        return StoreUnavailable(f"{where}: {message}", hint="make room on the disk, then run again")
+    return StoreUnavailable(f"{where}: {message}", hint=RESTORE)
 
 
 def _read_header(path: Path) -> bytes:

@@ -138,10 +138,10 @@ class SqlStore:
             require_sound_end(connection, self.where, end)
             at_ms = self._clock()
             new = [LogEntry(n, at_ms, entry) for n, entry in enumerate(entries, end + 1)]
-            said, shifts = self._add_entries(connection, new, end)
-            told = [LogEntry(n, at_ms, shift) for n, shift in enumerate(shifts, end + len(new) + 1)]
-            end = self._write(connection, told, end + len(new))
-        self._histories.cache.join(said)
+            observations, shifts = self._add_entries(connection, new, end)
+            renumberings = [LogEntry(n, at_ms, shift) for n, shift in enumerate(shifts, end + len(new) + 1)]
+            end = self._write(connection, renumberings, end + len(new))
+        self._histories.cache.join(observations)
         return end
 
     def restore(self, log: Iterable[SealedEntry], identity: str = "") -> int:
@@ -221,8 +221,8 @@ class SqlStore:
     def history(self, table: TableId) -> TableHistory | None:
         """The folded history of a table; None if nothing gives it a structure."""
         with self._reading() as connection:
-            held = self._histories.read_histories(connection, [table])
-        return held(table)
+            read_history = self._histories.read_histories(connection, [table])
+        return read_history(table)
 
     def read_histories(self, tables: Iterable[TableId]) -> Callable[[TableId], TableHistory | None]:
         """The histories of these tables as they are now, each read from its JSON when it is asked for."""
@@ -259,8 +259,8 @@ class SqlStore:
     def now_ms(self) -> int:
         """The time in epoch milliseconds, the same one for all who share the store."""
         with self._reading() as connection:
-            told = self._database.now_ms(connection)
-        return self._clock() if told is None else told
+            time_ms = self._database.now_ms(connection)
+        return self._clock() if time_ms is None else time_ms
 
     def check(self) -> tuple[str, ...]:
         """What is wrong with the store: its file, its hash chain, its projections; empty if nothing is."""

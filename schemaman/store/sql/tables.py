@@ -241,16 +241,16 @@ def add_ranges(connection: Connection, covered: Iterable[CoveredRange]) -> None:
     for stream, new in streams.items():
         before = read_topic_ranges(connection, stream, {one.topic for one in new})
         after = merge_ranges([*before, *new])
-        gone, come = set(before).difference(after), set(after).difference(before)
+        dropped, added = set(before).difference(after), set(after).difference(before)
         here = [c[name] == bindparam(f"of_{name}") for name in ("stream", "topic", "partition", "first")]
-        if gone:
+        if dropped:
             rows = [
                 {f"of_{k}": getattr(one, k) for k in ("stream", "topic", "partition", "first")}
-                for one in gone
+                for one in dropped
             ]
             connection.execute(delete(COVERED).where(*here), rows)
-        if come:
-            connection.execute(insert(COVERED), [make_range_row(one) for one in come])
+        if added:
+            connection.execute(insert(COVERED), [make_range_row(one) for one in added])
 
 
 def make_range_row(covered: CoveredRange) -> dict[str, object]:

@@ -1,0 +1,193 @@
+"""Columns that came and went: what a table comes to does not hang on where batches end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemaman.debezium.records import Record
+from schemaman.migration.policy import ChangeKind, Level, Policy, PolicyRule
+from schemaman.store.sql.store import SqlStore
+from tests.streaming.test_row_column_names import INT, TEXT
+from tests.support.checkout import PROOF
+from tests.support.memory_sink import PaperMirror
+from tests.support.records import Node, event, node, record, struct
+
+NUMBER = node("int32", optional=True)
+KINDS = {"id": INT, "a": NUMBER, "b": TEXT, "c": NUMBER}
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqlStore]:
+    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as made:
+        yield made
+
+
+def told(offset: int, op: str, row: dict[str, Any], lsn: int | None = None, partition: int = 0) -> Record:
+    """A change of a row; the columns of the table are those of the row."""
+    place = 100 + offset if lsn is None else lsn
+    shape = struct("srv.public.t.Value", **{name: KINDS.get(name) or kind_of(row[name]) for name in row})
+    value = event(shape, op, lsn=place, sequence=f'["{place}","{place}"]')
+    value["payload"] |= {"before": row, "after": None} if op == "d" else {"after": row}
+    made = record(value, {"schema": struct("srv.public.t.Key", id=INT), "payload": {"id": row["id"]}})
+    return Record(made.topic, partition, offset, 1, made.key, made.value)
+
+
+def mirror(store: SqlStore, **levels: Level) -> PaperMirror:
+    kinds: dict[str, ChangeKind] = {"drop": "drop-column", "add": "add-column"}
+    rules = tuple(PolicyRule(level, (kinds[name],)) for name, level in levels.items())
+    return PaperMirror(store, lambda _: None, "delta", Policy(rules=rules))
+
+
+def rows(lake: PaperMirror) -> list[dict[str, Any]]:
+    (table,) = lake.lake()
+    own = ("_row_order", "_row_deleted")
+    found = ({n: v for n, v in row.items() if n not in own} for row in table.rows if not row["_row_deleted"])
+    return sorted(found, key=lambda row: row["id"])
+
+
+CAME_AND_WENT = [
+    told(0, "c", {"id": 1, "a": 1}),
+    told(1, "c", {"id": 2, "a": 2, "b": "x"}),
+    told(2, "u", {"id": 1, "a": 5, "b": "y"}),
+    told(3, "c", {"id": 3, "a": 3}),
+    told(4, "d", {"id": 3, "a": 3}),
+    told(5, "c", {"id": 4, "a": 4, "c": 9}),
+    told(6, "c", {"id": 5, "a": 4}),
+]
+
+
+def cut(records: Sequence[Record], ends: Sequence[int]) -> list[Sequence[Record]]:
+    borders = [0, *sorted(ends), len(records)]
+    return [records[a:b] for a, b in pairwise(borders)]
+
+
+BORDERS = range(1, len(CAME_AND_WENT))
+CUTS = [ends for count in range(len(CAME_AND_WENT)) for ends in combinations(BORDERS, count)]
+
+
+@pytest.mark.parametrize("ends", CUTS if PROOF else [(), (1,), (2,), (3,), (2, 5), (6,), tuple(BORDERS)])
+def test_a_table_comes_to_the_same_wherever_batches_end(store: SqlStore, ends: tuple[int, ...]) -> None:
+    lake = mirror(store)
+    for batch in cut(CAME_AND_WENT, ends):
+        lake.take(batch)
+    lake.take([])
+    (table,) = lake.lake()
+    assert {*table.live.schema.names} == {"id", "b", "a", "c", "_row_order", "_row_deleted"}
+    assert rows(lake) == [
+        {"id": 1, "b": "y", "a": 5, "c": None},
+        {"id": 2, "b": "x", "a": 2, "c": None},
+        {"id": 4, "b": None, "a": 4, "c": 9},
+        {"id": 5, "b": None, "a": 4, "c": None},
+    ]
+    assert lake.withheld() == {}
+
+
+def test_a_column_that_left_before_the_table_was_made_is_kept_and_the_table_says_so(store: SqlStore) -> None:
+    lake = mirror(store)
+    lake.take([told(0, "c", {"id": 1, "b": "x", "a": 1}), told(1, "c", {"id": 2, "a": 2})])
+    (table,) = lake.lake()
+    assert table.live.schema.names == ("id", "b", "a", "_row_order", "_row_deleted")
+    assert table.live.properties["schemaman.kept"] == '["b"]'
+    assert rows(lake) == [{"id": 1, "b": "x", "a": 1}, {"id": 2, "b": None, "a": 2}]
+
+
+def test_a_row_that_comes_late_brings_its_column(store: SqlStore) -> None:
+    lake = mirror(store)
+    lake.take([told(0, "c", {"id": 1, "a": 1}), told(0, "c", {"id": 2, "a": 2}, 150, partition=1)])
+    lake.take([told(1, "c", {"id": 3, "a": 3, "b": "x"}, 120)])
+    assert rows(lake)[-1] == {"id": 3, "b": "x", "a": 3}
+    assert lake.withheld() == {}
+
+
+@pytest.mark.parametrize("level", ["auto", "approve"])
+def test_where_the_policy_drops_columns_their_values_are_left_out_and_that_is_told(
+    store: SqlStore, level: Level
+) -> None:
+    lake = mirror(store, drop=level)
+    lake.take([told(0, "c", {"id": 1, "b": "x", "a": 1}), told(1, "c", {"id": 2, "a": 2})])
+    assert rows(lake) == [{"id": 1, "a": 1}, {"id": 2, "a": 2}]
+    assert lake.withheld() == {}
+    (note,) = lake.notes
+    assert note.startswith("`b`: the source has dropped it, and its values in older rows are left out (")
+    assert f"drop-column = {level}" in note
+
+
+def test_a_value_that_the_lake_gets_no_column_for_waits_with_that_reason(store: SqlStore) -> None:
+    lake = mirror(store, add="block")
+    lake.take([told(0, "c", {"id": 1, "a": 1})])
+    lake.take([told(1, "c", {"id": 2, "a": 2, "b": "x"}), told(2, "c", {"id": 3, "a": 3})])
+    assert rows(lake) == [{"id": 1, "a": 1}, {"id": 3, "a": 3}]
+    (reason,) = lake.withheld().values()
+    assert reason == "b: the source has dropped this column, and the lake has no place for its values"
+    assert "the lake did not get it for older rows: " in lake.notes[-1]
+    # of a row that is gone nothing but its key is needed
+    lake.take([told(3, "d", {"id": 1, "a": 1, "b": "x"}, 101, partition=1)])
+    assert rows(lake) == [{"id": 3, "a": 3}]
+    assert len(lake.withheld()) == 1
+
+
+def nested(offset: int, op: str, id: int, /, **members: Any) -> Record:
+    """A change of a row with a struct of these members: a dict is one in there, a list an array of such."""
+    return told(offset, op, {"id": id, "s": members})
+
+
+def kind_of(value: Any) -> Node:
+    match value:
+        case dict():
+            return {**struct(None, **{name: kind_of(each) for name, each in value.items()}), "optional": True}
+        case list():
+            return {"type": "array", "optional": True, "items": kind_of(value[0])}
+        case _:
+            return NUMBER
+
+
+def held(value: Any) -> Any:
+    """A value without what is not there."""
+    match value:
+        case dict():
+            return {name: held(each) for name, each in value.items() if each is not None}
+        case list():
+            return [held(each) for each in value]
+        case _:
+            return value
+
+
+MEMBERS_CAME_AND_WENT = [
+    nested(0, "c", 1, k=1, p=[{"x": 1}]),
+    nested(1, "c", 2, k=2, m=3, p=[{"x": 1, "y": 4}], q={"u": 5, "v": 6}),
+    nested(2, "c", 3, k=2, p=[{"x": 1}], q={"u": 5}),
+    nested(3, "u", 1, k=1, p=[{"x": 1}]),
+    nested(4, "c", 4, k=8, p=[{"x": 2}], r=9),
+]
+
+
+@pytest.mark.parametrize("ends", [(), (1,), (2,), (3,), (4,), (2, 3), (1, 2, 3, 4)])
+def test_a_struct_comes_to_the_same_members_wherever_batches_end(
+    store: SqlStore, ends: tuple[int, ...]
+) -> None:
+    lake = mirror(store)
+    for batch in cut(MEMBERS_CAME_AND_WENT, ends):
+        lake.take(batch)
+    lake.take([])
+    assert [held(row["s"]) for row in rows(lake)] == [
+        {"k": 1, "p": [{"x": 1}]},
+        {"k": 2, "m": 3, "p": [{"x": 1, "y": 4}], "q": {"u": 5, "v": 6}},
+        {"k": 2, "p": [{"x": 1}], "q": {"u": 5}},
+        {"k": 8, "p": [{"x": 2}], "r": 9},
+    ]
+    assert lake.withheld() == {}
+    assert not lake.stopped
+
+
+def test_a_value_of_a_member_that_the_policy_drops_waits(store: SqlStore) -> None:
+    lake = mirror(store, drop="auto")
+    lake.take(MEMBERS_CAME_AND_WENT)
+    assert [row["id"] for row in rows(lake)] == [1, 4]
+    assert set(lake.withheld().values()) == {
+        "s: the lake's struct has no member 'm'", "s: the lake's struct has no member 'q'"
+    }  # fmt: skip

@@ -1,0 +1,160 @@
+"""The statements that write staged rows, run by SQLite, against the table of paper: both are one function.
+
+SQLite has the same logic of NULL; the few functions of Spark that it lacks are given to it.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as arrow
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemaman.migration.row_columns import DELETED, ORDER
+from schemaman.model.schema import Column
+from schemaman.model.types import Integer, String
+from schemaman.sink.row_mapping import RowMap
+from schemaman.sink.upsert import LakeChange
+from schemaman.spark.streaming.merge_sql import format_merge, format_missing_row_query, format_newer_row_query
+from schemaman.spark.streaming.row_staging import CHANGE_ARROW, WAITING, ChangeFolder
+from schemaman.spark.streaming.staged_columns import list_staged_columns, make_staged_helpers
+from tests.support.checkout import PROOF
+from tests.support.memory_sink import PaperTable
+
+COLUMNS = (Column("id", Integer(32)), *(Column(name, String()) for name in "abc"))
+TO = RowMap(COLUMNS, ("id",), {}, {}, {}, 1, dropped=frozenset({"c"}))
+HELPERS = make_staged_helpers(TO)
+NAMES = [column.name for column in list_staged_columns(TO)]
+HELPING = [HELPERS.kept, HELPERS.words, HELPERS.needs_row, HELPERS.behind, HELPERS.anew, HELPERS.unread,
+           HELPERS.unsent, HELPERS.since]  # fmt: skip
+Row = Mapping[str, Any]
+
+
+class Fields:
+    """Stands for a lake: each column keeps its values under its name."""
+
+    fields = {column.name: column.name for column in COLUMNS}  # noqa: RUF012
+
+
+def order(place: int) -> str:
+    return f"{place:05d}/1/000000.{place:020d}"
+
+
+@st.composite
+def records(draw) -> list[dict[str, Any]]:
+    """Mapped changes of one key, in their order; some cannot be written, some only show what waits."""
+    made: list[dict[str, Any]] = []
+    for place in sorted(draw(st.sets(st.integers(1, 30), min_size=1, max_size=5))):
+        op = draw(st.sampled_from("ccuuuud"))
+        unsent = draw(st.sets(st.sampled_from("ab"))) if op in "cu" else set()
+        told = [] if op == "d" else [n for n in "abc" if n not in unsent and draw(st.integers(0, 6))]
+        values = {name: draw(st.sampled_from((f"{name}{place}", None, "c5"))) for name in told}
+        again = draw(st.booleans())
+        change = LakeChange(op, order(place), ("t", 0, place), {"id": 1, **values}, frozenset(unsent), again)
+        reason = draw(st.sampled_from((None,) * 8 + ("cannot be written", WAITING)))
+        unread = draw(st.sampled_from((None, None, draw(st.integers(0, place - 1))))) if unsent else None
+        made.append({
+            "row_key": b"k", "row_order": order(place), "topic": "t", "partition": 0, "offset": place,
+            "change": None if reason == WAITING else pickle.dumps(change), "reason": reason, "unread": unread,
+        })  # fmt: skip
+    return made
+
+
+@st.composite
+def rows(draw) -> Row | None:
+    """A row of the table, or none."""
+    if not draw(st.integers(0, 4)):
+        return None
+    a, c = draw(st.sampled_from(("ta", None))), draw(st.sampled_from(("tc", None, "c5")))
+    place, deleted = draw(st.integers(1, 31)), draw(st.booleans())
+    return {"id": 1, "a": a, "b": "tb", "c": c, ORDER: order(place), DELETED: deleted}
+
+
+@pytest.fixture(scope="module")
+def database() -> Iterator[sqlite3.Connection]:
+    with sqlite3.connect(":memory:") as made:
+        made.create_function("array_contains", 2, lambda a, n: None if a is None else int(n in json.loads(a)))
+        made.create_function(
+            "try_element_at", 2, lambda a, n: None if a is None else json.loads(a).get(str(n))
+        )
+        made.create_function("substring_index", 3, _substring_index)
+        for name, columns in (("t", NAMES), ("s", [*NAMES, *HELPING])):
+            made.execute(f"CREATE TABLE {name} ({', '.join(f'`{column}`' for column in columns)})")
+        yield made
+
+
+def _substring_index(text: str | None, delimiter: str, count: int) -> str | None:
+    if text is None:
+        return None
+    parts = text.split(delimiter)
+    return delimiter.join(parts[:count] if count > 0 else parts[count:])
+
+
+@settings(max_examples=5000 if PROOF else 400)
+@given(changes=records(), old=rows(), floor=st.none() | st.integers(1, 20).map(order))
+def test_the_statements_do_what_the_paper_table_does(
+    database: sqlite3.Connection, changes: list[dict[str, Any]], old: Row | None, floor: str | None
+) -> None:
+    batch = arrow.RecordBatch.from_pylist(changes, CHANGE_ARROW)
+    staged = [row for found in ChangeFolder(TO, floor or "")([batch]) for row in found.to_pylist()]
+    for row in (row for row in staged if row[HELPERS.reason] is None):
+        paper = PaperTable(Fields(), truncated=floor or "")  # type: ignore[arg-type]
+        if old is not None:
+            paper.rows["1",] = dict(old)
+        taken = paper.merge(row, TO)
+        _fill(database, row, old)
+        assert _is_taken(database, floor, known=row[HELPERS.since] is not None) == taken
+        if taken:
+            assert _merged(database, row, old, floor) == _plain(paper.rows["1",])
+
+
+def _fill(database: sqlite3.Connection, row: Row, old: Row | None) -> None:
+    database.execute("DELETE FROM t")
+    database.execute("DELETE FROM s")
+    if old is not None:
+        _insert(database, "t", [old[name] for name in NAMES])
+    words = None if row[HELPERS.words] is None else json.dumps(dict(row[HELPERS.words]))
+    told = {**row, HELPERS.kept: json.dumps(row[HELPERS.kept]), HELPERS.words: words}
+    _insert(database, "s", [told[name] for name in (*NAMES, *HELPING)])
+
+
+def _insert(database: sqlite3.Connection, table: str, values: Sequence[Any]) -> None:
+    database.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(values))})", values)
+
+
+def _asked(database: sqlite3.Connection, statement: str) -> list[Any]:
+    return database.execute(statement.replace("<=>", "IS")).fetchall()
+
+
+def _is_taken(database: sqlite3.Connection, floor: str | None, *, known: bool) -> bool:
+    if _asked(database, format_missing_row_query("t", "s", ("id",), HELPERS, floor)):
+        return False
+    left = [(i, column) for i, column in enumerate(COLUMNS) if column.name in TO.dropped]
+    return not known or not _asked(database, format_newer_row_query("t", "s", ("id",), left, HELPERS))
+
+
+def _merged(database: sqlite3.Connection, row: Row, old: Row | None, floor: str | None) -> dict[str, Any]:
+    """The row after the MERGE, whose clauses are asked one by one: SQLite knows no MERGE."""
+    statement = format_merge("t", "s", list_staged_columns(TO), ("id",), floor)
+    found = re.search(r"WHEN MATCHED AND (.*) THEN UPDATE SET (.*)\nWHEN NOT MATCHED THEN", statement)
+    assert found is not None
+    if old is None:
+        return _plain({name: row[name] for name in NAMES})
+    if not _asked(database, f"SELECT {found[1]} FROM t JOIN s ON t.id = s.id")[0][0]:
+        return _plain(old)
+    sets = [each.split(" = ", 1) for each in re.split(r", (?=t\.`\w+` = )", found[2])]
+    (values,) = _asked(
+        database, f"SELECT {', '.join(value for _, value in sets)} FROM t JOIN s ON t.id = s.id"
+    )
+    return _plain({**old, **dict(zip((name[3:-1] for name, _ in sets), values, strict=True))})
+
+
+def _plain(row: Row) -> dict[str, Any]:
+    return {**row, DELETED: bool(row[DELETED])}

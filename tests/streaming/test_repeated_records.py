@@ -1,0 +1,100 @@
+"""Streams of which a stretch comes twice, as after a crash of the connector, in batches that end anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemaman.debezium.records import Record
+from schemaman.store.sql.store import SqlStore
+from tests.streaming.test_policy import KEY, alive, mirror
+from tests.streaming.test_values_not_sent import BIG
+from tests.support.checkout import PROOF
+from tests.support.records import event, node, record, struct
+
+TEXT = node("string", optional=True)
+
+
+def change(op: str, lsn: int, **row: object) -> Record:
+    fields = dict.fromkeys(("big", "z", *(("n",) if "n" in row else ())), TEXT)
+    value = event(
+        struct("srv.public.t.Value", id=node("int32"), **fields), op, lsn=lsn, sequence=f'["{lsn}","{lsn}"]'
+    )
+    told = {"big": None, "z": None, "id": 1, **row}
+    value["payload"]["before"], value["payload"]["after"] = (told, None) if op == "d" else (None, told)
+    return record(value, {"schema": KEY, "payload": {"id": 1}})
+
+
+STREAMS: dict[str, tuple[list[Record], dict[str, Any]]] = {
+    "a value that was not sent": (
+        [
+            change("c", 100, big="old", z="1"), change("u", 110, big="new", z="2"),
+            change("u", 120, big=BIG, z="3"),
+        ],
+        {"big": "new", "z": "3"},
+    ),
+    "a row that began anew": (
+        [
+            change("c", 80, big="first", z="0"), change("d", 90), change("c", 100, big="second", z="1"),
+            change("u", 120, big=BIG, z="2"),
+        ],
+        {"big": "second", "z": "2"},
+    ),
+    "a row that ended": (
+        [change("c", 80, big="first", z="0"), change("u", 85, big=BIG, z="1"), change("d", 90)], {}
+    ),
+    "a column that came and left": (
+        [
+            change("c", 100, big="a", z="1"), change("u", 110, big="a", z="2", n="five"),
+            change("u", 120, big="a", z="3"),
+        ],
+        {"big": "a", "z": "3", "n": "five"},
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqlStore]:
+    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as made:
+        yield made
+
+
+def twice(records: list[Record], begin: int) -> list[Record]:
+    """The stream, and from one of its records on all of it again."""
+    delivered = [*records, *records[begin:]]
+    return [replace(each, offset=offset) for offset, each in enumerate(delivered)]
+
+
+@pytest.mark.parametrize("case", STREAMS)
+def test_a_row_is_the_same_wherever_batches_end(tmp_path: Path, case: str) -> None:
+    records, wanted = STREAMS[case]
+    number = 0
+    for begin in range(len(records) if PROOF else 1):
+        delivered = twice(records, begin)
+        for size in range(len(delivered) if PROOF else 4):
+            for cut in combinations(range(1, len(delivered)), size):
+                number += 1
+                with SqlStore.open(f"sqlite:///{tmp_path / f'{number}.db'}", create=True) as store:
+                    lake = mirror(store)
+                    for start, end in zip((0, *cut), (*cut, len(delivered)), strict=True):
+                        lake.take(delivered[start:end])
+                    lake.take([])
+                    assert lake.withheld() == {}, (begin, cut)
+                    found = [{n: row[n] for n in wanted} for row in alive(lake)]
+                    assert found == ([wanted] if wanted else []), (begin, cut)
+
+
+def test_what_lacked_a_value_of_a_row_that_began_anew_goes_once_a_whole_row_is_there(store: SqlStore) -> None:
+    lake = mirror(store)
+    lake.take([replace(change("c", 100, big=BIG, z="1"), offset=0)])
+    (reason,) = lake.withheld().values()
+    assert "the row began anew" in reason
+    lake.take([replace(change("u", 110, big="whole", z="2"), offset=1)])
+    lake.take([])
+    assert lake.withheld() == {}
+    assert [(row["big"], row["z"]) for row in alive(lake)] == [("whole", "2")]

@@ -1,0 +1,486 @@
+"""A mirror on paper: what `foreachBatch` does with a batch, on tables of paper and without Spark.
+
+Decoding, structures, the fold by key and what goes into quarantine are the real ones; the MERGE is read out
+in Python as its statement says it.
+"""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any
+
+import pyarrow as arrow
+
+from schemaman.debezium.payload import SchemaLookup
+from schemaman.debezium.records import Record
+from schemaman.debezium.wire_format import AUTO
+from schemaman.history.decisions import Decisions, apply_decisions
+from schemaman.history.versions import TableHistory
+from schemaman.migration.plan import Plan
+from schemaman.migration.policy import Policy, PolicyRule
+from schemaman.migration.row_columns import (
+    DELETED,
+    OFFSET,
+    ORDER,
+    PARTITION,
+    TOPIC,
+    list_row_columns,
+)
+from schemaman.migration.target import LakeTable
+from schemaman.model.schema import TableId
+from schemaman.registry import Registry
+from schemaman.settings import TargetSetting
+from schemaman.sink.row_mapping import RowMap, fill_truncate_metadata
+from schemaman.sink.upsert import TopicOffset
+from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
+from schemaman.spark.streaming.history_changes import HistoryChanges
+from schemaman.spark.streaming.lake_progress import OrderQuery, resolve_ambiguity
+from schemaman.spark.streaming.micro_batch import record_batch
+from schemaman.spark.streaming.progress import Reach, StreamProgress
+from schemaman.spark.streaming.quarantine import NO_PREVIOUS_ROW, WAITING_REASONS, QuarantinedTable, RetryLog
+from schemaman.spark.streaming.row_staging import (
+    CAME_LATE,
+    CHANGE_ARROW,
+    ENDED_INCARNATION,
+    VALUE_LOST,
+    WAITS_FOR_OLDER,
+    ChangeFolder,
+    ChangeMapper,
+    ReadingContext,
+    RecordDecoder,
+    format_table,
+)
+from schemaman.spark.streaming.staged_columns import HelperColumns, make_staged_helpers
+from schemaman.spark.streaming.table_migration import Blocked, SinkTable, TableMigrator
+from schemaman.spark.streaming.truncate import decide_truncate
+from schemaman.spark.streaming.unread_records import is_in_span, make_unread_records
+from schemaman.store.sql.store import SqlStore
+from tests.spark.lake_comparison import ComparedTable
+from tests.support.memory_lake import PaperLake
+
+HEADER = arrow.struct([("key", arrow.string()), ("value", arrow.binary())])
+COLUMNS = arrow.schema([
+    ("topic", arrow.string()), ("partition", arrow.int32()), ("offset", arrow.int64()),
+    ("timestamp", arrow.timestamp("us", tz="UTC")), ("key", arrow.binary()), ("value", arrow.binary()),
+    ("headers", arrow.list_(HEADER)),
+])  # fmt: skip
+
+
+def batch_of(records: Sequence[Record]) -> arrow.Table:
+    """Records as Spark's Kafka source hands them over, in Arrow."""
+    rows = [
+        {
+            "topic": r.topic,
+            "partition": r.partition,
+            "offset": r.offset,
+            "timestamp": datetime.fromtimestamp((r.timestamp_ms or 0) / 1000, UTC),
+            "key": r.key,
+            "value": r.value,
+            "headers": [{"key": name, "value": value} for name, value in r.headers],
+        }
+        for r in records
+    ]
+    return arrow.Table.from_pylist(rows, COLUMNS)
+
+
+EMPTYING = Policy(rules=(PolicyRule("auto", ("truncate",)),))
+"""What the source empties is emptied, as an independent fold of the events does it."""
+
+
+def careful(plan: Plan) -> bool:
+    """Whether a careful person approves: not that two names mean other columns, which may be an exchange."""
+    return sum(ruled.kind == "reuse-name" for ruled in plan.rulings) < 2
+
+
+@dataclass(slots=True)
+class PaperTable:
+    """A table: its structure, and rows by key with values under the numbers of their columns."""
+
+    lake: PaperLake
+    rows: dict[tuple[str, ...], dict[Any, Any]] = field(default_factory=dict)
+    truncated: str = ""
+
+    def merge(self, staged: Mapping[str, Any], to: RowMap) -> bool:
+        """Take a staged row as the MERGE does; whether it could be taken."""
+        names = [c.name for c in to.columns]
+        key = self._key(staged, to)
+        old = self.rows.get(key)
+        order = staged[ORDER]
+        dead = old is not None and bool(old.get(DELETED) or (to.key and old[ORDER] < self.truncated))
+        helpers = make_staged_helpers(to)
+        if to.key and _lacks(staged, old, helpers, dead=dead):
+            return False
+        if old is not None and to.key and not dead and self._late(staged, old, to):
+            return False
+        if old is not None and (not to.key or order <= old[ORDER]):
+            return True
+        kept = {names[i] for i in staged[helpers.kept] or ()}
+        kept |= {names[i] for i, at in staged[helpers.words] or () if old and at <= old[ORDER]}
+        field_of = self.lake.fields
+        row = dict(old or {})
+        for name in names:
+            if name not in kept:
+                row[field_of[name]] = staged[name]
+            elif not old or (dead and not staged[DELETED]):
+                row[field_of[name]] = None
+        self.rows[key] = {**row, **{c.name: staged[c.name] for c in list_row_columns(to.key)}}
+        return True
+
+    def _late(self, staged: Mapping[str, Any], old: Mapping[Any, Any], to: RowMap) -> bool:
+        helpers, names = make_staged_helpers(to), [c.name for c in to.columns]
+        since, kept = staged[helpers.since], {names[i] for i in staged[helpers.kept] or ()}
+        told = to.dropped - kept
+        newer = since is not None and old[ORDER] > since and old[ORDER] != staged[ORDER]
+        return newer and any(staged[name] != old.get(self.lake.fields[name]) for name in told)
+
+    def truncate(self, order: str, beside: Mapping[str, Any]) -> None:
+        said = {self.lake.fields[name]: value for name, value in beside.items()}
+        for row in self.rows.values():
+            if row[ORDER] < order and not row[DELETED]:
+                row.update(said)
+                row |= {DELETED: True, ORDER: order}
+
+    def read(self, live: LakeTable) -> list[dict[str, Any]]:
+        """The rows as a reader sees them."""
+        own = {c.name for c in list_row_columns(live.schema.key)}
+        return [
+            {n: row.get(n) if n in own else row.get(self.lake.fields[n]) for n in live.schema.names}
+            for row in self.rows.values()
+        ]
+
+    def _key(self, staged: Mapping[str, Any], to: RowMap) -> tuple[str, ...]:
+        names = to.key or (TOPIC, PARTITION, OFFSET)
+        return tuple(repr(staged[name]) for name in names)
+
+
+def _lacks(staged: Mapping[str, Any], old: Mapping[Any, Any] | None, helpers: Any, *, dead: bool) -> bool:
+    """Whether a staged row needs a value that a row of a table cannot have."""
+    if old is not None and old[ORDER] >= staged[ORDER]:
+        return False
+    unsent, unread = staged[helpers.unsent], staged[helpers.unread]
+    if unsent and old is not None and dead and old[ORDER] >= unsent:
+        return True
+    if not staged[helpers.needs_row]:
+        return False
+    if old is None or dead:
+        return True
+    older = any(at and old[ORDER] <= at for at in (staged[helpers.behind], staged[helpers.anew]))
+    return older or bool(unread and not is_in_span(old[ORDER], unread))
+
+
+@dataclass(frozen=True, slots=True)
+class PaperCatalog:
+    """All tables to look at, and the one to alter."""
+
+    tables: Mapping[str, PaperTable]
+    altered: PaperTable
+
+    def inspect(self, table: str, format: str) -> LakeTable | None:
+        found = self.tables.get(table)
+        return None if found is None else found.lake.live
+
+    def run(self, statement: str) -> None:
+        self.altered.lake.run(statement)
+
+    def query(self, statement: str) -> tuple[tuple[object, ...], ...]:
+        between = re.search(r"`_row_order` >= '([^']*)'(?: AND `_row_order` < '([^']*)')?", statement)
+        if between is None:
+            return self.altered.lake.query(statement)
+        own = re.search(r"`(\w+)` IS NOT NULL", statement)
+        held = self.altered.lake.fields[own[1]] if own else ORDER
+        orders = [row[ORDER] for row in self.altered.rows.values() if row.get(held) is not None]
+        found: dict[str, list[str]] = {}
+        for order in (o for o in orders if o >= between[1] and (between[2] is None or o < between[2])):
+            partition, offset = order.rpartition("/")[2].split(".")
+            found.setdefault(partition, []).append(offset)
+        return tuple((p, len(offsets), min(offsets)) for p, offsets in sorted(found.items()))
+
+
+@dataclass(slots=True)
+class PaperMirror:
+    """Takes batches of a stream; `stopped` are lake tables that take nothing, `aside` says why of records."""
+
+    store: SqlStore
+    schemas: SchemaLookup
+    format: str
+    policy: Policy = EMPTYING
+    approve: Callable[[Plan], bool] = careful
+    tables: dict[str, PaperTable] = field(default_factory=dict)
+    sources: dict[str, TableId] = field(default_factory=dict)
+    aside: dict[str, dict[TopicOffset, str]] = field(default_factory=dict)
+    kept: dict[str, dict[TopicOffset, dict[str, Any]]] = field(default_factory=dict)
+    ended: set[TopicOffset] = field(default_factory=set)
+    rejected: dict[TopicOffset, str] = field(default_factory=dict)
+    unplaced: dict[TopicOffset, dict[str, Any]] = field(default_factory=dict)
+    keep_bytes: bool = True
+    tried: RetryLog = field(default_factory=RetryLog)
+    steps: list[str] = field(default_factory=list)
+    left: dict[TopicOffset, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    modes: ConnectorModes = UNKNOWN_MODES
+    reached: StreamProgress = field(init=False)
+    learnt: HistoryChanges = field(init=False)
+    quiet: dict[str, str] = field(default_factory=dict)
+    """Why tables are stopped of which no records came in the last batch."""
+    stopped: set[str] = field(default_factory=set)
+    plans: dict[str, Plan] = field(default_factory=dict)
+    decisions: Decisions = field(default_factory=Decisions)
+    meanwhile: Callable[[], None] = lambda: None
+    """Happens beside the job once a batch is decoded."""
+
+    def __post_init__(self) -> None:
+        self.reached = StreamProgress(self.store.load)
+        self.learnt = HistoryChanges(self.store, "main", self.modes, lambda table: [self._follower(table)])
+
+    def take(self, records: Sequence[Record]) -> None:
+        """One batch."""
+        registry = Registry(self.store, lambda: 0)
+        batch = batch_of(records)
+        _, extents = record_batch(batch, registry, "main", self.schemas)
+        self.learnt.read_changes(extents)
+        topics = {topic for topic, _ in extents} | {topic for topic, *_ in self.unplaced}
+        tables = {t for topic in topics for t in self.store.find_by_alias(topic)} | set(self.sources.values())
+        found = ((table, self.store.history(table)) for table in tables)
+        histories = {table: self._decided(h) for table, h in found if h is not None}
+        past = self.reached.find_orders(histories)
+        last = dict(self.reached.last)
+        reading = ReadingContext(
+            histories, self.schemas, "main", AUTO, self.modes, read_orders=past, last=last
+        )
+        self._place(reading)
+        reading = replace(reading, read_orders=self.reached.find_orders(histories))
+        decoded = self._told(reading, _ordered(batch), gaps=False)
+        self._reject(decoded)
+        self.meanwhile()
+        bringer = TableMigrator(
+            self.store, registry, self.policy, lambda: 0, self.approve, self._decided, self.modes
+        )
+        renamed = {t for t, h in histories.items() if any(alias.kind == "table" for alias in h.aliases)}
+        seen: list[SinkTable] = []
+        for table in sorted(histories, key=lambda table: (table in renamed, table)):
+            mine = [row for row in decoded if row["source_table"] == format_table(table)]
+            seen += [self._follower(table)] if mine or self.kept.get(self._follower(table).lake_table) else []
+            self._follow(table, mine, bringer, reading)
+            self.reached.add_batch(_reach(table, row) for row in mine if row["reason"] is None)
+        self._without_rows(seen)
+
+    def _without_rows(self, seen: Collection[SinkTable]) -> None:
+        """The tables that got no rows, and would take none after what was told of them."""
+
+        def catalog(follower: SinkTable) -> PaperCatalog:
+            none = PaperTable(PaperLake(follower.lake_table))
+            return PaperCatalog(self.tables, self.tables.get(follower.lake_table, none))
+
+        self.quiet = {}
+        for report in self.learnt.report_stale_tables(catalog, seen):
+            self.stopped.add(report.lake_table)
+            self.quiet[report.lake_table] = report.blocked or ""
+
+    def _place(self, reading: ReadingContext) -> None:
+        """What nobody understood when it came, and what is understood now waits for its table."""
+        again = self._again(reading, self.unplaced.values())
+        self.unplaced, self.rejected = {}, {}
+        self._reject(again)
+        texts = {format_table(table): table for table in reading.histories}
+        for row in (row for row in again if row["source_table"] is not None):
+            follower = self._follower(texts[row["source_table"]])
+            self._keep(follower, {_place(row): row}, lambda _: "placed")
+            self.reached.add_orders([_reach(texts[row["source_table"]], row)])
+
+    def _reject(self, rows: Sequence[dict[str, Any]]) -> None:
+        for row in rows:
+            if row["source_table"] is None and row["reason"] is not None:
+                self.rejected[_place(row)] = row["reason"]
+                self.unplaced[_place(row)] = row
+
+    def _again(self, reading: ReadingContext, rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Records that were kept, decoded as they are read now."""
+        return _rows(RecordDecoder(reading), _table(rows))
+
+    def _told(self, reading: ReadingContext, table: arrow.Table, *, gaps: bool) -> list[dict[str, Any]]:
+        """Decoded records, once the lake was asked what is doubted of them."""
+        reading = replace(reading, ambiguity=self.reached.find_ambiguity(reading.histories, gaps=gaps))
+        rows = _rows(RecordDecoder(reading), table)
+        names = ("source_table", "topic", "partition", "offset")
+        found = [tuple(row[n] for n in names) for row in rows if row["source_table"] and row["reason"]]
+        if not found:
+            return rows
+        asked = partial(self._orders, replace(reading, ambiguity=None), waiting=not gaps)
+        return _rows(RecordDecoder(resolve_ambiguity(reading, found, asked)), table)
+
+    def _orders(self, reading: ReadingContext, question: OrderQuery, *, waiting: bool) -> list[str]:
+        """What the statement of `spark.asking` asks for, and what waits, but for records that waited."""
+        lake_table = self._follower(question.table).lake_table
+        paper = self.tables.get(lake_table)
+        kept = self._again(reading, self.kept.get(lake_table, {}).values() if waiting else ())
+        there = [row[ORDER] for row in (paper.rows.values() if paper else ())]
+        there += [row["row_order"] for row in kept if row["topic"] == question.topic]
+        end = f"/{question.partition:06d}."
+        return list(question.select_orders(o for o in there if o and end in o))
+
+    def _decided(self, history: TableHistory) -> TableHistory:
+        return apply_decisions(history, self.decisions)
+
+    def _follower(self, table: TableId) -> SinkTable:
+        target = TargetSetting("lake", self.format, ("*",), table="ice.raw.`{database}.{schema}.{table}`")
+        if self.format == "delta":
+            target = TargetSetting("lake", "delta", ("*",), path="/lake/{database}.{schema}.{table}")
+        return SinkTable(table, target, target.address(table))
+
+    def _follow(
+        self, table: TableId, rows: list[dict[str, Any]], bringer: TableMigrator, reading: ReadingContext
+    ) -> None:
+        follower = self._follower(table)
+        waiting = dict(self.kept.get(follower.lake_table, {}))
+        if not rows and not waiting:
+            return
+        self.sources[follower.lake_table] = table
+        paper = self.tables.setdefault(follower.lake_table, PaperTable(PaperLake(follower.lake_table)))
+        catalog = PaperCatalog(self.tables, paper)
+        again = self._told(reading, _table(waiting.values()), gaps=True)
+        versions = {row["version"] for row in (*again, *rows)} - {None}
+        brought = bringer.migrate(follower, catalog, reading.histories[table], versions)
+        if isinstance(brought, Blocked) and brought.is_ignored:
+            self.left |= {_place(row): brought.reason for row in rows}
+            return
+        if isinstance(brought, Blocked):
+            self.stopped.add(follower.lake_table)
+            self.plans |= {} if brought.plan is None else {follower.lake_table: brought.plan}
+            self._keep(follower, {_place(row): row for row in rows}, lambda _: brought.reason)
+            return
+        self.steps += brought.steps
+        self.stopped.discard(follower.lake_table)
+        told = reading.histories[table]
+        to = brought.map_rows(told)
+        self.notes += brought.notes
+        said, why = decide_truncate(self.policy, follower)
+        if said == "stop" and to.key and any(row["op"] == "t" for row in (*waiting.values(), *rows)):
+            self.stopped.add(follower.lake_table)
+            self._keep(follower, waiting | {_place(row): row for row in rows}, lambda _: why)
+            return
+        reasons = list(self.aside.get(follower.lake_table, {}).values())
+        lacking = sum(reason in WAITING_REASONS for reason in reasons)
+        which = hash(frozenset(waiting))
+        held = QuarantinedTable(
+            follower.lake_table, format_table(table), len(waiting), lacking, checksum=which
+        )
+        vain = bool(waiting) and self.tried.is_unchanged(held, brought.lake, told)
+        if not vain:
+            for place in waiting:
+                del self.aside[follower.lake_table][place], self.kept[follower.lake_table][place]
+            self._reject(again)
+            again = [row for row in again if row["source_table"] is not None]
+            self._write(follower, paper, to, self._ruled(follower, to, again), [])
+            self.tried.record_attempt(held, brought.lake, told)
+        left = [row for row in again if _place(row) in self.kept.get(follower.lake_table, {})]
+        self._write(follower, paper, to, self._ruled(follower, to, rows), left)
+
+    def _ruled(self, follower: SinkTable, to: RowMap, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The rows without the TRUNCATEs that the policy does not let through."""
+        said, why = decide_truncate(self.policy, follower)
+        truncates = {_place(row): row for row in rows if row["op"] == "t" and to.key}
+        if said == "empty" or not truncates:
+            return rows
+        if said == "leave":
+            self.left |= dict.fromkeys(truncates, why)
+        else:
+            self._keep(follower, truncates, lambda _: why)
+        return [row for row in rows if _place(row) not in truncates]
+
+    def _write(
+        self,
+        follower: SinkTable,
+        paper: PaperTable,
+        to: RowMap,
+        rows: Collection[dict[str, Any]],
+        waiting: Collection[dict[str, Any]],
+    ) -> None:
+        ends = {row["row_order"]: pickle.loads(row["change"]) for row in rows if row["op"] == "t" and to.key}
+        truncates = sorted(ends)
+        paper.truncated = max([paper.truncated, *truncates])
+        unplaced = ((*_place(row), row["key"]) for row in self.unplaced.values())
+        others = make_unread_records(unplaced, lost=not self.keep_bytes)
+        mapped = _mapped(ChangeMapper(to, unread=others), rows)
+        mapped += _mapped(ChangeMapper(to, waiting=True), waiting)
+        mapped.sort(key=lambda row: (row["row_key"] or b"", row["row_order"], *_place(row)))
+        ordered = arrow.RecordBatch.from_pylist(mapped, CHANGE_ARROW)
+        floor = paper.truncated if to.key else ""
+        by_place = {_place(row): row for row in rows}
+        bad: dict[TopicOffset, str] = {}
+        staged = [r for b in ChangeFolder(to, floor)([ordered]) for r in b.to_pylist()]
+        helpers = make_staged_helpers(to)
+        for row in staged:
+            places, reason = [_place(p) for p in row[helpers.places]], row[helpers.reason]
+            if reason == ENDED_INCARNATION:
+                self.ended |= set(places)
+            elif reason is not None:
+                bad |= dict.fromkeys(places, reason)
+            elif not paper.merge(row, to):
+                bad |= dict.fromkeys(places, _why(row, helpers))
+        for order in truncates:
+            paper.truncate(order, fill_truncate_metadata(ends[order], to))
+        if bad:
+            self._keep(follower, {p: by_place[p] for p in bad}, lambda place: bad[place])
+
+    def _keep(self, follower: SinkTable, rows: Mapping[TopicOffset, dict[str, Any]], why: Any) -> None:
+        self.kept.setdefault(follower.lake_table, {}).update(rows)
+        self.aside.setdefault(follower.lake_table, {}).update({place: why(place) for place in rows})
+
+    def withheld(self) -> dict[TopicOffset, str]:
+        """The records that are not in the lake, with their reasons."""
+        found = {place: reason for table in self.aside.values() for place, reason in table.items()}
+        return found | self.rejected | self.left | dict.fromkeys(self.ended, ENDED_INCARNATION)
+
+    def lake(self) -> list[ComparedTable]:
+        """The lake tables."""
+        return [
+            ComparedTable(self.sources[name], live, table.read(live), name in self.stopped)
+            for name, table in self.tables.items()
+            if (live := table.lake.live) is not None
+        ]
+
+
+_CHANGES = arrow.schema([("change", arrow.binary()), ("key", arrow.binary())])
+
+
+def _mapped(mapper: ChangeMapper, rows: Collection[dict[str, Any]]) -> list[dict[str, Any]]:
+    changes = [row for row in rows if row["op"] != "t" or not mapper.to.key]
+    table = arrow.Table.from_pylist(changes, _CHANGES).select(list(mapper.columns))
+    return [row for b in mapper(table.to_batches()) for row in b.to_pylist()]
+
+
+def _rows(function: Any, batch: arrow.Table) -> list[dict[str, Any]]:
+    return [row for part in function(batch.to_batches()) for row in part.to_pylist()]
+
+
+def _table(rows: Iterable[dict[str, Any]]) -> arrow.Table:
+    """Records that were kept, as they came."""
+    kept = [{n: r[n] for n in COLUMNS.names} for r in rows]
+    return _ordered(arrow.Table.from_pylist(kept, COLUMNS))
+
+
+def _ordered(batch: arrow.Table) -> arrow.Table:
+    return batch.sort_by([("topic", "ascending"), ("partition", "ascending"), ("offset", "ascending")])
+
+
+def _why(row: Mapping[str, Any], helpers: HelperColumns) -> str:
+    """Why a row could not be taken."""
+    if row[helpers.since]:
+        return CAME_LATE
+    if row[helpers.behind] or row[helpers.unread]:
+        return WAITS_FOR_OLDER
+    return VALUE_LOST if row[helpers.anew] else NO_PREVIOUS_ROW
+
+
+def _reach(table: TableId, row: Mapping[str, Any]) -> Reach:
+    gone = row["key"] if row["op"] == "d" and row["value"] is not None else None
+    return table, row["topic"], row["partition"], row["row_order"], (row["offset"], gone)
+
+
+def _place(row: Mapping[str, Any]) -> TopicOffset:
+    return row["topic"], row["partition"], row["offset"]
