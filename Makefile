@@ -7,7 +7,7 @@ PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(she
 JAVA   := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo check test proof bless bench scoreboard clean
+.PHONY: help setup java demo check unit test proof bless bench scoreboard clean
 
 help: ## what there is
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -28,21 +28,23 @@ java:
 demo: java setup ## the whole chain on recorded streams, up to ALTERs on real Delta and Iceberg tables
 	@$(BIN)/schemaman demo
 
-check: setup ## what needs no Java: lint, types, floors
-	@$(BIN)/ruff check .
-	@$(BIN)/mypy
-	@$(BIN)/lint-imports
+check: setup ## lint, format, types, layers: under a minute, no Java
+	@$(BIN)/mypy --no-error-summary > build/mypy.txt & types=$$!; failed=0; \
+	  $(BIN)/ruff check --quiet . || failed=1; \
+	  $(BIN)/ruff format --quiet --check . || { echo "ruff format would change files: run .venv/bin/ruff format ." >&2; failed=1; }; \
+	  $(BIN)/lint-imports > build/layers.txt || { cat build/layers.txt; failed=1; }; \
+	  wait $$types || { cat build/mypy.txt; failed=1; }; exit $$failed
 
-test: java setup ## everything, with small fixed seeds
-	@$(BIN)/ruff check --quiet .
-	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/python -m pytest -q --numprocesses auto --maxprocesses 3 --dist loadscope --no-loadscope-reorder
+unit: setup ## tests that need neither Java nor servers, with small fixed seeds: a few minutes
+	@$(BIN)/python -m pytest -q -m "not servers" --ignore tests/spark --ignore tests/jvm --ignore tests/live \
+	  --numprocesses auto --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 
-proof: java setup ## everything at full counts, in a browser too (Chromium); the figures go to docs/proof.md
+test: java setup check ## everything, with small fixed seeds; CI runs this
+	@$(BIN)/python -m pytest -q --numprocesses 3 --dist loadscope --no-loadscope-reorder
+
+proof: java setup check ## everything at full counts, in a browser too (Chromium); the figures go to docs/proof.md
 	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null || { echo "make proof looks at the report in a browser: install Chromium (Debian: apt install chromium)" >&2; exit 3; }
 	@$(BIN)/python -m pip install --quiet --editable '.[proof]'
-	@$(BIN)/ruff check --quiet .
-	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/python -m tests.proof
 
 bless: java setup ## write what comes out into stories and golden files; read the diff

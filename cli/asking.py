@@ -10,7 +10,7 @@ import click
 from schemaman.errors import UsageError
 
 
-def agreed(question: str, yes: bool, example: str) -> bool:
+def confirm(question: str, yes: bool, example: str) -> bool:
     """Whether the person says yes, now or by a flag.
 
     Raises:

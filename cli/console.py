@@ -11,10 +11,9 @@ from typing import IO
 
 import click
 
-from schemaman.plugins import Plugins
-from schemaman.report.document import FORMATS, Format, Report
+from schemaman.report.document import FORMATS, Report
 from schemaman.report.formats.text import TextFormat
-from schemaman_cli.output import draw, leave, tell
+from schemaman_cli.output import discard_output, draw, write_error_lines
 
 HEARTBEAT_SECONDS = 10.0
 _REDRAW_SECONDS = 0.1
@@ -30,13 +29,13 @@ class Console:
 
     def show(self, report: Report, format: str) -> None:
         """A report on stdout, in the format of that name."""
-        self.write(self.rendered(report, format))
+        self.write(self.render(report, format))
 
-    def rendered(self, report: Report, format: str) -> str:
+    def render(self, report: Report, format: str) -> str:
         """A report as text; colour only in the format for people."""
         if format == "text":
-            return TextFormat(color=colored(self.color, sys.stdout, os.environ)).render(report)
-        return _formats().get(format).render(report)
+            return TextFormat(color=is_colored(self.color, sys.stdout, os.environ)).render(report)
+        return FORMATS.get(format).render(report)
 
     def write(self, text: str) -> None:
         """Text on stdout, as it is. A reader who has gone changes nothing of what the command does."""
@@ -44,19 +43,19 @@ class Console:
         try:
             click.echo(text.encode("utf-8", "backslashreplace"), nl=False)
         except BrokenPipeError:
-            leave(sys.stdout)
+            discard_output(sys.stdout)
 
-    def say(self, text: str) -> None:
+    def inform(self, text: str) -> None:
         """A line on stderr that `--quiet` keeps away."""
         self.end_progress()
         if not self.quiet:
-            tell(text)
+            write_error_lines(text)
 
     def warn(self, text: str, hint: str | None = None) -> None:
         """A warning on stderr."""
-        self.say(f"warning: {text}")
+        self.inform(f"warning: {text}")
         if hint:
-            self.say(f"  hint: {hint}")
+            self.inform(f"  hint: {hint}")
 
     def progress(self, text: str) -> None:
         """What is being done: drawn over itself on a terminal, else a plain line every ten seconds."""
@@ -65,7 +64,7 @@ class Console:
             return
         if self._progress is None:
             self._progress = Progress(stream.isatty())
-        self._progress.tell(text)
+        self._progress.update(text)
 
     def end_progress(self) -> None:
         """The line of progress goes, so that something else can be written."""
@@ -81,7 +80,7 @@ class Progress:
         self.last = time.monotonic()
         self.shown = False
 
-    def tell(self, text: str) -> None:
+    def update(self, text: str) -> None:
         """The newest state; shown only when enough time has passed."""
         now = time.monotonic()
         if now - self.last < (_REDRAW_SECONDS if self.terminal else HEARTBEAT_SECONDS):
@@ -97,7 +96,7 @@ class Progress:
             self.shown = False
 
 
-def colored(color: str, stream: IO[str], environment: Mapping[str, str]) -> bool:
+def is_colored(color: str, stream: IO[str], environment: Mapping[str, str]) -> bool:
     """Whether to colour. Source: no-color.org; `FORCE_COLOR` as in force-color.org."""
     if environment.get("NO_COLOR"):
         return False
@@ -106,7 +105,3 @@ def colored(color: str, stream: IO[str], environment: Mapping[str, str]) -> bool
     if environment.get("FORCE_COLOR"):
         return True
     return environment.get("TERM") != "dumb" and stream.isatty()
-
-
-def _formats() -> Plugins[Format]:
-    return FORMATS

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import UTC, date, datetime, timedelta
 
+from schemaman.api.workspace import now_ms
 from schemaman.errors import BadConfiguration, UsageError
 from schemaman.migration.plan_file import parse_expiry
-from schemaman_cli.wiring import now_ms
 
 
-def last_day(text: str, what: str) -> date:
+def parse_last_day(text: str, what: str) -> date:
     """The day that is meant by `14d` or by itself.
 
     Raises:

@@ -16,13 +16,13 @@ SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Judge", ("check", "snapshot", "accept", "rules", "explain", "waive", "decide")),
     ("Move", ("plan", "approve", "apply", "sync", "status", "resume", "unlock", "drift")),
 )
-"""The order in which the help tells of commands; others follow behind."""
+"""The order of the commands in the help; other commands follow."""
 
 
 class LazyGroup(click.Group):
     """Finds `NAME` as `COMMAND` in the file `commands/NAME.py`; helps from the first lines of those files.
 
-    No shelf: looking for plug-ins of others would double the time of a start.
+    Commands are no plug-ins: a search for those of other distributions would double the time of a start.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -35,8 +35,8 @@ class LazyGroup(click.Group):
         if cmd_name not in self.list_commands(ctx):
             return None
         module = import_module(f"schemaman_cli.commands.{cmd_name.replace('-', '_')}")
-        command: click.Command = module.COMMAND
-        return command
+        found: click.Command = module.COMMAND
+        return found
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -44,7 +44,7 @@ class LazyGroup(click.Group):
         """The command that the arguments name; an unknown one suggests the nearest."""
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
-            from difflib import get_close_matches  # only who mistypes pays for it
+            from difflib import get_close_matches  # loaded for a mistyped name alone
 
             near = get_close_matches(name, self.list_commands(ctx), 1, 0.5)
             meant = f"; did you mean {near[0]}?" if near else ""
@@ -59,8 +59,8 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The commands by what one wants to do, without loading them."""
         names = self.list_commands(ctx)
-        told = [name for _, section in SECTIONS for name in section]
-        rest = tuple(name for name in names if name not in told)
+        listed = [name for _, section in SECTIONS for name in section]
+        rest = tuple(name for name in names if name not in listed)
         for title, section in (*SECTIONS, ("Else", rest)):
             rows = [(name, self._first_line(name)) for name in section if name in names]
             if rows:
@@ -72,11 +72,11 @@ class LazyGroup(click.Group):
             return file.readline().strip().strip('"').rstrip(".")
 
 
-class Verb(click.Command):
+class ExampleCommand(click.Command):
     """A command whose help starts with examples that work."""
 
-    def __init__(self, *, examples: Sequence[str] = (), **members: Any) -> None:
-        super().__init__(**members)
+    def __init__(self, *, examples: Sequence[str] = (), **options: Any) -> None:
+        super().__init__(**options)
         self.examples = tuple(examples)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -85,11 +85,11 @@ class Verb(click.Command):
         super().format_help(ctx, formatter)
 
 
-def verb(name: str, *examples: str) -> Callable[[Callable[..., Any]], Verb]:
+def command(name: str, *examples: str) -> Callable[[Callable[..., Any]], ExampleCommand]:
     """Makes a function the command of that name."""
 
-    def decorate(function: Callable[..., Any]) -> Verb:
-        return click.command(name, cls=Verb, examples=examples)(function)
+    def decorate(function: Callable[..., Any]) -> ExampleCommand:
+        return click.command(name, cls=ExampleCommand, examples=examples)(function)
 
     return decorate
 

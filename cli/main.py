@@ -24,30 +24,40 @@ from typing import TextIO
 
 import click
 
-from schemaman.errors import CouldNotDo, PartlyApplied, SchemamanError, Stale, UsageError
-from schemaman_cli.faults import REPORT, unforeseen
+from schemaman.api.exit_codes import FAILED, USAGE, exit_code
+from schemaman.errors import SchemamanError, message_of
+from schemaman.plugins import find_version
+from schemaman_cli.faults import REPORT
 from schemaman_cli.group import LazyGroup
-from schemaman_cli.output import leave, tell
+from schemaman_cli.output import discard_output, write_error_lines
 
-EXIT_CODES: tuple[tuple[type[SchemamanError], int], ...] = (
-    (UsageError, 2),
-    (CouldNotDo, 3),
-    (Stale, 4),
-    (PartlyApplied, 5),
-)
 PROGRAM = "schemaman"
 COMPLETION = "_SCHEMAMAN_COMPLETE"
 """The variable in which a shell asks for completions, as the scripts of `completion` set it."""
 
-USAGE, FAILED, INTERRUPTED, TERMINATED = 2, 3, 130, 143
+INTERRUPTED, TERMINATED = 130, 143
+_CONTINUE = "run the same command again: it goes on where it stopped"
 
 
 class Terminated(BaseException):
     """SIGTERM came: what holds something open lets go of it on the way out."""
 
 
+def _show_version(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked and not context.resilient_parsing:
+        click.echo(f"schemaman {find_version()}")
+        context.exit()
+
+
 @click.command(cls=LazyGroup)
-@click.version_option(package_name="schemaman", message="schemaman %(version)s")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
 def root() -> None:
     """Know every change of every table behind a Debezium stream, and migrate the lake behind it."""
 
@@ -64,7 +74,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     gc.set_threshold(*COLLECT)
     signal.signal(signal.SIGTERM, _terminate)
     if not _has_stdout():
-        return _say("standard output is closed", "redirect it to /dev/null if nobody reads it", FAILED)
+        return _report_error(
+            "standard output is closed", "redirect it to /dev/null if nobody reads it", FAILED
+        )
     try:
         result = _done(words or ["--help"])
         sys.stdout.flush()
@@ -75,23 +87,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _usage(error)
     except (click.Abort, KeyboardInterrupt):
         _end_line()
-        return _say("interrupted", "run the same command again: it goes on where it stopped", INTERRUPTED)
+        return _report_error("interrupted", _CONTINUE, INTERRUPTED)
     except Terminated:
-        return _say("terminated", "run the same command again: it goes on where it stopped", TERMINATED)
+        return _report_error("terminated", _CONTINUE, TERMINATED)
     except SchemamanError as error:
         if debug:
             raise
-        return _say(error.message, error.hint, exit_code(error))
+        return _report_error(error.message, error.hint, exit_code(error))
     except Exception as error:
         if isinstance(error, OSError) and _of_stdout(error):
-            leave(sys.stdout)
+            discard_output(sys.stdout)
             if isinstance(error, BrokenPipeError):
                 return 0
             what = f"standard output cannot be written: {error.strerror or error}"
-            return _say(what, "make room, or write somewhere else", FAILED)
+            return _report_error(what, "make room, or write somewhere else", FAILED)
         if debug:
             raise
-        return _say(unforeseen(error), REPORT, FAILED)
+        return _report_error(message_of(error), REPORT, FAILED)
 
 
 def _done(words: list[str]) -> object:
@@ -106,11 +118,6 @@ def _done(words: list[str]) -> object:
         return shell_complete(root, {}, PROGRAM, COMPLETION, instruction)
     with root.make_context(PROGRAM, words) as context:
         return root.invoke(context)
-
-
-def exit_code(error: SchemamanError) -> int:
-    """The exit code of a fault."""
-    return next((code for kind, code in EXIT_CODES if isinstance(error, kind)), FAILED)
 
 
 def _has_stdout() -> bool:
@@ -135,13 +142,13 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 def _usage(error: click.ClickException) -> int:
     context = getattr(error, "ctx", None)
     hint = f"{context.command_path} --help" if isinstance(context, click.Context) else "schemaman --help"
-    return _say(error.format_message().rstrip(), hint, USAGE)
+    return _report_error(error.format_message().rstrip(), hint, USAGE)
 
 
-def _say(what: str, hint: str | None, code: int) -> int:
-    tell(f"error: {what}")
+def _report_error(what: str, hint: str | None, code: int) -> int:
+    write_error_lines(f"error: {what}")
     if hint:
-        tell(f"  hint: {hint}")
+        write_error_lines(f"  hint: {hint}")
     return code
 
 
@@ -149,7 +156,7 @@ def _end_line() -> None:
     """Close the line in which a terminal shows ^C."""
     stream: TextIO | None = sys.stderr
     if stream is not None and stream.isatty():
-        tell("")
+        write_error_lines("")
 
 
 if __name__ == "__main__":

@@ -11,12 +11,12 @@ import click
 from schemaman.report.formats._characters import escape_invisible
 
 
-def tell(text: str) -> None:
+def write_error_lines(text: str) -> None:
     """Lines on stderr; lost if they cannot be written. A name in them moves no terminal's cursor."""
     try:
         click.echo(escape_invisible(text, lines=True), err=True)
     except OSError:
-        leave(sys.stderr)
+        discard_output(sys.stderr)
 
 
 def draw(text: str) -> None:
@@ -25,10 +25,10 @@ def draw(text: str) -> None:
         sys.stderr.write(text)
         sys.stderr.flush()
     except OSError:
-        leave(sys.stderr)
+        discard_output(sys.stderr)
 
 
-def leave(stream: IO[str]) -> None:
+def discard_output(stream: IO[str]) -> None:
     """What is written from now on goes nowhere; Python would complain once more when it closes the stream."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())

@@ -1,4 +1,4 @@
-"""A Structured Streaming job that mirrors Debezium streams into Delta and Iceberg tables.
+"""A Structured Streaming job that writes Debezium streams into Delta and Iceberg tables.
 
 Without `--kafka` it reads recorded streams, one after the other, in small batches, and prints what it did.
 """
@@ -15,20 +15,13 @@ from typing import Any
 import pyarrow as arrow
 import pyarrow.parquet as parquet
 
-from schemaman.debezium.records import Record
+import schemaman as sm
 from schemaman.io import files
 from schemaman.io.schema_registry import NO_REGISTRY, AnyRegistry, is_url, load_export, open_registry
-from schemaman.migration.policy import Policy, PolicyRule
-from schemaman.settings import TargetSetting
-from schemaman.spark.session import start_session
-from schemaman.spark.streaming.batch_report import BatchReport
 from schemaman.spark.streaming.micro_batch import RAW
-from schemaman.spark.streaming.quarantine import Quarantine
-from schemaman.spark.streaming.sink import LakeSink
-from schemaman.store.sql.store import SqlStore
 
 RECORDINGS = ("fixtures/captures/postgres/shop-json", "fixtures/captures/mariadb/bookshop-mariadb-3.5.0-json")
-EMPTYING = Policy(rules=(PolicyRule("auto", ("truncate",)),))
+EMPTYING = sm.Policy(rules=(sm.PolicyRule("auto", ("truncate",)),))
 """What the source empties is emptied here as well; by default a TRUNCATE stops its table."""
 HEADER = arrow.struct([("key", arrow.string()), ("value", arrow.binary())])
 COLUMNS = arrow.schema([
@@ -43,14 +36,14 @@ def main(arguments: Sequence[str]) -> None:
     asked = _asked(arguments)
     folder = Path(asked.folder).absolute()
     settings = {"spark.jars": asked.jars} if asked.jars else {}
-    spark = start_session(warehouse=folder / "warehouse", settings=settings)
-    with SqlStore.open(f"sqlite:///{folder / 'schemaman.db'}", create=True) as store:
+    spark = sm.spark.start_session(warehouse=folder / "warehouse", settings=settings)
+    with sm.open(f"sqlite:///{folder / 'schemaman.db'}", create=True) as registry:
         if asked.kafka:
             stream = _kafka(spark, asked.kafka, asked.topics)
-            _mirror(stream, store, folder, "main", _registry(asked.registry), asked.formats, forever=True)
+            _mirror(stream, registry, folder, "main", _registry(asked.registry), asked.formats, forever=True)
         for recording in () if asked.kafka else asked.recordings:
             stream, schemas = _recorded(spark, Path(recording), folder, asked.batches)
-            _mirror(stream, store, folder, Path(recording).name, schemas, asked.formats)
+            _mirror(stream, registry, folder, Path(recording).name, schemas, asked.formats)
     spark.stop()
 
 
@@ -69,7 +62,7 @@ def _asked(arguments: Sequence[str]) -> argparse.Namespace:
 
 def _mirror(
     stream: Any,
-    store: SqlStore,
+    registry: sm.Registry,
     folder: Path,
     name: str,
     schemas: AnyRegistry,
@@ -77,28 +70,28 @@ def _mirror(
     *,
     forever: bool = False,
 ) -> None:
-    """Run the query: each batch goes through the Mirror."""
-    mirror = LakeSink(
-        store,
+    """Run the query: each batch goes through the sink."""
+    sink = sm.spark.LakeSink(
+        registry,
         _targets(folder, formats),
-        Quarantine(str(folder / "lake" / "set_aside")),
+        sm.spark.Quarantine(str(folder / "lake" / "set_aside")),
         policy=EMPTYING,
         stream=name,
         schemas=schemas,
-        told=lambda report: _tell(name, report),
+        on_report=lambda report: _tell(name, report),
     )
-    writer = stream.writeStream.foreachBatch(mirror)
+    writer = stream.writeStream.foreachBatch(sink)
     writer = writer.option("checkpointLocation", str(folder / "checkpoints" / name))
     query = (writer if forever else writer.trigger(availableNow=True)).start()
     query.awaitTermination()
 
 
-def _targets(folder: Path, formats: Sequence[str]) -> list[TargetSetting]:
+def _targets(folder: Path, formats: Sequence[str]) -> list[sm.TargetSetting]:
     """Each table of each stream goes into a folder (Delta) and into a namespace of a catalogue (Iceberg)."""
     path = str(folder / "lake" / "{stream}" / "{database}.{schema}.{table}")
     known = {
-        "delta": TargetSetting("lake", "delta", ("*",), path=path),
-        "iceberg": TargetSetting(
+        "delta": sm.TargetSetting("lake", "delta", ("*",), path=path),
+        "iceberg": sm.TargetSetting(
             "catalogue", "iceberg", ("*",), table="ice.`{stream}`.`{database}.{schema}.{table}`"
         ),
     }
@@ -108,7 +101,7 @@ def _targets(folder: Path, formats: Sequence[str]) -> list[TargetSetting]:
 def _recorded(spark: Any, recording: Path, folder: Path, batches: int) -> tuple[Any, AnyRegistry]:
     """A recorded stream as a stream of files, a batch each; its registry."""
     file = files.find_file(str(recording))
-    records = [r for r in files.read_records(file) if isinstance(r, Record)]
+    records = [r for r in files.read_records(file) if isinstance(r, sm.Record)]
     where = folder / "recorded" / recording.name
     where.mkdir(parents=True, exist_ok=True)
     size = -(-len(records) // batches)
@@ -120,7 +113,7 @@ def _recorded(spark: Any, recording: Path, folder: Path, batches: int) -> tuple[
     return stream, NO_REGISTRY if file.registry is None else load_export(file.registry)
 
 
-def _table(records: Sequence[Record]) -> arrow.Table:
+def _table(records: Sequence[sm.Record]) -> arrow.Table:
     """Records as Spark's Kafka source hands them over."""
     rows = [
         {
@@ -148,7 +141,7 @@ def _registry(where: str | None) -> AnyRegistry:
     return NO_REGISTRY if where is None else open_registry(where, {}) if is_url(where) else load_export(where)
 
 
-def _tell(stream: str, report: BatchReport) -> None:
+def _tell(stream: str, report: sm.spark.BatchReport) -> None:
     """What became of a batch, for people."""
     lines = [f"{stream}: batch {report.number}"]
     if report.rejected:

@@ -76,3 +76,34 @@ class Plugins(Generic[Plugin]):
         there = f"there are: {', '.join(names)}" if names else "there are none"
         hint = f"did you mean {near[0]!r}?" if near else None
         return UnknownName(f"no {word} {name!r}; {there}", hint=hint)
+
+
+DISTRIBUTION = "schemaman-cdc"
+"""The name on PyPI; another project owns the name of the import package there."""
+
+
+def find_distribution() -> str:
+    """The name of the installed distribution of this package; `DISTRIBUTION` for a bare checkout."""
+    from importlib import metadata  # costs as much as the rest of the start-up
+
+    try:
+        metadata.distribution(DISTRIBUTION)
+    except metadata.PackageNotFoundError:
+        return min(metadata.packages_distributions().get("schemaman", ()), default=DISTRIBUTION)
+    return DISTRIBUTION
+
+
+def find_version() -> str:
+    """The version of the installed distribution; `unknown` for a bare checkout."""
+    from importlib import metadata  # costs as much as the rest of the start-up
+
+    try:
+        return metadata.version(find_distribution())
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def install_hint(extra: str) -> str:
+    """The command that installs an extra; it never names the stranger's package `schemaman`."""
+    name = find_distribution()
+    return f"pip install '{DISTRIBUTION if name == 'schemaman' else name}[{extra}]'"

@@ -12,6 +12,8 @@ from functools import cached_property, partial
 from itertools import chain, islice
 from typing import Protocol
 
+from schemaman.compat.gate import CheckResult
+from schemaman.compat.judge import Severity
 from schemaman.debezium.observation import (
     Note,
     Observation,
@@ -19,13 +21,18 @@ from schemaman.debezium.observation import (
     Reject,
     merge_notes,
 )
-from schemaman.errors import AmbiguousName, Conflict, NoHistory
+from schemaman.errors import AmbiguousName, Conflict, NoHistory, UsageError
 from schemaman.history import references
+from schemaman.history.decisions import Decisions, apply_decisions
 from schemaman.history.references import TableName
 from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.migration.plan import Plan
+from schemaman.migration.policy import Policy
+from schemaman.migration.target import Executor
 from schemaman.migration.target_id import canonicalize_target
 from schemaman.model.schema import DEFAULT_STREAM, TableId, TableSchema
 from schemaman.resolve import HISTORY_ONLY, ReferenceReaders, ResolvedSchema, resolve
+from schemaman.settings import Settings
 from schemaman.store import offsets as coverage
 from schemaman.store.edge_hashes import EdgeHashes, EdgesOnDemand, EdgeSource, collect_edges
 from schemaman.store.log import (
@@ -54,6 +61,53 @@ class RegistryStore(Store, Projections, Leases, Protocol):
     @property
     def id(self) -> str:
         """The id of the store, assigned at its creation; properties of lake tables contain it."""
+
+
+class Services(Protocol):
+    """What a registry has besides its store: settings, decisions, and what needs files or clients.
+
+    `schemaman.api` implements it; the methods of `Registry` document the arguments.
+    """
+
+    @property
+    def settings(self) -> Settings:
+        """The settings, each with its origin."""
+
+    def read_decisions(self) -> Decisions:
+        """The answers of people as the decisions file has them now. Raises `BadConfiguration`."""
+
+    def show(self, registry: Registry, ref: str) -> ResolvedSchema:
+        """The schema that a REF means, wherever it lies."""
+
+    def check(
+        self,
+        registry: Registry,
+        tables: Sequence[str],
+        *,
+        since: int | str | None,
+        level: str | None,
+        fail_on: Severity | None,
+    ) -> CheckResult:
+        """The findings about tables since a baseline."""
+
+    def plan(
+        self,
+        registry: Registry,
+        source: str,
+        *,
+        target: str | None,
+        table: str | None,
+        executor: Executor | None,
+        policy: Policy | None,
+        expires: str | None,
+    ) -> Plan:
+        """The plan for one lake table."""
+
+    def report(self, registry: Registry, tables: Sequence[str], plans: Sequence[Plan], format: str) -> str:
+        """The compatibility report as text."""
+
+    def close(self) -> None:
+        """Close what was opened for this registry."""
 
 
 HistoryLookup = Callable[[TableId], TableHistory | None]
@@ -131,9 +185,121 @@ class RecordResult:
 class Registry:
     """Reads and extends the recorded histories. `clock` returns epoch milliseconds."""
 
-    def __init__(self, store: RegistryStore, clock: Callable[[], int]) -> None:
+    def __init__(
+        self, store: RegistryStore, clock: Callable[[], int], services: Services | None = None
+    ) -> None:
         self._store = store
         self._clock = clock
+        self._services = services
+
+    def __repr__(self) -> str:
+        return f"<Registry of {getattr(self._store, 'where', 'a store in memory')}>"
+
+    def __enter__(self) -> Registry:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the store and what else `schemaman.open` opened."""
+        if self._services is not None:
+            self._services.close()
+
+    @property
+    def store(self) -> RegistryStore:
+        """The log and what is derived from it."""
+        return self._store
+
+    @property
+    def clock(self) -> Callable[[], int]:
+        """The time in epoch milliseconds."""
+        return self._clock
+
+    @property
+    def services(self) -> Services | None:
+        """What `schemaman.open` added; None for a registry over a bare store."""
+        return self._services
+
+    def decisions(self) -> Decisions:
+        """People's answers to open questions; none without services. Raises `BadConfiguration`."""
+        return Decisions() if self._services is None else self._services.read_decisions()
+
+    def show(self, ref: str) -> ResolvedSchema:
+        """The schema that a REF means: a version (`orders@3`), a file, a git revision, a live lake table.
+
+        Raises:
+            UsageError: the REF cannot be read, or names nothing, several things, or an uncertain moment.
+            CouldNotDo: what it names cannot be read.
+        """
+        return self.resolve(ref) if self._services is None else self._services.show(self, ref)
+
+    def check(
+        self,
+        *tables: str,
+        since: int | str | None = None,
+        level: str | None = None,
+        fail_on: Severity | None = None,
+    ) -> CheckResult:
+        """Judge every revision of tables since a baseline, as the settings have rules, readers and waivers.
+
+        Args:
+            tables: names; without any, every table.
+            since: the baseline of a single table: a version number or a REF. Without it, the snapshot files
+                at the merge base of git.
+            level: one of Avro's compatibility levels.
+            fail_on: the mildest severity that fails; by default that of the settings.
+
+        Raises:
+            UsageError: there is no baseline, or one baseline for several tables.
+            NoHistory: nothing is known of a table.
+        """
+        return self._require_services().check(self, tables, since=since, level=level, fail_on=fail_on)
+
+    def plan(
+        self,
+        source: str,
+        *,
+        target: str | None = None,
+        table: str | None = None,
+        executor: Executor | None = None,
+        policy: Policy | None = None,
+        expires: str | None = None,
+    ) -> Plan:
+        """Plan the steps that bring one lake table to the schema of its source; nothing is changed.
+
+        Args:
+            source: the table of the source; `orders@3` plans for that version.
+            target: a target of the settings; or a format, `delta` or `iceberg`, together with `table`.
+            table: the lake table or its path, where `target` is a format.
+            executor: what reads the lake table; by default a Spark session as the settings describe it.
+            policy: what a plan may do; by default that of the settings.
+            expires: until when the plan may be applied: `30d`, `12h`, a day, `never`.
+
+        Raises:
+            UsageError: the target is not known, or several lake tables follow the source.
+            NoHistory: nothing is known of the source.
+            StatementFailed: the lake table cannot be read.
+        """
+        services = self._require_services()
+        return services.plan(
+            self, source, target=target, table=table, executor=executor, policy=policy, expires=expires
+        )
+
+    def report(self, *tables: str, plans: Sequence[Plan] = (), format: str = "html") -> str:
+        """The compatibility report of tables, or of all: history, changes, verdicts, and the given plans.
+
+        Args:
+            tables: names; without any, every table.
+            plans: plans for lake tables of these tables.
+            format: `html`, `markdown`, `text` or `json`.
+        """
+        return self._require_services().report(self, tables, plans, format)
+
+    def _require_services(self) -> Services:
+        if self._services is None:
+            raise UsageError("this registry knows its store alone", hint="open it with schemaman.open(URL)")
+        return self._services
 
     def record(self, outcomes: Iterable[Outcome], covered: Iterable[CoveredRange]) -> RecordResult:
         """Adds outcomes in one transaction, without those that were recorded before.
@@ -173,15 +339,29 @@ class Registry:
             )
         raise Conflict("others keep writing into the store", hint="run again")
 
-    def tables(self) -> tuple[TableHistory, ...]:
-        """Returns the history of every table, in order of stream and name."""
+    def tables(self, decisions: Decisions | None = None) -> tuple[TableHistory, ...]:
+        """The history of every table, in order of stream and name, with people's decisions applied."""
+        answers = self.decisions() if decisions is None else decisions
         found = (self._store.history(table) for table in self._store.tables())
-        return tuple(sorted((h for h in found if h is not None), key=lambda h: (h.table.stream, h.table)))
+        histories = (_apply_decisions(history, answers) for history in found if history is not None)
+        return tuple(sorted(histories, key=lambda h: (h.table.stream, h.table)))
+
+    def select(self, *names: str, decisions: Decisions | None = None) -> tuple[TableHistory, ...]:
+        """The histories of the named tables, each once; without names, of all, or all of the chosen stream.
+
+        Raises as `history`.
+        """
+        answers = self.decisions() if decisions is None else decisions
+        named = dict.fromkeys(self.find(name) for name in names)
+        if named:
+            return tuple(self.history(table, answers) for table in named)
+        chosen = self._chosen_stream()
+        return tuple(h for h in self.tables(answers) if chosen in (None, h.table.stream))
 
     def find(self, name: str | TableName) -> TableId:
         """Finds a table by its whole name, its last parts, or an alias such as its topic.
 
-        For a name without a stream, tables of the stream `main` come first.
+        A name without a stream means the stream of the settings, or else the stream `main` first.
 
         Raises:
             BadReference: the text is no name.
@@ -189,6 +369,8 @@ class Registry:
             NoHistory: no table has the name; the hint lists similar names.
         """
         wanted = references.parse_name(name) if isinstance(name, str) else name
+        if wanted.stream is None and (chosen := self._chosen_stream()) is not None:
+            wanted = TableName(wanted.parts, chosen)
         named = self._store.find_by_name(wanted.parts[-1])
         candidates = _narrow_candidates(wanted, [t for t in named if _is_named(t, wanted)])
         if not candidates:
@@ -202,12 +384,28 @@ class Registry:
             f"nothing is known of a table {wanted}", hint=_hint_nearest(wanted, self._store.tables())
         )
 
-    def history(self, table: TableId) -> TableHistory:
-        """Returns the history of a table. Raises `NoHistory`."""
-        found = self._store.history(table)
+    def history(self, table: TableId | str, decisions: Decisions | None = None) -> TableHistory:
+        """What is known of a table, with people's decisions applied.
+
+        Args:
+            table: the table, or a name of it as `find` reads it.
+            decisions: the answers to apply; by default those of the decisions file, if there is one.
+
+        Raises:
+            UsageError: the text is no name, or the name of several tables.
+            NoHistory: nothing is known of it.
+        """
+        id = self.find(table) if isinstance(table, str) else table
+        found = self._store.history(id)
         if found is None:
-            raise NoHistory(f"nothing is known of {table}", hint="run `schemaman ingest SOURCE` first")
-        return found
+            raise NoHistory(f"nothing is known of {id}", hint="run `schemaman ingest SOURCE` first")
+        return _apply_decisions(found, self.decisions() if decisions is None else decisions)
+
+    def _chosen_stream(self) -> str | None:
+        """The stream that somebody chose, None where it is the default."""
+        if self._services is None or self._services.settings.stream.origin == "default":
+            return None
+        return self._services.settings.stream.value
 
     def observations(self, table: TableId) -> tuple[Observation, ...]:
         """Returns the observations of a table, in the order of the log; empty for an unknown table."""
@@ -366,6 +564,10 @@ def _list_shapes(versions: Sequence[SchemaVersion]) -> list[tuple[int, str]]:
 
 def _list_facts(version: SchemaVersion) -> tuple[object, ...]:
     return (version.status, version.revisions, version.unconfirmed, version.candidates)
+
+
+def _apply_decisions(history: TableHistory, decisions: Decisions) -> TableHistory:
+    return history if decisions == Decisions() else apply_decisions(history, decisions)
 
 
 def _date_line(stamped: LogEntry) -> tuple[int, MigrationEntry]:

@@ -44,9 +44,12 @@ from schemaman.history.references import (
     VersionNumber,
     VersionsBack,
     name_table,
+    parse,
 )
 from schemaman.history.versions import Revision, SchemaVersion, TableHistory
+from schemaman.languages.language import SCHEMA_LANGUAGES, write_schema
 from schemaman.languages.read import read_schema
+from schemaman.model.display import DisplayedValue
 from schemaman.model.schema import TableId, TableSchema
 
 
@@ -86,7 +89,7 @@ HISTORY_ONLY = ReferenceReaders()
 
 
 @dataclass(frozen=True, slots=True)
-class ResolvedSchema:
+class ResolvedSchema(DisplayedValue):
     """The result of a reference: a structure, and for a table in the history its version and revision.
 
     `ref` is the reference with the full name of its table and the number of its version. It has the number of
@@ -100,6 +103,28 @@ class ResolvedSchema:
     version: SchemaVersion | None = None
     revision: int | None = None
     last_seen: Coordinates | None = None
+
+    def __repr__(self) -> str:
+        return f"<ResolvedSchema {self.ref}: {len(self.schema.columns)} columns>"
+
+    def to_text(self, language: str) -> str:
+        """The schema in a language: `ddl`, `spark`, `delta`, `iceberg`, `avro`, `connect` or `columns`.
+
+        Raises:
+            UnknownName: there is no such language.
+            UsageError: the language has no word for a column.
+        """
+        name = "row" if self.table is None else ".".join(self.table.parts)
+        return write_schema(SCHEMA_LANGUAGES.get(language), self.schema, f"{name}.Value", self.ref).text
+
+
+def find_version(history: TableHistory, text: str) -> SchemaVersion:
+    """The version that the part of a REF behind the `@` means. Raises as `select_version`."""
+    reference = parse(f"{name_table(history.table)}@{text}")
+    found = select_version(history, reference.selector) if isinstance(reference, TableRef) else None
+    if found is None or found.version is None:
+        raise NoHistory(f"nothing is known of {history.table}@{text}")
+    return found.version
 
 
 def resolve(
@@ -216,7 +241,7 @@ def _find_at_position(
         if any(is_position(m.position, kind, value) for m in list_evidence_coordinates(v))
     ]
     if len(named) > 1:
-        raise _refuse_uncertain(history, selector, named[0], named[-1], "records of both stand there")
+        raise _refuse_uncertain(history, selector, named[0], named[-1], "both have records there")
     if named:
         here = [
             find_rank(m, kind) for m in list_coordinates(named[0]) if is_position(m.position, kind, value)
@@ -229,7 +254,7 @@ def _find_at_position(
     if wanted is None or len(logs) > 1:
         what = f"those of {' and '.join(sorted(logs))}" if len(logs) > 1 else f"{kind} positions"
         raise UsageError(
-            f"{history.table}@{selector}: no record of it stands there, and {what} have no order",
+            f"{history.table}@{selector}: it has no record there, and {what} have no order",
             hint="name a version or a time",
         )
     return _find_certain(history, selector, lambda mark: find_rank(mark, kind), wanted)
@@ -249,14 +274,14 @@ def _find_at_time(history: TableHistory, selector: AsOf, ts_ms: int) -> Resolved
     except NoHistory as error:
         number = versions[surely[-1]].number
         raise UsageError(
-            f"{history.table}@{selector}: it cannot be told whether version {number} stood then or the table "
-            "was gone already: its end is told less exactly than that",
+            f"{history.table}@{selector}: version {number} may have been valid then, or the table had ended "
+            "already: the time of its end is not exact enough",
             hint=f"name it: {history.table}@{number}",
         ) from error
     if early.ref != late.ref:
         raise UsageError(
-            f"{history.table}@{selector}: it cannot be told whether {late.ref} or {early.ref} stood then: "
-            "the change is told less exactly than that",
+            f"{history.table}@{selector}: {late.ref} or {early.ref} may have been valid then: "
+            "the time of the change is not exact enough",
             hint=f"name one: {late.ref} or {early.ref}",
         )
     return replace(early, version=_merge_uncertainty(early.version, late.version))
@@ -401,8 +426,8 @@ def _refuse_uncertain(
 ) -> UsageError:
     table = history.table
     return UsageError(
-        f"{table}@{selector}: it cannot be told whether version {one.number} or version {other.number} "
-        f"stood then: {reason}",
+        f"{table}@{selector}: it is not certain whether version {one.number} or version {other.number} "
+        f"was valid then: {reason}",
         hint=f"name one: {table}@{one.number} or {table}@{other.number}",
     )
 

@@ -1,9 +1,11 @@
-"""What every test may ask for: the one Spark session, `--bless`, and a place for figures."""
+"""Fixtures of every test: the one Spark session, a database server, `--bless`, and a place for figures."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,9 +17,9 @@ from tests.live.database import database_server
 from tests.live.process import NotReady
 from tests.proof import FIGURES, Figures
 from tests.support.checkout import PROOF
-from tests.workers import SharedRun
+from tests.workers import SHARED, SharedRun, order_of_start
 
-settings.register_profile("quick", max_examples=60, derandomize=True, deadline=None)
+settings.register_profile("quick", max_examples=30, derandomize=True, deadline=None)
 settings.register_profile(
     "proof", max_examples=1000, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -51,12 +53,29 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> SharedR
     return SharedRun(config, log)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs Java or a server, and let the long groups start first."""
+    for item in items:
+        folder = Path(item.nodeid.partition("::")[0]).parts[1]
+        if folder in {*SHARED, "browser"} or {"database", "spark"} & {*getattr(item, "fixturenames", ())}:
+            item.add_marker(pytest.mark.servers)
+    items.sort(key=lambda item: order_of_start(item.nodeid))
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """A run has one set of figures, and hears SIGINT, though a shell started it in the background."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     config.stash[_FIGURES] = Figures()
     if not PROOF:
+        _write_to_memory()
         os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
+
+
+def _write_to_memory(folder: str = "/dev/shm") -> None:
+    """Put temporary files into memory: thousands of small stores then wait for no disk. A proof does wait."""
+    if "TMPDIR" not in os.environ and os.access(folder, os.W_OK) and shutil.disk_usage(folder).free > 4 << 30:
+        os.environ["TMPDIR"] = folder
+        tempfile.tempdir = None
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

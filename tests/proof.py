@@ -38,7 +38,7 @@ LAKE = "tests/spark"
 HOLDING_TESTS = {path.relative_to(ROOT / "tests").parts[0] for path in (ROOT / "tests").rglob("test_*.py")}
 COMPUTING = sorted({f"tests/{name}" for name in HOLDING_TESTS} - {*SERVERS, LAKE})
 """All others, so that no folder of tests is forgotten."""
-BOUNDS = ("", "tests/test_i", "tests/test_p", "~")
+BOUNDS = ("", "tests/m", "tests/str", "~")
 """Part those that compute into three that take about as long."""
 LAKES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / LAKE).glob("test_*.py"))
 MIDDLE = f"{LAKE}/test_n"

@@ -1,7 +1,7 @@
-"""Which tests go to one process where several share a run: `make test` gives each core one.
+"""Which tests share a process where several processes share a run (`make unit`, `make test`).
 
-Groups by the marks of pytest-xdist 3.8 have no effect under pytest 9.2, whose nodes no longer take their
-id from the attribute that it writes.
+Groups by the marks of pytest-xdist 3.8 have no effect under pytest 9.2: its nodes take their id from another
+attribute.
 """
 
 from __future__ import annotations
@@ -10,13 +10,20 @@ from pathlib import PurePosixPath
 
 from xdist.scheduler import LoadScopeScheduling
 
-_TOGETHER = {"jvm": "servers", "live": "servers"}
-"""Folders whose tests share what takes long to start."""
+SHARED = {"spark": "spark", "jvm": "servers", "live": "servers"}
+"""Folders whose tests share a Spark session, or servers that take long to start."""
 
 
 class SharedRun(LoadScopeScheduling):
-    """Keeps together what shares a session, servers, or a file; the others go wherever there is room."""
+    """Keeps together what shares a session, servers or a file; any process runs the other files."""
 
     def _split_scope(self, nodeid: str) -> str:
-        _, first, *_ = PurePosixPath(nodeid.partition("::")[0]).parts
-        return _TOGETHER.get(first, first)
+        file = nodeid.partition("::")[0]
+        folder = PurePosixPath(file).parts[1]
+        return SHARED.get(folder, file)
+
+
+def order_of_start(nodeid: str) -> int:
+    """The shared groups take longest, so they start first: Spark, then servers, then every other file."""
+    folder = PurePosixPath(nodeid.partition("::")[0]).parts[1]
+    return ("spark", "servers", "").index(SHARED.get(folder, ""))

@@ -6,33 +6,35 @@ from pathlib import Path
 
 import click
 
+from schemaman.api.files import write_text
+from schemaman.api.settings_files import resolve_path
 from schemaman.compat.snapshots import build_file_name, take_snapshot, to_text
 from schemaman.errors import BadReference
 from schemaman.history.references import TableRef, parse
 from schemaman.resolve import select_version
-from schemaman_cli.group import verb
-from schemaman_cli.options import Door, door
-from schemaman_cli.wiring import find, open_registry, write_file
+from schemaman_cli.group import command
+from schemaman_cli.library import open_registry
+from schemaman_cli.options import CommandContext, with_context
 
 
-@verb("accept", "schemaman accept orders", "schemaman accept orders@3 customers")
+@command("accept", "schemaman accept orders", "schemaman accept orders@3 customers")
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="The folder; default schemas.")
-@door
-def accept(door: Door, tables: tuple[str, ...], output: Path | None) -> None:
+@with_context
+def accept(context: CommandContext, tables: tuple[str, ...], output: Path | None) -> None:
     """Write the snapshot of each TABLE, as it is now or at the version that a REF names; commit it then."""
-    folder = output or door.path(door.settings.snapshots)
-    registry = open_registry(door)
+    folder = output or resolve_path(context.settings.snapshots)
+    registry = open_registry(context)
     for text in tables:
         reference = parse(text)
         if not isinstance(reference, TableRef):
             raise BadReference(f"{text} is no table of the history", hint="schemaman accept orders@3")
-        history = find(door, registry, str(reference.name))
+        history = registry.history(registry.find(reference.name))
         found = select_version(history, reference.selector)
         version = found.version or history.latest
         path = folder / build_file_name(history.table)
-        write_file(path, to_text(take_snapshot(history, version, found.revision)))
-        door.console.say(f"{history.table}@{version.number} written to {path}")
+        write_text(path, to_text(take_snapshot(history, version, found.revision)))
+        context.console.inform(f"{history.table}@{version.number} written to {path}")
 
 
 COMMAND = accept

@@ -6,26 +6,26 @@ from pathlib import Path
 
 import click
 
+from schemaman.api.applying import ApplyRequest, new_run
+from schemaman.api.files import is_folder, name_files, read_text
 from schemaman.errors import SchemamanError, UnreadableInput, UsageError
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import from_text
-from schemaman_cli.group import verb
-from schemaman_cli.migrating import Wishes, migrate, new_run
-from schemaman_cli.options import Door, door, format_option
-from schemaman_cli.paths import is_folder
-from schemaman_cli.wiring import files_in, read_file
+from schemaman_cli.group import command
+from schemaman_cli.migrating import apply_plans
+from schemaman_cli.options import CommandContext, format_option, with_context
 
 
-@verb("apply", "schemaman apply orders.plan.json --dry-run", "schemaman apply orders.plan.json --clone")
+@command("apply", "schemaman apply orders.plan.json --dry-run", "schemaman apply orders.plan.json --clone")
 @click.argument("plans", nargs=-1, required=True, metavar="PLAN...")
 @click.option("--partial", is_flag=True, help="Make the steps of a plan that has refusals.")
 @click.option("--dry-run", is_flag=True, help="Check everything on the live table; run nothing.")
 @click.option("--clone", is_flag=True, help="Try the plan on an empty clone of the table first.")
 @click.option("--take-over", is_flag=True, help="Also if another store keeps the table, which is gone.")
 @format_option("text", "json", "markdown")
-@door
+@with_context
 def apply(
-    door: Door,
+    context: CommandContext,
     plans: tuple[str, ...],
     partial: bool,
     dry_run: bool,
@@ -38,21 +38,21 @@ def apply(
     Each step is checked, journalled, run, and checked again. After a crash, apply the same plan again.
     """
     files = [file for place in plans for file in _files(place)]
-    wishes = Wishes(partial, dry_run, clone, take_over)
+    request = ApplyRequest(partial, dry_run, clone, take_over)
     if len(files) == 1:
-        return migrate(door, [(new_run(), from_text(read_file(files[0])))], wishes, format)
+        return apply_plans(context, [(new_run(), from_text(read_text(files[0])))], request, format)
     read = [(new_run(), file, _read(file)) for file in files]
     good = [(run, plan) for run, _, plan in read if isinstance(plan, Plan)]
     bad = [(run, file, error) for run, file, error in read if isinstance(error, SchemamanError)]
     if bad and not good:
         raise bad[0][2]
-    return migrate(door, good, wishes, format, bad)
+    return apply_plans(context, good, request, format, bad)
 
 
 def _read(file: str) -> Plan | SchemamanError:
     """A plan, or what is wrong with its file: that stops none of the others."""
     try:
-        return from_text(read_file(file))
+        return from_text(read_text(file))
     except SchemamanError as error:
         return error
 
@@ -66,7 +66,7 @@ def _files(place: str) -> list[str]:
     found = sorted(str(path) for path in Path(place).glob("*.plan.json"))
     if not found:
         raise UnreadableInput(
-            f"{place}: a folder without a plan", hint=f"name a file in it: {files_in(Path(place))}"
+            f"{place}: a folder without a plan", hint=f"name a file in it: {name_files(Path(place))}"
         )
     return found
 

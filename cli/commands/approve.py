@@ -9,50 +9,53 @@ from pathlib import Path
 
 import click
 
+from schemaman.api.files import is_folder, read_text, write_text
+from schemaman.api.settings_files import resolve_path
+from schemaman.api.workspace import now_ms
 from schemaman.errors import StalePlan, UsageError
 from schemaman.history.decisions import Approval, format_decision, parse
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import from_text, plan_hash, to_document
 from schemaman.report.views.migrations import build_plan_report
-from schemaman_cli.asking import agreed
-from schemaman_cli.days import last_day
-from schemaman_cli.group import verb
-from schemaman_cli.options import Door, door
-from schemaman_cli.paths import is_folder
-from schemaman_cli.wiring import now_ms, read_file, write_file
+from schemaman_cli.asking import confirm
+from schemaman_cli.days import parse_last_day
+from schemaman_cli.group import command
+from schemaman_cli.options import CommandContext, with_context
 
 _DEFAULT = "14d"
 
 
-@verb("approve", "schemaman approve orders.plan.json", "schemaman approve plans/*.json --expires 30d --yes")
+@command(
+    "approve", "schemaman approve orders.plan.json", "schemaman approve plans/*.json --expires 30d --yes"
+)
 @click.argument("plans", nargs=-1, required=True, metavar="PLAN...")
 @click.option("--by", metavar="NAME", help="Who approves; default is git's user.email, or the login name.")
 @click.option("--expires", metavar="WHEN", default=_DEFAULT, show_default=True, help="A day, or 14d.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@door
-def approve(door: Door, plans: tuple[str, ...], by: str | None, expires: str, yes: bool) -> None:
+@with_context
+def approve(context: CommandContext, plans: tuple[str, ...], by: str | None, expires: str, yes: bool) -> None:
     """Show each PLAN, and say in schemaman.decisions.toml that it may be applied as it is; commit that file.
 
     An approval holds for the plan of this hash alone, until its last day is over (UTC).
     """
     for place in plans:
         _require_file(place)
-    chosen = [from_text(read_file(plan)) for plan in plans]
-    last = last_day(expires, "an approval")
-    needed = [plan for plan in chosen if _needs(door, plan)]
+    chosen = [from_text(read_text(plan)) for plan in plans]
+    last = parse_last_day(expires, "an approval")
+    needed = [plan for plan in chosen if _needs(context, plan)]
     name = by or _name()
     for plan in needed:
-        door.console.show(build_plan_report([plan], to_document(plan)), "text")
-    path = door.path(door.settings.decisions)
+        context.console.show(build_plan_report([plan], to_document(plan)), "text")
+    path = resolve_path(context.settings.decisions)
     for plan in needed:
         hash = plan_hash(plan)
         found = parse(_answers(path), str(path)).find_approval(hash, last)
         if found is not None:
-            door.console.say(f"{path} says so already: {found.by}, until {found.expires}")
-        elif agreed(f"Approve {_words(plan)} as {name} until {last}?", yes, "schemaman approve PLAN"):
+            context.console.inform(f"{path} says so already: {found.by}, until {found.expires}")
+        elif confirm(f"Approve {_words(plan)} as {name} until {last}?", yes, "schemaman approve PLAN"):
             # Read again: somebody may have written an answer while this one was thought over.
-            write_file(path, _answers(path) + format_decision(Approval(hash, name, last)))
-            door.console.say(f"written to {path}; next: commit it, then schemaman apply PLAN")
+            write_text(path, _answers(path) + format_decision(Approval(hash, name, last)))
+            context.console.inform(f"written to {path}; next: commit it, then schemaman apply PLAN")
 
 
 def _require_file(place: str) -> None:
@@ -63,14 +66,14 @@ def _require_file(place: str) -> None:
 
 
 def _answers(path: Path) -> str:
-    return read_file(str(path)) if path.exists() else ""
+    return read_text(path) if path.exists() else ""
 
 
-def _needs(door: Door, plan: Plan) -> bool:
+def _needs(context: CommandContext, plan: Plan) -> bool:
     if plan.expires_ms is not None and plan.expires_ms < now_ms():
         raise StalePlan(f"the plan for {plan.table} has expired", hint="make it again with `schemaman plan`")
     if not plan.approvals_needed:
-        door.console.say(f"the plan for {plan.table} needs no approval")
+        context.console.inform(f"the plan for {plan.table} needs no approval")
     return bool(plan.approvals_needed)
 
 

@@ -9,16 +9,16 @@ from schemaman.history.blame import blame as facts_of
 from schemaman.history.references import TableRef, parse
 from schemaman.report.views.blame import build_blame_report
 from schemaman.resolve import select_version
-from schemaman_cli.group import verb
-from schemaman_cli.options import Door, door, format_option
-from schemaman_cli.wiring import find, open_registry
+from schemaman_cli.group import command
+from schemaman_cli.library import open_registry
+from schemaman_cli.options import CommandContext, format_option, with_context
 
 
-@verb("blame", "schemaman blame orders", "schemaman blame orders@3 --format json")
+@command("blame", "schemaman blame orders", "schemaman blame orders@3 --format json")
 @click.argument("table")
 @format_option("text", "json", "markdown", "html")
-@door
-def blame(door: Door, table: str, format: str) -> None:
+@with_context
+def blame(context: CommandContext, table: str, format: str) -> None:
     """Say of each column of TABLE since which version it is as it is, by which record, and who said so.
 
     That is told of its type, nullability, default and comment, and of the key; then the statements that are
@@ -27,13 +27,13 @@ def blame(door: Door, table: str, format: str) -> None:
     reference = parse(table)
     if not isinstance(reference, TableRef):
         raise UsageError(f"{table} is no table of the history", hint="schemaman tables lists them")
-    registry = open_registry(door)
-    history = find(door, registry, str(reference.name))
+    registry = open_registry(context)
+    history = registry.history(registry.find(reference.name))
     found = select_version(history, reference.selector)
     version = found.version or history.latest
     revision = version.revision if found.revision is None else found.revision
     facts = facts_of(history, version, revision, registry.observations(history.table))
-    door.console.show(build_blame_report(found.ref, history.table, version, revision, facts), format)
+    context.console.show(build_blame_report(found.ref, history.table, version, revision, facts), format)
 
 
 COMMAND = blame

@@ -9,17 +9,17 @@ from schemaman.migration.settings import CatalogSetting
 from schemaman.report.document import Grid, Report, Text
 from schemaman.settings import TargetSetting, is_secret
 from schemaman.store.urls import without_password
-from schemaman_cli.group import verb
-from schemaman_cli.options import Door, door, format_option
+from schemaman_cli.group import command
+from schemaman_cli.options import CommandContext, format_option, with_context
 
 
-@verb("config", "schemaman config show", "schemaman config show --format json")
+@command("config", "schemaman config show", "schemaman config show --format json")
 @click.argument("action", type=click.Choice(["show"]))
 @format_option("text", "json", "markdown")
-@door
-def config(door: Door, action: str, format: str) -> None:
+@with_context
+def config(context: CommandContext, action: str, format: str) -> None:
     """Show every setting, its value and where it comes from. Passwords are not shown."""
-    origins = door.settings.origins()
+    origins = context.settings.origins()
     rows = tuple(
         ((Text(name, code=True),), (Text(_words(value), code=True),), (Text(origin, "muted"),))
         for name, value, origin in origins
@@ -29,7 +29,7 @@ def config(door: Door, action: str, format: str) -> None:
         "settings": [{"name": n, "value": _value(v), "origin": o} for n, v, o in origins],
     }
     grid = Grid("Flag, then environment, then file, then default", ("setting", "value", "from"), rows)
-    door.console.show(Report("config", (grid,), data), format)
+    context.console.show(Report("config", (grid,), data), format)
 
 
 def _words(value: object) -> str:

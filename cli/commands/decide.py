@@ -7,6 +7,8 @@ from itertools import islice, pairwise
 
 import click
 
+from schemaman.api.files import read_text, write_text
+from schemaman.api.settings_files import resolve_path
 from schemaman.errors import UsageError
 from schemaman.history.decisions import (
     Answer,
@@ -25,17 +27,17 @@ from schemaman.history.references import TableRef
 from schemaman.history.references import parse as parse_reference
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.resolve import select_version
-from schemaman_cli.group import verb
-from schemaman_cli.options import Door, door
-from schemaman_cli.wiring import in_stream, open_registry, read_file, write_file
+from schemaman_cli.group import command
+from schemaman_cli.library import open_registry
+from schemaman_cli.options import CommandContext, with_context
 
 
-@verb("decide", "schemaman decide rename orders note remark", "schemaman decide confirm orders key")
+@command("decide", "schemaman decide rename orders note remark", "schemaman decide confirm orders key")
 @click.argument("answer", type=click.Choice(["rename", "not-rename", "confirm"]))
 @click.argument("table")
 @click.argument("words", nargs=-1, required=True, metavar="OLD NEW | FACT")
-@door
-def decide(door: Door, answer: str, table: str, words: tuple[str, ...]) -> None:
+@with_context
+def decide(context: CommandContext, answer: str, table: str, words: tuple[str, ...]) -> None:
     """Say that column OLD of TABLE became NEW, that it did not, or that a provisional FACT is true.
 
     A member of a struct goes by its path, address.street. A FACT is key, nullable:COLUMN or type:COLUMN.
@@ -45,20 +47,20 @@ def decide(door: Door, answer: str, table: str, words: tuple[str, ...]) -> None:
     reference = parse_reference(table)
     if not isinstance(reference, TableRef):
         raise UsageError(f"{table} is no table of the history", hint="schemaman tables lists them")
-    registry = open_registry(door)
-    history = registry.history(registry.find(in_stream(door, reference.name)))
+    registry = open_registry(context)
+    history = registry.history(registry.find(reference.name), Decisions())
     version = select_version(history, reference.selector).version if "@" in table else None
-    path = door.path(door.settings.decisions)
-    before = read_file(str(path)) if path.exists() else ""
+    path = resolve_path(context.settings.decisions)
+    before = read_text(path) if path.exists() else ""
     known = parse(before, str(path))
     decision = _decision(answer, history, known, version, words)
     if other := find_contradiction(history, known, decision):
         raise _contradiction(str(path), before, known, other)
     if decision in (*known.renames, *known.not_renames, *known.confirmations):
-        door.console.say(f"{path} says so already")
+        context.console.inform(f"{path} says so already")
         return
-    write_file(path, before + format_decision(decision))
-    door.console.say(f"written to {path}")
+    write_text(path, before + format_decision(decision))
+    context.console.inform(f"written to {path}")
 
 
 def _decision(
@@ -111,7 +113,9 @@ def _replaced(
     went, came = (", ".join(sorted(set(names))) for names in zip(*known, strict=True)) if known else ("", "")
     raise UsageError(
         f"in the step to {ref} {old} did not go and {new} come",
-        hint=f"there went: {went}; there came: {came}" if known else "no column was exchanged in that step",
+        hint=f"there went: {went}; there came: {came}"
+        if known
+        else "no column was list_rename_pairs in that step",
     )
 
 

@@ -6,22 +6,25 @@ import contextlib
 import io
 import json
 import shutil
+import sys
 import time
 import webbrowser
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
 
+from schemaman.api.spark_session import open_executor
 from schemaman.errors import CouldNotDo, UsageError
 from schemaman.migration.target import TARGETS, Executor
-from schemaman_cli.group import verb
+from schemaman_cli.group import command
 from schemaman_cli.lakefiles import delta_columns, iceberg_columns
+from schemaman_cli.library import make_workspace
 from schemaman_cli.main import main
-from schemaman_cli.options import Door, door, reopened
+from schemaman_cli.options import CommandContext, reopen_context, with_context
 from schemaman_cli.rows import Rows
-from schemaman_cli.sessions import executor
 
 RECORDINGS = Path(__file__).parent.parent / "demo"
 MARKER = ".schemaman-demo"
@@ -45,32 +48,49 @@ table = "ice.shop.{{table}}"
 """
 
 
-@verb("demo", "schemaman demo", "schemaman demo --dir /tmp/demo --open")
+@command("demo", "schemaman demo", "schemaman demo --dir /tmp/demo --open")
 @click.option(
     "--dir", "folder", type=click.Path(path_type=Path), default=Path("schemaman-demo"), show_default=True,
     help="Everything lies in this folder; a demo that is there is made anew.",
 )  # fmt: skip
 @click.option("--open", "show", is_flag=True, help="Show the report in the browser.")
-@door
-def demo(door: Door, folder: Path, show: bool) -> None:
+@with_context
+def demo(context: CommandContext, folder: Path, show: bool) -> None:
     """Read recorded Debezium streams on Spark, judge what changed, and follow a table into Delta and Iceberg.
 
     Every step prints the command that you would type. It takes a minute or two.
     """
     started = time.monotonic()
+    hint = describe_command(Path(sys.executable), Path.cwd(), shutil.which("schemaman"))
     place = _prepared(folder.absolute())
-    with contextlib.chdir(place), reopened(door) as inner:
-        told = _Telling(inner)
-        told.line(f"Everything here is real and lies in {folder}; the commands are typed there.")
-        spark = executor(inner)
-        told.ingest()
-        told.look()
-        told.judge()
-        told.follow(spark)
-        report = told.report()
-        told.line(f"\nDone in {time.monotonic() - started:.0f} s. Delete {folder} when you have seen enough.")
+    with contextlib.chdir(place), reopen_context(context) as inner:
+        script = _DemoScript(inner)
+        script.line(f"Everything here is real and lies in {folder}; the commands are typed there.")
+        spark = open_executor(make_workspace(inner))
+        script.ingest()
+        script.look()
+        script.judge()
+        script.follow(spark)
+        report = script.report()
+        script.line(
+            f"\nDone in {time.monotonic() - started:.0f} s. Delete {folder} when you have seen enough."
+        )
+        if hint:
+            script.line(hint)
     if show:
         webbrowser.open(report.as_uri())
+
+
+def describe_command(python: Path, folder: Path, found: str | None) -> str:
+    """How to go on typing `schemaman` from a folder; empty where the PATH finds the one of this Python."""
+    own = python.with_name("schemaman")
+    if (found is not None and Path(found).absolute() == own) or not own.exists():
+        return ""
+    place = own.relative_to(folder) if own.is_relative_to(folder) else own
+    activate = place.with_name("activate")
+    if not own.with_name("activate").exists():
+        return f"To go on, type {quote(str(place))}: schemaman is not on the PATH."
+    return f"To go on, type `. {quote(str(activate))}`, then `schemaman …`; or {quote(str(place))} …"
 
 
 def _prepared(folder: Path) -> Path:
@@ -86,15 +106,15 @@ def _prepared(folder: Path) -> Path:
     return folder
 
 
-class _Telling:
-    """Runs commands as a user types them and tells of each in a few lines."""
+class _DemoScript:
+    """Runs commands as a user types them, and prints a few lines about each."""
 
-    def __init__(self, door: Door) -> None:
-        self.door = door
+    def __init__(self, context: CommandContext) -> None:
+        self.context = context
         self.number = 0
 
     def line(self, text: str) -> None:
-        self.door.console.write(f"{text}\n")
+        self.context.console.write(f"{text}\n")
 
     def step(self, title: str) -> None:
         self.number += 1
@@ -104,11 +124,11 @@ class _Telling:
         """The JSON that a command prints; the command is shown as it is typed."""
         if show:
             self.line(f"   $ schemaman {' '.join(words)}")
-        self.door.console.progress(f"schemaman {' '.join(words)}")
+        self.context.console.progress(f"schemaman {' '.join(words)}")
         output = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
         with contextlib.redirect_stdout(output):
             code = main([*words, "-q", *([] if words[0] in ("approve", "report") else ["--format", "json"])])
-        self.door.console.end_progress()
+        self.context.console.end_progress()
         if code not in expect:
             raise CouldNotDo(f"schemaman {' '.join(words)} ended with exit code {code}")
         output.flush()

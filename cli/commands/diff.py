@@ -5,44 +5,45 @@ from __future__ import annotations
 import click
 
 from schemaman.errors import UnknownName
-from schemaman.history.decisions import apply_decisions
+from schemaman.history.decisions import Decisions
 from schemaman.history.references import TableRef, VersionNumber, VersionsBack, parse
 from schemaman.history.versions import Disagreement, RenameCandidate, list_unresolved
 from schemaman.report.views.listings import build_diff_report, build_only_version_report
 from schemaman.resolve import ResolvedSchema, select_version
-from schemaman_cli.group import verb
-from schemaman_cli.options import Door, door, format_option
-from schemaman_cli.wiring import decisions_of, in_stream, open_registry, resolve
+from schemaman_cli.group import command
+from schemaman_cli.library import open_registry, resolve
+from schemaman_cli.options import CommandContext, format_option, with_context
 
 
-@verb("diff", "schemaman diff orders", "schemaman diff orders@1 orders@latest --format json")
+@command("diff", "schemaman diff orders", "schemaman diff orders@1 orders@latest --format json")
 @click.argument("old")
 @click.argument("new", required=False)
 @format_option("text", "json", "markdown", "html")
-@door
-def diff(door: Door, old: str, new: str | None, format: str) -> None:
+@with_context
+def diff(context: CommandContext, old: str, new: str | None, format: str) -> None:
     """Say what changed from OLD to NEW; with a single table, between its last two versions.
 
     Of a table with a single version it is what its revisions changed: defaults, comments, order.
     """
-    found = _last_two(door, old) if new is None else (resolve(door, old), resolve(door, new))
+    found = _last_two(context, old) if new is None else (resolve(context, old), resolve(context, new))
     match found:
         case (before, after):
-            remarks = _remarks(door, before, after)
+            remarks = _remarks(context, before, after)
             report = build_diff_report(before, after, _candidates(before, after), remarks)
         case (only,):
-            report = build_only_version_report(only, _remarks(door, only, only))
-    door.console.show(report, format)
+            report = build_only_version_report(only, _remarks(context, only, only))
+    context.console.show(report, format)
 
 
-def _last_two(door: Door, table: str) -> tuple[ResolvedSchema, ResolvedSchema] | tuple[ResolvedSchema]:
+def _last_two(
+    context: CommandContext, table: str
+) -> tuple[ResolvedSchema, ResolvedSchema] | tuple[ResolvedSchema]:
     """The last two versions of a table as people have answered it; of one its first and last revision."""
     reference = parse(table)
     if not isinstance(reference, TableRef) or reference.selector != VersionsBack(0):
         raise UnknownName(f"{table} is one structure; a diff needs two", hint=f"schemaman diff {table} OTHER")
-    registry = open_registry(door)
-    history = registry.history(registry.find(in_stream(door, reference.name)))
-    history = apply_decisions(history, decisions_of(door))
+    registry = open_registry(context)
+    history = registry.history(registry.find(reference.name))
     latest = select_version(history, VersionsBack(0))
     if len(history.versions) > 1:
         return select_version(history, VersionsBack(1)), latest
@@ -58,12 +59,14 @@ def _candidates(before: ResolvedSchema, after: ResolvedSchema) -> tuple[RenameCa
     return after.version.candidates if after.version.number == before.version.number + 1 else ()
 
 
-def _remarks(door: Door, before: ResolvedSchema, after: ResolvedSchema) -> tuple[Disagreement, ...]:
+def _remarks(
+    context: CommandContext, before: ResolvedSchema, after: ResolvedSchema
+) -> tuple[Disagreement, ...]:
     """What records leave open about the two, or lose of them, where they are versions of one table."""
     if before.version is None or after.version is None or after.table is None or before.table != after.table:
         return ()
     first, last = sorted((before.version.number, after.version.number))
-    return list_unresolved(open_registry(door).history(after.table), first, last)
+    return list_unresolved(open_registry(context).history(after.table, Decisions()), first, last)
 
 
 COMMAND = diff

@@ -8,7 +8,9 @@ from shlex import quote
 
 import click
 
-from schemaman.errors import CouldNotDo, NoHistory, StalePlan, StoreUnavailable, UsageError
+from schemaman.api.spark_session import open_executor
+from schemaman.api.syncing import describe_report_hint
+from schemaman.errors import CouldNotDo, NoHistory, StalePlan, StoreUnavailable, UsageError, message_of
 from schemaman.migration.apply.apply import find_drift as drifted
 from schemaman.migration.apply.apply import find_expected_structure, target_id
 from schemaman.migration.apply.journal import (
@@ -27,18 +29,16 @@ from schemaman.registry import Registry
 from schemaman.report.json.migrations import Drift
 from schemaman.report.views.migrations import build_drift_report
 from schemaman.store.log import MigrationEntry
-from schemaman_cli.asking import agreed
-from schemaman_cli.faults import report_of, unforeseen
-from schemaman_cli.group import verb
-from schemaman_cli.options import Door, door, format_option
-from schemaman_cli.sessions import executor
-from schemaman_cli.wiring import histories, open_registry
+from schemaman_cli.asking import confirm
+from schemaman_cli.group import command
+from schemaman_cli.library import make_workspace, open_registry
+from schemaman_cli.options import CommandContext, format_option, with_context
 
 _Asked = tuple[set[str] | None, set[str]]
 """The sources that are asked for, if not all, and those of which a table was looked at."""
 
 
-@verb("drift", "schemaman drift", "schemaman drift orders --format json")
+@command("drift", "schemaman drift", "schemaman drift orders --format json")
 @click.argument("tables", nargs=-1, metavar="[TABLE]...")
 @click.option(
     "--forget",
@@ -49,20 +49,22 @@ _Asked = tuple[set[str] | None, set[str]]
 )
 @click.option("-y", "--yes", is_flag=True, help="With --forget: do not ask.")
 @format_option("text", "json", "markdown", "html", "github")
-@door
-def drift(door: Door, tables: tuple[str, ...], gone: tuple[str, ...], yes: bool, format: str) -> int:
+@with_context
+def drift(
+    context: CommandContext, tables: tuple[str, ...], gone: tuple[str, ...], yes: bool, format: str
+) -> int:
     """Compare lake tables with what the last migration left: those that follow TABLE, or all of them.
 
     What runs met meanwhile and went on from is told as well, once. The exit code is 1 if one is not as it was
     left, and 3 if one could not be looked at, or no lake table of TABLE is known. A table that --forget named
     is looked at again once a plan for it is applied.
     """
-    registry = open_registry(door)
+    registry = open_registry(context)
     if gone:
         if tables:
             raise UsageError("--forget goes alone", hint=f"schemaman drift --forget {quote(gone[0])}")
-        return _let_go(door, registry, gone, yes)
-    sources = {str(h.table) for h in histories(door, registry, tables)} if tables else None
+        return _let_go(context, registry, gone, yes)
+    sources = {str(h.table) for h in registry.select(*tables)} if tables else None
     told: dict[str, list[MigrationEntry]] = {}
     for line in registry.journal():
         told.setdefault(line.target, []).append(line)
@@ -72,18 +74,18 @@ def drift(door: Door, tables: tuple[str, ...], gone: tuple[str, ...], yes: bool,
     migrated = {target: lines for target, lines in every.items() if not is_forgotten(lines)}
     unseen: list[str] = []
     looked: set[str] = set()
-    seen = _found(door, executor(door), migrated, (sources, looked), unseen)
+    seen = _found(context, open_executor(make_workspace(context)), migrated, (sources, looked), unseen)
     found = tuple(replace(d, earlier_drift=read_drift(told[target_id(d.format, d.table)])[0]) for d in seen)
     if marks := tuple(_marks(told, found)):
-        _noted(door, registry, marks)
-    door.console.show(build_drift_report(found), format)
+        _noted(context, registry, marks)
+    context.console.show(build_drift_report(found), format)
     missed = sorted((sources or set()) - looked) if not unseen else []
     for source in missed:
-        door.console.warn(f"no lake table of {source} is known", "schemaman status lists those that are")
+        context.console.warn(f"no lake table of {source} is known", "schemaman status lists those that are")
     return 3 if unseen or missed else 1 if any(d.is_drifted for d in found) else 0
 
 
-def _let_go(door: Door, registry: Registry, tables: Sequence[str], yes: bool) -> int:
+def _let_go(context: CommandContext, registry: Registry, tables: Sequence[str], yes: bool) -> int:
     """Forget targets that are there no more, all or none.
 
     Raises:
@@ -96,24 +98,24 @@ def _let_go(door: Door, registry: Registry, tables: Sequence[str], yes: bool) ->
         if not named:
             raise UsageError(f"no migration of {table} is known", hint="schemaman status lists the targets")
         targets += named
-    spark = executor(door)
+    spark = open_executor(make_workspace(context))
     for target in targets:
-        _require_gone(door, spark, target)
+        _require_gone(context, spark, target)
     named = [target.partition(":")[2] for target in targets]
     example = f"schemaman drift {' '.join(f'--forget {quote(table)}' for table in tables)}"
-    if agreed(f"Look for {', '.join(named)} no more?", yes, example):
+    if confirm(f"Look for {', '.join(named)} no more?", yes, example):
         registry.note(*map(forget_target, targets))
-        door.console.say(f"{', '.join(named)} is forgotten until a plan for it is applied")
+        context.console.inform(f"{', '.join(named)} is forgotten until a plan for it is applied")
     return 0
 
 
-def _require_gone(door: Door, spark: Executor, target: str) -> None:
+def _require_gone(context: CommandContext, spark: Executor, target: str) -> None:
     """Raises `UsageError` for a table that is there; one that cannot be looked at is told of."""
     format, _, table = target.partition(":")
     try:
         live = spark.inspect(table, format)
     except CouldNotDo as error:
-        door.console.warn(f"{table} cannot be looked at: {error.message}", error.hint)
+        context.console.warn(f"{table} cannot be looked at: {error.message}", error.hint)
         return
     if live is not None:
         hint = "drop it first, if it is to go"
@@ -121,7 +123,7 @@ def _require_gone(door: Door, spark: Executor, target: str) -> None:
 
 
 def _found(
-    door: Door,
+    context: CommandContext,
     spark: Executor,
     migrated: Mapping[str, Sequence[MigrationEntry]],
     asked: _Asked,
@@ -131,19 +133,19 @@ def _found(
     for target, lines in migrated.items():
         what = f"{target.partition(':')[2]} cannot be looked at"
         try:
-            yield from _looked_at(door, spark, lines, target, asked)
+            yield from _looked_at(context, spark, lines, target, asked)
         except CouldNotDo as error:
             unseen.append(target)
-            door.console.warn(f"{what}: {error.message}", error.hint)
+            context.console.warn(f"{what}: {error.message}", error.hint)
         except Exception as error:  # nobody foresaw it
             if len(migrated) == 1:
                 raise
             unseen.append(target)
-            door.console.warn(f"{what}: {unforeseen(error)}", report_of("TABLE"))
+            context.console.warn(f"{what}: {message_of(error)}", describe_report_hint("TABLE"))
 
 
 def _looked_at(
-    door: Door, spark: Executor, lines: Sequence[MigrationEntry], target: str, asked: _Asked
+    context: CommandContext, spark: Executor, lines: Sequence[MigrationEntry], target: str, asked: _Asked
 ) -> Sequence[Drift]:
     """What is known of one target; nothing if it is not asked for."""
     format, _, table = target.partition(":")
@@ -154,7 +156,7 @@ def _looked_at(
     if live is None:
         return (Drift(format, table, (), missing=True),)
     if run := _half_way(lines, live):
-        door.console.warn(f"{table} is half-way: run {run} has not finished", f"schemaman resume {run}")
+        context.console.warn(f"{table} is half-way: run {run} has not finished", f"schemaman resume {run}")
         return (Drift(format, table, ()),)
     return (Drift(format, table, drifted(live, expected)),)
 
@@ -172,12 +174,12 @@ def _half_way(lines: Sequence[MigrationEntry], live: LakeTable) -> str:
     return last.run
 
 
-def _noted(door: Door, registry: Registry, marks: Sequence[MigrationEntry]) -> None:
+def _noted(context: CommandContext, registry: Registry, marks: Sequence[MigrationEntry]) -> None:
     """Keep what was found; who may only read the store is told, and has his answer all the same."""
     try:
         registry.note(*marks)
     except StoreUnavailable as error:
-        door.console.warn(f"`schemaman status` will not know of it: {error.message}", error.hint)
+        context.console.warn(f"`schemaman status` will not know of it: {error.message}", error.hint)
 
 
 def _marks(lines: Mapping[str, Sequence[MigrationEntry]], found: Iterable[Drift]) -> Iterable[MigrationEntry]:

@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import click
 
+from schemaman.api.sources import RecordSources, find_sources, follow_sources, read_sources
 from schemaman.ingest.ingest import Summary
 from schemaman.registry import Registry
 from schemaman.report.views.ingest import build_ingest_report
-from schemaman_cli.group import verb
-from schemaman_cli.options import Door, door, format_option, interval_option
-from schemaman_cli.sources import (
-    Sources,
-    following,
-    judged,
-    read_sources,
-    source_options,
-    sources_of,
-    versions_of,
-)
-from schemaman_cli.wiring import open_registry
+from schemaman_cli.group import command
+from schemaman_cli.library import make_workspace, open_registry
+from schemaman_cli.options import CommandContext, format_option, interval_option, with_context
+from schemaman_cli.source_options import count_versions, rate_rejects, source_options
 
 
-@verb(
+@command(
     "ingest",
     "schemaman ingest records.jsonl.gz",
     "schemaman ingest 'kafka://broker:9092/shop.*' --stream prod",
@@ -34,9 +27,9 @@ from schemaman_cli.wiring import open_registry
 @click.option("--follow", is_flag=True, help="Go on with what comes later, until the command is ended.")
 @interval_option("The pause between two looks at the topics, with --follow.")
 @format_option("text", "json", "markdown")
-@door
+@with_context
 def ingest(
-    door: Door,
+    context: CommandContext,
     sources: tuple[str, ...],
     topic: str | None,
     max_rejects: int | None,
@@ -54,25 +47,28 @@ def ingest(
     topics hold now, but for what has been read before. With --follow, also what they will hold; each time
     that something is new, a report.
     """
-    meant = sources_of(door, sources, topic=topic, keep_payload=keep_payload, since=since)
-    registry = open_registry(door, create=True)
+    workspace = make_workspace(context)
+    found = find_sources(workspace, sources, topic=topic, keep_payload=keep_payload, since=since)
+    registry = open_registry(context, create=True)
     if not follow:
-        done = read_sources(door, registry, meant)
-        _show(door, registry, meant, done, format)
-        return judged(door, done, max_rejects, meant)
-    for number, done in enumerate(following(door, registry, meant, interval)):
+        done = read_sources(workspace, registry, found)
+        _show(context, registry, found, done, format)
+        return rate_rejects(context, done, max_rejects, found)
+    for number, done in enumerate(follow_sources(workspace, registry, found, interval)):
         if not number or done.new:
-            _show(door, registry, meant, done, format)
-            judged(door, done, max_rejects, meant)
+            _show(context, registry, found, done, format)
+            rate_rejects(context, done, max_rejects, found)
     return 0
 
 
-def _show(door: Door, registry: Registry, sources: Sources, done: Summary, format: str) -> None:
-    stream, tables = door.settings.stream.value, versions_of(registry, done)
+def _show(
+    context: CommandContext, registry: Registry, sources: RecordSources, done: Summary, format: str
+) -> None:
+    stream, tables = context.settings.stream.value, count_versions(registry, done)
     report = build_ingest_report(
-        done, stream=stream, engine=sources.engine, sources=sources.words, tables=tables
+        done, stream=stream, engine=sources.engine, sources=sources.names, tables=tables
     )
-    door.console.show(report, format)
+    context.console.show(report, format)
 
 
 COMMAND = ingest

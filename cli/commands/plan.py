@@ -8,27 +8,28 @@ from pathlib import Path
 
 import click
 
-from schemaman.errors import SchemamanError, SessionLost, UsageError
+from schemaman.api.exit_codes import FAILED, exit_code
+from schemaman.api.files import is_folder
+from schemaman.api.plan_files import plan_file, write_plan
+from schemaman.api.planning import LakePlanner, make_preflight
+from schemaman.api.recipe_plans import plan_phases, plan_way_back
+from schemaman.api.services import read_expiry
+from schemaman.api.spark_session import open_executor
+from schemaman.api.syncing import describe_report_hint
+from schemaman.api.target_tables import TargetTable, list_target_tables, warn_of_other_streams
+from schemaman.errors import SchemamanError, SessionLost, UsageError, message_of
 from schemaman.migration.plan import Plan
-from schemaman.migration.plan_file import parse_expiry, to_document, to_sql
+from schemaman.migration.plan_file import to_document, to_sql
 from schemaman.registry import Registry
 from schemaman.report.views.migrations import build_plan_report
-from schemaman_cli.faults import report_of, unforeseen
-from schemaman_cli.group import verb
-from schemaman_cli.lake import Follower, followers, tell_of_other_streams
-from schemaman_cli.main import FAILED, exit_code
-from schemaman_cli.options import Door, door, format_option
-from schemaman_cli.paths import is_folder
-from schemaman_cli.plan_files import plan_file, write_plan
-from schemaman_cli.planning import lookout, planned
-from schemaman_cli.sessions import executor
-from schemaman_cli.ways import phases, way_back
-from schemaman_cli.wiring import now_ms, open_store
+from schemaman_cli.group import command
+from schemaman_cli.library import make_workspace, open_registry
+from schemaman_cli.options import CommandContext, format_option, with_context
 
 PHASES = ("expand", "backfill", "swap", "contract", "abandon", "rekey", "fill")
 
 
-@verb(
+@command(
     "plan",
     "schemaman plan orders --target delta --table /lake/orders -o orders.plan.json",
     "schemaman plan orders --target raw --recipe -o plans/",
@@ -55,9 +56,9 @@ PHASES = ("expand", "backfill", "swap", "contract", "abandon", "rekey", "fill")
 )
 @click.option("--rollback", metavar="PLAN|RUN", help="Plan the way back from a plan that was applied.")
 @format_option("text", "json", "markdown", "html", "sql")
-@door
+@with_context
 def plan(
-    door: Door,
+    context: CommandContext,
     tables: tuple[str, ...],
     target: str | None,
     lake_table: str | None,
@@ -84,75 +85,85 @@ def plan(
     if rollback is not None:
         if recipe or tables or target or lake_table:
             raise UsageError("--rollback goes alone: the plan says which table it was for")
-        return _told(door, [way_back(door, rollback)], output, format)
-    store = open_store(door)
-    chosen = followers(door, Registry(store, now_ms), tables, target, lake_table)
+        registry = open_registry(context)
+        back = plan_way_back(_make_planner(context, registry), registry, rollback)
+        return _show(context, [back], output, format)
+    workspace, registry = make_workspace(context), open_registry(context)
+    chosen = list_target_tables(workspace, registry, tables, target, lake_table)
     if not tables:
-        tell_of_other_streams(door, store.tables(), target)
+        warn_of_other_streams(workspace, registry.store.tables(), target)
     if into and len(chosen) != 1:
         raise UsageError("--into goes with a single TABLE")
-    around = lookout(store, executor(door)) if chosen else None
-    lasts = expires or door.settings.plan_expires.value
-    until = parse_expiry(lasts, now_ms())
-    if until is not None and until <= now_ms():
-        raise UsageError(f"{lasts} is over already", hint="say 30d, 12h, a day to come, or never")
+    planner = _make_planner(context, registry) if chosen else None
+    until = read_expiry(workspace, expires)
 
-    def plans_of(follower: Follower) -> Sequence[Plan]:
-        assert around is not None
+    def plan_one(table: TargetTable) -> Sequence[Plan]:
+        assert planner is not None
         if recipe:
-            return phases(door, around, follower, phase, into, exact, until)
-        door.console.progress(f"looking at {follower.table}")
-        return [planned(door, around, follower, until)]
+            return plan_phases(planner, table, phase, into, exact, until)
+        context.console.progress(f"looking at {table.table}")
+        return [planner.plan_table(table, until)]
 
-    plans, codes = _each(door, chosen, plans_of)
+    plans, codes = _plan_each(context, chosen, plan_one)
     several = len(chosen) > 1 or len(plans) != 1
-    code = _told(door, plans, output if plans or not codes else None, format, len(codes), several)
+    code = _show(context, plans, output if plans or not codes else None, format, len(codes), several)
     return max(code, *codes, 0)
 
 
-def _each(
-    door: Door, chosen: Sequence[Follower], plans_of: Callable[[Follower], Sequence[Plan]]
+def _make_planner(context: CommandContext, registry: Registry) -> LakePlanner:
+    executor = open_executor(make_workspace(context))
+    return LakePlanner(make_preflight(registry.store, registry, executor), context.settings.policy)
+
+
+def _plan_each(
+    context: CommandContext, chosen: Sequence[TargetTable], plan_one: Callable[[TargetTable], Sequence[Plan]]
 ) -> tuple[list[Plan], list[int]]:
     """The plans of lake tables, and an exit code for each that has none: it stops no other one."""
     plans: list[Plan] = []
     codes: list[int] = []
-    for follower in chosen:
-        what = f"{follower.table} cannot be planned for"
+    for table in chosen:
+        what = f"{table.table} cannot be planned for"
         try:
-            plans += plans_of(follower)
+            plans += plan_one(table)
         except SchemamanError as error:
             if len(chosen) == 1 or isinstance(error, SessionLost):
                 raise
             codes.append(exit_code(error))
-            door.console.warn(f"{what}: {error.message}", error.hint)
-        except Exception as error:  # nobody foresaw it
+            context.console.warn(f"{what}: {error.message}", error.hint)
+        except Exception as error:  # unexpected
             if len(chosen) == 1:
                 raise
             codes.append(FAILED)
-            door.console.warn(f"{what}: {unforeseen(error)}", report_of(str(follower.history.table)))
+            hint = describe_report_hint(str(table.history.table))
+            context.console.warn(f"{what}: {message_of(error)}", hint)
     return plans, codes
 
 
-def _told(
-    door: Door, plans: Sequence[Plan], output: str | None, format: str, failed: int = 0, several: bool = False
+def _show(
+    context: CommandContext,
+    plans: Sequence[Plan],
+    output: str | None,
+    format: str,
+    failed: int = 0,
+    several: bool = False,
 ) -> int:
-    """Several tables are told alike however many plans they have."""
+    """Print and write the plans; `several` tables have one document, however many plans they have."""
     if output is not None:
-        _write(door, plans, output, several)
+        _write(context, plans, output, several)
     if format == "sql":
-        door.console.write("\n".join(to_sql(p) for p in plans))
+        context.console.write("\n".join(to_sql(p) for p in plans))
     else:
         documents = [to_document(p) for p in plans]
         data = {"schema_version": 1, "plans": documents} if several else documents[0]
-        door.console.show(build_plan_report(plans, data, failed), format)
+        context.console.show(build_plan_report(plans, data, failed), format)
     return 1 if any(p.refusals for p in plans) else 0
 
 
-def _write(door: Door, plans: Sequence[Plan], output: str, several: bool) -> None:
+def _write(context: CommandContext, plans: Sequence[Plan], output: str, several: bool) -> None:
     path = Path(output)
     if not several and not is_folder(path) and not output.endswith(("/", os.sep)):
         write_plan(path, plans[0])
-        door.console.say(f"written to {path}; next: schemaman apply {path}")
+        context.console.inform(f"written to {path}; next: schemaman apply {path}")
         return
     written: list[Path] = []
     for one in plans:
@@ -161,8 +172,8 @@ def _write(door: Door, plans: Sequence[Plan], output: str, several: bool) -> Non
         written.append(file)
         name = file.name.removesuffix(".plan.json")
         write_plan(file.with_name(f"{name}-{again + 1}.plan.json") if again else file, one)
-    told = "1 plan" if len(plans) == 1 else f"{len(plans)} plans"
-    door.console.say(f"{told} written to {path}; next: schemaman apply {path}")
+    counted = "1 plan" if len(plans) == 1 else f"{len(plans)} plans"
+    context.console.inform(f"{counted} written to {path}; next: schemaman apply {path}")
 
 
 COMMAND = plan

@@ -8,26 +8,26 @@ import click
 
 from schemaman.history.versions import TableHistory
 from schemaman.report.views.listings import build_rejects_report
-from schemaman_cli.group import verb
-from schemaman_cli.options import Door, door, format_option
-from schemaman_cli.wiring import histories, open_registry
+from schemaman_cli.group import command
+from schemaman_cli.library import open_registry
+from schemaman_cli.options import CommandContext, format_option, with_context
 
 
-@verb("rejects", "schemaman rejects", "schemaman rejects orders --format json")
+@command("rejects", "schemaman rejects", "schemaman rejects orders --format json")
 @click.argument("tables", nargs=-1, metavar="[TABLE]...")
 @click.option("--topic", "topics", multiple=True, metavar="TOPIC", help="Only records of this topic.")
 @format_option("text", "json", "markdown", "html")
-@door
-def rejects(door: Door, tables: tuple[str, ...], topics: tuple[str, ...], format: str) -> None:
+@with_context
+def rejects(context: CommandContext, tables: tuple[str, ...], topics: tuple[str, ...], format: str) -> None:
     """List where records could not be understood, and why; their bytes are kept only if asked for.
 
     Then what is to know of records that were understood: a DDL text that cannot be parsed, and the like.
     With a TABLE: records in the topics of its rows, and what is to know of that table.
     """
-    setting = door.settings.stream
+    setting = context.settings.stream
     stream = None if setting.origin == "default" else setting.value
-    registry = open_registry(door)
-    asked = histories(door, registry, tables) if tables else ()
+    registry = open_registry(context)
+    asked = registry.select(*tables) if tables else ()
     places = _places(asked)
     named = {h.table for h in asked}
     found = [
@@ -40,7 +40,7 @@ def rejects(door: Door, tables: tuple[str, ...], topics: tuple[str, ...], format
         for n in registry.notes(stream)
         if (not tables or n.table in named) and (not topics or n.topic in topics)
     ]
-    door.console.show(build_rejects_report(found, notes), format)
+    context.console.show(build_rejects_report(found, notes), format)
 
 
 def _places(histories: Sequence[TableHistory]) -> set[tuple[str, str]]:

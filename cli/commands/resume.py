@@ -4,29 +4,34 @@ from __future__ import annotations
 
 import click
 
+from schemaman.api.applying import ApplyRequest
 from schemaman.errors import UnknownName
 from schemaman.migration.plan_file import from_text
-from schemaman_cli.group import verb
-from schemaman_cli.migrating import Wishes, migrate
-from schemaman_cli.options import Door, door, format_option
-from schemaman_cli.wiring import open_registry
+from schemaman_cli.group import command
+from schemaman_cli.library import open_registry
+from schemaman_cli.migrating import apply_plans
+from schemaman_cli.options import CommandContext, format_option, with_context
 
 
-@verb("resume", "schemaman resume 5f0c31d2ab90", "schemaman resume 5f0c31d2ab90 --partial")
+@command("resume", "schemaman resume 5f0c31d2ab90", "schemaman resume 5f0c31d2ab90 --partial")
 @click.argument("run", metavar="RUN")
 @click.option("--partial", is_flag=True, help="Make the steps of a plan that has refusals.")
 @click.option("--clone", is_flag=True, help="Try the rest of the plan on an empty clone first.")
 @click.option("--take-over", is_flag=True, help="As for apply, where the run died before it took over.")
 @format_option("text", "json", "markdown")
-@door
-def resume(door: Door, run: str, partial: bool, clone: bool, take_over: bool, format: str) -> int:
+@with_context
+def resume(
+    context: CommandContext, run: str, partial: bool, clone: bool, take_over: bool, format: str
+) -> int:
     """Take up the run RUN where its table stands: steps that were done are not repeated."""
-    lines = open_registry(door).journal(run=run)
+    lines = open_registry(context).journal(run=run)
     started = [line for line in lines if line.state == "started" and line.statement]
     if not started:
         raise UnknownName(f"no run is called {run!r}", hint="schemaman status lists the runs")
     plan = from_text(started[-1].statement)
-    return migrate(door, [(run, plan)], Wishes(partial, clone=clone, take_over=take_over), format)
+    return apply_plans(
+        context, [(run, plan)], ApplyRequest(partial, clone=clone, take_over=take_over), format
+    )
 
 
 COMMAND = resume

@@ -6,18 +6,18 @@ import click
 
 from schemaman.compat.judge import RULES
 from schemaman.report.views.findings import build_rules_report
-from schemaman_cli.group import verb
-from schemaman_cli.options import Door, door, format_option
+from schemaman_cli.group import command
+from schemaman_cli.options import CommandContext, format_option, with_context
 
 
-@verb("rules", "schemaman rules", "schemaman rules column-dropped")
+@command("rules", "schemaman rules", "schemaman rules column-dropped")
 @click.argument("name", required=False)
 @format_option("text", "json", "markdown", "html")
-@door
-def rules(door: Door, name: str | None, format: str) -> None:
+@with_context
+def rules(context: CommandContext, name: str | None, format: str) -> None:
     """Show every rule and whom it speaks for; with NAME, its whole page."""
     chosen = RULES.load_all() if name is None else (RULES.get(name),)
-    door.console.show(build_rules_report(chosen, whole=name is not None), format)
+    context.console.show(build_rules_report(chosen, whole=name is not None), format)
 
 
 COMMAND = rules

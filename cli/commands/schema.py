@@ -7,19 +7,19 @@ import json
 import click
 
 from schemaman.report.json import schemas
-from schemaman_cli.group import verb
-from schemaman_cli.options import Door, door
+from schemaman_cli.group import command
+from schemaman_cli.options import CommandContext, with_context
 
 
-@verb("schema", "schemaman schema history", "schemaman schema plan > plan.schema.json")
+@command("schema", "schemaman schema history", "schemaman schema plan > plan.schema.json")
 @click.argument("name", required=False)
-@door
-def schema(door: Door, name: str | None) -> None:
+@with_context
+def schema(context: CommandContext, name: str | None) -> None:
     """Print the JSON Schema of the output NAME; without a name, list the outputs that have one."""
     if name is None:
-        door.console.write("\n".join(schemas.list_names()) + "\n")
+        context.console.write("\n".join(schemas.list_names()) + "\n")
     else:
-        door.console.write(json.dumps(schemas.read_schema(name), indent=2, ensure_ascii=False) + "\n")
+        context.console.write(json.dumps(schemas.read_schema(name), indent=2, ensure_ascii=False) + "\n")
 
 
 COMMAND = schema

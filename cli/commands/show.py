@@ -6,20 +6,21 @@ from dataclasses import replace
 
 import click
 
-from schemaman.history.versions import EmittedSchema
+from schemaman.errors import NoHistory, UsageError
+from schemaman.history.versions import EmittedSchema, find_emitted_schema
 from schemaman.languages.language import SCHEMA_LANGUAGES, extract_key, write_schema
 from schemaman.model.schema import TableSchema
 from schemaman.report.views import late_facts as late
 from schemaman.report.views.listings import build_show_report
 from schemaman.resolve import ResolvedSchema
-from schemaman_cli.group import verb
-from schemaman_cli.options import Door, door, format_option
-from schemaman_cli.wiring import resolve, wire
+from schemaman_cli.group import command
+from schemaman_cli.library import open_registry, resolve
+from schemaman_cli.options import CommandContext, format_option, with_context
 
 LANGUAGES = ("ddl", "spark", "delta", "iceberg", "avro", "connect", "json", "columns")
 
 
-@verb("show", "schemaman show orders@latest", "schemaman show orders@-1 --as delta")
+@command("show", "schemaman show orders@latest", "schemaman show orders@-1 --as delta")
 @click.argument("ref")
 @click.option(
     "--as",
@@ -38,40 +39,55 @@ LANGUAGES = ("ddl", "spark", "delta", "iceberg", "avro", "connect", "json", "col
 @click.option("--key", is_flag=True, help="The columns of the key alone, in key order.")
 @click.option("--partial", is_flag=True, help="Leave out columns that the language cannot express.")
 @format_option("text", "json", "markdown", "html")
-@door
+@with_context
 def show(
-    door: Door, ref: str, language: str | None, face: str, key: bool, partial: bool, format: str
+    context: CommandContext, ref: str, language: str | None, face: str, key: bool, partial: bool, format: str
 ) -> None:
     """Show the structure that REF means: a version of a table, a file, a live table.
 
     What a schema language says otherwise, or not at all, is told on stderr; a column that it has no word for
     is an error, unless --partial leaves it out.
     """
-    found = resolve(door, ref)
-    carried = wire(door, found) if face == "wire" else None
+    found = resolve(context, ref)
+    carried = _find_event_schema(context, found) if face == "wire" else None
     if carried is not None:
-        found = replace(found, schema=_as_travelling(carried.schema))
+        found = replace(found, schema=_name_as_emitted(carried.schema))
     if key:
         found = replace(found, schema=extract_key(found.schema))
     if language in (None, "json"):
         report = build_show_report(found, None if carried is None else carried.at)
-        door.console.show(report, language or format)
+        context.console.show(report, language or format)
     else:
         notation, name = SCHEMA_LANGUAGES.get(language or ""), _name(found, carried, key)
         done = write_schema(notation, found.schema, name, found.ref, partial=partial)
-        door.console.write(f"{done.text}\n")
+        context.console.write(f"{done.text}\n")
         for remark in done.remarks:
-            door.console.warn(f"{language}: {remark}")
+            context.console.warn(f"{language}: {remark}")
         if found.version is not None and found.version.unconfirmed and carried is None:
-            door.console.warn(
+            context.console.warn(
                 f"{found.ref}: not confirmed: {late.enumerate_facts(found.version.unconfirmed)}"
             )
     if carried is not None and carried.has_changed:
-        door.console.warn(f"the first events of {found.ref} carried another structure")
+        context.console.warn(f"the first events of {found.ref} carried another structure")
 
 
-def _as_travelling(schema: TableSchema) -> TableSchema:
-    """The structure under the names on the wire."""
+def _find_event_schema(context: CommandContext, found: ResolvedSchema) -> EmittedSchema:
+    """The schema of a version as events carry it.
+
+    Raises:
+        UsageError: the REF means no version of a table.
+        NoHistory: no event with a schema has carried that version.
+    """
+    if found.table is None or found.version is None:
+        raise UsageError(f"{found.ref} has no wire face: it is no version of the history", hint="orders@3")
+    carried = find_emitted_schema(found.version, open_registry(context).observations(found.table))
+    if carried is None:
+        raise NoHistory(f"no event with a schema has carried {found.ref}", hint="--face source shows it")
+    return carried
+
+
+def _name_as_emitted(schema: TableSchema) -> TableSchema:
+    """The schema under the names in events."""
     names = {c.name: c.emitted_name or c.name for c in schema.columns}
     columns = tuple(replace(c, name=names[c.name]) for c in schema.columns)
     return replace(schema, columns=columns, key=tuple(names[k] for k in schema.key))

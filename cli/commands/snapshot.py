@@ -6,36 +6,38 @@ from pathlib import Path
 
 import click
 
+from schemaman.api.files import read_text, write_text
+from schemaman.api.settings_files import resolve_path
 from schemaman.compat.snapshots import build_file_name, to_text
 from schemaman.compat.snapshots import take_snapshot as taken
-from schemaman_cli.group import verb
-from schemaman_cli.options import Door, door
-from schemaman_cli.wiring import histories, open_registry, read_file, write_file
+from schemaman_cli.group import command
+from schemaman_cli.library import open_registry
+from schemaman_cli.options import CommandContext, with_context
 
 
-@verb("snapshot", "schemaman snapshot", "schemaman snapshot orders -o schemas")
+@command("snapshot", "schemaman snapshot", "schemaman snapshot orders -o schemas")
 @click.argument("tables", nargs=-1, metavar="[TABLE]...")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="The folder; default schemas.")
-@door
-def snapshot(door: Door, tables: tuple[str, ...], output: Path | None) -> None:
+@with_context
+def snapshot(context: CommandContext, tables: tuple[str, ...], output: Path | None) -> None:
     """Write the newest structure of each TABLE, or of all that are not dropped, where there is no file yet.
 
     A file that says something else is left as it is: schemaman accept TABLE writes it anew.
     """
-    folder = output or door.path(door.settings.snapshots)
+    folder = output or resolve_path(context.settings.snapshots)
     written, differing = 0, []
-    for history in histories(door, open_registry(door), tables):
+    for history in open_registry(context).select(*tables):
         path = folder / build_file_name(history.table)
         text = to_text(taken(history, history.latest))
         if path.exists():
-            if read_file(str(path)) != text:
+            if read_text(path) != text:
                 differing.append(str(history.table))
         elif tables or not history.has_ended:
-            write_file(path, text)
+            write_text(path, text)
             written += 1
-    door.console.say(f"{written} written to {folder}")
+    context.console.inform(f"{written} written to {folder}")
     if differing:
-        door.console.warn(
+        context.console.warn(
             f"changed since they were accepted: {', '.join(differing)}",
             hint=f"schemaman check says how; schemaman accept {differing[0]} accepts it",
         )

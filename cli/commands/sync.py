@@ -7,20 +7,22 @@ from pathlib import Path
 
 import click
 
-from schemaman.errors import UsageError
+from schemaman.api.sources import find_sources, follow_sources, read_sources
+from schemaman.api.syncing import LakeSync
+from schemaman.api.target_tables import warn_of_other_streams
+from schemaman.api.workspace import Workspace
+from schemaman.errors import BadConfiguration, UnreadableInput, UsageError
+from schemaman.history.decisions import Decisions
 from schemaman.ingest.ingest import Summary
-from schemaman.registry import Registry
 from schemaman.report.json.sync import FollowedTable
 from schemaman.report.views.sync import build_sync_report
-from schemaman_cli.group import verb
-from schemaman_cli.lake import tell_of_other_streams
-from schemaman_cli.options import Door, door, format_option, interval_option
-from schemaman_cli.sources import following, judged, read_sources, source_options, sources_of
-from schemaman_cli.syncing import Keeper, Said
-from schemaman_cli.wiring import decisions_of, now_ms, open_store
+from schemaman_cli.group import command
+from schemaman_cli.library import make_workspace, open_registry
+from schemaman_cli.options import CommandContext, format_option, interval_option, with_context
+from schemaman_cli.source_options import rate_rejects, source_options
 
 
-@verb(
+@command(
     "sync",
     "schemaman sync 'kafka://broker:9092/shop.*'",
     "schemaman sync records.jsonl.gz --once",
@@ -39,9 +41,9 @@ from schemaman_cli.wiring import decisions_of, now_ms, open_store
 @click.option("--partial", is_flag=True, help="Make the steps of a plan that has refusals.")
 @click.option("--max-rejects", type=click.IntRange(min=0), help="With more rejects than these, exit code 3.")
 @format_option("text", "json", "markdown")
-@door
+@with_context
 def sync(
-    door: Door,
+    context: CommandContext,
     sources: tuple[str, ...],
     once: bool,
     interval: float,
@@ -61,37 +63,59 @@ def sync(
     stops no other one; it is told again when something about it changes. With --once the exit code is that of
     the gravest table: 1 waiting or refused, 3 failed, 4 stale or locked, 5 partly applied.
     """
-    if not door.settings.targets.value:
+    if not context.settings.targets.value:
         raise UsageError("there is no target to bring up to date", hint="add a [[target]] to schemaman.toml")
-    meant = sources_of(door, sources, since=since)
-    store = open_store(door, create=True)
-    registry = Registry(store, now_ms)
-    keeper = Keeper(door, registry, plans, partial=partial)
+    workspace = make_workspace(context)
+    found_sources = find_sources(workspace, sources, since=since)
+    registry = open_registry(context, create=True)
+    lake = LakeSync(workspace, registry, plans, partial=partial)
     if once:
-        read = read_sources(door, registry, meant)
-        tell_of_other_streams(door, store.tables())
-        keeper.hear(read)
-        found = keeper.round(decisions_of(door))
-        _show(door, read, found, format)
-        return max((judged(door, read, max_rejects, meant), *(f.code for f in found)))
+        read = read_sources(workspace, registry, found_sources)
+        warn_of_other_streams(workspace, registry.store.tables())
+        lake.note_records(read)
+        tables = lake.run_round(workspace.read_decisions())
+        _show(context, read, tables, format)
+        rejected = rate_rejects(context, read, max_rejects, found_sources)
+        return max((rejected, *(table.code for table in tables)))
     before: Sequence[FollowedTable] | None = None
-    said = Said(door)
-    for read in following(door, registry, meant, interval):
-        keeper.hear(read)
+    decisions_file = DecisionsFile(workspace)
+    for read in follow_sources(workspace, registry, found_sources, interval):
+        lake.note_records(read)
         if before is None:
-            tell_of_other_streams(door, store.tables())
-        answers = decisions_of(door) if before is None else said.answers()
-        found = () if answers is None else keeper.round(answers)
-        if before is None or read.new or (answers is not None and list(found) != list(before)):
-            _show(door, read, found, format)
-            judged(door, read, max_rejects, meant)
-        if answers is not None:
-            before = [f for f in found if not f.is_current]
+            warn_of_other_streams(workspace, registry.store.tables())
+        decisions = workspace.read_decisions() if before is None else decisions_file.read()
+        tables = () if decisions is None else lake.run_round(decisions)
+        if before is None or read.new or (decisions is not None and list(tables) != list(before)):
+            _show(context, read, tables, format)
+            rate_rejects(context, read, max_rejects, found_sources)
+        if decisions is not None:
+            before = [table for table in tables if not table.is_current]
     return 0
 
 
-def _show(door: Door, read: Summary, found: Sequence[FollowedTable], format: str) -> None:
-    door.console.show(build_sync_report(read, found), format)
+class DecisionsFile:
+    """The decisions file, read round after round; a fault of it is a warning each time that it changes."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._fault = ""
+
+    def read(self) -> Decisions | None:
+        """The decisions; None while they cannot be read: a person may be writing them just now."""
+        try:
+            found = self._workspace.read_decisions()
+        except (BadConfiguration, UnreadableInput) as error:
+            if error.message != self._fault:
+                self._fault = error.message
+                what = f"{error.message}; no lake table is moved until it is mended"
+                self._workspace.messages.warn(what, error.hint)
+            return None
+        self._fault = ""
+        return found
+
+
+def _show(context: CommandContext, read: Summary, found: Sequence[FollowedTable], format: str) -> None:
+    context.console.show(build_sync_report(read, found), format)
 
 
 COMMAND = sync

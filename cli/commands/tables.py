@@ -6,25 +6,25 @@ import click
 
 from schemaman.report.views.listings import build_tables_report
 from schemaman.settings import is_matched
-from schemaman_cli.group import verb
-from schemaman_cli.options import Door, door, format_option
-from schemaman_cli.wiring import histories, open_registry
+from schemaman_cli.group import command
+from schemaman_cli.library import open_registry
+from schemaman_cli.options import CommandContext, format_option, with_context
 
 
-@verb("tables", "schemaman tables", "schemaman tables 'public.*' --format json")
+@command("tables", "schemaman tables", "schemaman tables 'public.*' --format json")
 @click.argument("patterns", nargs=-1, metavar="[PATTERN]...")
 @format_option("text", "json", "markdown", "html")
-@door
-def tables(door: Door, patterns: tuple[str, ...], format: str) -> None:
+@with_context
+def tables(context: CommandContext, patterns: tuple[str, ...], format: str) -> None:
     """List every table, or those that a PATTERN fits: newest version, records, when it was last seen.
 
     A PATTERN is a name or the end of one, with * and ?. What is open of a table stands in the last column:
     disagreements, provisional facts, and records in its topics that could not be understood.
     """
-    registry = open_registry(door)
-    every = histories(door, registry)
+    registry = open_registry(context)
+    every = registry.select()
     found = [h for h in every if not patterns or any(is_matched(h.table, p) for p in patterns)]
-    door.console.show(build_tables_report(found, registry.rejects(), chosen=bool(patterns)), format)
+    context.console.show(build_tables_report(found, registry.rejects(), chosen=bool(patterns)), format)
 
 
 COMMAND = tables

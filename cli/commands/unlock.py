@@ -11,32 +11,32 @@ import click
 from schemaman.errors import UnknownName
 from schemaman.report.views import words
 from schemaman.store.log import Lease
-from schemaman_cli.asking import agreed
-from schemaman_cli.group import verb
-from schemaman_cli.options import Door, door
-from schemaman_cli.wiring import open_store
+from schemaman_cli.asking import confirm
+from schemaman_cli.group import command
+from schemaman_cli.library import open_store
+from schemaman_cli.options import CommandContext, with_context
 
 
-@verb("unlock", "schemaman unlock 5f0c31d2ab905f0c", "schemaman unlock 5f0c31d2ab905f0c --yes")
+@command("unlock", "schemaman unlock 5f0c31d2ab905f0c", "schemaman unlock 5f0c31d2ab905f0c --yes")
 @click.argument("lease", metavar="LEASE")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@door
-def unlock(door: Door, lease: str, yes: bool) -> None:
+@with_context
+def unlock(context: CommandContext, lease: str, yes: bool) -> None:
     """Let others migrate the target that LEASE holds; its id stands in schemaman status.
 
     A lease ends by itself a minute after its process died. One that still runs notices and stops.
     """
-    store = open_store(door)
+    store = open_store(context)
     found = next((held for held in store.leases() if held.token == lease), None)
     if found is None:
         raise UnknownName(f"no lease is called {lease!r}", hint="schemaman status lists them")
     told = (
         f"{found.target} is held by {found.owner} until {words.format_time(found.expires_ms)}{_alive(found)}."
     )
-    door.console.say(told)
-    if agreed("Let others migrate it?", yes, f"schemaman unlock {lease}"):
+    context.console.inform(told)
+    if confirm("Let others migrate it?", yes, f"schemaman unlock {lease}"):
         store.release(found.target, found.token)
-        door.console.say(f"{found.target} is free; next: schemaman resume RUN, or apply the plan again")
+        context.console.inform(f"{found.target} is free; next: schemaman resume RUN, or apply the plan again")
 
 
 def _alive(lease: Lease) -> str:

@@ -6,8 +6,9 @@ change.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from schemaman.compat.judge import (
@@ -24,6 +25,7 @@ from schemaman.compat.judge import (
     rate_finding,
 )
 from schemaman.compat.snapshots import Snapshot, remove_ids
+from schemaman.compat.waivers import Waiver
 from schemaman.errors import NoHistory, UnknownName
 from schemaman.history.rename_detection import find_rename_candidates
 from schemaman.history.versions import (
@@ -36,6 +38,7 @@ from schemaman.history.versions import (
 )
 from schemaman.model.ddl import format_type
 from schemaman.model.diff import ChangeNullable, ChangeType, diff
+from schemaman.model.display import DisplayedValue
 from schemaman.model.schema import Path, TableId, TableSchema
 from schemaman.model.types import without_labels
 
@@ -43,7 +46,7 @@ AVRO_READERS: tuple[Reader, ...] = ("avro-backward", "avro-forward")
 
 
 @dataclass(frozen=True, slots=True)
-class CheckResult:
+class CheckResult(DisplayedValue):
     """The result of the gate.
 
     `findings` are pairs of a finding and its severity for the declared readers, in order of tables and steps.
@@ -52,6 +55,7 @@ class CheckResult:
     `unjudged` are changes that no rule covers; they count as danger, because their effect is not known.
     `without_baseline` are tables of `unaccepted` that the user named; they count as danger, too.
     `remarks` list what the records leave open or lose of each table since its baseline; they count as notes.
+    `fail_on` is the mildest severity that fails; `waivers` are those that have not expired, by fingerprints.
     """
 
     verdict: Literal["pass", "fail"]
@@ -62,6 +66,18 @@ class CheckResult:
     unjudged: tuple[UnjudgedChange, ...] = ()
     without_baseline: tuple[TableId, ...] = ()
     remarks: tuple[tuple[TableId, Disagreement], ...] = ()
+    fail_on: Severity = "break"
+    waivers: Mapping[str, Waiver] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        counts = Counter(severity for _, severity in self.findings)
+        found = ", ".join(f"{counts[s]} {s}" for s in reversed(SEVERITIES) if counts[s]) or "no findings"
+        return f"<CheckResult {self.verdict}: {found}, {self.steps} steps of {len(self.tables)} tables>"
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing fails."""
+        return self.verdict == "pass"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +176,7 @@ def check(
         unjudged=tuple(unjudged),
         without_baseline=unmet,
         remarks=tuple(remarks),
+        fail_on=policy.fail_on,
     )
 
 

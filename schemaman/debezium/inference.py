@@ -55,9 +55,14 @@ FieldKind = tuple[Path, str]
 Moment = tuple[int, str, int, int]
 
 
-def make_time_key(mark: Coordinates) -> Moment:
+def make_time_key(coordinates: Coordinates) -> Moment:
     """Make the sort key of coordinates in time: the source's clock if known, then the place in the topic."""
-    return (mark.ts_ms or mark.read_ms or mark.timestamp_ms or 0, mark.topic, mark.partition, mark.offset)
+    return (
+        coordinates.ts_ms or coordinates.read_ms or coordinates.timestamp_ms or 0,
+        coordinates.topic,
+        coordinates.partition,
+        coordinates.offset,
+    )
 
 
 def merge_inferred_fields(parts: Iterable[InferredFields]) -> InferredFields:
@@ -102,10 +107,10 @@ class FieldCounter:
         self._documents = 0
         self._grown: set[str] = set()
 
-    def count_record(self, shown: Collection[FieldKind], mark: Coordinates) -> None:
+    def count_record(self, shown: Collection[FieldKind], coordinates: Coordinates) -> None:
         """Count one record with these fields; a record without any, as a delete, is no document."""
         self._documents += bool(shown)
-        now = (make_time_key(mark), mark)
+        now = (make_time_key(coordinates), coordinates)
         for path, kind in shown:
             count = self._get_count(path, kind)
             count.documents += 1
@@ -138,7 +143,13 @@ class FieldCounter:
         """Return all counts as a value."""
         self._drop_excess(slack=1)
         counts = [
-            FieldCount(path, kind, count.documents, tuple(mark for _, mark in count.early), count.last[1])
+            FieldCount(
+                path,
+                kind,
+                count.documents,
+                tuple(coordinates for _, coordinates in count.early),
+                count.last[1],
+            )
             for column in self._columns.values()
             for (path, kind), count in column.counts.items()
             if count.last is not None

@@ -283,12 +283,16 @@ def make_observation(
     )
 
 
-def _add_read_time(mark: Coordinates) -> Coordinates:
+def _add_read_time(coordinates: Coordinates) -> Coordinates:
     """Add the time of processing, which releases before 2.0 have in the source block alone (0: unknown).
 
     Source: Debezium HistoryRecord `ts_ms` since 2.0; SourceInfo `ts_ms`.
     """
-    return mark if mark.read_ms is not None or not mark.ts_ms else replace(mark, read_ms=mark.ts_ms)
+    return (
+        coordinates
+        if coordinates.read_ms is not None or not coordinates.ts_ms
+        else replace(coordinates, read_ms=coordinates.ts_ms)
+    )
 
 
 def make_note(change: SchemaChange, kind: str, message: str, table: TableId | None = None) -> Note:

@@ -1,6 +1,7 @@
-"""Since when each fact of a table is as it is, and who said so: version, record, statement.
+"""Since when each fact of a table holds, and its evidence: version, record, statement.
 
-Law: a fact holds since the first stage of the same life from which on every stage up to the asked one has it.
+Law: a fact holds since the first stage of the same incarnation from which on every stage up to the asked
+one has it.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ Value = Scalar | tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something that holds of a column, or of the table where `column` is None.
+    """A fact of a column, or of the table where `column` is None.
 
     It holds since `version`, `revision`: after `after` (None: nothing earlier is known) and no later than the
     record `at`, which `evidence` wrote. `other_evidence` are the first records of the other witnesses of that
-    version; `statement` is the DDL of one of these records. It is certain from `proven_from` on: `at`, or a later
-    record where it was read later than the rows; None while nothing confirms it.
+    version; `statement` is the DDL of one of these records. It is certain from `proven_from` on: `at`, or a
+    later record where it was read later than the rows; None while nothing confirms it.
     """
 
     kind: Kind
@@ -109,7 +110,7 @@ def _read_key(schema: TableSchema) -> object:
 
 
 def _list_stages(history: TableHistory, last: SchemaVersion, revision: int) -> Iterator[FactStage]:
-    """Every revision of the same life up to the asked one, oldest first.
+    """List each revision of the same incarnation up to the requested one, oldest first.
 
     Of the last version what is asked for counts: as of a place, less of it is certain.
     """
@@ -150,7 +151,7 @@ def _trace_fact(
 
 
 def _find_proof(kind: Kind, column: Column | None, stages: Sequence[FactStage]) -> Coordinates | None:
-    """From where on a fact is certain that holds in all of these stages; None if it is so in none."""
+    """Find where a fact of all these stages becomes certain; None if no stage proves it."""
     if _name_fact(kind, column, stages[-1].revision.schema) in stages[-1].version.unconfirmed:
         return None
     for stage in stages:
@@ -184,7 +185,7 @@ def _index_observations(testimony: Iterable[Observation]) -> Mapping[Coordinates
 def _find_evidence(
     version: SchemaVersion, at: Coordinates, observations: Mapping[Coordinates, Sequence[Observation]]
 ) -> EvidenceKind | None:
-    """Who wrote the record: as the log says; else the witness of the version whose records reach there."""
+    """Find the evidence kind of a record: from the log, else from the version that includes the record."""
     recorded = [o.evidence for o in observations.get(at, ())]
     near = [e.kind for e in version.evidence if at in (e.first, e.last)]
     return next(iter([*recorded, *near, *(e.kind for e in version.evidence)]), None)

@@ -1,4 +1,4 @@
-"""Answers of people, as `schemaman.decisions.toml` keeps them in git: renames, facts, approvals.
+"""Decisions of people, as `schemaman.decisions.toml` keeps them in git: renames, facts, approvals.
 
 Law: `parse(text + to_text(d))` holds `d` besides whatever `parse(text)` held.
 """
@@ -54,7 +54,7 @@ class NotRename:
 
 @dataclass(frozen=True, slots=True)
 class Confirmation:
-    """A fact of a version (`key`, `nullable:<column>`, `type:<column>`) is true, whoever told it when."""
+    """A fact of a version (`key`, `nullable:<column>`, `type:<column>`) is true, whatever its evidence."""
 
     table: str
     fact: str
@@ -94,7 +94,7 @@ def parse(text: str, where: str = "schemaman.decisions.toml") -> Decisions:
     """The decisions in the text of a file; `where` names it in errors.
 
     Raises:
-        BadConfiguration: no TOML, a section that nobody knows, or an entry that is incomplete.
+        BadConfiguration: no TOML, an unknown section, or an entry that is incomplete.
     """
     try:
         document: Mapping[str, object] = tomllib.loads(text)
@@ -132,12 +132,12 @@ def format_decision(decision: Decision) -> str:
 
 
 def format_coordinates(mark: Coordinates) -> str:
-    """Where a record stands, as decisions say it: `topic[partition]@offset`."""
+    """Format the coordinates of a record as decisions write them: `topic[partition]@offset`."""
     return f"{mark.topic}[{mark.partition}]@{mark.offset}"
 
 
 def find_version(versions: Sequence[SchemaVersion], answer: Answer) -> int | None:
-    """The index of the version that an answer speaks of; None if it is not there, or not the only one.
+    """Find the index of the version that an answer refers to; None if there is none or more than one.
 
     The place decides where a shape came back. Late evidence may have moved the place: then the id
     is enough if no other version has it.
@@ -148,7 +148,7 @@ def find_version(versions: Sequence[SchemaVersion], answer: Answer) -> int | Non
 
 
 def find_contradiction(history: TableHistory, decisions: Decisions, answer: Answer) -> Answer | None:
-    """The earlier answer about the same version that cannot be true beside this one; None if all agree."""
+    """Find the earlier answer about the same version that contradicts this one; None if all agree."""
     table, at = str(history.table), find_version(history.versions, answer)
     earlier: tuple[Answer, ...] = (*decisions.renames, *decisions.not_renames)
     about = (other for other in earlier if other.table == table and _is_contradicting(other, answer))
@@ -166,7 +166,7 @@ def _is_contradicting(one: Answer, other: Answer) -> bool:
 
 
 def apply_decisions(history: TableHistory, decisions: Decisions) -> TableHistory:
-    """The history as people have answered it.
+    """Apply the decisions of people to a history.
 
     A column that was renamed keeps its id from that version on, and is no candidate any more; so
     is a pair that is no rename. Confirmed facts are no longer open. An answer about a table, a
@@ -193,7 +193,7 @@ def apply_decisions(history: TableHistory, decisions: Decisions) -> TableHistory
 def _add_field_answers(
     versions: tuple[SchemaVersion, ...], decisions: Decisions, table: str
 ) -> tuple[SchemaVersion, ...]:
-    """The versions with what people said of members of structs, which have no ids."""
+    """Add the answers about nested fields, which have no ids, to the versions."""
     answers_by_version: dict[int, list[Rename | NotRename]] = {}
     answers: tuple[Rename | NotRename, ...] = (*decisions.renames, *decisions.not_renames)
     for answer in (each for each in answers if each.table == table):
@@ -225,7 +225,7 @@ def _match_field_answers(
 
 
 def list_proven_renames(history: TableHistory) -> tuple[Rename, ...]:
-    """The renames that nobody has answered and the evidence proves, as one would answer them."""
+    """List the proven renames without an answer, each as the answer that confirms it."""
     table = str(history.table)
     return tuple(
         Rename(table, c.old, c.new, version.id, format_coordinates(version.at))

@@ -92,7 +92,7 @@ class FormChange:
         return (self.was, self.now)
 
     def is_confirming(self, other: FormChange) -> bool:
-        """Whether another table's change by the same rule may be of the same moment, and of another table.
+        """Whether another table's change by the same rule confirms this one: same moment, another table.
 
         A table that is renamed and gets its name back is two tables to its records; then all that is known
         under one name lies where nothing is known under the other.
@@ -107,7 +107,7 @@ class FormChange:
 
 @dataclass(frozen=True, slots=True)
 class FormInterval:
-    """A form that only one setting writes, and from when to when a table showed it without a break."""
+    """A form that only one setting writes, and the interval in which a table showed it without a break."""
 
     form: str
     first_ms: int
@@ -126,7 +126,7 @@ NO_SETTINGS_SHOWN = ConnectorSettingsShown()
 
 
 def decide_changes(settings: Mapping[str, ConnectorSettingsShown]) -> dict[str, dict[ChangeId, Verdict]]:
-    """What is decided about each change of the tables of one server, by table.
+    """Decide each change of form of the tables of one server, by table.
 
     A setting changes the form of all columns of a kind at one moment. So a change is no epoch where another
     table kept the old form, or had the new one before; and it is one where another table changed so, too,
@@ -202,7 +202,7 @@ class _Intervals:
 class _Moments:
     """Changes of tables by one rule: whether one of another table seconds a change.
 
-    Of those that may, the one with the nearest beginning is asked first: mostly it does, and nobody else is.
+    The change with the nearest beginning is examined first; it mostly decides, so no other is examined.
     """
 
     def __init__(self, changes: Iterable[tuple[str, FormChange]]) -> None:

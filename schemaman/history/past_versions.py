@@ -1,4 +1,4 @@
-"""Earlier versions of a source, as a stamp on a target table may name them."""
+"""Previous versions of a source, as the version stamp of a target table may name them."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from schemaman.model.types import Array, Map, Struct, Type
 
 @dataclass(frozen=True, slots=True)
 class CurrentField:
-    """What a member of a struct is called now; without a name it has left.
+    """The current name of a nested field; a dropped field has no name.
 
-    Where nobody has said whether it left or got the name, it is not `is_sure`: then `question` are the member that
-    went and the one that came, by their paths in the step in which that became a question, and `version` the
-    number of the version that this step led to: another step may have exchanged the same two.
+    Where nobody has said whether it left or got the name, it is not `is_sure`: then `question` are the member
+    that went and the one that came, by their paths in the step in which that became a question, and `version`
+    the number of the version that this step led to: another step may have exchanged the same two.
     """
 
     name: str | None
@@ -26,7 +26,7 @@ class CurrentField:
 
 @dataclass(frozen=True, slots=True)
 class PreviousVersion:
-    """An earlier version of the source, as a stamp on a target table may name it.
+    """A previous version of the source, as the version stamp of a target table may name it.
 
     `names` maps each column name of that version to the name that the same column has now,
     None for a column that has left since. `previous_ids` are ids that it had while no witness declared it.
@@ -43,7 +43,7 @@ class PreviousVersion:
     types: Mapping[str, Type] = field(default_factory=dict)
 
     def has_id(self, id: str | None) -> bool:
-        """Whether an id is this version's, or was it before it was declared."""
+        """Whether an id belongs to this version, or did so before the version was declared."""
         return id in (self.id, *self.previous_ids)
 
     def find_current_type(self, then: str) -> Type:
@@ -77,5 +77,5 @@ def _rename_fields(type: Type, path: Path, outcomes: Mapping[Path, CurrentField]
 
 
 def _rank_certainty(now: CurrentField | None) -> int:
-    """The higher, the surer it is that a member has the name that it is given."""
+    """Rank how certain it is that a nested field has its assigned name; higher is more certain."""
     return 2 if now is None or (now.is_sure and now.name) else 1 if now.name else 0

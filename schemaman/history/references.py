@@ -1,4 +1,4 @@
-"""REFs: which structure somebody means, as text and as values.
+"""REFs: references to table structures, as text and as values.
 
 Law: `parse(str(ref)) == ref` for every reference. Text only; `resolution` looks them up.
 """
@@ -60,7 +60,7 @@ class VersionsBack:
 
 @dataclass(frozen=True, slots=True)
 class AsOf:
-    """What stood at a commit time of the source (epoch ms)."""
+    """The version at a commit time of the source (epoch ms)."""
 
     ts_ms: int
 
@@ -81,7 +81,7 @@ class ShapeId:
 
 @dataclass(frozen=True, slots=True)
 class SourcePosition:
-    """What stood at a position of the source's own log; `value` as the connector prints it."""
+    """The version at a position of the source's own log; `value` as the connector prints it."""
 
     kind: PositionKind
     value: str
@@ -192,7 +192,7 @@ def name_table(table: TableId) -> TableName:
 
 
 def name_distinctly(tables: Iterable[TableId]) -> dict[TableId, TableName]:
-    """Whole names of tables; where two have equal parts, what nobody told of them is written as `""`.
+    """Give each table a whole name; where two tables have equal parts, empty levels are written as `""`.
 
     So it is where one record calls the same word a database and another one a schema.
     """

@@ -128,7 +128,8 @@ def _pair_between_anchors(segment: _Segment) -> Iterator[RenameCandidate]:
         for a, b in zip(segment.dropped_columns, segment.added_columns, strict=True):
             yield _make_candidate(a, b, grade, description)
         return
-    reason = f"{description}, but {len(segment.dropped_columns)} columns vanished there and {len(segment.added_columns)} are new"
+    vanished, new = len(segment.dropped_columns), len(segment.added_columns)
+    reason = f"{description}, but {vanished} columns vanished there and {new} are new"
     for a, b in _align_columns(segment.dropped_columns, segment.added_columns, prefix=False):
         alone = sum(c.type == b.type for c in segment.dropped_columns) == 1
         sure = a.type == b.type and (alone or _measure_likeness(a.name, b.name) >= SIMILARITY_THRESHOLD)

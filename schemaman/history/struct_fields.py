@@ -1,7 +1,7 @@
-"""Members of structs through the versions of a table: which left, which came, which a person calls one.
+"""Nested fields through the versions of a table: dropped, added, and renamed by a person's answer.
 
-Nobody gives a member an id: its name is all that it is known by. One that went and came back is the same, and
-one that may have another's values is a question for people, as with columns.
+A nested field has no id, so its name identifies it. A field that returns under its name is the same field.
+Whether a field took over the values of another one is a question for people, as with columns.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from schemaman.model.types import Array, Field, Map, Struct, Type
 Fields = tuple[Field, ...]
 Ids = Mapping[int | None, int | None]
 Question = tuple[Path, Path]
-"""A member that went and one that came in the same step, which may be one: nobody has said it."""
+"""A dropped and an added nested field of one step that may be the same field; no answer exists yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +26,8 @@ class _FieldEnd:
     """Where a member is (None: it left), whether that is sure, and the question on whose answer it hangs.
 
     One whose own name came back is sure, though an open question asks whether it did. `dropped_at`: for good,
-    before that version, and where it had been: two that left are one where that is the same. `question_version`: the
-    version, by its place in the history, in whose step the question arose.
+    before that version, and where it had been: two that left are one where that is the same.
+    `question_version`: the version, by its place in the history, in whose step the question arose.
     """
 
     path: Path | None
@@ -58,7 +58,7 @@ class UnsettledFields:
 
 @dataclass(frozen=True, slots=True)
 class _StructPair:
-    """A struct before and after a step, and where; `partners` are members that are on both sides."""
+    """A struct before and after a step, with its paths; `partners` are the nested fields of both sides."""
 
     old_path: Path
     new_path: Path
@@ -94,8 +94,8 @@ class _ColumnStep:
 class _FieldTrace:
     """A column through its versions, from the newest back: where its members are in the end.
 
-    `ends` are those of the members of each version; `taken_paths` are places where one that left may still stand
-    in a lake, and whose name a person gave to another one later.
+    `ends` are those of the members of each version; `taken_paths` are places where one that left may still
+    stand in a lake, and whose name a person gave to another one later.
     """
 
     steps: dict[int, _ColumnStep] = field(default_factory=dict)
@@ -126,7 +126,7 @@ class _FieldTrace:
                     fates |= self._trace_nested(at, path, old.type, (*pair.new_path, old.name))
 
     def list_changes(self) -> dict[int, dict[Path, CurrentField]]:
-        """The members of each version whose name says no more what they are."""
+        """List the nested fields of each version that no longer have their name."""
         found: dict[int, dict[Path, CurrentField]] = {}
         for at in sorted(self.ends.keys() | self.taken_paths.keys()):
             found[at] = dict.fromkeys(self.taken_paths.get(at, ()), CurrentField(None))
@@ -233,12 +233,12 @@ def _is_same_path(path: Path, other: Path) -> bool:
 
 
 def format_path(path: Path) -> str:
-    """A member as decisions name it: `address.street`, `lines.element.qty`."""
+    """Format a nested field as decisions name it: `address.street`, `lines.element.qty`."""
     return ".".join(quote_part(part) for part in path)
 
 
 def lower_path(path: Path) -> Path:
-    """A path as a lake compares it: without regard to case."""
+    """Lower the case of a path, since a lake compares paths without regard to case."""
     return tuple(part.lower() for part in path)
 
 
@@ -380,7 +380,7 @@ def _match_fields(
 
 
 def _list_questions(pair: _StructPair, answers: Sequence[NestedFieldAnswer]) -> list[Question]:
-    """Members that went, each with one that came and may be it, if nobody has said so."""
+    """List each dropped nested field with an added one that may be the same, unless an answer exists."""
     answered = {(a.old, a.new) for a in answers}
     old, new = (
         TableSchema(tuple(map(_make_column, fields))) for fields in (pair.dropped_fields, pair.added_fields)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import Literal
 
 from schemaman.debezium.observation import EvidenceKind, Observation
 from schemaman.debezium.records import Coordinates
+from schemaman.errors import UnknownName
 from schemaman.history.epochs import NO_SETTINGS_SHOWN, ConnectorSettingsShown, Epoch, EventSchema
+from schemaman.model.display import DisplayedValue
 from schemaman.model.schema import Path, TableId, TableSchema
 
 INTERNAL_NULLABILITY = "internal-nullability-differs"
@@ -20,12 +23,12 @@ Grade = Literal["stated", "proven", "likely", "possible"]
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What one kind of witness said for one version.
+    """The records of one evidence kind that support one version.
 
-    `records` are surely of it. `shared_records` counts those of runs that began before the version or went on behind
-    it: of such a run only the first and the last record tell where they stand, the others are of this version
-    or of the one where the other edge lies, or of one between them. `positioned_edges` are the first and the last
-    record that have a position, where those are others: what is read beside the stream has none.
+    `records` are surely of it. `shared_records` counts those of runs that began before the version or went on
+    behind it: of such a run only the first and the last record tell where they stand, the others are of this
+    version or of the one where the other edge lies, or of one between them. `positioned_edges` are the first
+    and the last record that have a position, where those are others: what is read beside the stream has none.
     """
 
     kind: EvidenceKind
@@ -66,7 +69,7 @@ class RenameCandidate:
 
 @dataclass(frozen=True, slots=True)
 class NestedFieldAnswer:
-    """What a person said of a member of a struct that went and one that came: whether they are one."""
+    """A person's answer whether a dropped and an added nested field are the same field."""
 
     old: Path
     new: Path
@@ -75,7 +78,7 @@ class NestedFieldAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """Where a fact of a version that was read later than its rows becomes certain; `at` None: nowhere yet.
+    """The coordinates from which on a fact read later than its rows is certain; `at` None: nowhere yet.
 
     `fact` is named as in `unconfirmed`. It is told of the revision `revision` and of those behind it, up to
     the next proof of the same fact.
@@ -90,17 +93,17 @@ class Proof:
 class SchemaVersion:
     """One structure of a table, and the interval of the source's log in which it began.
 
-    It began after `after` (None: nothing earlier is known) and no later than `at`. `until` is
-    the first mark of what followed, None while it lasts. `id` is the fingerprint of its shape;
-    `number` is an ordinal that late evidence may shift. `unconfirmed` names the facts that may
-    be from the future: `key`, `nullable:<column>` (of a new column, its default too), `default:<column>`,
-    and `type:<column>` where the connector's settings may have made the difference. `event_schemas` are the
-    ways in which events carried it that are not just as it is, each from its mark on. `candidates` are
-    suspected renames from the version before. Columns and types are of `at`; key and nullability are
-    certain from `proven_from` on, which may be later, and is None while one of them is unconfirmed; `proofs` say
-    it of each fact that is not certain from the first record on that told it, defaults included. `previous_ids`
-    are the ids that its events alone give it, which it had while no witness declared it. `records` are surely
-    of it. `field_answers` are people's answers about the step to it, which decisions put in; no store keeps them.
+    It began after `after` (None: nothing earlier is known) and no later than `at`. `until` is the first mark
+    of what followed, None while it lasts. `id` is the fingerprint of its shape; `number` is an ordinal that
+    late evidence may shift. `unconfirmed` names the facts that may be from the future: `key`,
+    `nullable:<column>` (of a new column, its default too), `default:<column>`, and `type:<column>` where the
+    connector's settings may have made the difference. `event_schemas` are the ways in which events carried it
+    that are not just as it is, each from its mark on. `candidates` are suspected renames from the version
+    before. Columns and types are of `at`; key and nullability are certain from `proven_from` on, which may be
+    later, and is None while one of them is unconfirmed; `proofs` say it of each fact that is not certain from
+    the first record on that told it, defaults included. `previous_ids` are the ids that its events alone give
+    it, which it had while no witness declared it. `records` are surely of it. `field_answers` are people's
+    answers about the step to it, which decisions put in; no store keeps them.
     """
 
     number: int
@@ -165,13 +168,13 @@ class SchemaVersion:
 
     @property
     def shared_records(self) -> int:
-        """Records that are of it or of another version, which nobody can tell."""
+        """The records that belong to this version or to another one; the log does not decide which."""
         return sum(e.shared_records for e in self.evidence)
 
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """Another name of a table, from the mark `first` on (None: nobody told), until `until` if it ended."""
+    """Another name of a table, from `first` on (None: unknown), until `until` if it ended."""
 
     kind: Literal["topic", "schema_name", "table"]
     name: str
@@ -187,9 +190,10 @@ KeyOrigin = Literal["primary-key", "unique-index", "configured", "none"]
 class KeySpan:
     """One key of a table, in key order, from the interval (`after`, `at`] on until `until`.
 
-    `evidence` says by whom: declared, emitted where nothing is declared, or `events` where these have another key
-    than the declared one. `origins` are those that fit what is known. `is_confirmed`: not of the future; it
-    is certain from `at` on, or only from `proven_from` on, where it was read later than the rows before that.
+    `evidence` says by whom: declared, emitted where nothing is declared, or `events` where these have another
+    key than the declared one. `origins` are those that fit what is known. `is_confirmed`: not of the future;
+    it is certain from `at` on, or only from `proven_from` on, where it was read later than the rows before
+    that.
     """
 
     columns: tuple[str, ...]
@@ -231,12 +235,12 @@ REMARK_KINDS = frozenset(
         "values-not-carried",
     }
 )
-"""Kinds of disagreements that contradict nobody: what else than the table may have changed what was seen."""
+"""The kinds of disagreements that are no contradiction: something other than the table may explain them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """Two witnesses, or one at two times, that cannot both be right; recorded, never merged."""
+    """Two pieces of evidence that cannot both be right. The history records them and never merges them."""
 
     kind: str
     versions: tuple[int, ...]
@@ -245,7 +249,7 @@ class Disagreement:
 
     @property
     def is_remark(self) -> bool:
-        """Whether it only says what may have made a difference, and nobody was contradicted."""
+        """Whether it only names a possible cause and contradicts no evidence."""
         return self.kind in REMARK_KINDS
 
 
@@ -264,12 +268,12 @@ class TableEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class TableHistory:
+class TableHistory(DisplayedValue):
     """All that is known of one table. `connector` is the newest one that spoke of it.
 
     `epochs` are the ways in which connectors wrote its events; the `settings_shown` tells of their settings;
-    `keys` are its keys one after the other. `shared_records` counts the records of which it is not known which of
-    several versions they are of, each once.
+    `keys` are its keys one after the other. `shared_records` counts the records of which it is not known
+    which of several versions they are of, each once.
     """
 
     table: TableId
@@ -284,9 +288,45 @@ class TableHistory:
     keys: tuple[KeySpan, ...] = ()
     shared_records: int = 0
 
+    def __repr__(self) -> str:
+        ends = ", dropped" if self.is_dropped else ""
+        return f"<TableHistory of {self.table}: {len(self.versions)} versions, {self.records} records{ends}>"
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __len__(self) -> int:
+        return len(self.versions)
+
+    def __iter__(self) -> Iterator[SchemaVersion]:
+        return iter(self.versions)
+
+    def __getitem__(self, number: int) -> SchemaVersion:
+        """The version of that number. Raises `UnknownName`."""
+        found = next((v for v in self.versions if v.number == number), None)
+        if found is None:
+            raise UnknownName(
+                f"{self.table} has no version {number}",
+                hint=f"there are {', '.join(str(v.number) for v in self.versions)}",
+            )
+        return found
+
+    def at(self, when: str) -> SchemaVersion:
+        """The version at a time or a position of the source, as a REF writes it behind the `@`.
+
+        `2026-11-01T12:00Z` is a commit time, `lsn:0/16B6A50` a position, `-1` the version before the latest.
+
+        Raises:
+            UsageError: two versions may have been in effect then, or the text cannot be read.
+            NoHistory: nothing is known of so early a time, or the table had been dropped.
+        """
+        # References are read above the histories that they name, so the reader is loaded by name.
+        version: SchemaVersion = import_module("schemaman.resolve").find_version(self, when)
+        return version
+
     @property
     def records(self) -> int:
-        """All records that told of it."""
+        """The number of records that support the history."""
         return sum(v.records for v in self.versions) + self.shared_records
 
     @property
@@ -308,7 +348,7 @@ class TableHistory:
 
     @property
     def is_disputed(self) -> bool:
-        """Whether witnesses contradict each other."""
+        """Whether pieces of evidence contradict each other."""
         return any(not d.is_remark for d in self.disagreements)
 
     @property
@@ -343,8 +383,8 @@ def find_recreated_columns(
 class EmittedSchema:
     """A structure as an event carried it: `at` is that event, `name` the schema's own name.
 
-    `has_changed`: the first event of the version carried another structure, as when a setting of the connector
-    changed or another release of it began.
+    `has_changed`: the first event of the version carried another structure, as when a setting of the
+    connector changed or another release of it began.
     """
 
     schema: TableSchema
@@ -370,11 +410,11 @@ def find_emitted_schema(version: SchemaVersion, testimony: Iterable[Observation]
 
 
 UNRESOLVED_KINDS = frozenset({"perhaps-altered", "perhaps-another-mode", "values-not-carried"})
-"""Remarks of a history that a reader of its structures alone would never hear of."""
+"""The kinds of remarks that the structures alone do not show."""
 
 
 def list_unresolved(history: TableHistory, first: int, last: int) -> tuple[Disagreement, ...]:
-    """What is open about the versions from `first` to `last`, each thing once, at the newest of them."""
+    """List the unresolved remarks about the versions from `first` to `last`, each remark once."""
     found: dict[tuple[str, str], Disagreement] = {}
     for one in history.disagreements:
         if one.kind in UNRESOLVED_KINDS and any(first <= number <= last for number in one.versions):

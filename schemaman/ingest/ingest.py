@@ -33,6 +33,7 @@ from schemaman.ingest.chunks import (
     build_reading,
     read_chunks,
 )
+from schemaman.model.display import DisplayedValue
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
 from schemaman.store.log import CoveredRange, Entry, RejectEntry, RenumberingEntry
@@ -44,7 +45,7 @@ NO_PARTITION = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(DisplayedValue):
     """What an ingest did.
 
     Of the `read` records, `new` = read - known were recorded; each record is new once.
@@ -66,6 +67,12 @@ class Summary:
     waiting: int = 0
     notes: int = 0
     shifts: tuple[RenumberingEntry, ...] = ()
+
+    def __repr__(self) -> str:
+        return (
+            f"<Summary: {self.read} records read, {self.new} new, {self.rejects} rejected, "
+            f"{len(self.tables)} tables>"
+        )
 
     @property
     def new(self) -> int:

@@ -17,6 +17,7 @@ from schemaman.debezium.observation import AMBIGUOUS_FORM, UNKNOWN_SCHEMA
 from schemaman.debezium.wire_format import SchemaId
 from schemaman.errors import BadConfiguration, EngineUnavailable, UnreadableInput
 from schemaman.io.registry_client import TIMEOUT, RegistryClient
+from schemaman.plugins import install_hint
 
 _OPTIONS = ("basic.auth.user.info", "bearer.auth.token", "ssl.ca.location", "ssl.certificate.location",
             "ssl.key.location", "ssl.key.password", "timeout")  # fmt: skip
@@ -45,7 +46,7 @@ class Apicurio(RegistryClient):
             )
         kind, _, name = id.partition(":")
         if kind == "guid":
-            raise UnreadableInput(f"{UNKNOWN_SCHEMA} {id}: ask a registry that speaks Confluent's REST")
+            raise UnreadableInput(f"{UNKNOWN_SCHEMA} {id}: ask a registry with Confluent's REST API")
         return (
             self._version(*name.split("/", 2))
             if kind == "artifact"
@@ -109,7 +110,7 @@ class Apicurio(RegistryClient):
             import httpx2  # only for a live registry
         except ImportError as fault:
             raise EngineUnavailable(
-                "httpx2 is needed to ask a registry", hint="pip install 'schemaman[kafka]'"
+                "httpx2 is needed to ask a registry", hint=install_hint("kafka")
             ) from fault
         if self._client is None:
             unknown = next((name for name in self.options if name not in _OPTIONS), None)
@@ -127,7 +128,7 @@ class Apicurio(RegistryClient):
 
 
 def _is_unknown(answer: Any) -> bool:
-    """Returns whether the registry itself sent a 404. Source: Apicurio, `name` of the exception in the body."""
+    """Returns whether the registry itself sent a 404. Source: Apicurio, `name` in the body of an error."""
     try:
         body = answer.json()
     except ValueError:

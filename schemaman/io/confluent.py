@@ -21,6 +21,7 @@ from schemaman.errors import (
     UnreadableInput,
 )
 from schemaman.io.registry_client import TIMEOUT, RegistryClient
+from schemaman.plugins import install_hint
 
 _DEFAULTS: dict[str, float] = {
     "timeout": TIMEOUT,
@@ -128,7 +129,7 @@ class Confluent(RegistryClient):
         except ImportError as fault:
             raise EngineUnavailable(
                 f"confluent-kafka with its registry client is needed ({fault})",
-                hint="pip install 'schemaman[kafka]'",
+                hint=install_hint("kafka"),
             ) from fault
         if self._client is None:
             try:

@@ -21,6 +21,7 @@ from schemaman.debezium.records import Record
 from schemaman.errors import BadReference, EngineUnavailable, UnreadableInput
 from schemaman.ingest.chunks import UnreadableItem
 from schemaman.io.folders import REGISTRY, find_in_folder, find_kind, list_endings
+from schemaman.plugins import install_hint
 
 STANDARD_INPUT = "-"
 SPARK_FROM_BYTES = 8 * 2**30
@@ -84,7 +85,7 @@ def find_file(source: str) -> File:
         raise UnreadableInput(f"{source}: {why}", hint="this user has to be let read it") from error
     kind = find_kind(path.name)
     if kind is None:
-        raise BadReference(f"{path}: cannot tell what kind of file this is", hint=f"known: {list_endings()}")
+        raise BadReference(f"{path}: the kind of this file is not known", hint=f"known: {list_endings()}")
     beside = path.with_name(REGISTRY)
     return File(str(path), *kind, registry=str(beside) if beside.is_file() else None)
 
@@ -295,9 +296,7 @@ def _choose_unpacker(packing: Literal["", ".gz", ".zst"]) -> Callable[[], _Unpac
     try:
         import zstandard  # only for this kind of file
     except ImportError as error:
-        raise EngineUnavailable(
-            "zstandard is needed for .zst files", hint="pip install 'schemaman[zstd]'"
-        ) from error
+        raise EngineUnavailable("zstandard is needed for .zst files", hint=install_hint("zstd")) from error
     return lambda: zstandard.ZstdDecompressor().decompressobj()
 
 
@@ -305,9 +304,7 @@ def _open_parquet(path: str) -> Any:
     try:
         import pyarrow.parquet as parquet  # only for this kind of file
     except ImportError as error:
-        raise EngineUnavailable(
-            "pyarrow is needed for Parquet", hint="pip install 'schemaman[parquet]'"
-        ) from error
+        raise EngineUnavailable("pyarrow is needed for Parquet", hint=install_hint("parquet")) from error
     try:
         file = parquet.ParquetFile(path)
     except (OSError, ValueError) as error:

@@ -15,6 +15,7 @@ from typing import Any
 
 from schemaman.debezium.records import Record
 from schemaman.errors import BadConfiguration, BadReference, EngineUnavailable, UnreadableInput, UsageError
+from schemaman.plugins import install_hint
 from schemaman.settings import is_secret
 from schemaman.store.offsets import Partition, Ranges, find_missing
 
@@ -335,6 +336,6 @@ def _import_confluent_kafka() -> Any:
         import confluent_kafka  # only for this kind of source
     except ImportError as error:
         raise EngineUnavailable(
-            "confluent-kafka is needed to read from Kafka", hint="pip install 'schemaman[kafka]'"
+            "confluent-kafka is needed to read from Kafka", hint=install_hint("kafka")
         ) from error
     return confluent_kafka

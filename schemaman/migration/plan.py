@@ -26,6 +26,7 @@ from schemaman.model.diff import (
     MoveColumn,
     RenameColumn,
 )
+from schemaman.model.display import DisplayedValue
 from schemaman.model.schema import Path, TableSchema
 
 StepClass = Literal[
@@ -133,7 +134,7 @@ class PolicyDecision:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(DisplayedValue):
     """What will be done to one target table, hashed; the plan file is this and nothing more.
 
     `find_point_of_no_return` is the number (from 1) of the first step that no statement undoes, None if every
@@ -159,6 +160,12 @@ class Plan:
     point_of_no_return: int | None = None
     base_column_ids: str = ""
     base_layout: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        parts = [f"{len(self.steps)} steps", f"{len(self.refusals)} refusals"]
+        parts += [f"{len(self.approvals_needed)} approvals needed"] if self.approvals_needed else []
+        source = f"{self.source.table}@{self.source.version}"
+        return f"<Plan for {self.format} table {self.table} to follow {source}: {', '.join(parts)}>"
 
 
 _NAMESPACE: StepKind = "create-namespace"

@@ -18,7 +18,7 @@ from schemaman.migration.type_mapping import DEFAULT, Representation
 
 Level = Literal["auto", "approve", "ignore", "quarantine", "block"]
 """What becomes of a change: it is made; made once a person has approved the plan; not made, and said; not
-made, and rows that need it are set aside; not made, and the plan refuses. The later, the more restrictive."""
+made, and rows that need it are quarantined; not made, and the plan refuses. A later level is stricter."""
 
 ChangeKind = Literal[
     "new-table", "add-column", "add-required-column", "reuse-name",
@@ -46,7 +46,7 @@ MEANINGS: Mapping[ChangeKind, str] = {
     "set-not-null": "NULL becomes forbidden",
     "change-default": "another default; writers bring every value, so nothing is to be done",
     "change-comment": "another comment on the table or a column",
-    "reorder": "another order of columns; nobody reads by position, the lake keeps its own",
+    "reorder": "another order of columns; readers go by name, so the lake keeps its own",
     "drop-column": "a column or member that the source dropped; `ignore` keeps it, nullable, with its values",
     "rename-stated": "a rename that a statement or a person told, of a member of a struct too; or one that "
     "makes room for another column of its name",
@@ -91,7 +91,7 @@ DEFAULTS: Mapping[ChangeKind, Level] = {
     "truncate": "block",
     "change-representation": "approve",
 }
-"""What holds where nobody said anything."""
+"""The levels without any rule."""
 
 DESTRUCTIVE: frozenset[ChangeKind] = frozenset({
     "reuse-name", "narrow", "retype", "drop-column", "rename-suspected", "change-key",
@@ -152,7 +152,7 @@ class Ruling:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the user allows; the defaults are those that nobody regrets.
+    """What the user allows; the defaults destroy nothing.
 
     `drops`, `comments` and `upgrades` are short for the defaults of `drop-column`, `change-comment` and
     `upgrade`: what readers must learn a new feature for. `rules` are more specific than all of them.

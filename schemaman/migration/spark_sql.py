@@ -124,6 +124,11 @@ def quote_table_name(parts: Iterable[str]) -> str:
     return ".".join(quote_name(part) for part in parts)
 
 
+def format_table_name(parts: Iterable[str]) -> str:
+    """A table name with back-ticks only around the parts that need them."""
+    return ".".join(part if re.fullmatch(r"\w+", part, re.ASCII) else quote_name(part) for part in parts)
+
+
 def create_table(name: str, schema: TableSchema, provider: str, properties: Mapping[str, str]) -> str:
     """`CREATE TABLE` with columns, NOT NULL, comments and properties."""
     columns = ",\n".join(f"  {define_column(c, ' ')}" for c in schema.columns)

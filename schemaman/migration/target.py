@@ -105,6 +105,9 @@ class Target(Protocol):
     def table_name(self, table: str) -> str:
         """A table as users name it, as SQL writes it. Raises `BadReference`."""
 
+    def canonical_name(self, table: str) -> str:
+        """The one spelling of a table name, whichever way users write it. Raises `BadReference`."""
+
     def refuse_names(self, schema: TableSchema) -> Mapping[str, Refusal]:
         """The columns whose names the format would accept and then choke on."""
 
@@ -143,6 +146,16 @@ class Target(Protocol):
 
     def combine_drafts(self, lake: LakeTable, drafts: Sequence[Draft]) -> Draft:
         """One statement for several accepted changes of one kind, none inside another's column."""
+
+    def draft_clone(self, executor: Executor, source: str, clone: str) -> Sequence[str]:
+        """The statements that make an empty table like another one; both names as SQL writes them.
+
+        Raises:
+            CouldNotDo: the format has no way to clone a table.
+        """
+
+    def drop_clone(self, clone: str) -> str:
+        """The statement that drops a clone, if there is one; the name as SQL writes it."""
 
 
 class Executor(Protocol):

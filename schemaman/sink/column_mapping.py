@@ -1,6 +1,6 @@
-"""Which life and which columns of its source a live table holds, and where, as its own stamps tell.
+"""Find the incarnation and the columns of its source that a lake table holds, by its own version stamp.
 
-A name alone does not: a column that left may have had the name that another one has now.
+A name alone does not decide: a dropped column may have had the name that another column has now.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from schemaman.migration.target import LakeTable
 
 
 def find_incarnation(live: LakeTable, history: TableHistory) -> int | None:
-    """The incarnation of the source whose rows a lake table holds, as its stamp says; None if it does not."""
+    """The incarnation of the source whose rows a lake table holds, by its version stamp; None if unknown."""
     stamp, began = live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY)
     if stamp is None:
         return None
@@ -37,10 +37,10 @@ def find_incarnation(live: LakeTable, history: TableHistory) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class ColumnPlacement:
-    """Where the columns of the newest life are in a live table, by their ids; no two have one place.
+    """Which column of a lake table holds each column of the newest incarnation, by ids; no two share one.
 
-    `unclear` are names of the source, in small letters, of which nothing tells what the table's columns are
-    that have them, or of which these are not what they should be.
+    `unclear` are names of the source, in lower case, whose column in the table is unknown, or is not the one
+    that it should be.
     """
 
     names: Mapping[int, str]
@@ -48,7 +48,7 @@ class ColumnPlacement:
 
 
 def place_columns(live: LakeTable, history: TableHistory) -> ColumnPlacement:
-    """Where each column of a source is, as the table's stamp tells: by what it was then, never by name alone.
+    """Which column of the table holds each column of the source: by the version stamp, never by name alone.
 
     `live` is the table without the columns that are not the source's.
     """
@@ -80,23 +80,23 @@ def place_columns(live: LakeTable, history: TableHistory) -> ColumnPlacement:
 
 
 class _ColumnHolder:
-    """What the columns of a table hold, by names in some versions, oldest first."""
+    """The columns that a table holds, by names in some versions, oldest first."""
 
     def __init__(self, names: Mapping[str, str], versions: Sequence[SchemaVersion]) -> None:
         self.spellings = FormerSpellings(names, (v.schema.names for v in versions))
         self.ids = {c.name: c.id for v in versions for c in v.schema.columns}
 
     def find_id(self, lake: str) -> int | None:
-        """The last column of these versions that the source called as the table says."""
+        """The last column of these versions that has the source name which the table records."""
         name = self.spellings.find_name(lake)
         return None if name is None else self.ids[name]
 
 
 def _find_held_column(lake: str, before: _ColumnHolder, since: Sequence[_ColumnHolder]) -> int | None:
-    """Which column of the source a column of a live table holds, by its id; None if nothing tells.
+    """The id of the source column that a column of a lake table holds; None if unknown.
 
-    `before` has the versions up to that of the stamp: the last column of its name is it. One that is younger
-    than the stamp is the only one that has had its name since.
+    `before` has the versions up to the stamped one: the last column of that name is it. A younger column
+    counts only if no other one has had its name since.
     """
     found = before.find_id(lake)
     if found is not None:
@@ -106,16 +106,16 @@ def _find_held_column(lake: str, before: _ColumnHolder, since: Sequence[_ColumnH
 
 
 def _find_displaced_column(entry: DisplacedColumn, history: TableHistory) -> int | None:
-    """Which column one is whose name does not tell it."""
+    """The id of a column whose name in the table is not its own."""
     if not entry.column:
         return None
     return _ColumnHolder({}, _list_versions_up_to(history, entry.version, entry.began)).find_id(entry.column)
 
 
 def list_versions_up_to_stamp(live: LakeTable, history: TableHistory) -> Sequence[SchemaVersion]:
-    """The versions of the newest incarnation up to that of the table's stamp, oldest first.
+    """The versions of the newest incarnation up to that of the table's version stamp, oldest first.
 
-    None where it bears no stamp, or nothing tells which version that means.
+    Empty where the table has no stamp, or no version matches it.
     """
     return _list_versions_up_to(
         history, live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY)

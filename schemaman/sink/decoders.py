@@ -65,7 +65,7 @@ _EMPTY_DECODER = make_decoder(())
 
 @dataclass(eq=False, slots=True)
 class RecordTable:
-    """A table as records of one form tell it.
+    """A table in records of one body schema.
 
     `nodes` are the fields of its rows, None where no schema tells them. `candidates` are the versions that
     rows can be of; `single` is what all rows are read by where they need not be asked which. `connector` is
@@ -82,7 +82,7 @@ class RecordTable:
 
 
 class RecordTables:
-    """Knows the tables of a stream; without histories (None) each record has the structure that it brings."""
+    """The tables of a stream; without histories (None) each record has its own structure."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class RecordTables:
 
         Raises:
             UnreadableInput: the history knows no such table, or two fields are of one column.
-            UnknownFace: no version of it has these fields.
+            UnknownVersion: no version of it has these fields.
         """
         wire = read_columns({"type": "struct", "fields": list(nodes)})
         if self.histories is None:
@@ -142,7 +142,7 @@ class RecordTables:
         )
 
     def require_history(self, id: TableId) -> TableHistory:
-        """What is known of a table. Raises UnreadableInput."""
+        """The history of a table. Raises UnreadableInput if there is none."""
         history = None if self.histories is None else self.histories.get(id)
         if history is None or not history.versions:
             raise UnreadableInput(
@@ -181,12 +181,12 @@ class RecordTables:
         return known[0]
 
     def has_positions(self, id: TableId) -> bool:
-        """Whether the records of a table tell their places in the source's log."""
+        """Whether the records of a table have positions in the source's log."""
         history = None if self.histories is None else self.histories.get(id)
         return history is not None and any(v.at.position.kind != "none" for v in history.versions)
 
     def choose_decoder(self, table: RecordTable, coordinates: Coordinates) -> TableDecoder:
-        """How a row at a mark is read."""
+        """The decoder of a row at its coordinates."""
         return table.single or self._find_decoder(table, choose_version(table.candidates, coordinates))
 
     def find_newest_decoder(self, id: TableId) -> TableDecoder:
@@ -212,13 +212,13 @@ class RecordTables:
     def find_decoder_by_key(
         self, id: TableId, key: object, coordinates: Coordinates, between: PositionBounds
     ) -> TableDecoder:
-        """The structure by which a key is read whose row is not at hand: the one of its place.
+        """The structure by which a key is read whose row is not at hand: the one at its position.
 
-        A record without a place of its own stands `between` two.
+        A record without a position lies `between` two.
 
         Raises:
             UnreadableInput: the history knows no such table.
-            UnknownFace: which columns the fields of the key are cannot be told.
+            UnknownVersion: which columns the fields of the key are cannot be told.
         """
         if self.histories is None or not isinstance(key, dict):
             return self.find_newest_decoder(id)
@@ -306,7 +306,7 @@ class RecordTables:
         return self._check_sign(made, column, table)
 
     def _check_sign(self, made: Cell, column: Column, table: RecordTable) -> Cell:
-        """The cell, with doubt in a sign that nobody declares."""
+        """The cell; an undeclared sign is checked."""
         doubted = table.connector in DATABASE_NAMED_CONNECTORS and self._modes.unsigned != "precise"
         return refuse_unknown_sign(made) if doubted and is_sign_unknown(column) else made
 

@@ -1,7 +1,7 @@
-"""Columns and members that the source has dropped already, and that rows have which are to be written still.
+"""Columns and nested fields that the source has dropped, and that rows still to be written have.
 
-Law: a table comes to the same columns wherever batches end: those of a version that came and went inside a
-batch are kept as those are that the lake had before.
+Law: a table gets the same columns wherever batches end. Columns of a version that lived only inside a batch
+are kept like those that the lake had before.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from schemaman.sink.row_mapping import find_undecided_columns
 
 @dataclass(frozen=True, slots=True)
 class DroppedColumns:
-    """Columns that left, each as it was last: `named` keep their names, which are others' of `displaced`."""
+    """Dropped columns, each as it was last: `named` keep their names, others have those of `displaced`."""
 
     named: tuple[Column, ...] = ()
     displaced: tuple[Column, ...] = ()
@@ -36,10 +36,10 @@ class DroppedColumns:
 def find_dropped_columns(
     history: TableHistory, versions: Collection[int], *, reused: bool = False
 ) -> DroppedColumns:
-    """The columns of these versions, by their numbers, that the newest one has no more.
+    """The columns of these versions, by number, that the newest version lacks.
 
-    Only those of its own incarnation, and none of which nobody knows whether it left or has another name now;
-    `reused`: names that came back mean other columns.
+    Only those of its own incarnation, and none whose rename is undecided; `reused`: names that came back mean
+    other columns.
     """
     newest = history.latest
     incarnation = [v for v in history.versions if v.incarnation == newest.incarnation]
@@ -51,7 +51,7 @@ def find_dropped_columns(
         return DroppedColumns()
     last = {c.id: c for v in incarnation for c in v.schema.columns if c.id is not None}
     undecided = find_undecided_columns(history, reused=reused)
-    # A name is the last column's that had it, whatever that is called by now.
+    # A name belongs to the last column that had it, whatever that column is called now.
     owners = {c.name.lower(): c.id for v in incarnation for c in v.schema.columns}
     dropped = [replace(last[id], nullable=True) for id in sorted(row_ids - current_ids - undecided.keys())]
     named = tuple(c for c in dropped if owners[c.name.lower()] == c.id)
@@ -61,10 +61,10 @@ def find_dropped_columns(
 def rename_displaced(
     history: TableHistory, live: LakeTable, columns: Collection[Column], style: Names
 ) -> tuple[TableHistory, dict[str, DisplacedColumn]]:
-    """The history with these columns of which others have the names, and what the table tells of them.
+    """The history with these displaced columns, and the property that records them.
 
-    They get the names that they would have got had the table had them when the others came. It has to bear
-    the stamp of the newest version: else they would be taken for columns that were renamed.
+    They get the names that they would have, had they been in the table when the others came. The table needs
+    the stamp of the newest version: else they would be taken for renamed columns.
     """
     taken = [*live.schema.names, *history.latest.schema.names]
     named: list[Column] = []
@@ -78,7 +78,7 @@ def rename_displaced(
 
 
 def _describe_displaced(history: TableHistory, column: Column) -> DisplacedColumn:
-    """A column by the last version that had it."""
+    """A displaced column by the last version that had it."""
     incarnation = [v for v in history.versions if v.incarnation == history.latest.incarnation]
     versions = zip(migration_source(history).past, incarnation, strict=True)
     previous = [previous for previous, v in versions if any(c.id == column.id for c in v.schema.columns)][-1]
@@ -86,14 +86,14 @@ def _describe_displaced(history: TableHistory, column: Column) -> DisplacedColum
 
 
 def has_newest_version_stamp(live: LakeTable, history: TableHistory) -> bool:
-    """Whether a table bears the stamp of the newest version."""
+    """Whether a table has the stamp of the newest version."""
     newest = migration_source(history).past[-1]
     stamp = live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY)
     return stamp == (newest.id, format_began(newest.began))
 
 
 def add_columns(history: TableHistory, columns: Collection[Column]) -> TableHistory:
-    """The history with these columns in its newest version still, each behind what it stood behind."""
+    """The history with these columns in its newest version, each after the column that it followed last."""
     newest = history.latest
     there = list(newest.schema.columns)
     for column in columns:
@@ -107,10 +107,10 @@ def add_columns(history: TableHistory, columns: Collection[Column]) -> TableHist
 
 
 def add_nested_fields(history: TableHistory, versions: Collection[int]) -> TableHistory:
-    """The history with members in its newest version still that left since these versions, by their numbers.
+    """The history with nested fields in its newest version that were dropped since these versions.
 
-    Each as it was last, behind those that are there; none whose name another one has by now, and none of a
-    column of which a question is open: among members that come back nobody would be asked it any more.
+    Each as it was last, after the present ones. None whose name another field has now, and none of a column
+    with an open question: among restored fields the question would no longer be asked.
     """
     newest = history.latest
     columns = {c.name: c for c in newest.schema.columns}
@@ -127,7 +127,7 @@ def add_nested_fields(history: TableHistory, versions: Collection[int]) -> Table
 
 
 def _find_dropped_fields(history: TableHistory, versions: Collection[int]) -> list[tuple[Path, Type]]:
-    """Members that left since, by the names of the newest version, outer ones first, as they were last."""
+    """Dropped nested fields by the names of the newest version, outer ones first, as they were last."""
     incarnation = [v for v in history.versions if v.incarnation == history.latest.incarnation]
     newest = {c.id: c.name for c in history.latest.schema.columns}
     current_paths = {lower_path(path) for path, _, _ in walk_fields(history.latest.schema)}
@@ -153,7 +153,7 @@ def _find_dropped_fields(history: TableHistory, versions: Collection[int]) -> li
 
 
 def _add_nested_field(type: Type, path: Path, field_type: Type) -> Type:
-    """The type with one more member, where it has a struct for it and no member of that name."""
+    """The type with one more nested field, where it has a struct for it and no field of that name."""
     name, *rest = path
     match type:
         case Struct(fields) if not rest:
@@ -176,7 +176,7 @@ def _add_nested_field(type: Type, path: Path, field_type: Type) -> Type:
 
 
 def _find_preceding_ids(history: TableHistory, column: Column) -> frozenset[int]:
-    """The columns before one where it stood last, by their ids."""
+    """The columns before one in the last version that had it, by their ids."""
     for version in reversed(history.versions):
         ids = [c.id for c in version.schema.columns]
         if column.id in ids:

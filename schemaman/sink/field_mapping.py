@@ -1,7 +1,7 @@
-"""Where the members of structs of each version of a source are in a live table, as far as anybody has said.
+"""Map the nested fields of each version of a source to those of a lake table, as far as decisions go.
 
-Nobody gives a member an id: one whose name may mean another by now waits for an answer, and one that left has
-no place under a name that another one has.
+Nested fields have no id. One whose name may mean another field now waits for an answer. A dropped one
+has no field in the lake if another field has its name.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _UNDECIDED_RENAME = (
 def find_field_renamings(
     undecided: TableHistory, joined: TableHistory, live: LakeTable, lake_types: Mapping[int, Type]
 ) -> Iterator[tuple[tuple[int, str], FieldRenaming]]:
-    """The columns of each version whose members are called otherwise in the lake, or have to wait.
+    """The columns of each version whose nested fields have other names in the lake, or have to wait.
 
-    Each by the version's number and its name there. `joined` is the history `told` with more renames taken
-    for such. `places` are the types of the lake's columns, by the ids that the columns have in `told`.
+    Each by the version's number and its name there. `joined` is the history with more renames applied.
+    `lake_types` are the types of the lake's columns, by the ids that the columns have in `undecided`.
     """
     incarnation = joined.latest.incarnation
     pairs = [
@@ -81,11 +81,11 @@ def find_field_renamings(
 
 @dataclass(slots=True)
 class _KnownFields:
-    """What is known of the members of a column of a version, by their paths below it.
+    """The known state of the nested fields of a column of a version, by their paths below it.
 
-    `uncertain_renames` are gone, too, unless the lake made each of these renames inside of them (None: nothing tells).
-    `later_names` left under another name: gone, too, unless the lake has that one. `certain_names`: what a lake calls them,
-    or they have no place in it.
+    `uncertain_renames` are dropped, too, unless the lake made each of these renames inside of them (None:
+    unknown). `later_names` were dropped under another name: dropped, too, unless the lake has that name.
+    `certain_names`: their names in the lake; without them the lake has no such field.
     """
 
     current_names: dict[Path, str] = field(default_factory=dict)
@@ -97,7 +97,7 @@ class _KnownFields:
 
 
 _Renames = set[tuple[Path, Path]]
-"""Where members were and are by their later names: as a lake compares them, below the column."""
+"""Earlier and later paths of nested fields, in lower case, below the column."""
 
 _FieldsByColumn = list[dict[int | None, _KnownFields]]
 
@@ -105,9 +105,9 @@ _FieldsByColumn = list[dict[int | None, _KnownFields]]
 def _group_by_last_version(
     versions: Sequence[SchemaVersion], stamped: int, table: str
 ) -> Iterator[tuple[set[int], _FieldsByColumn]]:
-    """The ids of nested columns in the newest version, then of those that left, with what is known of each.
+    """The ids of nested columns in the newest version, then of dropped ones, with their known fields.
 
-    Members of a column that left are called as in the last version that had it.
+    Nested fields of a dropped column have the names of the last version that had it.
     """
     last = {
         c.id: at
@@ -123,7 +123,7 @@ def _group_by_last_version(
 
 
 def _collect_known_fields(versions: Sequence[SchemaVersion], stamped: int, table: str) -> _FieldsByColumn:
-    """What is known of the members of each version by the names of the last one; the table stands at one."""
+    """The known nested fields of each version by the names of the last one; the table is at `stamped`."""
     ids = {c.name: c.id for c in versions[-1].schema.columns}
     current_paths = {lower_path(path) for path, _, _ in walk_fields(versions[-1].schema)}
     lake = _StampedFields(versions, stamped)
@@ -134,7 +134,7 @@ def _collect_known_fields(versions: Sequence[SchemaVersion], stamped: int, table
         for id, path, name in lake.list_names(index):
             fields = found[index].setdefault(id, _KnownFields())
             fields.certain_names[path] = name
-            # Where somebody renamed it by hand since, it has the name of today.
+            # A field that was renamed by hand in the lake since has its current name.
             fields.current_names[path] = path[-1]
         for id, path in lake.list_name_clashes(index):
             found[index].setdefault(id, _KnownFields()).dropped.add(path)
@@ -165,10 +165,10 @@ def _collect_known_fields(versions: Sequence[SchemaVersion], stamped: int, table
 def _find_inner_renames(
     traces: Sequence[Mapping[Path, CurrentField]], unsettled: Sequence[UnsettledFields]
 ) -> dict[Path, _Renames | None]:
-    """Places of members that left, and inside of which names were given to others before, with those names.
+    """Paths of dropped fields inside of which fields were renamed before, with these renames.
 
-    No stamp tells whether a table made those renames before the whole was left as it stood; its names do
-    (None: not even they), where no other member had one of them and no question is open in there.
+    No stamp records whether a table made those renames before the whole was dropped. Its names show it, where
+    no other field had one of them and no question is open inside (else None).
     """
     found: dict[Path, _Renames] = {}
     others: set[Path] = set()
@@ -191,7 +191,7 @@ def _find_inner_renames(
 
 
 def _find_last_path(path: Path, parts: Mapping[Path, CurrentField], open: UnsettledFields) -> Path:
-    """Where a member was last, by the names that those have now that hold it."""
+    """The last path of a nested field, by the current names of its parents."""
     return (*rename_parents(path, parts)[:-1], open.new_names.get(path, path[-1]))
 
 
@@ -202,7 +202,7 @@ def _has_path(lake: Type, path: Path) -> bool:
 
 
 def _has_renames(renames: _Renames | None, lake: Type) -> bool:
-    """Whether a lake's column has the later names of members, and none of the earlier ones."""
+    """Whether a lake's column has the later names of nested fields, and none of the earlier ones."""
     there = {lower_path(path[1:]) for path, _, _ in walk_fields(TableSchema((Column("", lake),)))}
     return renames is not None and all(new in there and old not in there for old, new in renames)
 
@@ -214,7 +214,7 @@ def _explain_undecided(path: Path, question: Question, table: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _StampedFields:
-    """The members of a table that was left at an earlier version, `version_index`: nobody renamed them since.
+    """The nested fields of a table that stayed at version `version_index`, with no rename since.
 
     Only a policy lets rows into such a table.
     """
@@ -223,7 +223,7 @@ class _StampedFields:
     version_index: int
 
     def list_names(self, at: int) -> Iterator[tuple[int | None, Path, str]]:
-        """What the table calls the members of version number `at` that are surely its own.
+        """The table's names of those nested fields of version number `at` whose identity is certain.
 
         Each with the id of its column and its path below that.
         """
@@ -236,7 +236,7 @@ class _StampedFields:
             yield ids[path[0]], here[1:], name
 
     def list_name_clashes(self, at: int) -> Iterator[tuple[int | None, Path]]:
-        """The members of a later version of which the table has the name, though for another one."""
+        """The nested fields of a later version whose name the table has for another field."""
         ids, ends = self._map_paths(at) if at > self.version_index else ({}, {})
         taken = set(map(lower_path, ends))
         stamped_paths = {lower_path(end): path for path, end in ends.items() if end is not None}
@@ -248,9 +248,10 @@ class _StampedFields:
                 yield ids[path[0]], path[1:]
 
     def _map_paths(self, at: int) -> tuple[dict[str, int | None], dict[Path, Path | None]]:
-        """Of that version and that of the table, where the members of the earlier one are in the later one.
+        """Map the nested fields of the earlier of two versions, `at` and the table's, to the later one.
 
-        The first are ids of columns by their names there. None where that is not sure, or a member left.
+        The first result is the ids of columns by their names there. None where a field is uncertain or
+        dropped.
         """
         if not 0 <= self.version_index < len(self.versions) - 1:
             return {}, {}
@@ -266,7 +267,7 @@ class _StampedFields:
 
 
 def _follow_path(path: Path, parts: Mapping[Path, CurrentField], open: UnsettledFields) -> Path | None:
-    """Where a member of a version is in the end, if that is sure of it and of all that hold it."""
+    """The path of a nested field in the last version, if it is certain for it and for all its parents."""
     found = path[:1]
     for length in range(2, len(path) + 1):
         now = parts.get(path[:length], CurrentField(path[length - 1]))

@@ -1,4 +1,4 @@
-"""Flattened rows: what was added to them tells operation, place and table.
+"""Flattened rows: their added fields give operation, position and table.
 
 Law: what flattening added is no cell; a row that it deleted is a delete, in each form that a release gives
 it. Source: Debezium ExtractNewRecordState, `add.fields`, `delete.tombstone.handling.mode` and the older
@@ -32,7 +32,7 @@ _OPS = frozenset("cudr")
 
 @dataclass(frozen=True, slots=True)
 class FlattenedRow:
-    """A flattened row: its table, its operation, the members that flattening added, what they tell."""
+    """A flattened row: its table, its operation, and the fields that flattening added."""
 
     table: TableId
     op: Op
@@ -53,9 +53,9 @@ def read_flattened(
     stream: str,
     prefix: str,
 ) -> FlattenedRow:
-    """What a flattened row tells of itself.
+    """Read a flattened row.
 
-    A row whose operation nobody told counts as an update, which writes it whether it is there or not.
+    A row without an operation counts as an update, which writes it whether it is there or not.
 
     Raises:
         UnreadableInput: it is a document of MongoDB.
@@ -82,7 +82,7 @@ def is_flattened_delete(headers: Headers, form: BodySchema | None, prefix: str) 
 def read_flattened_delete(
     topic: str, headers: Headers, form: BodySchema | None, key: object, stream: str, prefix: str
 ) -> FlattenedRow:
-    """What a flattened delete tells of which only the key is left."""
+    """Read a flattened delete that has its key alone."""
     added = read_additions({}, headers, prefix)
     return FlattenedRow(
         _identify_table(topic, form or BodySchema(None, "json"), added, key, stream), "d", added, False

@@ -29,7 +29,8 @@ _MAX_FORMS = 64
 class BodySchema:
     """What all bodies of one schema have in common; `decoders` are what has been made for them.
 
-    `schema` is None for JSON without a schema. `has_decimals`: it has decimal numbers, which may be JSON numbers.
+    `schema` is None for JSON without a schema. `has_decimals`: it has decimal numbers, which may be JSON
+    numbers.
     """
 
     schema: Node | None

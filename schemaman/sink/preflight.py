@@ -1,7 +1,7 @@
-"""What stands against moving a lake table beside its own structure: its rows, its key, what was there before.
+"""Checks before a lake table is migrated: its rows, its key, and earlier tables of the source.
 
-Law: plans by command, `sync` and streams ask the same, and none moves a table over an objection; one that a
-person may overrule is an approval of the plan.
+Law: plans by command, `sync` and streams make the same checks, and none migrates a table against them. Where
+a person may overrule a check, the plan needs an approval.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.store.log import MigrationEntry
 
 Address = Callable[[TableId], str]
-"""Where a target has the lake table of a source table."""
+"""The address of the lake table of a source table in a target."""
 _STAMPS = (VERSION_PROPERTY, BEGAN_PROPERTY)
 _CREATE_NAMESPACE = "CREATE NAMESPACE "
-"""How a statement begins after which there is no table yet."""
+"""How a statement begins that makes a namespace, and no table."""
 
 
 @dataclass(frozen=True, slots=True)
 class MissingTable:
-    """Why a lake table should not be made without a person's word; what to do instead, what making costs."""
+    """Why a lake table should not be made without a person: what to do instead, and the consequence."""
 
     reason: str
     instead: str
@@ -45,7 +45,7 @@ class MissingTable:
 
     @property
     def approval(self) -> str:
-        """What a person approves who has the table made all the same."""
+        """The text that a person approves to have the table made all the same."""
         return f"{self.reason}: {self.consequence}; else {self.instead}"
 
     def __str__(self) -> str:
@@ -55,9 +55,9 @@ class MissingTable:
 
 @dataclass(frozen=True, slots=True)
 class Preflight:
-    """Looks around a lake table: into the store, and with the executor into the lake.
+    """Checks a lake table against the store and, with the executor, against the lake.
 
-    `journal` gives the lines of a target.
+    `journal` gives the entries of a target.
     """
 
     store: RegistryStore
@@ -69,13 +69,13 @@ class Preflight:
     def check_plan(
         self, plan: Plan, live: LakeTable | None, history: TableHistory, address: Address | None = None
     ) -> Plan:
-        """The plan as far as nothing stands against it; `history` as people have answered it.
+        """The plan, withheld if a check fails; `history` is with decisions.
 
-        `live` is the table that has the rows, None if there is none. Without `address` nobody knows where a
-        former name of the source table has its own.
+        `live` is the table that has the rows, None if there is none. Without `address` the lake table of a
+        previous name of the source table is not searched.
 
         Raises:
-            StatementFailed: the lake cannot be asked.
+            StatementFailed: the lake cannot be queried.
         """
         if not plan.steps:
             return plan
@@ -96,9 +96,9 @@ class Preflight:
         return plan if missing is None else _require_approval(plan, missing)
 
     def find_stale_rows(self, history: TableHistory, live: LakeTable, format: str) -> StaleRows | None:
-        """Why a table must stay as it is: it has rows that were read as what they are not.
+        """Why a table must stay as it is: its rows were read by a wrong structure.
 
-        `told` is the history without answers. Raises `StatementFailed`.
+        `history` is without decisions. Raises `StatementFailed`.
         """
         name = TARGETS.get(format).table_name(live.name)
         return StaleRowCheck(self.store, self.modes).find_stale_rows(history, live, name, self.executor)
@@ -106,14 +106,14 @@ class Preflight:
     def find_missing_table(
         self, history: TableHistory, format: str, lake_table: str, address: Address | None
     ) -> MissingTable | None:
-        """Why a lake table that is not there should not just be made. Raises `StatementFailed`."""
+        """Why a missing lake table should not be made without a person. Raises `StatementFailed`."""
         lost = self._find_lost_table(history, format, lake_table)
         if lost is not None or address is None:
             return lost
         return self._find_previous_table(history, format, lake_table, address)
 
     def _find_lost_table(self, history: TableHistory, format: str, lake_table: str) -> MissingTable | None:
-        """It was there, with rows of the life that goes on."""
+        """The table existed, with rows of the present incarnation."""
         lines = self.journal(target_id(format, lake_table))
         made = [
             line
@@ -126,7 +126,7 @@ class Preflight:
             name: text for line in made for name, text in read_set_properties(line.statement, _STAMPS).items()
         }
         incarnation = find_incarnation(LakeTable(lake_table, TableSchema(()), "", "", stamp), history)
-        # The table of an earlier life was moved away, as the plan for it says.
+        # The plan of the new incarnation moved the table of an earlier one away.
         if incarnation is not None and incarnation != history.latest.incarnation:
             return None
         return MissingTable(
@@ -139,7 +139,7 @@ class Preflight:
     def _find_previous_table(
         self, history: TableHistory, format: str, lake_table: str, address: Address
     ) -> MissingTable | None:
-        """Its rows are in a table that follows the name that the source table had before."""
+        """The rows are in the lake table of a previous name of the source table."""
         previous_names = {alias.name for alias in history.aliases if alias.kind == "table"}
         seen = {history.table}
         todo = (
@@ -150,11 +150,12 @@ class Preflight:
         while todo:
             previous = todo.pop()
             seen.add(previous)
-            lake_table = address(previous)
-            live = self.executor.inspect(lake_table, format)
+            previous_lake_table = address(previous)
+            live = self.executor.inspect(previous_lake_table, format)
             if live is not None and self._is_renamed(previous, live):
                 return MissingTable(
-                    f"the source renamed {previous} to {history.table}, and its rows are in {lake_table}",
+                    f"the source renamed {previous} to {history.table}, "
+                    f"and its rows are in {previous_lake_table}",
                     f"rename that table to {lake_table} and set its property {SOURCE_PROPERTY} to "
                     f"{history.table}",
                     "it begins empty beside them",
@@ -164,7 +165,7 @@ class Preflight:
         return None
 
     def _is_renamed(self, previous: TableId, live: LakeTable) -> bool:
-        """Whether a lake table holds the rows of a life that ended with a rename."""
+        """Whether a lake table holds the rows of an incarnation that ended with a rename."""
         history = self.registry.history(previous)
         return find_incarnation(live, history) in {
             e.incarnation for e in history.events if e.kind == "renamed"
@@ -172,7 +173,7 @@ class Preflight:
 
 
 def refuse_unconfirmed_key(history: TableHistory) -> Refusal | None:
-    """Why rows must not be told apart by the newest key: there was another, and nobody confirmed this one."""
+    """Why rows must not be identified by the newest key: it replaced another one and is unconfirmed."""
     newest = history.latest
     earlier = {v.schema.key for v in history.versions if v.incarnation == newest.incarnation}
     if "key" not in newest.unconfirmed or earlier == {newest.schema.key}:
@@ -186,7 +187,7 @@ def refuse_unconfirmed_key(history: TableHistory) -> Refusal | None:
 
 
 def withhold_plan(plan: Plan, *refusals: Refusal) -> Plan:
-    """A plan that does nothing at all, and says why."""
+    """The plan without steps, with these refusals."""
     return replace(
         plan,
         steps=(),
@@ -198,6 +199,6 @@ def withhold_plan(plan: Plan, *refusals: Refusal) -> Plan:
 
 
 def _require_approval(plan: Plan, missing: MissingTable) -> Plan:
-    """The plan of a table that is made with a person's word alone; what was before makes its hash another."""
+    """The plan of a table that only a person may have made; the approval changes its hash."""
     made = (f"{s.kind}: {plan.table} ({missing.approval})" for s in plan.steps if s.kind == "create-table")
     return replace(plan, approvals_needed=(*plan.approvals_needed, *made))

@@ -1,10 +1,11 @@
-"""How far a partition has been read, which places what tells no place of its own.
+"""How far each partition has been read; it orders records that have no position of their own.
 
-Law: a read beside the stream stands behind all that its own partition had streamed before it, and before all
-that it streams later; what the stream tells of its place is never changed by what was read before, but for
-two cases: a transaction that was open at a snapshot, which the snapshot did not see, where no commit is told
-(PostgreSQL: that of the first one; Oracle: where the release or the flattened row leaves it out); and what is
-delivered again behind a delete that tells no place, of which offsets alone say that it is the later one.
+Law: a read beside the stream comes after all that its own partition had streamed before it, and before all
+that it streams later. Earlier reads never change the position of a streamed record, but for two cases:
+
+- a transaction that was open at a snapshot, which the snapshot did not see, where no commit is given
+  (PostgreSQL: the first transaction; Oracle: where the release or the flattened row leaves it out);
+- a record that is delivered again after a delete without a position: the offsets alone order the two.
 """
 
 from __future__ import annotations
@@ -44,22 +45,22 @@ GreatestOrders = Mapping[TablePartition, str]
 """For a table, a topic and a partition the greatest order that was read there."""
 
 Spans = Mapping[TablePartition, Sequence[tuple[int, int]]]
-"""Stretches of records of which nothing is known but their edges: the first and the last offset of each."""
+"""Spans of records by their first and last offsets; nothing is known of the records between."""
 
 QueriedOffsets = frozenset[tuple[str, int, int]]
 """Topics, partitions and offsets."""
 
 UNKNOWN_POSITION, POSSIBLE_EARLIER_DELETE = "its place is not known for sure", "a delete may stand before it"
-"""What may be doubted of an order: where its partition stood, or what was delivered again before it."""
+"""Why an order may be uncertain: the position of its partition, or a redelivery before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class OrderAmbiguity:
-    """Where it is not known for sure how far a partition had been read before a record.
+    """Where it is uncertain how far a partition had been read before a record.
 
-    `spans` are stretches of which the edges alone are known, `read_partitions` is where this process itself has read on
-    ever since. `has_gaps`: the records are some out of many. `queried_offsets`: the lake has told how far it had been read
-    before these; None if it has not been asked yet.
+    `spans` are spans of records of which only the edges are known. This process itself has read
+    `read_partitions` since. `has_gaps`: the records are a selection. `queried_offsets`: the lake has answered
+    how far its rows go before these; None if it has not been queried.
     """
 
     spans: Spans = field(default_factory=dict)
@@ -89,9 +90,10 @@ class ReadProgress:
     def order_change(
         self, table: TableId, coordinates: Coordinates, source: Mapping[str, Any], *, read: bool
     ) -> tuple[str, bool, str]:
-        """The order of a change at a mark, whether its partition had been read further before, and a doubt.
+        """The order of a change at its coordinates, whether it was redelivered, and an ambiguity.
 
-        `read`: from the table, not from the log. The doubt is `UNKNOWN_POSITION`, `POSSIBLE_EARLIER_DELETE`, or empty.
+        `read`: from the table, not from the log. The ambiguity is `UNKNOWN_POSITION`,
+        `POSSIBLE_EARLIER_DELETE`, or empty.
         """
         partition = (table, coordinates.topic, coordinates.partition)
         before = self._find_greatest_before(partition, coordinates.offset)
@@ -109,7 +111,7 @@ class ReadProgress:
         if found > before:
             self.greatest_orders[partition] = found
         if step == UNPOSITIONED and before and self._ambiguity is not None and self._ambiguity.has_gaps:
-            # it was set aside, and what came behind it since then may be written: it stays before that
+            # the record was quarantined, and later ones may be written: it keeps an order before them
             found = format_order_at(own, parse_order(before)[1], coordinates.partition, coordinates.offset)
         return found, found < before, ambiguity
 
@@ -121,7 +123,7 @@ class ReadProgress:
         step: int,
         before: str,
     ) -> str:
-        """What cannot be told of a record's order from what was read; from then on it is known again."""
+        """Why a record's order is uncertain, or an empty text; later orders are certain again."""
         offset = coordinates.offset
         if not ambiguity.has_gaps and (
             partition in ambiguity.read_partitions or partition in self._certain_offsets
@@ -156,7 +158,7 @@ class ReadProgress:
         )
 
     def find_bounds(self, table: TableId, coordinates: Coordinates) -> PositionBounds:
-        """The places that a record without one stands between, as far as its partition is known."""
+        """The positions before and after a record without one, as far as its partition is known."""
         partition = (table, coordinates.topic, coordinates.partition)
         before, (offsets, greatest) = (
             self._find_greatest_before(partition, coordinates.offset),
@@ -167,7 +169,7 @@ class ReadProgress:
         return parse_order(before)[0] if before else "", ends
 
     def _find_greatest_before(self, partition: TablePartition, offset: int) -> str:
-        """The greatest order that is known of a place before an offset."""
+        """The greatest known order before an offset."""
         reached, known = self.greatest_orders.get(partition, ""), self._read_orders.get(partition)
         if known is None:
             return reached
@@ -176,7 +178,7 @@ class ReadProgress:
         return max(reached, greatest[index - 1]) if index else reached
 
     def _find_snapshot_before(self, partition: TablePartition, offset: int) -> str:
-        """The greatest place of a read of the table itself that is known before an offset."""
+        """The greatest known position of a read of the table itself before an offset."""
         read, known = self._snapshot_positions.get(partition, ""), self._read_orders.get(partition)
         index = 0 if known is None else bisect_left(known[0], offset)
         return max(read, self._read_snapshot_positions[partition][index - 1]) if index else read
@@ -193,7 +195,7 @@ class ReadProgress:
                 INCREMENTAL,
             )
         elif position.kind == "none":
-            # a delete of which only the key is left stands where its partition stood
+            # a delete with its key alone has the last position of its partition
             return last, UNPOSITIONED
         else:
             own, step = format_position(position), SNAPSHOT if read else STREAM
@@ -203,10 +205,10 @@ class ReadProgress:
 
 
 def _lacks_commit(coordinates: Coordinates, source: Mapping[str, Any]) -> bool:
-    """Whether a record tells its place and no commit: a snapshot that stands behind it may not show it.
+    """Whether a record has a position and no commit: a snapshot after it may not show the record.
 
-    PostgreSQL's is of the first transaction behind a snapshot. Oracle's may be any: one that comes after a
-    snapshot and stands before it was open when that was taken, since what had been committed is skipped.
+    PostgreSQL: the first transaction after a snapshot. Oracle: any transaction that comes after a snapshot
+    and has a smaller position was open at the snapshot, since the connector skips what had been committed.
 
     Source: Debezium PostgresSchemaFactory, `sequence`: the lsn of the last commit, null before there was one;
     XstreamStreamingChangeEventSource, which begins with the snapshot's number, in order of commits.
@@ -216,13 +218,13 @@ def _lacks_commit(coordinates: Coordinates, source: Mapping[str, Any]) -> bool:
 
 
 def _parse_snapshot_position(order: str) -> str:
-    """The place of an order if it is one of a read of the table itself."""
+    """The position of an order if it is a read of the table itself, else an empty text."""
     position, step = parse_order(order)
     return position if step == SNAPSHOT else ""
 
 
 def collect_orders(observations: Iterable[Observation]) -> ReadOrders:
-    """What a history tells of the rows that were read: their edges, as positions never go back in a run."""
+    """The orders of rows in a history: the edges of each run, as positions never go back in a run."""
     found: dict[TablePartition, set[str]] = {}
     for observation in observations:
         if observation.evidence not in ("emitted", "inferred"):
@@ -238,7 +240,7 @@ def collect_orders(observations: Iterable[Observation]) -> ReadOrders:
 
 
 def collect_spans(observations: Iterable[Observation]) -> Spans:
-    """The stretches of rows of which a history tells the edges alone, by their offsets."""
+    """The spans of rows of which a history has the edges alone, by their offsets."""
     found: dict[TablePartition, list[tuple[int, int]]] = {}
     for observation in observations:
         if (

@@ -1,7 +1,7 @@
 """Records of a Debezium stream as changes of rows, with values that are exactly those of the source.
 
-Law: every record gives one outcome: a change of a row, a reject with its reason, or what it is instead of a
-row.
+Law: every record gives one outcome: a change of a row, a reject with its reason, or a skipped
+record that is no row.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class RowReader:
     `histories` types the records: without any (None), each is of the structure that it brings itself.
     `schemas` is the registry of Avro schemas; `forms` are those that are configured, `modes` the settings of
     the connector; `placeholder` is what it writes for unavailable values. Records of one partition come in
-    order of offsets; `greatest_orders` is where an earlier reader of them ended, `past` what was read before of the
-    same partitions, `doubts` what is not known of them (`rows.horizon`), `last` the record that was read last
-    in each.
+    order of offsets; `greatest_orders` is where an earlier reader of them ended, `past` what was read before
+    of the same partitions, `doubts` what is not known of them (`rows.horizon`), `last` the record that was
+    read last in each.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class RowReader:
         self._flattened_topics: set[str] = set()
         self._last: dict[tuple[str, int], LastRecord] = dict(last or {})
         self._is_delete_record = False
-        """Whether the record that is being read tells a delete, also one that nobody can place yet."""
+        """Whether the record that is being read is a delete, also one of unknown order."""
 
     @property
     def greatest_orders(self) -> GreatestOrders:
@@ -153,7 +153,7 @@ class RowReader:
     def _read_truncate(
         self, record: Record, payload: Mapping[str, Any], coordinates: Coordinates
     ) -> RowOutcome:
-        """Of a whole table: whatever its rows look like by then, it says nothing of one."""
+        """Read a TRUNCATE: it concerns the whole table, and no structure of its rows."""
         origin = read_origin(payload)
         table = origin.table_id(self._stream)
         if origin.connector in DATABASE_NAMED_CONNECTORS and find_ghost_original(table.table) is not None:
@@ -164,9 +164,9 @@ class RowReader:
     def _read_delete_by_key(
         self, record: Record, payload: Mapping[str, Any], coordinates: Coordinates
     ) -> RowChange:
-        """A delete of a row that no version explains: its key tells which row, where the table has one.
+        """Read a delete whose row no version explains, by its key, where the table has one.
 
-        Raises UnknownFace.
+        Raises UnknownVersion.
         """
         table = read_origin(payload).table_id(self._stream)
         made = self._tables.find_decoder_by_key(
@@ -197,7 +197,7 @@ class RowReader:
         return self._make_change(record, table.id, made, row.op, key, images, coordinates, source)
 
     def _read_without_value(self, record: Record, form: BodySchema | None) -> RowOutcome:
-        """The tombstone of a delete that was read; or a delete of which only the key is left."""
+        """Read the tombstone of a delete that was read, or a delete with its key alone."""
         if record.key is None or not self._is_delete(record, form):
             return _skip_record(record, TOMBSTONE)
         key = self._read_key_payload(record)
@@ -233,7 +233,7 @@ class RowReader:
         return rows and not self._follows_delete(record)
 
     def _follows_delete(self, record: Record) -> bool:
-        """Whether the record right before it tells the delete already: connectors write them together."""
+        """Whether the record right before it is its delete: connectors write them together."""
         last = self._last.get((record.topic, record.partition))
         return last == (record.offset - 1, record.key)
 
@@ -271,7 +271,7 @@ class RowReader:
         )
 
     def _find_table(self, payload: Mapping[str, Any], form: BodySchema) -> RecordTable | None:
-        """The table of an event; None for what a tool works on in its stead."""
+        """The table of an event; None for the working copy of a migration tool."""
         source = payload["source"]
         names_in_source = tuple([source.get(name) for name in _NAMES])
         row = None if form.schema is not None else next((r for r in map(payload.get, _IMAGES) if r), None)
@@ -353,12 +353,12 @@ class RowReader:
 
 
 _NAMES = ("connector", "name", "db", "keyspace", "schema", "table", "collection")
-"""What of a source block names a table."""
+"""The fields of a source block that name a table."""
 _IMAGES = ("after", "before")
 
 
 def _is_event(payload: object) -> bool:
-    """Whether a payload is an event of a row, as nearly all are, so that nothing else has to be asked."""
+    """Whether a payload is an event of a row, as nearly all are, so that no other check is needed."""
     if type(payload) is not dict:
         return False
     source = payload.get("source")
@@ -392,7 +392,7 @@ def _read_position(connector: str, source: Mapping[str, Any]) -> Position:
     try:
         position = CONNECTORS.get(connector or UNKNOWN).position(source)
         rank = position.rank
-        f"{position.value}{position.commit}".encode()  # half a character is a place in no log
+        f"{position.value}{position.commit}".encode()  # half a surrogate pair is no position
     except UnknownName:
         return NO_POSITION
     except (ValueError, TypeError) as fault:

@@ -1,7 +1,7 @@
-"""Where a history tells of rows that were read before that their structure is another one.
+"""Find the stretches of the source's log whose rows a newer history reads in another way.
 
-Law: only what changes a row counts: another column under a field's name, other values of the same bytes, or
-another life of the table; a version that was merely learnt of later retells nothing.
+Law: only a difference in a row counts: another column under a field's name, other values of the same bytes,
+or another incarnation of the table. A version that only became known later is no difference.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from schemaman.sink.version_lookup import CarriedVersion, UnknownVersion, choose
 
 
 class JoinedColumns(NamedTuple):
-    """Two columns that are one by now: their last names, and their ids in the history of before."""
+    """Two columns of the previous history that are one now: their last names, and their ids there."""
 
     previous: str
     kept: str
@@ -35,10 +35,10 @@ class JoinedColumns(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RereadStretch:
-    """A stretch of the source's log, in the words of `rows.order`, in which rows are read otherwise now.
+    """A stretch of the source's log, as text of `row_order`, whose rows are read in another way now.
 
-    It goes from the place `since` up to `until`, None if it has no end; `coordinates` is where it begins. `joined`
-    are two columns that are one by now: only a table that has both of them holds values in the wrong one.
+    It goes from the position `since` up to `until`, None if it has no end; `coordinates` is its begin.
+    `joined` are two columns that are one now: only a table that has both holds values in the wrong one.
     """
 
     since: str
@@ -92,10 +92,10 @@ def _format_for_digest(value: object) -> str:
 def find_reread_stretches(
     before: TableHistory, after: TableHistory, modes: ConnectorModes
 ) -> tuple[RereadStretch, ...]:
-    """Where rows that were read by the history `before` are read otherwise by `after`, in order of the log.
+    """The stretches whose rows the history `after` reads unlike the history `before`, in order of the log.
 
-    `modes` are those of the connector, which decide how records without schemas are read. Only places count
-    that the source's own log tells: without them nothing can be said.
+    `modes` are those of the connector, which decide how records without schemas are read. Only positions in
+    the source's own log count: without them the order is unknown.
     """
     plain = any(e.kind == "inferred" for v in after.versions for e in v.evidence)
     every = tuple(_map_version(version) for version in after.versions)
@@ -139,16 +139,16 @@ def _find_differences(
     *,
     known: bool,
 ) -> Iterator[RereadStretch]:
-    """Between two neighbouring edges of versions all rows of a naming are read alike: one of each is asked.
+    """Compare one row of each set of field names between any two neighbouring edges of versions.
 
-    `past` are all versions of before, `every` those by now. A naming that was not `known` can have had rows
-    that were read by one with more names, but only where the version that has it is the one of the place; and
-    so any naming before the first version that has it.
+    `previous` are all versions of the earlier history, `every` those of the present one. Rows with field
+    names that were not `known` can have been read by a version with more fields. They count only where the
+    version with these names is the one at the position, or before the first version with these names.
     """
     begun = (*then, *(now if known else every))
     edges = (m for f in begun for m in (f.version.after, f.version.until, f.version.at) if m is not None)
     marks = {format_position(m.position): m for m in edges}
-    # what is read beside the stream begins versions, too, and has no place
+    # reads beside the stream begin versions, too, and have no position
     kinds = [f.version.at.position.kind for f in (*then, *now) if f.version.at.position.kind != "none"]
     placed = [(text, m) for text, m in sorted(marks.items()) if m.position.kind in kinds[-1:]]
     for number, (since, coordinates) in enumerate(placed, 1):
@@ -166,9 +166,9 @@ def _find_differences(
 def _find_joined_columns(
     previous: Sequence[SchemaVersion], every: Sequence[CarriedVersion]
 ) -> Iterator[RereadStretch]:
-    """Where rows have a value in a column of its own that is another one's earlier self by now.
+    """Where rows have a value in a separate column that is now an earlier version of another one.
 
-    No row alone shows that: each was read rightly, but the values of one column stand in two.
+    No single row shows it: each was read rightly, but the values of one column are in two.
     """
     last = {column.id: (version, column) for version in previous for column in version.schema.columns}
     kept_by_id: dict[tuple[int, int | None], tuple[SchemaVersion, Column]] = {}
@@ -188,10 +188,10 @@ def _find_joined_columns(
 def _find_stretch(
     previous: Sequence[SchemaVersion], column: Column, kept: Column
 ) -> Iterator[tuple[str, str | None, Coordinates]]:
-    """From where up to where in the log rows may hold a value of a column that is `kept` in another one.
+    """The stretch of the log whose rows may hold a value of a column that is now `kept`.
 
-    A row that was written again keeps what stood there: it ends where a third one takes the name, if any.
-    Where nothing stands before the column, it goes from the very begin.
+    A rewritten row keeps the old value. The stretch ends where a third column takes the name, if any does.
+    Where no version precedes the column, the stretch begins with the log.
     """
     placed = [version for version in previous if version.at.position.kind != "none"]
     having = [n for n, version in enumerate(placed) if column.id in {c.id for c in version.schema.columns}]
@@ -213,10 +213,10 @@ def _find_current_columns(
     now: Sequence[CarriedVersion],
     every: Sequence[CarriedVersion],
 ) -> CarriedVersion:
-    """What a version of before is by now, with its columns for the fields of `was`.
+    """A version of the previous history in the present one, with its columns for the fields of `was`.
 
-    A column is what it is by now in the last version of the `past` that had it: values of all versions were
-    put into one place, which has the name of that one.
+    A column is what the last of the `previous` versions that had it has become: the table keeps the values of
+    all versions in one column, which has that version's name.
     """
     own = _find_current_version(was.version, every) or choose_version(now, was.version.at)
     taken = choose_version(now, was.version.at)
@@ -233,9 +233,9 @@ def _find_current_columns(
 
 
 def _find_current_version(version: SchemaVersion, every: Sequence[CarriedVersion]) -> CarriedVersion | None:
-    """What a version is by now, as its first record says it; None where that has no place.
+    """The present version at the first record of a version; None where that record has no position.
 
-    That version need not have the naming, as rows with fewer fields, or none of it yet, may have come.
+    That version need not have the same field names: rows with fewer fields may have come.
     """
     began = version.at
     same = [carried for carried in every if carried.version.at == began]
@@ -251,7 +251,7 @@ def _find_column(carried: CarriedVersion, column: Column) -> Column | None:
 def _explain_difference(
     was: CarriedVersion, is_: CarriedVersion, meant: CarriedVersion, modes: ConnectorModes | None
 ) -> str | None:
-    """How a row that was read as `was`, which is `meant` by now, is read by now; None if that is the same."""
+    """How the present reading of a row differs: read as `was`, which is `meant` now; None if it does not."""
     if meant.version.incarnation != is_.version.incarnation:
         return "the table had been dropped or renamed away, and they are of the one made anew under its name"
     for name in was.columns:
@@ -265,9 +265,9 @@ def _explain_difference(
 
 
 def _is_read_alike(one: Column, other: Column, modes: ConnectorModes | None) -> bool:
-    """Whether two columns read the same values; `modes` where no record tells its types.
+    """Whether two columns read the same values; `modes` where no record brings its types.
 
-    Where a record tells them, its values are what it says, but for the sign of 64 bits (`rows.cells`).
+    Where a record brings them, its values follow from it, but for the sign of 64 bits (`row_decoder`).
     """
     if isinstance(one.type, Integer) and isinstance(other.type, Integer) and not is_sign_unknown(one):
         unsigned = {c.type == Integer(64, signed=False) for c in (one, other)}
@@ -280,17 +280,17 @@ def _is_read_alike(one: Column, other: Column, modes: ConnectorModes | None) -> 
             build_node(other.type, modes)
         )
     except UnknownMode:
-        return True  # of one that nobody can read no row was written
+        return True  # no row was written of a cell that cannot be read
 
 
 def _drop_semantic_name(node: Node) -> Mapping[str, object]:
-    """A node without a name that is for its readers alone: the value is the same without it."""
+    """A node without a semantic name that does not change the value."""
     named = str(node.get("name", ""))
     return {k: v for k, v in node.items() if k != "name"} if named.startswith("io.debezium.data.") else node
 
 
 def merge_stretches(found: Sequence[RereadStretch]) -> tuple[RereadStretch, ...]:
-    """Stretches that lie side by side as one, with the reason of the first."""
+    """Merge adjacent stretches; the first one's reason stays."""
     joined: list[RereadStretch] = []
     for one in found:
         if joined and (joined[-1].until is None or one.since <= joined[-1].until):

@@ -1,4 +1,4 @@
-"""Row changes: what one record of a Debezium stream says of one row."""
+"""Row changes: the change of one row that one record of a Debezium stream describes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Row = Mapping[str, Value]
 
 @dataclass(frozen=True, slots=True)
 class RecordOffset:
-    """Where a record lies: stream, topic, partition and offset; no two records have the same."""
+    """The coordinates of a record: stream, topic, partition and offset; no two records have the same."""
 
     stream: str
     topic: str
@@ -29,18 +29,20 @@ class RecordOffset:
 class RowChange:
     """A row was created, updated, deleted or read, or its table was truncated (`t`: no key, no row).
 
-    Names of columns are the source's own. `key` is that of the record; None for a null key. `after` has each
-    column of the structure but the `unavailable` ones, whose values the connector could not tell since they
-    did not change, and those that no event carries: both keep what the lake has. `before` is what the log
-    has of the old row, as far as it can be had where a key tells which row it was: without REPLICA IDENTITY
-    FULL, PostgreSQL's has made-up values outside of the key; `unread_reasons` says of the others why they could not.
+    Column names are the source's own. `key` is the key of the record; None for a null key.
 
-    `order`: compared as plain text, the source's order of the changes of one table (`rows.order`). `ts_ms` is
-    the time of the change at the source, epoch milliseconds, None if untold. `deleted`: the row is gone.
-    `schema` is the structure that the values are of: the history's version `version` (its ordinal, with ids
-    of columns), or without a history (None) that of the record itself. `position` is the source's own.
-    `redelivered`: its partition had been read further before, so that it was delivered before most likely. `ambiguity`:
-    what of its order cannot be told for sure (`rows.horizon`), mostly nothing.
+    `after` has each column of the structure but two kinds: the `unavailable` ones, whose values the connector
+    left out since they did not change, and those that no event carries. Both keep the values of the lake.
+
+    `before` is the old row as the log has it. Without REPLICA IDENTITY FULL, PostgreSQL's has made-up values
+    outside of the key. `unread_reasons` gives for each column that could not be read the reason.
+
+    `order` is the source's order of the changes of one table, compared as plain text (`row_order`). `ts_ms`
+    is the time of the change at the source in epoch milliseconds; None if unknown. `deleted`: the row was
+    deleted. `schema` is the structure of the values: that of the history's version `version` (its ordinal,
+    with ids of columns), or without a history (None) that of the record itself. `position` is the source's
+    own. `redelivered`: later records of its partition were read before it, so it was most likely delivered
+    before. `ambiguity`: what is uncertain about its order (`progress`); mostly empty.
     """
 
     record: RecordOffset
@@ -62,4 +64,4 @@ class RowChange:
 
 
 RowOutcome = RowChange | Reject | Skipped
-"""A record is a change of a row, or it was not understood, or it is of no row at all (`Skipped.kind`)."""
+"""A record is the change of a row, or it could not be read, or it concerns no row (`Skipped.kind`)."""

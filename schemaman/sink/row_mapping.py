@@ -1,6 +1,7 @@
-"""A change of a source row in the words of the lake table that follows: columns by id, types, key.
+"""Map a change of a source row to its lake table: columns by id, values by type, and the key.
 
-Law: a value is written exactly or its row is set aside with the reason; nothing is rounded, cut or left out.
+Law: a value is written exactly, or its row is quarantined with the reason; nothing is rounded, cut or left
+out.
 """
 
 from __future__ import annotations
@@ -50,16 +51,15 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class RowMap:
-    """How the columns of a lake table and of the versions of its source belong together.
+    """Which column of a lake table holds which column of each version of its source.
 
-    `columns` are the table's without those that remember positions; `names` maps ids of source columns to
-    them; `unmapped_reasons` says of columns that left, by id, why their values are not left out where the lake has no
-    place for them; `incarnations` maps each version's number to the incarnation that it is of, `incarnation` is the one
-    followed. `current_names` maps names of the newest version to the lake's where they differ, to an empty one where
-    it has none; `metadata_columns` maps roles to the metadata columns for them. `renamings` has columns of which members
-    are called otherwise in the lake, by a version's number and their name in it.
-    `dropped` are the columns of the table that the newest version has no more, or may not have: rows from behind
-    it lack them.
+    `columns` are the table's columns without those that record positions. `names` maps ids of source columns
+    to them. `unmapped_reasons` maps ids of dropped columns to the reason why their values must not be left
+    out. `incarnations` maps the number of each version to its incarnation; `incarnation` is the one in the
+    table. `current_names` maps names of the newest version to the lake's where they differ; to an empty one
+    where the lake has no such column. `metadata_columns` maps roles to metadata columns. `renamings` has the
+    columns whose nested fields have other names in the lake, by the number of a version and their name in it.
+    `dropped` are columns of the table that later rows lack, or may lack.
     """
 
     columns: tuple[Column, ...]
@@ -81,15 +81,15 @@ class RowMap:
 
 @dataclass(frozen=True, slots=True)
 class EndedIncarnation:
-    """A row of an earlier life of the table: it went when its table was dropped."""
+    """A row of an earlier incarnation of the table: it ended when that table was dropped."""
 
 
 def map_columns(
     told: TableHistory, live: LakeTable, joined: TableHistory | None = None, *, drops: bool = False
 ) -> RowMap:
-    """How the rows of a table's history find their place in a live table that was brought up to date.
+    """Map the columns of a table's history to those of a migrated lake table.
 
-    `joined` is that history with more renames taken for such: rows are read by the ids of `told`. `drops`:
+    `joined` is the history with more renames applied: rows are read by the ids of `told`. `drops`:
     the policy lets the lake drop what the source has dropped, so such values may be left out.
     """
     history = told if joined is None else joined
@@ -129,9 +129,9 @@ def map_columns(
 
 
 def _find_missing(history: TableHistory) -> frozenset[str]:
-    """Columns of the newest version that rows lack which stand behind all that show it.
+    """Columns of the newest version that rows lack which come after all rows that show it.
 
-    They are of an older version: that these columns left was told in a record that is not read yet.
+    Those rows are of an older version: the record that dropped the columns is not read yet.
     """
     newest = history.latest
     versions = [v for v in history.versions[:-1] if v.incarnation == newest.incarnation]
@@ -143,21 +143,21 @@ def _find_missing(history: TableHistory) -> frozenset[str]:
 
 
 def _find_last_rank(version: SchemaVersion, kind: PositionKind) -> Rank:
-    """The place of the last row of a version, among places of a kind; empty if none has one."""
+    """The rank of the last row of a version, among positions of one kind; empty if no row has one."""
     rows = (e for e in version.evidence if e.kind not in STATEMENT_KINDS)
     positions = (coordinates.position for e in rows for coordinates in e.coordinates)
     return max((position.rank for position in positions if position.kind == kind), default=())
 
 
 def _match_ids(history: TableHistory, joined_history: TableHistory) -> dict[int, int]:
-    """Each id of a column in a history, and what it is in the one where renames have been taken for such."""
+    """Each id of a column in a history, and its id in the history with more renames applied."""
     pairs = zip(history.versions, joined_history.versions, strict=True)
     columns = (zip(v.schema.columns, w.schema.columns, strict=True) for v, w in pairs)
     return {c.id: d.id for found in columns for c, d in found if c.id is not None and d.id is not None}
 
 
 def find_undecided_columns(history: TableHistory, *, reused: bool = False) -> dict[int, str]:
-    """Columns that left, each by its id, and why it may be a present one: nobody has said that it is not.
+    """Dropped columns by id, each with the reason why it may be a present column: the rename is undecided.
 
     `reused`: names that came back mean other columns.
     """
@@ -174,7 +174,7 @@ def find_undecided_columns(history: TableHistory, *, reused: bool = False) -> di
 def _list_candidates(
     before: SchemaVersion, after: SchemaVersion, *, reused: bool
 ) -> Iterator[tuple[int, int, str]]:
-    """Columns of a version, each with one of the next one that it may be, and why if that is not a rename."""
+    """Columns of a version with the columns of the next one that they may be; a reason if it is no rename."""
     pairs = [(candidate.old, candidate.new, "") for candidate in after.candidates]
     dropped, added = find_recreated_columns(before, after)
     names = sorted({*dropped, *added})
@@ -187,7 +187,7 @@ def _list_candidates(
 
 
 def map_change(change: RowChange, to: RowMap) -> LakeChange | EndedIncarnation | UnfitColumn:
-    """The change in the words of the lake table. Truncates are no changes of rows."""
+    """The change in columns and types of the lake table. A TRUNCATE is no change of a row."""
     if change.ambiguity == UNKNOWN_POSITION and to.key:
         return UnfitColumn(to.key[0], _UNKNOWN_POSITION)
     if change.version is not None and to.incarnations.get(change.version, to.incarnation) != to.incarnation:
@@ -198,7 +198,7 @@ def map_change(change: RowChange, to: RowMap) -> LakeChange | EndedIncarnation |
         lacking = next((c for c in change.unread_reasons.items() if _is_required(c[0], change, to)), None)
         if lacking is not None:
             return UnfitColumn(*lacking)
-    # Of a row that is gone only the key is written.
+    # Of a deleted row only the key is written.
     mapped = {} if change.op == "d" and to.key else _map_values(image or {}, change, to)
     if isinstance(mapped, UnfitColumn):
         return mapped
@@ -220,13 +220,13 @@ def map_change(change: RowChange, to: RowMap) -> LakeChange | EndedIncarnation |
 
 
 def read_mapped_key(change: RowChange, to: RowMap) -> dict[str, object] | None:
-    """The table's key as a record tells it that cannot be written; None if it does not, or there is none."""
+    """The table's key from a record that cannot be written; None if the record lacks it, or there is none."""
     key = _map_key(change, {}, to) if to.key else None
     return None if isinstance(key, UnfitColumn) else key
 
 
 def _fill_metadata(change: RowChange, to: RowMap) -> dict[str, object]:
-    """What the metadata columns of the table hold for a change."""
+    """The values of the table's metadata columns for a change."""
     record, ms = change.record, change.ts_ms
     values = {
         "op": change.op,
@@ -242,7 +242,7 @@ def _fill_metadata(change: RowChange, to: RowMap) -> dict[str, object]:
 
 
 def fill_truncate_metadata(change: RowChange, to: RowMap) -> dict[str, object]:
-    """What the metadata columns hold of rows that a TRUNCATE ends."""
+    """The values of the metadata columns for rows that a TRUNCATE deletes."""
     return {
         **_fill_metadata(change, to),
         **({to.metadata_columns["deleted"]: True} if "deleted" in to.metadata_columns else {}),
@@ -262,7 +262,7 @@ def _fill_row_columns(change: RowChange) -> dict[str, object]:
 
 
 def _map_key(change: RowChange, image: Mapping[str, object], to: RowMap) -> dict[str, object] | UnfitColumn:
-    """The table's key as the record tells it, by its own key, else by an image that can be trusted for it."""
+    """The table's key by the record's own key, else by a row image that is certain to have the same key."""
     then = {_find_lake_name(name, change, to) or name for name in change.schema.key}
     if then and then != set(to.key):
         keys = f"({', '.join(change.schema.key)}), and the table's is ({', '.join(to.key)})"
@@ -297,7 +297,7 @@ def _is_key_unchanged(change: RowChange, image: Mapping[str, object], to: RowMap
 
 
 def _map_values(row: Row, change: RowChange, to: RowMap) -> dict[str, object] | UnfitColumn:
-    """The values of a row by columns of the lake; what the policy keeps out of the lake is left out."""
+    """The values of a row by columns of the lake, without those that the policy leaves out."""
     types = {c.name: c.type for c in to.columns}
     found: dict[str, object] = {}
     for name, value in row.items():
@@ -342,5 +342,5 @@ def _is_required(name: str, change: RowChange, to: RowMap) -> bool:
 
 
 def list_unmapped_columns(change: RowChange, to: RowMap) -> Iterable[str]:
-    """The columns of a record that have no place in the lake table."""
+    """The columns of a record that the lake table lacks."""
     return (c.name for c in change.schema.columns if _find_lake_name(c.name, change, to) is None)

@@ -1,18 +1,18 @@
 """The order of the changes of one table as text that compares plainly, in Python and in SQL alike.
 
 Law: of two changes of one table, the one that the source made later has the greater text; a change that was
-delivered twice has the same place, and its second delivery the greater text.
+delivered twice has the same position, and its second delivery the greater text.
 
-The text is `<place>/<step>/<partition>.<offset>`, all padded with zeros. `<place>` is where the source's log
-has the change; PostgreSQL orders by the transaction's commit, then by the record in it. `<step>` parts what
-has one place: `0` a snapshot, which the stream goes on from, `1` the stream, `2` a read beside the stream
-(an incremental snapshot), which shows what the stream has done so far. Partition and offset break what ties
-are left.
+The text is `<position>/<step>/<partition>.<offset>`, all padded with zeros. `<position>` is the position in
+the source's log; PostgreSQL orders by the transaction's commit, then by the record in it. `<step>` orders
+changes of one position: `0` a snapshot, `1` the stream, which continues from it, `2` a read beside the stream
+(an incremental snapshot), which shows all that the stream has done so far, `3` a record without a position.
+Partition and offset break the remaining ties.
 
-What cannot be ordered: without a place (flattened records that carry none) offsets alone tell, so that
-changes of different partitions have no order; after a failover the positions of two MySQL servers do not
-compare. Before release 1.5 PostgreSQL's connector tells no commit: transactions that overlap are ordered by
-their records, which is right for each row, as a row that one transaction writes is locked for the others.
+What cannot be ordered: without positions (flattened records that carry none) only offsets decide, so changes
+of different partitions have no order; after a failover the positions of two MySQL servers do not compare.
+Before release 1.5 PostgreSQL's connector gives no commit: transactions that overlap are ordered by their
+records, which is right for each row, as a row that one transaction writes is locked for the others.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from collections.abc import Mapping
 from schemaman.debezium.records import Position
 
 NO_POSITION_TEXT = "-"
-"""The place of what tells none: before all others, since it sorts before digits."""
+"""The text of an unknown position: before all others, since it sorts before digits."""
 
 SNAPSHOT, STREAM, INCREMENTAL, UNPOSITIONED = 0, 1, 2, 3
 """The steps."""
 
 POSITION_LIMIT = 10**19
-"""Connectors tell their places in 64 bits; what is damaged beyond would stand behind all others for ever."""
+"""Positions have 64 bits; a damaged one beyond would come after all others for ever."""
 
 
 def format_order(position: Position, step: int, partition: int, offset: int) -> str:
@@ -38,12 +38,12 @@ def format_order(position: Position, step: int, partition: int, offset: int) -> 
 
 
 def format_order_at(position_text: str, step: int, partition: int, offset: int) -> str:
-    """The order of a change at a place that is text already; without any, offsets alone decide."""
+    """The order of a change at a position as text; without a position, offsets alone decide."""
     return f"{position_text}/{0 if position_text == NO_POSITION_TEXT else step}/{partition:06d}.{offset:020d}"
 
 
 def parse_order(order: str) -> tuple[str, int]:
-    """The place and the step that an order tells."""
+    """The position and the step in an order."""
     position_text, step, _ = order.rsplit("/", 2)
     return position_text, int(step)
 
@@ -69,7 +69,7 @@ def format_position(position: Position) -> str:
 
 
 def read_stream_position(source: Mapping[str, object]) -> Position | None:
-    """Where the stream stood when a row was read beside it; None where the record does not tell.
+    """The position of the stream when a row was read beside it; None if the record lacks it.
 
     Source: Debezium SourceInfo of PostgreSQL: `sequence` is that of the stream even where the row has no lsn.
     """

@@ -1,7 +1,7 @@
-"""What the rows of a lake table were read as, and whether the history has told otherwise of them since.
+"""How the rows of a lake table were read, and whether the history has changed for them since.
 
-Law: a table with rows that were read as another structure than they are of takes nothing, and nothing is
-renamed over them, until they are gone from it.
+Law: a table with rows that were read by a wrong structure takes no rows, and nothing is renamed over them,
+until these rows are deleted.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _PROPERTY_KEYS = ("store", "table", "reading", "said")
 
 @dataclass(frozen=True, slots=True)
 class StaleRows:
-    """Rows of a table that were read as what they are not, and what to do with them."""
+    """Rows of a table that were read by a wrong structure, and what to do with them."""
 
     reason: str
     instead: str
@@ -57,9 +57,9 @@ _UNREADABLE_PROPERTY = StaleRows(
 
 @dataclass(frozen=True, slots=True)
 class StaleRowCheck:
-    """Knows what the rows of lake tables were read as: each table bears it.
+    """Checks how the rows of lake tables were read; each table records it in a property.
 
-    `modes` are those of who reads; who does not know them takes those that the table bears.
+    `modes` are the settings of the reader; unknown modes are taken from the property of the table.
     """
 
     store: RegistryStore
@@ -68,7 +68,7 @@ class StaleRowCheck:
     def find_stale_rows(
         self, history: TableHistory, live: LakeTable, name: str, executor: Executor
     ) -> StaleRows | None:
-        """Why a table must take nothing and stay as it is; None if its rows are what they were read as.
+        """Why a table must take no rows; None if its rows were read by the right structure.
 
         `name` is the table as SQL writes it. Raises `StatementFailed`.
         """
@@ -91,7 +91,7 @@ class StaleRowCheck:
             if columns and column is None:
                 continue
             stretches = merge_stretches([each for each in all_stretches if each.joined == columns])
-            # nobody else's values ever stand in a column that is known for what it is, whatever its name
+            # a column whose identity is certain never holds values of another one, whatever its name
             for one in (replace(each, until=None) for each in stretches) if placed_column else stretches:
                 condition = _format_condition(one, column)
                 found = executor.query(_format_count_query(name, condition))
@@ -103,7 +103,7 @@ class StaleRowCheck:
         return None
 
     def _find_rename(self, before: TableHistory, after: TableHistory) -> TableId | None:
-        """A table that had rows, and that is known to have become this one only by what was told since."""
+        """A table that had rows, and whose rename to this one was read only since then."""
         known_before, known_after = (
             {a.name for a in h.aliases if a.kind == "table"} for h in (before, after)
         )
@@ -113,7 +113,7 @@ class StaleRowCheck:
         )
 
     def record_reading(self, history: TableHistory, live: LakeTable, name: str, executor: Executor) -> bool:
-        """The table bears what its rows are read as from now on; False if the store tells more by now.
+        """Record in the table how its rows are read from now on; False if the store has newer facts.
 
         Raises `StatementFailed`.
         """
@@ -133,7 +133,7 @@ class StaleRowCheck:
         return True
 
     def _count_read_observations(self, history: TableHistory, live: LakeTable) -> int | None:
-        """How much had been said when the rows were read; None where nobody knows, or nothing is new."""
+        """How many observations the rows were read by; None if unknown, or if none is new."""
         known = _parse_property(live) or {}
         mine = known.get("store") == self.store.id and known.get("table") == str(history.table)
         if not mine or known.get("reading") == hash_reading(history):
@@ -142,7 +142,7 @@ class StaleRowCheck:
 
 
 def _parse_property(live: LakeTable) -> Mapping[str, Any] | None:
-    """What a table bears; None if nobody can read it."""
+    """The property of a table as read; None if it cannot be parsed."""
     try:
         property_value = json.loads(live.properties.get(READ_PROPERTY, "{}"))
         is_valid = property_value == {} or (
@@ -156,9 +156,9 @@ def _parse_property(live: LakeTable) -> Mapping[str, Any] | None:
 
 
 def _find_placed_column(live: LakeTable, before: TableHistory, columns: JoinedColumns | None) -> str | None:
-    """The column of a table that holds what belongs into another one by now; None if it lacks one of both.
+    """The column of a table whose values belong into another one; None if the table lacks one of both.
 
-    What the two were when rows were written tells it: others may have had their names.
+    The history when the rows were written decides: other columns may have had their names.
     """
     if columns is None:
         return None
@@ -168,7 +168,7 @@ def _find_placed_column(live: LakeTable, before: TableHistory, columns: JoinedCo
 
 
 def _find_named_column(live: LakeTable, columns: JoinedColumns | None) -> str | None:
-    """The same as the names alone tell it, where the stamp does not tell what is what."""
+    """The same by names alone, where the version stamp does not decide."""
     if columns is None:
         return None
     previous, kept = columns.previous, columns.kept
@@ -181,9 +181,9 @@ def _find_named_column(live: LakeTable, columns: JoinedColumns | None) -> str | 
 
 
 def _find_lake_name(live: LakeTable, column: str, behind: str = "") -> str | None:
-    """What a table calls a column of the source, with what stands `behind` its name; None if it has none.
+    """The table's name of a column of the source with the suffix `behind`; None if it has none.
 
-    What the table itself says of its names comes first, then the forms in which a name may travel.
+    The names that the table itself records come first, then the forms in which a name may travel.
     """
     names = read_names(live)
     forms = {f"{form}{behind}".casefold() for form in list_adjusted_forms(column)}
@@ -195,12 +195,12 @@ def _find_lake_name(live: LakeTable, column: str, behind: str = "") -> str | Non
 def _format_condition(one: RereadStretch, own: str | None) -> str:
     began = f"`{ORDER}` >= {literal(one.since)}"
     stretch = began if one.until is None else f"{began} AND `{ORDER}` < {literal(one.until)}"
-    # a row without a value there lacks nothing where it belongs
+    # a row without a value in the old column lacks nothing in the new one
     return stretch if own is None else f"{stretch} AND {quote_name(own)} IS NOT NULL"
 
 
 def _format_count_query(name: str, where: str) -> str:
-    """By partition, how many of a table's rows are so, and the first offset of their records."""
+    """A query by partition: how many rows of a table match, and the first offset of their records."""
     partition = f"substring_index(substring_index(`{ORDER}`, '/', -1), '.', 1)"
     return (
         f"SELECT {partition}, count(*), min(substring_index(`{ORDER}`, '.', -1)) "
@@ -215,7 +215,8 @@ def _explain_stale_rows(
     offsets = ", ".join(f"offset {int(str(o))} of partition {int(str(p))}" for p, _, o in found)
     topics = " and ".join(history.topics) or "its topic"
     return StaleRows(
-        f"{count} of its rows {_explain_lateness(one)}: {one.reason}. What stands in them may be wrong, so nothing is "
+        f"{count} of its rows {_explain_lateness(one)}: {one.reason}. What stands in them may be wrong, "
+        "so nothing is "
         "renamed, altered or written over them",
         f"delete them (DELETE FROM {name} WHERE {where}) and read "
         f"{topics} again from {offsets} on, with a new checkpoint: until then its records wait. What these "
@@ -226,7 +227,8 @@ def _explain_stale_rows(
 def _explain_rename(history: TableHistory, name: str, previous: TableId) -> StaleRows:
     topics = " and ".join(history.topics) or "its topic"
     return StaleRows(
-        f"its rows were written before it was read that the source had renamed {previous} to {history.table}: "
+        "its rows were written before it was read that the source had renamed "
+        f"{previous} to {history.table}: "
         f"those of {previous} are not among them",
         f"drop it, rename the lake table that has the rows of {previous} to {name}, set that one's property "
         f"{SOURCE_PROPERTY} to {history.table}, and read {topics} again from its first row on, with a new "

@@ -1,4 +1,4 @@
-"""Changes of rows on their way into a table: the columns that remember positions, and the fold per key.
+"""Changes of rows in terms of a lake table, and the fold of the changes of one key.
 
 Law: the fold of a key's changes, merged into a table where the greater position wins, leaves the row that
 merging them one after the other leaves; changes delivered twice, or late, change nothing.
@@ -17,10 +17,10 @@ TopicOffset = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class LakeChange:
-    """A change of a row in the words of one lake table: its columns, its types.
+    """A change of a row in the columns and types of one lake table.
 
-    `values` are those that the record brings; `unavailable` are columns whose value the source has and did
-    not send, since it did not change (TOAST). `redelivered`: it was delivered before most likely.
+    `values` are those of the record. `unavailable` are columns whose value the source has and did not send,
+    since it did not change (TOAST). `redelivered`: it was most likely delivered before.
     """
 
     op: Op
@@ -33,15 +33,15 @@ class LakeChange:
 
 @dataclass(frozen=True, slots=True)
 class Upsert:
-    """What becomes of one row: `values` are set, `kept` columns stay as the table has them.
+    """The outcome for one row: `values` are set, `kept` columns stay as the table has them.
 
-    The table may have the row from between the changes: columns whose `value_orders` are not the last one stay as it
-    has them where its row is not older than the word. A column of no value whose word is not the last went
-    when the row began anew. `records` are all records that went into it.
+    The table may have a newer row than some of the changes. `value_orders` gives for each value that is not
+    of the last change its order: the table keeps its own value if its row is not older. A column without a
+    value was cleared at that order, when the row began anew. `records` are all records of the fold.
 
-    `needs_row`: some kept value must be in the table already, in a row that is newer than `restart_order`, where the
-    row began anew last; without such a row it is not known. `unsent_order`: the oldest word of a column whose value
-    was not sent again later: a table that knows the row to be gone since then does not know the value.
+    `needs_row`: the table must have some kept value already, in a row newer than `restart_order`, the order
+    at which the row last began anew. `unsent_order`: the oldest order of a value that a later change left out
+    as unchanged; a table that has the row deleted since then does not have the value.
     """
 
     order: str
@@ -58,9 +58,9 @@ class Upsert:
 def fold_changes(
     changes: Iterable[LakeChange], columns: Collection[str], truncated: str = ""
 ) -> Upsert | None:
-    """What the changes of one key come to; None if a TRUNCATE at `floor` came after all of them.
+    """Fold the changes of one key; None if a TRUNCATE at the order `truncated` came after all of them.
 
-    `changes` are in order; `columns` are those of the table without the ones that remember positions.
+    `changes` are in order; `columns` are those of the table without the ones that record positions.
     """
     state = _FoldedRow()
     for change in changes:
@@ -70,7 +70,7 @@ def fold_changes(
     if state.order is None:
         return None
     others = frozenset(columns) - state.values.keys()
-    # Of a grave all stays, and so does what was not sent: some row of the table has to have it.
+    # A soft-deleted row keeps all its values, and unsent values: some row of the table has to have them.
     stay = others if state.deleted or state.restart_order is None else frozenset(state.unknown)
     words = {name: order for name, order in state.value_orders.items() if order != state.order}
     if state.restart_order is not None and state.restart_order != state.order:
@@ -90,10 +90,10 @@ def fold_changes(
 
 @dataclass(slots=True)
 class _FoldedRow:
-    """A row while its changes are gone through.
+    """A row while its changes are folded.
 
-    From `restart_order` on nothing of what it was before goes on. `value_orders` are the orders of the values; of `unknown`
-    columns no change since then brings one, of `unsent` ones a later change brings none.
+    From `restart_order` on no earlier value counts. `value_orders` are the orders of the values. No change
+    since then has a value for `unknown` columns; later changes leave out those of `unsent` ones as unchanged.
     """
 
     order: str | None = None
@@ -106,11 +106,11 @@ class _FoldedRow:
     records: list[TopicOffset] = field(default_factory=list)
 
     def add_change(self, change: LakeChange) -> None:
-        """The next change."""
+        """Add the next change."""
         self.order = change.order
         match change.op:
             case "d" | "c":
-                # The key's values stay, for a grave needs them; what the row held is what the table holds.
+                # The key's values stay, for a soft-deleted row needs them; the table has the other values.
                 self.restart_order = change.order
                 self._clear()
             case "u" | "r":

@@ -1,7 +1,7 @@
-"""Which version of a table a record is of, and which column each of its fields carries.
+"""Find the version of a table that a record belongs to, and the column that each of its fields carries.
 
-Law: a record is taken for a version only if that version has just the fields of the record; where several
-do, its place in the source's log decides. What no version explains is refused.
+Law: a record belongs to a version only if that version has exactly the fields of the record; where several
+do, the record's position in the source's log decides. A record that no version explains is refused.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from schemaman.model.types import Type, without_labels
 from schemaman.sink.row_order import NO_POSITION_TEXT, format_position
 
 Fields = Mapping[str, Type | None]
-"""The fields of a row and the types that they have on the wire; None where no schema tells them."""
+"""The fields of a row and their types in the event; None where no schema gives them."""
 
 
 class UnknownVersion(ValueError):
@@ -27,8 +27,9 @@ class UnknownVersion(ValueError):
 
 
 PositionBounds = tuple[str, str | None]
-"""The places that a record without one stands between, in the words of `rows.order`: behind the first, which
-is empty if nothing is known there, and before the other, None if nothing is."""
+"""The positions between which a record without one lies, as text of `row_order`: the first is empty, the
+other None, if unknown.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +45,11 @@ class CarriedVersion:
 def find_versions(history: TableHistory, fields: Fields) -> tuple[CarriedVersion, ...]:
     """The versions that can have such records, oldest first.
 
-    Those whose fields have the very types, if there are any, and those of which only statements tell, so that
-    nobody knows how rows carry them; else those with the names.
+    First those whose fields have exactly these types, and those that only statements prove, whose event
+    schema is unknown; else those with the names.
 
     Raises:
-        UnknownFace: no version has these fields.
+        UnknownVersion: no version has these fields.
     """
     named: list[CarriedVersion] = []
     typed: list[CarriedVersion] = []
@@ -79,10 +80,10 @@ def _is_statement_only(version: SchemaVersion) -> bool:
 
 
 def choose_version(candidates: Sequence[CarriedVersion], coordinates: Coordinates) -> CarriedVersion:
-    """The version that a record at a mark is of: the last one that had begun there, else the first one.
+    """The version of a record at its coordinates: the last one that had begun there, else the first one.
 
-    Where that one had ended by then, it is the next one: what is known of its begin is the first record that
-    is remembered of it, and others may stand before that.
+    Where that version had ended by then, it is the next one: the known begin of a version is its first stored
+    record, and others may have come before.
     """
     if len(candidates) == 1:
         return candidates[0]
@@ -103,7 +104,7 @@ def _may_have_begun(version: SchemaVersion, coordinates: Coordinates) -> bool:
 
 
 def is_same_structure(candidates: Sequence[CarriedVersion]) -> bool:
-    """Whether all of them carry the same columns in the same fields, so that any will do."""
+    """Whether all candidates carry the same columns in the same fields, so that any of them fits."""
     first = candidates[0]
     return all(
         candidate.columns == first.columns and candidate.schema == first.schema
@@ -112,9 +113,9 @@ def is_same_structure(candidates: Sequence[CarriedVersion]) -> bool:
 
 
 def find_versions_by_key(history: TableHistory, fields: Collection[str]) -> tuple[CarriedVersion, ...]:
-    """The versions that a key with the fields `told` can be of, oldest first.
+    """The versions to which a key with these fields can belong, oldest first.
 
-    Those with just that key, if there are any; else those that have the fields; else all.
+    Those with exactly that key, if there are any; else those that have the fields; else all.
     """
     exact: list[CarriedVersion] = []
     named: list[CarriedVersion] = []
@@ -138,10 +139,10 @@ def choose_version_by_bounds(
     coordinates: Coordinates,
     between: PositionBounds,
 ) -> CarriedVersion:
-    """The version that a record without a place is of: the last one that had begun; `told` are its fields.
+    """The version of a record without a position: the last one that had begun; `fields` are its fields.
 
     Raises:
-        UnknownFace: nobody can tell which columns its fields are, as these may have exchanged their names.
+        UnknownVersion: the columns of its fields are ambiguous, as they may have swapped names.
     """
     earliest, latest = between
     found = (
@@ -172,7 +173,7 @@ def _list_key_fields(candidate: CarriedVersion) -> set[str]:
 
 
 def _has_begun_at_earliest(version: SchemaVersion, coordinates: Coordinates, earliest: str) -> bool:
-    """Whether a version had begun where a record without a place stands at the earliest."""
+    """Whether a version had begun at the earliest possible position of a record without one."""
     began = version.at
     if (began.topic, began.partition) == (coordinates.topic, coordinates.partition):
         return began.offset <= coordinates.offset
@@ -182,7 +183,7 @@ def _has_begun_at_earliest(version: SchemaVersion, coordinates: Coordinates, ear
 
 
 def _may_have_begun_by_latest(version: SchemaVersion, coordinates: Coordinates, latest: str | None) -> bool:
-    """Whether a version may have begun where a record without a place stands at the latest."""
+    """Whether a version may have begun at the latest possible position of a record without one."""
     began = version.at
     if (began.topic, began.partition) == (coordinates.topic, coordinates.partition):
         return began.offset <= coordinates.offset
@@ -190,7 +191,7 @@ def _may_have_begun_by_latest(version: SchemaVersion, coordinates: Coordinates, 
 
 
 def _have_different_columns(one: CarriedVersion, other: CarriedVersion, fields: Collection[str]) -> bool:
-    """Whether two versions of one life name other columns by the same fields."""
+    """Whether two versions of one incarnation have other columns for the same fields."""
     return one.version.incarnation == other.version.incarnation and any(
         one.columns[field].id != other.columns[field].id
         for field in fields
@@ -199,11 +200,11 @@ def _have_different_columns(one: CarriedVersion, other: CarriedVersion, fields: 
 
 
 FieldColumns = Mapping[str, tuple[Column, Type | None]]
-"""For each field its column, and the type that it has on the wire if that is known."""
+"""For each field its column, and its type in the event if known."""
 
 
 def _list_field_columns(version: SchemaVersion, fields: Fields) -> Iterator[FieldColumns]:
-    """The ways in which events carry a version: as it is, under each of its faces, by adjusted names."""
+    """The ways in which events carry a version: as it is, by each of its event schemas, by adjusted names."""
     for event_schema in (None, *version.event_schemas):
         others = {} if event_schema is None else {field.column: field for field in event_schema.fields}
         found: dict[str, tuple[Column, Type | None]] = {}
@@ -235,7 +236,7 @@ def _has_same_types(carried: FieldColumns, fields: Fields) -> bool:
 
 
 def _is_at_or_after(coordinates: Coordinates, other: Coordinates) -> bool:
-    """Whether a record stands where another one does, or behind it, as far as their marks tell."""
+    """Whether a record is at another one's coordinates, or after them, as far as these compare."""
     if other.position.kind == coordinates.position.kind and other.position.rank and coordinates.position.rank:
         return other.position.rank <= coordinates.position.rank
     if (other.topic, other.partition) == (coordinates.topic, coordinates.partition):

@@ -1,4 +1,4 @@
-"""What a Delta table keeps in its log and tells nowhere else: its newest version and its generated columns.
+"""Read from the log of a Delta table what SQL does not show: newest version and generated columns.
 
 Source: Delta protocol, "Delta Log Entries", "Checkpoints", "Generated Columns", "Identity Columns".
 """

@@ -1,6 +1,6 @@
 """The executor of migrations: lake tables inspected and altered with Spark SQL and nothing else.
 
-Only reading has a shorter way where the session shares this process with a JVM; law: it tells the same.
+Reading has a shorter way where the session shares this process with a JVM; law: the result is the same.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from schemaman.migration.spark_sql import (
     read_columns,
     split_table_name,
 )
-from schemaman.migration.target import LakeTable, LayoutField
-from schemaman.migration.targets import delta, iceberg
+from schemaman.migration.target import TARGETS, LakeTable, LayoutField
 from schemaman.model.ddl import quote_name
 from schemaman.model.schema import Column, TableSchema
 from schemaman.spark.delta_log import clear_unfinished, find_generated_columns, find_newest_version
@@ -47,7 +46,7 @@ class SparkExecutor:
         self._checked: set[tuple[str, str]] = set()
 
     def inspect(self, table: str, format: str) -> LakeTable | None:
-        """The live table as its own catalogue tells it, None where there is none.
+        """The lake table as its own catalogue shows it, None where there is none.
 
         Raises:
             EngineUnavailable: the session cannot work with this format or catalogue at all.
@@ -55,7 +54,7 @@ class SparkExecutor:
         """
         if format not in ("delta", "iceberg"):
             raise UnknownName(f"no table format {format!r} can be inspected; there are delta and iceberg")
-        name = (delta if format == "delta" else iceberg).TARGET.table_name(table)
+        name = TARGETS.get(format).table_name(table)
         catalog = _find_catalog(name)
         if (format, catalog) not in self._checked:
             try:
@@ -109,7 +108,7 @@ class SparkExecutor:
         if parts is None or not in_memory:
             return False
         folder = self._find_folder(parts)
-        if self._read_columns(delta.TARGET.table_name(folder)) is None:
+        if self._read_columns(TARGETS.get("delta").table_name(folder)) is None:
             return False
         self.run(create_namespace(parts[:1]))
         self.run(f"CREATE TABLE {quote_table_name(parts)} USING delta LOCATION {literal(folder)}")
@@ -177,7 +176,7 @@ class SparkExecutor:
         return self._inspect_iceberg_by_sql(table, name)
 
     def _inspect_iceberg_by_java(self, table: str, name: str) -> LakeTable:
-        """One look at one state of the table, whatever catalogue and file system it has.
+        """Read one state of the table, whatever catalogue and file system it has.
 
         Source: Iceberg Java API, `Spark3Util.loadIcebergTable`, `BaseTable.operations`,
         `TableMetadataParser.toJson`, `SparkSchemaUtil.convert`.

@@ -1,6 +1,6 @@
-"""An Iceberg table as its metadata file tells it, or as Spark describes it where nobody can read that file.
+"""An Iceberg table by its metadata file, or by Spark's description where that file cannot be read.
 
-Source for the members of the file: Iceberg table spec, "Table Metadata Fields" and what it refers to.
+Source for the fields of the file: Iceberg table spec, "Table Metadata Fields" and what it refers to.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def _find_current(metadata: Metadata, several: str, id: str, chosen: str) -> Met
 
 
 def _collect_partition_names(metadata: Metadata, paths: Mapping[int, Path]) -> dict[str, Path]:
-    """The names of all partition fields that the table has or had, each with the column that may bear it."""
+    """The names of all partition fields that the table has or had, each with the column that may have it."""
     names: dict[str, Path] = {}
     for field in (field for spec in metadata.get("partition-specs", ()) for field in spec["fields"]):
         own = paths.get(field["source-id"], ())

@@ -17,6 +17,7 @@ from typing import IO
 from urllib.parse import urlsplit
 
 from schemaman.errors import EngineUnavailable
+from schemaman.plugins import install_hint
 from schemaman.settings import is_secret
 from schemaman.store.urls import without_password
 
@@ -29,7 +30,7 @@ try:
 except ImportError as error:
     raise EngineUnavailable(
         f"Spark is needed for this and its Python package is not installed ({error})",
-        hint="pip install 'schemaman[spark]'",
+        hint=install_hint("spark"),
     ) from error
 
 PACKAGES = (
@@ -216,7 +217,7 @@ def _connect(address: str, settings: Mapping[str, str]) -> SparkSession:
         for name, value in settings.items():
             spark.conf.set(name, value)
     except ImportError as error:
-        hint = "pip install 'schemaman[connect]'"
+        hint = install_hint("connect")
         raise EngineUnavailable(
             f"Spark Connect needs a package: {_find_first_line(error)}", hint=hint
         ) from error

@@ -1,4 +1,4 @@
-"""What a session must be able to do before a table is looked at: said at once and clearly, not half-way.
+"""Check that a session can work with a table format before any table is inspected.
 
 A session that the user started has the user's settings; they are read here and never changed.
 """
@@ -40,7 +40,7 @@ def require_session(spark: SparkSession, format: str, catalog: str) -> None:
             hint="spark.sql.parser.escapedStringLiterals = false",
         )
     extension = _EXTENSIONS[format]
-    # A platform may have the extension built in without telling so: then the probe decides.
+    # A platform may have the extension built in without listing it: then the probe decides.
     if extension not in _read_setting(spark, "spark.sql.extensions") and not _can_parse(
         spark, _PROBES[format]
     ):
@@ -55,8 +55,10 @@ def require_session(spark: SparkSession, format: str, catalog: str) -> None:
         and not _read_setting(spark, f"spark.sql.catalog.{_SESSION_CATALOG}")
     ):
         raise EngineUnavailable(
-            f"this Spark session's own catalogue knows no Delta tables: spark.sql.catalog.{_SESSION_CATALOG} is not set",
-            hint=f"start it with spark.sql.catalog.{_SESSION_CATALOG} = {DELTA_CATALOG}, or name tables by their paths",
+            "this Spark session's own catalogue knows no Delta tables: "
+            f"spark.sql.catalog.{_SESSION_CATALOG} is not set",
+            hint=f"start it with spark.sql.catalog.{_SESSION_CATALOG} = {DELTA_CATALOG}, "
+            "or name tables by their paths",
         )
     if format == "iceberg" and not _read_setting(spark, f"spark.sql.catalog.{catalog}"):
         raise EngineUnavailable(

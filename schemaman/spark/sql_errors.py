@@ -1,6 +1,6 @@
-"""What a failing statement says: absent, lost to another writer, or refused; by a session of either kind.
+"""Classify a failed statement: table absent, commit conflict, or refused; for both kinds of sessions.
 
-A classic session raises Java's exception, Spark Connect an error of its own whose text tells the Java class.
+A classic session raises Java's exception, Spark Connect an error of its own whose text has the Java class.
 Delta and Spark give a condition, Iceberg only a class and a text.
 """
 
@@ -17,7 +17,7 @@ from schemaman.store.urls import without_secrets
 RAISED = (PySparkException, Py4JError, ConnectionError)
 """What a session raises when a statement fails; py4j lets the socket's error through once the JVM is gone."""
 _UNAVAILABLE = "StatusCode.UNAVAILABLE"
-"""What Spark Connect says of a server that answers no more. Source: gRPC's status codes."""
+"""The status that Spark Connect gives for a server that does not answer. Source: gRPC's status codes."""
 
 _DETAILS = re.compile(r'^<\w*Rendezvous.*?^\s*details = "(.*?)"$', re.MULTILINE | re.DOTALL)
 _ABSENT = frozenset({
@@ -55,7 +55,7 @@ def make_failure(error: Exception, statement: str) -> StatementFailed:
         message = f"{_abbreviate_statement(statement)}: Spark is gone: {without_secrets(line)}"
         return SessionLost(message, hint="start again: what was done is known, and is not done twice")
     kind = StatementConflict if any(word in f"{condition} {text}" for word in _CONFLICTS) else StatementFailed
-    # A catalogue that cannot be reached is told by its address, with all that this says.
+    # An unreachable catalogue is named by its address, which may contain secrets.
     return kind(f"{_abbreviate_statement(statement)}: {without_secrets(line)}")
 
 
@@ -63,7 +63,7 @@ def _find_text(error: Exception) -> str:
     if isinstance(error, Py4JJavaError):
         java = error.java_exception
         return f"{java.getClass().getSimpleName()}: {java.getMessage()}"
-    # Of what Spark Connect cannot place it tells the whole call; the server's words are its details.
+    # Spark Connect gives the whole call for an unknown error; its details are the message of the server.
     details = _DETAILS.search(str(error))
     return details[1] if details else str(error)
 

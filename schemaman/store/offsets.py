@@ -210,7 +210,8 @@ def admit_outcomes(
             seen.append(one)
         else:
             raise Conflict(
-                f"{_format_span(one)}: a part of it has been read meanwhile; still missing: {_format_spans(lacking)}",
+                f"{_format_span(one)}: a part of it has been read meanwhile; "
+                f"still missing: {_format_spans(lacking)}",
                 hint="read again: only what is missing will be taken",
             )
     logged = [o for o in outcomes if not isinstance(o, Skipped)]

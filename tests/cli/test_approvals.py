@@ -13,6 +13,7 @@ from pathlib import Path
 import click.testing
 import pytest
 
+from schemaman.api.plan_files import plan_file
 from schemaman.errors import BadConfiguration
 from schemaman.history.decisions import Approval, parse
 from schemaman.history.decisions import format_decision as answers
@@ -25,7 +26,6 @@ from schemaman.store.log import MigrationEntry
 from schemaman.store.sql.store import SqlStore
 from schemaman_cli.commands.approve import COMMAND as APPROVE
 from schemaman_cli.main import main
-from schemaman_cli.plan_files import plan_file
 
 DAY_MS = 86_400_000
 NOON = 1_800_014_400_000  # 2027-01-15T12:00:00Z
@@ -110,7 +110,7 @@ def test_an_answer_that_somebody_wrote_meanwhile_stays(run: Run, monkeypatch: py
         Path("schemaman.decisions.toml").write_text(answer)
         return True
 
-    monkeypatch.setattr("schemaman_cli.commands.approve.agreed", meanwhile)
+    monkeypatch.setattr("schemaman_cli.commands.approve.confirm", meanwhile)
     assert run("approve", written(plan())).code == 0
     assert [hash for hash, *_ in approvals()] == [plan_hash(other), plan_hash(plan())]
 

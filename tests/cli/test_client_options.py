@@ -7,13 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from schemaman.api.client_options import read_client_options
 from schemaman.errors import BadConfiguration, UsageError
 from schemaman.settings import SettingsFile, is_secret, read_settings
 from schemaman.store.urls import has_password, without_password
-from schemaman_cli.clients import options_of
-from schemaman_cli.console import Console
 from schemaman_cli.main import main
-from schemaman_cli.options import Door
 
 
 def told(
@@ -22,7 +20,7 @@ def told(
     """The options of Kafka that settings mean."""
     file = SettingsFile(str((folder or Path()) / "schemaman.toml"), toml)
     settings = read_settings({"kafka_config": flags}, variables, file)
-    return options_of(Door(settings, Console()), settings.kafka_config)
+    return read_client_options(settings.kafka_config)
 
 
 def test_files_and_single_options(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_a_time_means_the_version_that_stood_then(ask: Ask) -> None:
         if said.code == 0:
             assert said.json["version"] >= version["version"]
         else:
-            assert "cannot be told whether version" in said.err
+            assert "is not certain whether version" in said.err
 
 
 def test_behind_the_last_record_the_newest_version_is_told_with_a_warning(ask: Ask) -> None:
@@ -151,7 +151,7 @@ def test_a_change_that_was_noticed_late_is_not_told_too_early(ask: Ask) -> None:
     told = second["from"]["at"]["position"]["commit"]
     said = ask(DB2, "show", f"PRODUCTS@commit_lsn:{told}")
     assert said.code == 2
-    assert "whether version 1 or version 2 stood then" in said.err
+    assert "whether version 1 or version 2 was valid then" in said.err
     shown = next(e["first"] for e in second["evidence"] if e["kind"] == "emitted")
     at = f"PRODUCTS@commit_lsn:{shown['position']['commit']}"
     assert ask(DB2, "show", at, "--format", "json").json["version"] == 2
@@ -175,7 +175,7 @@ def test_a_moment_of_uncertainty_names_both_versions(ask: Ask) -> None:
     said = ask(ORDERS, "show", f"orders@lsn:{lsn}")
     assert said.code == 2
     number = doubtful["version"]
-    assert f"whether version {number - 1} or version {number} stood then" in said.err
+    assert f"whether version {number - 1} or version {number} was valid then" in said.err
     assert f"orders@{number - 1} or" in said.err
     begin = doubtful["from"]
     times = f"between {AsOf(begin['after']['ts_ms'])} and {AsOf(begin['at']['ts_ms'])}"
@@ -219,7 +219,7 @@ def test_each_version_stands_where_its_own_records_stand(ask: Ask, recording: st
             assert said.json["version"] == version["version"]
         else:
             assert said.code == 2
-            assert f"version {version['version']} stood then" in said.err
+            assert f"version {version['version']} was valid then" in said.err
 
 
 def test_a_file_of_another_binary_log_is_a_usage_error(ask: Ask) -> None:
@@ -368,9 +368,9 @@ def test_history_says_from_where_on_a_key_is_proven(ask: Ask) -> None:
     said = " ".join(ask(AWAY, "history", "carts").out.split())
     first = "2026-11-21 07:40:25.614 UTC · LSN 0/1EF39A8"
     proven = "2026-11-21 07:40:28.597 UTC · LSN 0/1EFFC00"
-    assert f"no later than {proven}; told first by the record of {first}" in said
+    assert f"no later than {proven}; first shown by the record of {first}" in said
     assert f"its key: certain from {proven} on, not confirmed before" in said
-    assert f"{proven}; told first {first}, not confirmed before" in said
+    assert f"{proven}; first shown {first}, not confirmed before" in said
     assert "not confirmed: its key" in ask(AWAY, "history", "carriers").out
 
 

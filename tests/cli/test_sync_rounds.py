@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from schemaman.api import sources
 from schemaman.io import files, kafka
-from schemaman_cli import sources
 from tests.support.command_result import Done
 from tests.support.memory_commands import Commands, commands
 

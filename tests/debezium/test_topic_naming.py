@@ -111,7 +111,8 @@ def test_every_recorded_schema_is_named_after_its_topic_in_some_mode(run):
 
 
 @pytest.mark.parametrize(("run", "mode"), [
-    ("postgres/shop-oldest", choose_schema_mode((1, 4))), ("postgres/shop-avro-old", choose_schema_mode((1, 9))),
+    ("postgres/shop-oldest", choose_schema_mode((1, 4))), ("postgres/shop-avro-old", choose_schema_mode((1,
+    9))),
     ("postgres/shop-json", choose_schema_mode((3, 4))), ("postgres/shop-names-unicode", "avro_unicode"),
 ])  # fmt: skip
 def test_releases_name_schemas_as_they_do_if_nothing_is_said(run, mode):

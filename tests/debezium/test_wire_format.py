@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.debezium.converters.avro import decode_body, decode_json, reduce_schema
-from schemaman.debezium.observation import is_awaiting_schema
+from schemaman.debezium.observation import AMBIGUOUS_FORM, is_awaiting_schema
 from schemaman.debezium.records import Record
 from schemaman.debezium.wire_format import (
     AUTO,
@@ -354,3 +354,10 @@ def test_avro_in_json_reads_as_avro_in_bytes(
 def test_json_that_does_not_fit(data: bytes) -> None:
     with pytest.raises(UnreadableInput, match="does not fit"):
         decode_json(reduce_schema(json.dumps(SCHEMA)), data)
+
+
+def test_a_record_that_an_earlier_release_could_not_frame_still_waits() -> None:
+    """Stores hold the words of the release that rejected the record."""
+    assert is_awaiting_schema("nobody told the form: a zero byte in front")
+    assert is_awaiting_schema(f"{AMBIGUOUS_FORM}: a zero byte in front")
+    assert not is_awaiting_schema("no JSON")

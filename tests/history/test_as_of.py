@@ -101,7 +101,7 @@ def answer(run: str, history: TableHistory, step: Step, place: Selector) -> str:
     except NoHistory:
         return "unknown"
     except UsageError as error:
-        return "refused" if "stood then" in error.message else error.message
+        return "refused" if "valid then" in error.message else error.message
     if found.last_seen is not None:
         return "behind the last record"
     return judged(run, history, found, step)
@@ -153,7 +153,7 @@ def told_at(run: str, history: TableHistory, time: int, steps: tuple[Step, ...])
         gone = "was dropped by then" in error.message
         return "wrong" if gone and any(true_table(s, history.table) for s in steps) else "unknown"
     except UsageError as error:
-        return "refused" if "stood then" in error.message else error.message
+        return "refused" if "valid then" in error.message else error.message
     if found.last_seen is not None:
         return "behind the last record"
     return "wrong" if "wrong" in {judged(run, history, found, step) for step in steps} else "right"
@@ -321,7 +321,7 @@ def test_places_are_told_between_rows_that_are_read_beside_the_stream() -> None:
     assert seen is not None
     assert seen.position.value == str(edges[3])
     for lsn in (edges[1] + 1, edges[2] - 1):
-        with pytest.raises(UsageError, match="version 1 or version 2 stood then"):
+        with pytest.raises(UsageError, match="version 1 or version 2 was valid then"):
             at_lsn(history, lsn)
 
 
@@ -410,7 +410,7 @@ def test_a_structure_that_was_declared_may_have_stood_before_its_position(read: 
     declared = connector.at
     connector.rows({"id": INT, "note": NOTE})
     history = connector.told()["t"]
-    with pytest.raises(UsageError, match="version 1 or version 2 stood then"):
+    with pytest.raises(UsageError, match="version 1 or version 2 was valid then"):
         select_version(history, SourcePosition("binlog", f"binlog.000003:{last + 8}:0"))
     for at, number in ((last, 1), (declared, 2)):
         version = select_version(history, SourcePosition("binlog", f"binlog.000003:{at}:0")).version

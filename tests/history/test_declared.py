@@ -615,7 +615,7 @@ def test_a_table_made_anew_of_which_no_row_came_stands_as_it_was_declared():
 def test_where_only_the_next_create_tells_that_a_table_has_gone_either_may_have_stood():
     found = made_anew(8, 12, 20)
     gone = replace(found.events[0], at=found.versions[1].at)
-    with pytest.raises(UsageError, match="version 1 or version 2 stood then"):
+    with pytest.raises(UsageError, match="version 1 or version 2 was valid then"):
         select_version(replace(found, events=(gone,)), AsOf(15))
 
 

@@ -266,7 +266,7 @@ def test_an_id_means_the_newest_version_of_that_shape(shop: Registry):
 
 @pytest.mark.parametrize("selector", [time(10.001), time(19.999), "lsn:1011", "lsn:1019", "lsn:0/3F8"])
 def test_inside_the_interval_in_which_a_version_began_nothing_is_guessed(shop: Registry, selector: str):
-    with pytest.raises(UsageError, match="version 1 or version 2 stood then") as caught:
+    with pytest.raises(UsageError, match="version 1 or version 2 was valid then") as caught:
         shop.resolve(f"orders@{selector}")
     assert caught.value.hint == "name one: shop.app.public.orders@1 or shop.app.public.orders@2"
 

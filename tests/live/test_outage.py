@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from schemaman.api import sources as command
 from schemaman.debezium.records import Record
 from schemaman.ingest.ingest import ingest
 from schemaman.io import files, kafka, schema_registry
@@ -20,7 +21,6 @@ from schemaman.registry import Registry
 from schemaman.store.memory import MemoryStore
 from schemaman.store.offsets import Ranges, list_spans
 from schemaman.store.sql.store import SqlStore
-from schemaman_cli import sources as command
 from schemaman_cli.main import main
 from tests.live.broker import settled_in
 from tests.live.process import free_port

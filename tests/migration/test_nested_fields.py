@@ -639,7 +639,7 @@ def test_a_name_that_a_person_gave_to_another_member_is_not_one_that_came_back(
     denied = [("s.a", "s.b")] if members[:2] == ("a", "b") else []
     words = renamed(history, *pairs), renamed(history, *denied, kind=NotRename)
     both_told = [
-        replace(yes, members=(*yes.members, *no.members))
+        replace(yes, field_answers=(*yes.field_answers, *no.field_answers))
         for yes, no in zip(*(each.versions for each in words), strict=True)
     ]
     history = replace(history, versions=tuple(both_told))

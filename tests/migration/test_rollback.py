@@ -134,7 +134,7 @@ def test_a_table_that_the_plan_made_is_not_dropped(format: str) -> None:
     assert "DROP TABLE" in back.refusals[0].instead
     told = repr(list(build_plan_blocks(drawn)))
     assert "Every step can be undone" not in told
-    assert "by hand alone, once nobody needs its rows" in told
+    assert "drop it only by hand, when its rows are not needed" in told
 
 
 @both
@@ -238,7 +238,7 @@ def test_rows_written_since_a_swap_are_neither_lost_nor_hidden_by_the_way_back()
             forth(one, made)
         database.execute("UPDATE t SET a = '11' WHERE id = 1")
         database.execute("INSERT INTO t (id, a) VALUES (4, '40')")
-        assert "no row that was written since stands against it" in repr(list(build_plan_blocks(swap)))
+        assert "unless a row that was written since prevents it" in repr(list(build_plan_blocks(swap)))
         back = plan_rollback(swap, made.live, len(swap.steps))
         assert any("write such values into `a__old` first" in note for note in back.notes)
         with pytest.raises(StalePlan, match="gives 2, not 0"):
@@ -338,7 +338,7 @@ def test_a_table_that_was_filled_keeps_its_rows(format: str) -> None:
     assert "point readers and writers back" in back.refusals[0].instead
     told = repr(list(build_plan_blocks(fill)))
     assert "Every step can be undone" not in told
-    assert "by hand alone, once nobody needs them" in told
+    assert "only by hand, when they are not needed" in told
 
 
 def test_a_delta_table_is_set_back_by_time_travel_unless_rows_were_written() -> None:

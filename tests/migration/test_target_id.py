@@ -9,11 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.errors import Locked
-from schemaman.migration import target_id as addresses
 from schemaman.migration.apply import journal
 from schemaman.migration.apply.apply import LEASE_MS, apply
 from schemaman.migration.apply.journal import StoreJournal
-from schemaman.migration.spark_sql import split_table_name
 from schemaman.migration.target_id import canonicalize_target, target_id
 from schemaman.migration.targets import delta, iceberg
 from schemaman.store.log import Entry, LogEntry, MigrationEntry, RunState
@@ -92,8 +90,8 @@ class Counted:
 def test_an_address_is_worked_out_once_however_many_targets_there_are(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    counted = Counted(split_table_name)
-    monkeypatch.setattr(addresses, "split_table_name", counted)
+    counted = Counted(iceberg.TARGET.canonical_name)
+    monkeypatch.setattr(iceberg.TARGET, "canonical_name", counted)
     for _ in range(3):
         for n in range(MANY):
             assert target_id("iceberg", f"ice.many.t{n}") == f"iceberg:ice.many.t{n}"

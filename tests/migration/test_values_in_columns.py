@@ -18,6 +18,7 @@ from schemaman.migration.apply.apply import apply
 from schemaman.migration.plan import Plan, Policy
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import ChangeKind, Level, PolicyRule, ProjectionRule
+from schemaman.migration.properties.displaced_columns import read_displaced
 from schemaman.migration.row_columns import add_row_columns
 from schemaman.migration.source import migration_source
 from schemaman.migration.type_mapping import Names
@@ -130,9 +131,26 @@ def test_a_column_that_the_lake_left_out_is_not_taken_for_the_one_of_its_name(fo
     follow(format, list(map(schema_of, versions)), [True] * 3, [refused, numbered], partly=False)
 
 
+@pytest.mark.parametrize("format", TARGETS)
+@pytest.mark.parametrize(
+    "seen", [[True, True, True], [True, False, True]], ids=["each version", "not the middle"]
+)
+def test_a_displaced_column_that_only_case_told_apart_is_known_by_its_own_name(
+    format: str, seen: list[bool]
+) -> None:
+    versions: Sequence[Mapping[str, int]] = ({"n": 2, "N": 3}, {"n": 2}, {"n": 2, "N": 4})
+    numbered = ProjectionRule((("collisions", "number"),))
+    policy = Policy(rules=(PolicyRule("auto", ("reuse-name",)),), projections=(numbered,))
+    life = list(map(schema_of, versions))
+    lake = follow(format, life, seen, [policy], partly=False)
+    assert lake.live is not None
+    assert [each.column for each in read_displaced(lake.live).values()] == ["N"]
+    assert 3 in map_columns(history(life), lake.live).names
+
+
 def follow(
     format: str, life: list[TableSchema], seen: list[bool], policies: list[Policy], *, partly: bool
-) -> None:
+) -> PaperLake:
     """A table goes through a life: each of its columns has values of one column of the source alone."""
     target, table = TARGETS[format]
     lake = PaperLake(table)
@@ -153,6 +171,7 @@ def follow(
                 assert whose.setdefault(lake.fields[name], id) == id, (name, to, plan)
             none_twice(to, told)
             none_unsaid(to, plan, told[-1])
+    return lake
 
 
 def none_twice(to: RowMap, told: Sequence[TableSchema]) -> None:

@@ -64,7 +64,8 @@ def came(history: TableHistory, number: int, value: Value, lake: PaperLake) -> o
     """What a record of a version brings into a table: its column `s`, or why its row waits."""
     assert lake.live is not None
     schema = history.versions[number - 1].schema
-    row = RowChange(RecordOffset("main", "t", 0, number), history.table, "c", None, None, {"s": value}, frozenset(),
+    offset = RecordOffset("main", "t", 0, number)
+    row = RowChange(offset, history.table, "c", None, None, {"s": value}, frozenset(),
                     str(number), 0, False, schema, number, NO_POSITION)  # fmt: skip
     found = map_change(row, map_columns(history, lake.live))
     assert isinstance(found, LakeChange | UnfitColumn)
@@ -505,7 +506,8 @@ def test_each_value_that_comes_late_is_in_a_member_of_its_own(
     now = in_part(history, answers, said, back=True)
     target, table = TARGETS[format]
     lake = Cells(table)
-    made = apply(make_plan(migration_source(now), None, target, table, Policy()), lake, PaperJournal(), lambda: 0,
+    made = apply(make_plan(migration_source(now), None, target, table, Policy()), lake, PaperJournal(),
+    lambda: 0,
                  run="r")  # fmt: skip
     assert made.differences == ()
     assert isinstance(look(now, lake, ids, empty)[-1], dict)

@@ -23,6 +23,7 @@ from pyspark import SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from schemaman.api.exit_codes import exit_code
 from schemaman.errors import SchemamanError
 from schemaman.migration.apply.apply import apply
 from schemaman.migration.apply.journal import StoreJournal
@@ -30,7 +31,6 @@ from schemaman.migration.plan_file import from_text
 from schemaman.spark.executor import SparkExecutor
 from schemaman.store.log import MigrationEntry
 from schemaman.store.sql.store import SqlStore
-from schemaman_cli.main import exit_code
 
 POINTS = ("intent-to-write", "intent-written", "statement-sent", "statement-done", "done-written")
 """The moments of a step at which an applier may die, in order."""

@@ -126,6 +126,6 @@ class Run:
             schemas=self.schemas,
             approved=careful,
             decisions=lambda: self.decisions,
-            told=self.reports.append,
+            on_report=self.reports.append,
             small=small,
         )

@@ -58,7 +58,7 @@ def test_a_mirror_goes_on_in_the_table_that_took_its_rows_over(spark, tmp_path: 
             run(plan, executor)
         where = {"path": new} if format == "delta" else {"table": new}
         moved = TargetSetting("moved", format, ("*",), **where)
-        mirror = LakeSink(store, [moved], old.quarantine(), policy=Policy(), told=old.reports.append)
+        mirror = LakeSink(store, [moved], old.quarantine(), policy=Policy(), on_report=old.reports.append)
         late = told(0, "c", {"id": 2, "n": "0", "gone": "old"}, OLD)
         mirror(frame(spark, [told(4, "u", {"id": 1, "n": 5}, NOW), late]), 2)
         assert [t.blocked for t in old.reports[-1].tables] == [None]

@@ -72,7 +72,7 @@ def test_without_pyspark_the_extra_is_named() -> None:
     )
     told = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert "Spark is needed" in told.stderr
-    assert told.stderr.rstrip().endswith("pip install 'schemaman[spark]'")
+    assert told.stderr.rstrip().endswith("pip install 'schemaman-cdc[spark]'")
 
 
 def test_a_jvm_that_dies_leaves_its_last_words(tmp_path: Path) -> None:

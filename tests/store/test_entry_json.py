@@ -259,7 +259,9 @@ FOOTPRINTS = every(
         ),
         max_size=2,
     ).map(tuple),
-    form_intervals=st.lists(every(FormInterval, form=TEXTS, first_ms=COUNTS, last_ms=COUNTS), max_size=2).map(tuple),
+    form_intervals=st.lists(every(FormInterval, form=TEXTS, first_ms=COUNTS, last_ms=COUNTS), max_size=2).map(
+        tuple
+    ),
 )
 HISTORIES: st.SearchStrategy[TableHistory] = every(
     TableHistory,

@@ -60,8 +60,8 @@ def declared(versions: int, hidden: int) -> list[Observation]:
         schema = replace(image, columns=(*image.columns, *more))
         mark = replace(rows.first, topic="erp", offset=version)
         statement = replace(
-            rows, evidence="declared", action="image" if version else "create", first=mark, last=mark, count=1,
-            schema=schema,
+            rows, evidence="declared", action="image" if version else "create", first=mark, last=mark,
+            count=1, schema=schema,
         )  # fmt: skip
         found += [placed(statement, 20 * version), rows]
     return found

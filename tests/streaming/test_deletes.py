@@ -16,6 +16,7 @@ from schemaman.spark.streaming.row_staging import DELETE_WAITS
 from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_late_schema_changes import at
 from tests.streaming.test_policy import DEFAULTS, KEY, alive, mirror, told
+from tests.support.batches import cut
 from tests.support.memory_sink import EMPTYING, PaperMirror
 from tests.support.records import change, column, event, image, node, record, struct
 
@@ -60,15 +61,6 @@ def known(store: SqlStore) -> PaperMirror:
 def graves(lake: PaperMirror) -> int:
     (table,) = lake.lake()
     return sum(bool(row["_row_deleted"]) for row in table.rows)
-
-
-@pytest.mark.parametrize("cut", [1, 2, 3])
-def test_a_flattened_delete_is_one_wherever_its_batch_begins(store: SqlStore, cut: int) -> None:
-    records = [flat(0, 1, 1, 100), flat(1, 2, 1, 110), bare(2, 1), flat(3, 3, 1, 130)]
-    lake = mirror(store)
-    lake.take(records[:cut])
-    lake.take(records[cut:])
-    assert (alive(lake), lake.withheld()) == ([{"id": 2, "n": 1}, {"id": 3, "n": 1}], {})
 
 
 def test_a_flattened_delete_finds_its_table_after_a_restart(store: SqlStore) -> None:
@@ -234,8 +226,8 @@ def test_a_delete_of_a_row_of_which_nobody_understood_a_record_waits_behind_that
 ) -> None:
     lake = mirror(store)
     records = [OTHER, OLD, DAMAGED, bare(3, 1)]
-    for start, end in zip((0, *cuts), (*cuts, 4), strict=True):
-        lake.take(records[start:end])
+    for batch in cut(records, cuts):
+        lake.take(batch)
     lake.take([bare(4, 2), told(5, row={"id": 3, "n": 1})])
     # that of another row has nothing to wait for
     assert lake.withheld()["srv.public.t", 0, 3] == DELETE_WAITS

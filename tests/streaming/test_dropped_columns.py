@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import combinations, pairwise
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from schemaman.debezium.records import Record
 from schemaman.migration.policy import ChangeKind, Level, Policy, PolicyRule
 from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_row_column_names import INT, TEXT
-from tests.support.checkout import PROOF
 from tests.support.memory_sink import PaperMirror
 from tests.support.records import Node, event, node, record, struct
 
@@ -59,32 +57,6 @@ CAME_AND_WENT = [
     told(5, "c", {"id": 4, "a": 4, "c": 9}),
     told(6, "c", {"id": 5, "a": 4}),
 ]
-
-
-def cut(records: Sequence[Record], ends: Sequence[int]) -> list[Sequence[Record]]:
-    borders = [0, *sorted(ends), len(records)]
-    return [records[a:b] for a, b in pairwise(borders)]
-
-
-BORDERS = range(1, len(CAME_AND_WENT))
-CUTS = [ends for count in range(len(CAME_AND_WENT)) for ends in combinations(BORDERS, count)]
-
-
-@pytest.mark.parametrize("ends", CUTS if PROOF else [(), (1,), (2,), (3,), (2, 5), (6,), tuple(BORDERS)])
-def test_a_table_comes_to_the_same_wherever_batches_end(store: SqlStore, ends: tuple[int, ...]) -> None:
-    lake = mirror(store)
-    for batch in cut(CAME_AND_WENT, ends):
-        lake.take(batch)
-    lake.take([])
-    (table,) = lake.lake()
-    assert {*table.live.schema.names} == {"id", "b", "a", "c", "_row_order", "_row_deleted"}
-    assert rows(lake) == [
-        {"id": 1, "b": "y", "a": 5, "c": None},
-        {"id": 2, "b": "x", "a": 2, "c": None},
-        {"id": 4, "b": None, "a": 4, "c": 9},
-        {"id": 5, "b": None, "a": 4, "c": None},
-    ]
-    assert lake.withheld() == {}
 
 
 def test_a_column_that_left_before_the_table_was_made_is_kept_and_the_table_says_so(store: SqlStore) -> None:
@@ -164,24 +136,6 @@ MEMBERS_CAME_AND_WENT = [
     nested(3, "u", 1, k=1, p=[{"x": 1}]),
     nested(4, "c", 4, k=8, p=[{"x": 2}], r=9),
 ]
-
-
-@pytest.mark.parametrize("ends", [(), (1,), (2,), (3,), (4,), (2, 3), (1, 2, 3, 4)])
-def test_a_struct_comes_to_the_same_members_wherever_batches_end(
-    store: SqlStore, ends: tuple[int, ...]
-) -> None:
-    lake = mirror(store)
-    for batch in cut(MEMBERS_CAME_AND_WENT, ends):
-        lake.take(batch)
-    lake.take([])
-    assert [held(row["s"]) for row in rows(lake)] == [
-        {"k": 1, "p": [{"x": 1}]},
-        {"k": 2, "m": 3, "p": [{"x": 1, "y": 4}], "q": {"u": 5, "v": 6}},
-        {"k": 2, "p": [{"x": 1}], "q": {"u": 5}},
-        {"k": 8, "p": [{"x": 2}], "r": 9},
-    ]
-    assert lake.withheld() == {}
-    assert not lake.stopped
 
 
 def test_a_value_of_a_member_that_the_policy_drops_waits(store: SqlStore) -> None:

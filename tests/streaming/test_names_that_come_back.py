@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from schemaman.migration.policy import Policy, PolicyRule
 from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_late_schema_changes import ID, A, B, created, ddl, live, mirror, row
 from tests.streaming.test_policy import DEFAULTS
-from tests.support.checkout import PROOF
 from tests.support.memory_sink import PaperMirror, careful
 from tests.support.records import event, node, record, struct
 
@@ -72,28 +70,6 @@ def outcome(lake: PaperMirror) -> Rows:
     return {
         id: {n: v for n, v in sorted(values.items()) if v is not None} for id, values in live(lake).items()
     }
-
-
-def cuts(count: int) -> Iterator[tuple[int, ...]]:
-    """All of short streams; of longer ones those into few batches, and into the most."""
-    for size in range(count) if count < 6 or PROOF else (0, 1, count - 1):
-        yield from combinations(range(1, count), size)
-
-
-@pytest.mark.parametrize("format", ["delta", "iceberg"])
-@pytest.mark.parametrize("case", STREAMS)
-def test_a_table_comes_to_the_same_wherever_batches_end(tmp_path: Path, case: str, format: str) -> None:
-    records = STREAMS[case]
-    found: dict[str, list[tuple[int, ...]]] = {}
-    for number, cut in enumerate(cuts(len(records))):
-        with SqlStore.open(f"sqlite:///{tmp_path / f'{number}.db'}", create=True) as store:
-            lake = mirror(store, format)
-            for first, end in zip((0, *cut), (*cut, len(records)), strict=True):
-                lake.take(records[first:end])
-            lake.take([])
-            assert lake.withheld() == {}, cut
-            found.setdefault(repr(outcome(lake)), []).append(cut)
-    assert len(found) == 1, found
 
 
 def test_the_values_of_each_are_in_a_column_of_its_own(store: SqlStore) -> None:

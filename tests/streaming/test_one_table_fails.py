@@ -162,7 +162,7 @@ def test_what_nobody_foresaw_of_a_table_that_gets_no_rows_is_told_of_it_alone(tm
         records = [flattened(0, {"id": 1, "n": 1}), flattened(0, {"id": 1, "n": 1}, "u")]
         _, extents = record_batch(batch_of(records), Registry(store, lambda: 0), "main", lambda _: None)
         learnt.read_changes(extents)
-        (followed,) = learnt.followers(next(t for t in store.tables() if t.table == "u"))
+        (followed,) = learnt.list_sink_tables(next(t for t in store.tables() if t.table == "u"))
         (report,) = learnt.report_stale_tables(lambda _: PaperLake(""), {followed})
         assert report.source_table.endswith(".t")
         assert report.blocked == "it cannot be looked at: KeyError: 'a kind of observation'"

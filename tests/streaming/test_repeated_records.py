@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from schemaman.debezium.records import Record
 from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_policy import KEY, alive, mirror
 from tests.streaming.test_values_not_sent import BIG
-from tests.support.checkout import PROOF
 from tests.support.records import event, node, record, struct
 
 TEXT = node("string", optional=True)
@@ -68,25 +66,6 @@ def twice(records: list[Record], begin: int) -> list[Record]:
     """The stream, and from one of its records on all of it again."""
     delivered = [*records, *records[begin:]]
     return [replace(each, offset=offset) for offset, each in enumerate(delivered)]
-
-
-@pytest.mark.parametrize("case", STREAMS)
-def test_a_row_is_the_same_wherever_batches_end(tmp_path: Path, case: str) -> None:
-    records, wanted = STREAMS[case]
-    number = 0
-    for begin in range(len(records) if PROOF else 1):
-        delivered = twice(records, begin)
-        for size in range(len(delivered) if PROOF else 4):
-            for cut in combinations(range(1, len(delivered)), size):
-                number += 1
-                with SqlStore.open(f"sqlite:///{tmp_path / f'{number}.db'}", create=True) as store:
-                    lake = mirror(store)
-                    for start, end in zip((0, *cut), (*cut, len(delivered)), strict=True):
-                        lake.take(delivered[start:end])
-                    lake.take([])
-                    assert lake.withheld() == {}, (begin, cut)
-                    found = [{n: row[n] for n in wanted} for row in alive(lake)]
-                    assert found == ([wanted] if wanted else []), (begin, cut)
 
 
 def test_what_lacked_a_value_of_a_row_that_began_anew_goes_once_a_whole_row_is_there(store: SqlStore) -> None:

@@ -18,6 +18,7 @@ from schemaman.spark.streaming.row_staging import CAME_LATE, WAITS_FOR_OLDER
 from schemaman.spark.streaming.unread_records import make_unread_records
 from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_policy import KEY, alive, mirror
+from tests.support.batches import cut
 from tests.support.memory_sink import EMPTYING, PaperMirror
 from tests.support.records import event, node, record, struct
 
@@ -68,8 +69,8 @@ def test_an_update_waits_behind_one_that_may_have_the_value_that_it_lacks(
 ) -> None:
     lake = mirror(store)
     records = [OLD, BAD, BEHIND]
-    for start, end in zip((0, *cuts), (*cuts, 3), strict=True):
-        lake.take(records[start:end])
+    for batch in cut(records, cuts):
+        lake.take(batch)
     assert (bigs(lake), waits(lake)) == ({1: "old"}, {1: "at:", 2: "waits"})
     # one behind it waits, too, and another row does not
     lake.take([row(3, "u", 1, BIG, 8), row(4, "c", 2, "other", 5)])
@@ -86,15 +87,6 @@ def test_a_whole_row_lets_all_go_that_waited_behind_an_older_one(store: SqlStore
     lake.take([row(3, "u", 1, "whole", 9)])
     lake.take([row(4, "u", 1, BIG, 10)])
     assert (alive(lake)[0]["at"].microsecond, bigs(lake), waits(lake)) == (10, {1: "whole"}, {1: "at:"})
-
-
-@pytest.mark.parametrize("cut", [1, 2, 3, 4])
-def test_a_row_that_came_whole_behind_it_is_a_row_to_keep_from(store: SqlStore, cut: int) -> None:
-    lake = mirror(store)
-    records = [OLD, BAD, row(2, "u", 1, "whole", 9), row(3, "u", 1, BIG, 10), row(4, "u", 1, BIG, 11)]
-    lake.take(records[:cut])
-    lake.take(records[cut:])
-    assert (bigs(lake), waits(lake)) == ({1: "whole"}, {1: "at:"})
 
 
 def test_a_delete_waits_for_nothing(store: SqlStore) -> None:
@@ -238,8 +230,8 @@ def test_an_update_waits_on_behind_one_that_nobody_understands_any_more(store: S
 def test_an_update_waits_behind_one_that_nobody_understood(store: SqlStore, cuts: tuple[int, ...]) -> None:
     lake = mirror(store)
     records = [OLD, damaged(1, 1), BEHIND]
-    for start, end in zip((0, *cuts), (*cuts, 3), strict=True):
-        lake.take(records[start:end])
+    for batch in cut(records, cuts):
+        lake.take(batch)
     assert (bigs(lake), waits(lake)) == ({1: "old"}, {1: "at:", 2: "waits"})
     assert lake.unplaced.keys() == {("srv.public.t", 0, 1)}
     # one behind it waits, too, and another row does not
@@ -251,19 +243,6 @@ def test_an_update_waits_behind_one_that_nobody_understood(store: SqlStore, cuts
     lake.take([row(7, "u", 1, BIG, 10)])
     assert (bigs(lake), waits(lake)) == ({1: "whole", 2: "other"}, {1: "at:"})
     assert {found["id"]: found["at"].microsecond for found in alive(lake)} == {1: 10, 2: 6}
-
-
-@pytest.mark.parametrize("cut", [1, 2, 3, 4])
-def test_a_row_that_came_whole_behind_one_not_understood_is_a_row_to_keep_from(
-    store: SqlStore, cut: int
-) -> None:
-    lake = mirror(store)
-    behind = [row(3, "u", 1, BIG, 10), row(4, "u", 1, BIG, 11)]
-    records = [OLD, damaged(1, 1), row(2, "u", 1, "whole", 9), *behind]
-    lake.take(records[:cut])
-    lake.take(records[cut:])
-    assert (bigs(lake), waits(lake)) == ({1: "whole"}, {1: "at:"})
-    assert alive(lake)[0]["at"].microsecond == 11
 
 
 def test_what_is_understood_at_last_is_written_before_what_waits_behind_it(store: SqlStore) -> None:
@@ -289,19 +268,6 @@ def test_a_record_without_a_key_may_be_of_any_row_of_its_partition(store: SqlSto
     lake.take([row(4, "u", 1, BIG, 7), row(5, "u", 2, BIG, 7), row(6, "c", 3, "third", 7)])
     assert waits(lake) == {0: "at:", 3: "at:", 4: "waits", 5: "waits"}
     assert bigs(lake) == {1: "old", 2: "other", 3: "third"}
-
-
-@pytest.mark.parametrize("cuts", [(), (1,), (3,), (1, 2, 3)])
-def test_what_comes_again_from_before_one_not_understood_is_no_row_to_keep_from(
-    store: SqlStore, cuts: tuple[int, ...]
-) -> None:
-    lake = mirror(store)
-    # the connector crashed, and delivers the first of them once more, at another offset
-    records = [OLD, damaged(1, 1), BEHIND, row(3, "u", 1, "old", 5, lsn=100)]
-    for start, end in zip((0, *cuts), (*cuts, 4), strict=True):
-        lake.take(records[start:end])
-    lake.take([])
-    assert (bigs(lake), waits(lake)) == ({1: "old"}, {1: "at:", 2: "waits"})
 
 
 def test_all_that_waited_together_is_let_go_by_a_whole_row_in_between(store: SqlStore) -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from schemaman.api import spark_session
 from schemaman.migration.target import LakeTable
 from schemaman.migration.targets import delta, iceberg
-from schemaman_cli import sessions
 from schemaman_cli.main import main
 from tests.support.command_result import Done
 from tests.support.memory_lake import PaperLake
@@ -147,7 +147,7 @@ def commands(
     for name in [n for n in os.environ if n.startswith("SCHEMAMAN_")]:
         monkeypatch.delenv(name)
     made = Commands(capture)
-    monkeypatch.setattr(sessions, "_session", lambda door: None)
+    monkeypatch.setattr(spark_session, "_open_session", lambda workspace: None)
     monkeypatch.setattr("schemaman.spark.executor.SparkExecutor", lambda spark: made.lakes)
     made.settings()
     return made

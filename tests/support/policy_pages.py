@@ -22,18 +22,18 @@ from schemaman.model.ddl import format_type, parse_type
 from schemaman.model.types import Type
 
 POLICY = """\
-Every change that a plan could make is of one or several kinds, and each kind has a level:
+Each change that a plan could make has one or several kinds, and each kind has a level:
 
 | level | what becomes of the change |
 |---|---|
 | `auto` | it is made |
 | `approve` | it is made once a person has approved the plan |
 | `ignore` | it is not made; the plan says so in a note |
-| `quarantine` | it is not made; whoever writes rows sets those aside that need it |
+| `quarantine` | it is not made; the sink puts rows that need it into quarantine |
 | `block` | it is not made, and the plan refuses |
 
-Rules stand in `schemaman.toml`, for all tables and targets or for some. A pattern means a table by its
-whole name or any end of it; a target is meant by its name or its format.
+Rules stand in `schemaman.toml`, for all tables and targets or for some. A pattern matches the whole name of
+a table or any end of it. A target is matched by its name or its format.
 
 ```toml
 [[policy]]
@@ -43,27 +43,26 @@ drop-column = "approve"
 "rename-*" = "block"
 ```
 
-The rule with the narrowest table decides, among those the one with the narrowest target, then the one that
-names the kind itself; of two that are equally narrow, the more restrictive. Their order means nothing. A
-pattern of kinds (`"*" = "auto"`) never makes a destructive kind automatic: that takes its own name. A
-change of several kinds is made only as freely as the strictest of them allows. The plan names the rule for
-everything that is not simply made (`rulings` in its JSON); `schemaman config show` lists the rules and
-where they come from.
+The rule with the narrowest table decides; then the one with the narrowest target; then the one that names
+the kind itself; then the more restrictive one. The order of rules means nothing. A pattern of kinds
+(`"*" = "auto"`) never makes a destructive kind automatic: that takes its own name. A change of several
+kinds follows the strictest of them. The plan names the rule for everything that is not simply made
+(`rulings` in its JSON). `schemaman config show` lists the rules and where they come from.
 
-A rename that is not made (`ignore`) leaves the column under its old name, and a mirror writes its values
-there; another column that the source gives that name is refused until the rename is made.
+A rename that is not made (`ignore`) leaves the column under its old name, and the sink writes its values
+there. Another source column with the new name is refused until the rename is made.
 
-A new policy by itself destroys nothing: a column that the source dropped and the lake kept is marked in the
-table's properties, and dropped later only with an approval, whatever the level says by then. `drops =
-"drop"`, `comments = false` and `upgrades = false` are short for `drop-column = "approve"`, `change-comment
-= "ignore"` and `upgrade = "block"` as defaults.
+A new policy alone destroys nothing. A column that the source dropped and the lake kept is recorded in the
+table's properties, and a later drop needs approval, whatever the level is then. `drops = "drop"`,
+`comments = false` and `upgrades = false` are short for the defaults `drop-column = "approve"`,
+`change-comment = "ignore"` and `upgrade = "block"`.
 """
 
 PROJECTION = """\
-A source's structure is first written as the lake would hold it, then compared with what the lake has. Where
-there is a choice, `[[projection]]` in `schemaman.toml` makes it, for all tables and targets or for some,
-with the selectors of [policies](policy.md); each option is decided by the narrowest entry that has it, and
-two equally narrow ones that disagree are an error.
+schemaman first writes the source's schema as the lake would hold it, then compares the result with the lake
+table. `[[projection]]` in `schemaman.toml` chooses where there is a choice, for all tables and targets or for
+some, with the patterns of [policies](policy.md). The narrowest entry decides each option. Two equally narrow
+entries that disagree are an error.
 
 ```toml
 [[projection]]
@@ -74,31 +73,30 @@ names = "avro-lower"
 metadata = ["op", "ts", "deleted"]
 ```
 
-What a choice loses is said in every plan, as a note on the column. A table that has rows is never read
-anew: where another choice would give a column another type, the plan keeps the type that is wide enough or
-refuses; it never changes a type in place unless all old values stay what they were.
+A note on the column says in every plan what a choice loses. Another choice never changes the meaning of a
+table that has rows: the plan keeps the wider type, or refuses. It changes a type in place only if all old
+values stay what they were.
 """
 
 NAMES = """\
 ## Names
 
 `names` is `source` (as they are), `avro` (Debezium's `field.name.adjustment.mode=avro`), `lower`, or
-`avro-lower`; members of structs keep theirs. A lake knows no difference between `id` and `ID`: columns
-whose names become one are refused (`collisions = "refuse"`), or numbered by age (`"number"`): the oldest
-has the plain name, later ones `_2`, `_3`, …. A column that is in the lake keeps its name there, whatever
-comes later and whatever `names` says by then, until the source renames it; no other one gets that name
-before it is gone. Which is which stands in the table property `schemaman.names`.
+`avro-lower`. Nested fields keep their names. A lake does not distinguish `id` and `ID`: columns whose names
+become equal are refused (`collisions = "refuse"`), or numbered by age (`"number"`): the oldest has the plain
+name, later ones `_2`, `_3`, …. A column in the lake keeps its name, whatever `names` says later, until the
+source renames it. No other column gets that name before. The table property `schemaman.names` says which
+column is which.
 
-A lake table is called as `table` or `path` of its `[[target]]` says, where `{stream}`, `{server}`,
-`{database}`, `{schema}` and `{table}` stand for the source's names. Each of them stays inside the part or
-the step of the path that it stands in: for a source table `a.b`, `ice.raw.{table}` is ``ice.raw.`a.b` ``.
+A lake table is named by `table` or `path` of its `[[target]]`, with `{stream}`, `{server}`, `{database}`,
+`{schema}` and `{table}` for the source's names. Each name stays inside its part of the table name or path:
+for a source table `a.b`, `ice.raw.{table}` is ``ice.raw.`a.b` ``.
 
 ## Metadata columns
 
-`metadata` lists what is to be kept beside each row, or gives it names: `metadata = { op = "_operation" }`.
-They stand behind the columns of the source at the moment when they are added. A column of the source never
-becomes one of them: a name that is taken is refused. `_deleted`, which other tools use, is a name that
-Iceberg keeps for itself, and is refused there.
+`metadata` lists what to keep beside each row, or gives it names: `metadata = { op = "_operation" }`. Metadata
+columns are added behind the columns that the source has then. A source column never becomes one of them: a
+name that is taken is refused. `_deleted`, which other tools use, is refused on Iceberg, which reserves it.
 """
 
 RAW = (

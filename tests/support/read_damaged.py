@@ -1,7 +1,8 @@
 """A process that damages records, reads them, and says what it saw; memory and time are bound.
 
-`python -m tests.support.read_damaged SEED RECORDS RUN…` writes one JSON object: counts by outcome and damage, and
-the slowest record in milliseconds. Whatever a record raises ends it with a traceback that names the record.
+`python -m tests.support.read_damaged SEED RECORDS RUN…` writes one JSON object: counts by outcome and damage,
+and the slowest record in milliseconds. Whatever a record raises ends it with a traceback that names the
+record.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from schemaman.io import files, schema_registry
 from schemaman.model.schema import TableId
 from schemaman.store.derived import fold
 from schemaman.store.entry_json import from_bytes, to_bytes
-from schemaman.store.log import Entry
+from schemaman.store.log import Entry, ObservationEntry, RejectEntry
 from tests.support.checkout import CAPTURES
 from tests.support.damage import Mutator
 from tests.support.records import alone

@@ -147,7 +147,8 @@ def told_blocks(story: Story) -> dict[str, str]:
 def _version_lines(story: Story) -> Iterator[str]:
     before: SchemaVersion | None = None
     for version in versions(story):
-        yield f"{version.number}  {version.id}  {version.status}, {words.format_count(version.records, 'record')}, "
+        records = words.format_count(version.records, "record")
+        yield f"{version.number}  {version.id}  {version.status}, {records}, "
         yield f"{words.describe_begin(version)}\n"
         if before is None or before.incarnation != version.incarnation:
             yield f"   {format_columns(_plain(version))}\n"

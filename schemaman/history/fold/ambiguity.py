@@ -52,7 +52,8 @@ def list_ambiguities(
     ):
         yield (
             "column-not-streamed",
-            f"{', '.join(dropped)} was read from the table and is not in the stream: generated columns are not "
+            f"{', '.join(dropped)} was read from the table and is not in the stream: "
+            "generated columns are not "
             "streamed, or it was dropped before the first change of a row",
         )
     known = {c.name: c.id for c in before.columns}

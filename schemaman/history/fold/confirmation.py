@@ -30,8 +30,8 @@ VersionPoints = tuple[TableSchema, int, Sequence[Point]]
 class VersionCertainty:
     """What is certain of a version: `unconfirmed` names facts that are not, as `key`, `nullable:<column>`.
 
-    `proven_from` is the first mark from which on key and nullability are certain; None while one of them is not.
-    `proofs` tell it of each fact that is not certain from the first point on.
+    `proven_from` is the first mark from which on key and nullability are certain; None while one of them is
+    not. `proofs` tell it of each fact that is not certain from the first point on.
     """
 
     unconfirmed: tuple[str, ...]
@@ -181,8 +181,8 @@ NEVER = math.inf
 class Absences:
     """Of one version: since when a later structure shows that the catalogue had changed, by commit times.
 
-    `dropped_columns` has the columns whose names the table no longer had; `replaced_columns` those whose name another one had;
-    `key_change` is when it had columns of a later key that the version lacks.
+    `dropped_columns` has the columns whose names the table no longer had; `replaced_columns` those whose name
+    another one had; `key_change` is when it had columns of a later key that the version lacks.
     """
 
     dropped_columns: Mapping[_Column, float] = field(default_factory=dict)

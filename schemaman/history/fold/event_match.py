@@ -124,11 +124,13 @@ def list_differences(
             continue
         if has_nullability(emitted_column.type) and declared_column.nullable != emitted_column.nullable:
             words = ("NOT NULL", "nullable")
-            message = f"{name} is declared {words[declared_column.nullable]} and emitted {words[emitted_column.nullable]}"
+            declared_word, emitted_word = words[declared_column.nullable], words[emitted_column.nullable]
+            message = f"{name} is declared {declared_word} and emitted {emitted_word}"
             yield "nullability-differs", message
         missed = find_loss(declared_column.type, emitted_column.type, declared_column.source_type)
         if missed not in (None, _AS_TEXT):
-            message = f"{name} is declared {format_type(declared_column.type)} and travels as {format_type(emitted_column.type)}"
+            declared_type, emitted_type = format_type(declared_column.type), format_type(emitted_column.type)
+            message = f"{name} is declared {declared_type} and travels as {emitted_type}"
             yield "values-not-carried", f"{message}: it loses {missed}"
 
 

@@ -415,7 +415,8 @@ class _HistoryBuilder:
                 not point.observation.snapshot
                 and point.coordinates.position.rank < following.at.position.rank
             ):
-                message = f"events had the structure of version {self.find_number(following)} before it was declared"
+                number = self.find_number(following)
+                message = f"events had the structure of version {number} before it was declared"
                 self.record_disagreement("emitted-leads-declared", following, message, point)
             self.record_differences(following, emitted, fit, point)
 

@@ -253,7 +253,7 @@ def find_time(mark: Coordinates) -> int:
 
 @dataclass(frozen=True, slots=True)
 class TableRead:
-    """A point that was read from the table; `is_after_stream` if its own partition had streamed something before."""
+    """A point that was read from the table; `is_after_stream` if its partition had streamed before."""
 
     point: Point
     is_after_stream: bool

@@ -16,7 +16,6 @@ from schemaman.migration import spark_sql as sql
 from schemaman.migration.apply.apply import apply
 from schemaman.migration.plan import Plan, Step, describe_change
 from schemaman.migration.target import Executor, LakeTable, Target
-from schemaman.model.ddl import quote_name
 from schemaman.model.diff import diff
 from schemaman.store.log import MigrationEntry
 
@@ -24,12 +23,6 @@ NAMESPACE = "schemaman_clones"
 """Where clones lie, in the catalogue of the table; for a Delta path in the session's own."""
 
 _SESSION = "spark_catalog"
-_NO_PROPERTIES = frozenset(
-    {"current-snapshot-id", "format", "identifier-fields", "location", "provider", "sort-order"}
-)
-"""What Iceberg shows among the properties and is none. Source: Iceberg `BaseSparkTable.properties`."""
-_GC_PROPERTY = "gc.enabled"
-"""Says that files are never deleted: such a clone could not be purged. Source: Iceberg `TableProperties`."""
 
 
 def make_rehearsal(executor: Executor, target: Target, run: str) -> Callable[[Plan], None]:
@@ -92,21 +85,12 @@ def _open_clone(executor: Executor, target: Target, plan: Plan, name: str) -> It
     try:
         yield None if plan.base_schema is None else _make_clone(executor, target, plan, name)
     finally:
-        purge = " PURGE" if plan.format == "iceberg" else ""
-        executor.run(f"DROP TABLE IF EXISTS {sql.quote_table_name(parts)}{purge}")
+        executor.run(target.drop_clone(sql.quote_table_name(parts)))
 
 
 def _make_clone(executor: Executor, target: Target, plan: Plan, name: str) -> LakeTable:
     source, clone = target.table_name(plan.table), target.table_name(name)
-    match plan.format:
-        case "delta":
-            # A whole DELETE only unlists the files: nothing is rewritten, and nothing of the table's own.
-            statements = [f"CREATE TABLE {clone} SHALLOW CLONE {source}", f"DELETE FROM {clone}"]
-        case "iceberg":
-            statements = _clone_iceberg(executor, source, clone)
-        case other:
-            raise CouldNotDo(f"a table of format {other} cannot be cloned", hint="apply without --clone")
-    for statement in statements:
+    for statement in target.draft_clone(executor, source, clone):
         executor.run(statement)
     lake = executor.inspect(name, plan.format)
     wanted = plan.base_schema
@@ -115,37 +99,6 @@ def _make_clone(executor: Executor, target: Target, plan: Plan, name: str) -> La
             f"no clone of {plan.table} could be made that is like it", hint="apply without --clone"
         )
     return lake
-
-
-def _clone_iceberg(executor: Executor, source: str, clone: str) -> list[str]:
-    """Statements that make an empty Iceberg table of the same columns, partitions, order, key, properties."""
-    definition = str(executor.query(f"SHOW CREATE TABLE {source}")[0][0])
-    properties = {str(k): str(v) for k, v in executor.query(f"SHOW TBLPROPERTIES {source}")}
-    columns_end = definition.index(")\nUSING")
-    columns = definition[definition.index("(") : columns_end + 1]
-    clauses = [
-        line for line in definition[columns_end:].splitlines() if line.startswith(("COMMENT", "PARTITIONED"))
-    ]
-    kept = {name: value for name, value in properties.items() if name not in _NO_PROPERTIES | {_GC_PROPERTY}}
-    lines = [f"CREATE TABLE {clone} {columns}", "USING iceberg", *clauses, _tblproperties(kept)]
-    statements = ["\n".join(lines)]
-    fields = [f for f in properties.get("identifier-fields", "[]")[1:-1].split(",") if f]
-    if fields:
-        dotted = ", ".join(".".join(map(quote_name, field.split("."))) for field in fields)
-        statements.append(f"ALTER TABLE {clone} SET IDENTIFIER FIELDS {dotted}")
-    if order := properties.get("sort-order"):
-        statements.append(f"ALTER TABLE {clone} WRITE ORDERED BY {order}")
-    return statements
-
-
-def _tblproperties(properties: dict[str, str]) -> str:
-    return (
-        "TBLPROPERTIES ("
-        + ", ".join(
-            f"{sql.literal(name)} = {sql.literal(value)}" for name, value in sorted(properties.items())
-        )
-        + ")"
-    )
 
 
 def _clone_name(plan: Plan, run: str) -> str:

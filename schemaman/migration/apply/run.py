@@ -37,6 +37,7 @@ from schemaman.migration.properties.names import FENCE_PROPERTY, PLAN_PROPERTY, 
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.model.column_list import format_columns
 from schemaman.model.diff import Diff, diff
+from schemaman.model.display import DisplayedValue
 from schemaman.store.log import MigrationEntry, RunState, StepState
 
 Clock = Callable[[], int]
@@ -60,7 +61,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(DisplayedValue):
     """What applying a plan came to.
 
     `refused`: nothing was run, `reasons` names why. `unchanged`: every step had been done before. `checked`:
@@ -80,6 +81,11 @@ class Migration:
     foreign: Diff = ()
     notes: tuple[str, ...] = ()
     took_ms: int = 0
+
+    def __repr__(self) -> str:
+        done = sum(outcome.state == "done" for outcome in self.outcomes)
+        steps = f"{done} of {len(self.outcomes)} steps run"
+        return f"<Migration {self.state}: {self.table}, {steps}, run {self.run}>"
 
 
 @dataclass(frozen=True, slots=True)

@@ -245,7 +245,8 @@ def _match_partial_plans(
                 f"follow {quote_name(column.name)}",
                 "it was added while other changes were not made, and its name has meant several columns",
                 f"rename it to what it is, {_rename_statement(column.name)} if the source has it no more, "
-                f"or set the table property {VERSION_PROPERTY} to the version that it follows; then plan again",
+                f"or set the table property {VERSION_PROPERTY} to the version that it follows; then plan "
+                "again",
             )
             unclear[column.name] = {now for now in meant if now is not None}
         for now in meant if len(meant) == 1 else ():

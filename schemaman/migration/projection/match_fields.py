@@ -18,8 +18,8 @@ from schemaman.model.schema import Path
 class FieldFate:
     """What became of a nested field of a lake table.
 
-    `exact`: the version of the table's stamp still had the field. `is_younger`: a partial plan added the field
-    after the stamp. `candidates`: the names that the field may have now. `split_into`: an earlier plan kept
+    `exact`: the version of the table's stamp still had it. `is_younger`: a partial plan added the field after
+    the stamp. `candidates`: the names that the field may have now. `split_into`: an earlier plan kept
     the field as a dropped one, and it is, or may be, the field that has this name now.
     """
 

@@ -266,7 +266,7 @@ class _Projecting:
             {self.exact.get(source_name, source_name): lake_name for source_name, lake_name in names.items()},
             self.properties(told, names),
             self.kept_before() | frozenset(map(placed, self.merging.kept)),
-            {new: old for old, new in away.items()},
+            {new: self.exact.get(old, old) for old, new in away.items()},
             {placed(path): name for path, name in self.merging.renames.items()},
             self.asked,
         )

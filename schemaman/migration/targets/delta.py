@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -9,7 +10,7 @@ from dataclasses import replace
 from schemaman.errors import BadReference
 from schemaman.migration import spark_sql as sql
 from schemaman.migration.plan import Refusal
-from schemaman.migration.target import Draft, LakeTable, LakeType
+from schemaman.migration.target import Draft, Executor, LakeTable, LakeType
 from schemaman.migration.targets import _drafts as drafts
 from schemaman.migration.targets._types import TypeHolder, has_variant
 from schemaman.migration.targets.iceberg import widens_in_place as iceberg_widens
@@ -30,6 +31,8 @@ from schemaman.model.types import (
     Unknown,
 )
 
+_SESSION = "spark_catalog"
+_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(//[^/]*)?(/.*)")
 _MAPPING = {"delta.columnMapping.mode": "name"}
 _WIDENING = {"delta.enableTypeWidening": "true"}
 _NTZ = {"delta.feature.timestampNtz": "supported"}
@@ -106,6 +109,26 @@ class DeltaTarget:
                 hint="name the table by its path, /folder/of/the/table",
             )
         return sql.quote_table_name(parts)
+
+    def canonical_name(self, table: str) -> str:
+        """The folder of a path, else the name in parts.
+
+        The session's own catalogue ignores case, and its name may be left out. Another catalogue may not.
+        Source: Spark `SessionCatalog.formatTableName`, "Identifiers"; Hadoop `Path.normalizePath`.
+
+        Raises:
+            BadReference: neither a path nor a table name.
+        """
+        if table.startswith("/") or _URI.fullmatch(table):
+            return _canonicalize_path(table)
+        parts = sql.split_table_name(table)
+        if len(parts) == 2 and parts[0].lower() == self.name and "/" in parts[1]:
+            return _canonicalize_path(parts[1])
+        if len(parts) == 3 and parts[0].lower() == _SESSION:
+            parts = parts[1:]
+        if len(parts) < 3:
+            parts = tuple(part.lower() for part in (("default", *parts) if len(parts) == 1 else parts))
+        return sql.format_table_name(parts)
 
     def refuse_names(self, schema: TableSchema) -> Mapping[str, Refusal]:
         """None: Delta chokes on no name that column mapping lets it store."""
@@ -219,8 +242,26 @@ class DeltaTarget:
         """One statement for several drafts of one kind."""
         return drafts.combine_drafts(self.table_name(lake.name), several)
 
+    def draft_clone(self, executor: Executor, source: str, clone: str) -> Sequence[str]:
+        """A shallow clone, emptied: a whole DELETE unlists the files and rewrites nothing."""
+        return [f"CREATE TABLE {clone} SHALLOW CLONE {source}", f"DELETE FROM {clone}"]
+
+    def drop_clone(self, clone: str) -> str:
+        """A plain DROP TABLE: the files of a shallow clone belong to the source."""
+        return f"DROP TABLE IF EXISTS {clone}"
+
 
 TARGET = DeltaTarget()
+
+
+def _canonicalize_path(path: str) -> str:
+    """A path without doubled slashes and dots, with its scheme unless that is `file`."""
+    found = _URI.fullmatch(path)
+    scheme, host, folder = (found[1].lower(), found[2] or "", found[3]) if found else ("file", "", path)
+    folder = posixpath.normpath(f"/{folder.lstrip('/')}")
+    if scheme == "file" and host in ("", "//", "//localhost"):
+        return folder
+    return f"{scheme}:{host}{folder}"
 
 
 def _find_path(table: str) -> str | None:

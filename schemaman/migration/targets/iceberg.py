@@ -10,10 +10,11 @@ from dataclasses import replace
 from schemaman.errors import BadReference
 from schemaman.migration import spark_sql as sql
 from schemaman.migration.plan import Refusal
-from schemaman.migration.target import Draft, LakeTable, LakeType
+from schemaman.migration.target import Draft, Executor, LakeTable, LakeType
 from schemaman.migration.targets import _drafts as drafts
 from schemaman.migration.targets._types import TypeHolder, has_variant
 from schemaman.migration.type_mapping import DEFAULT, Representation
+from schemaman.model.ddl import quote_name
 from schemaman.model.diff import AddColumn, Change, ChangeNullable, ChangeType, DropColumn, RenameColumn
 from schemaman.model.schema import Column, Path, TableSchema, walk_fields
 from schemaman.model.types import Array, Decimal, Floating, Integer, Map, Struct, Type
@@ -24,6 +25,12 @@ _VERSION_3 = {"format-version": "3"}
 _METADATA_COLUMNS = frozenset({
     "_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number",
 })  # fmt: skip
+_NO_PROPERTIES = frozenset(
+    {"current-snapshot-id", "format", "identifier-fields", "location", "provider", "sort-order"}
+)
+"""What Iceberg shows among the properties and is none. Source: Iceberg `BaseSparkTable.properties`."""
+_GC_PROPERTY = "gc.enabled"
+"""Says that files are never deleted: such a clone could not be purged. Source: Iceberg `TableProperties`."""
 
 
 def widens_in_place(old: Type, new: Type) -> bool:
@@ -64,6 +71,14 @@ class IcebergTarget:
                 hint="write catalog.namespace.table, such as ice.raw.orders",
             )
         return sql.quote_table_name(parts)
+
+    def canonical_name(self, table: str) -> str:
+        """The name in parts, as it is spelled: a catalogue may tell letters by case.
+
+        Raises:
+            BadReference: this is no table name.
+        """
+        return sql.format_table_name(sql.split_table_name(table))
 
     def refuse_names(self, schema: TableSchema) -> Mapping[str, Refusal]:
         """Names of metadata columns, and dots that read like the path of another place.
@@ -191,6 +206,14 @@ class IcebergTarget:
         """One statement for several drafts of one kind."""
         return drafts.combine_drafts(self.table_name(lake.name), several)
 
+    def draft_clone(self, executor: Executor, source: str, clone: str) -> Sequence[str]:
+        """An empty table of the same columns, partitions, sort order, identifier fields and properties."""
+        return _clone_table(executor, source, clone)
+
+    def drop_clone(self, clone: str) -> str:
+        """A DROP TABLE that deletes the files too."""
+        return f"DROP TABLE IF EXISTS {clone} PURGE"
+
 
 TARGET = IcebergTarget()
 _NO_IDENTIFIER = (Floating, Array, Map, Struct)
@@ -258,3 +281,34 @@ def read_identifiers(lake: LakeTable) -> tuple[Path, ...]:
     names = json.loads(lake.properties.get("identifier-fields", "[]"))
     paths = {".".join(path): path for path, _, _ in walk_fields(lake.schema)}
     return tuple(paths.get(name, (name,)) for name in names)
+
+
+def _clone_table(executor: Executor, source: str, clone: str) -> list[str]:
+    """Statements that make an empty Iceberg table of the same columns, partitions, order, key, properties."""
+    definition = str(executor.query(f"SHOW CREATE TABLE {source}")[0][0])
+    properties = {str(k): str(v) for k, v in executor.query(f"SHOW TBLPROPERTIES {source}")}
+    columns_end = definition.index(")\nUSING")
+    columns = definition[definition.index("(") : columns_end + 1]
+    clauses = [
+        line for line in definition[columns_end:].splitlines() if line.startswith(("COMMENT", "PARTITIONED"))
+    ]
+    kept = {name: value for name, value in properties.items() if name not in _NO_PROPERTIES | {_GC_PROPERTY}}
+    lines = [f"CREATE TABLE {clone} {columns}", "USING iceberg", *clauses, _tblproperties(kept)]
+    statements = ["\n".join(lines)]
+    fields = [f for f in properties.get("identifier-fields", "[]")[1:-1].split(",") if f]
+    if fields:
+        dotted = ", ".join(".".join(map(quote_name, field.split("."))) for field in fields)
+        statements.append(f"ALTER TABLE {clone} SET IDENTIFIER FIELDS {dotted}")
+    if order := properties.get("sort-order"):
+        statements.append(f"ALTER TABLE {clone} WRITE ORDERED BY {order}")
+    return statements
+
+
+def _tblproperties(properties: dict[str, str]) -> str:
+    return (
+        "TBLPROPERTIES ("
+        + ", ".join(
+            f"{sql.literal(name)} = {sql.literal(value)}" for name, value in sorted(properties.items())
+        )
+        + ")"
+    )

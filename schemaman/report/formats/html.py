@@ -17,6 +17,8 @@ from schemaman.report.document import Block, FactsBlock, Heading, Notice, Paragr
 from schemaman.report.formats._characters import SIGNS, escape_invisible
 
 _SEVERITY_ORDER: tuple[Tone, ...] = ("note", "danger", "break")
+_FRAGMENT_IDS = count(1)
+"""Fragments of one process share a page, so their ids differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class HtmlFormat:
         """The whole page."""
         front, sections = _split_sections(report)
         head = tuple(takewhile(_is_head, front))
-        return _load_template().render(
+        return _load_template("report.html.j2").render(
             title=report.title,
             css=Markup(_read_file("report.css")),
             heading=next((b.text for b in head if isinstance(b, Heading)), report.title),
@@ -48,6 +50,15 @@ class HtmlFormat:
             sections=sections,
             signs=SIGNS,
             number=count(1).__next__,
+        )
+
+    def render_fragment(self, report: Report) -> str:
+        """The blocks of a report as a piece of a page, such as the output of a notebook's cell."""
+        return _load_template("fragment.html.j2").render(
+            css=Markup(_read_file("fragment.css")),
+            blocks=report.blocks,
+            signs=SIGNS,
+            number=_FRAGMENT_IDS.__next__,
         )
 
 
@@ -73,7 +84,7 @@ def _is_head(block: Block) -> bool:
 
 
 @cache
-def _load_template() -> Template:
+def _load_template(page: str) -> Template:
     environment = Environment(
         autoescape=True,
         trim_blocks=True,
@@ -82,7 +93,7 @@ def _load_template() -> Template:
         finalize=_escape_value,
     )
     environment.filters["kind"] = _name_kind
-    return environment.from_string(_read_file("report.html.j2"))
+    return environment.from_string(_read_file("blocks.html.j2") + _read_file(page))
 
 
 def _escape_value(value: object) -> object:

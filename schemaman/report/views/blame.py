@@ -14,7 +14,7 @@ from schemaman.report.json import blame as documents
 from schemaman.report.views import words
 
 _HEADER = ("column", "what", "since", "no later than", "position", "record", "said by")
-_UNCONFIRMED_SINCE = "told first, unconfirmed"
+_UNCONFIRMED_SINCE = "first shown, unconfirmed"
 """Header of a column with the first record of a fact that was read later than the rows."""
 
 

@@ -47,7 +47,7 @@ def build_extent_grids(extent: Extent) -> Iterator[Block]:
     """A table of each, if there is any."""
     if extent.holes:
         rows = tuple(map(_build_hole_row, extent.holes))
-        caption = "Never read: the beginning may lie in there, and versions that nobody knows"
+        caption = "Never read: versions may begin there, and unknown versions may exist"
         yield Grid(caption, ("version", "offsets", "what is open"), rows)
     moved = [(at_ms, one) for at_ms, shift in extent.shifts for one in shift.moves]
     if moved:

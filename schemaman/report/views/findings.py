@@ -77,7 +77,7 @@ def _build_unjudged_notice(unjudged: UnjudgedChange) -> Notice:
     path = ".".join((str(unjudged.table), *unjudged.path))
     step = f"{unjudged.old_ref.rpartition('@')[2]} → {unjudged.new_ref.rpartition('@')[2]}"
     change = (Text(unjudged.before, code=True), Text(" → "), Text(unjudged.after, code=True))
-    message = "no rule speaks of this change: whom it hurts is not known"
+    message = "no rule covers this change: its effect on readers is not known"
     tone = words.SEVERITY_TONES["danger"]
     return Notice("not judged", tone, f"{path}  {step}", message, (("change", change),))
 
@@ -118,7 +118,9 @@ def build_rules_report(catalogue: Sequence[Rule], *, whole: bool) -> Report:
 
 
 def _list_verdicts(rule: Rule) -> str:
-    return ", ".join(f"{r} {rule.verdicts[r]}" for r in READERS if r in rule.verdicts) or "nobody by itself"
+    return (
+        ", ".join(f"{r} {rule.verdicts[r]}" for r in READERS if r in rule.verdicts) or "no reader by itself"
+    )
 
 
 def build_rule_blocks(rule: Rule) -> tuple[Block, ...]:

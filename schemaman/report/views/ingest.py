@@ -36,7 +36,7 @@ def build_ingest_report(
         ),
     ]
     if asides:
-        rows.append(("aside", (Text(f"{asides}: no testimony about a table"),)))
+        rows.append(("aside", (Text(f"{asides}: no facts about a table"),)))
     if done.rejects:
         rows.append(
             ("rejects", (Text(f"{words.format_count(done.rejects, 'record')} not understood", "danger"),))
@@ -53,7 +53,9 @@ def build_ingest_report(
         blocks.append(Notice("other numbers", "note", str(shift.table), f"{moves}; ids stay as they are"))
     if tables:
         lines = tuple(((Text(name, code=True),), (Text(str(count)),)) for name, count in tables.items())
-        caption = f"{words.format_count(len(lines), 'table')} spoken of in stream {stream}, engine {engine}"
+        caption = (
+            f"{words.format_count(len(lines), 'table')} with records in stream {stream}, engine {engine}"
+        )
         blocks.append(Grid(caption, ("table", "versions"), lines))
     elif not done.new:
         blocks.append(Paragraph((Text("nothing new: the history is as it was", "muted"),)))

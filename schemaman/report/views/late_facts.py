@@ -81,8 +81,8 @@ def _describe_interval(after: Coordinates, first: Coordinates, proven: Sequence[
     text = f"after {words.format_coordinates(after)}"
     known = max(proven, key=lambda m: (m.position.rank, m.ts_ms or 0, m.offset), default=None)
     if known is None:
-        return f"{text}, told first by the record of {words.format_coordinates(first)}"
-    late = "" if known == first else f"; told first by the record of {words.format_coordinates(first)}"
+        return f"{text}, first shown by the record of {words.format_coordinates(first)}"
+    late = "" if known == first else f"; first shown by the record of {words.format_coordinates(first)}"
     return f"{text}, no later than {words.format_coordinates(known)}{late}"
 
 
@@ -108,7 +108,7 @@ def describe_since(key: KeySpan) -> str:
     )
     if key.certain_from == key.at:
         return first
-    text = f"told first {words.format_coordinates(key.at)}"
+    text = f"first shown {words.format_coordinates(key.at)}"
     if key.certain_from is None:
         return f"{text}; not confirmed"
     return f"{words.format_coordinates(key.certain_from)}; {text}, not confirmed before"

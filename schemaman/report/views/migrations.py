@@ -166,7 +166,7 @@ def build_drift_report(looked_at: Sequence[Drift]) -> Report:
         if drift.missing:
             way_out: Inline = (Text(f"schemaman drift --forget {quote(drift.table)}"),)
             facts = (("if it was dropped on purpose", way_out),)
-            blocks.append(Notice("gone", "break", drift.table, "The table is there no more.", facts))
+            blocks.append(Notice("gone", "break", drift.table, "The table does not exist any more.", facts))
         elif drift.changes:
             lines: tuple[tuple[str, Inline], ...] = tuple(
                 ("", words.describe_change(c)) for c in select_shown_changes(drift.changes)

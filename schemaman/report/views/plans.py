@@ -86,17 +86,17 @@ def _describe_way_back(plan: Plan) -> Inline:
     made = next((step for step in plan.steps if step.kind == "create-table"), None)
     if number is None and made is not None:
         return (
-            Text("The table is new: by hand alone, once nobody needs its rows: "),
+            Text("The table is new: drop it only by hand, when its rows are not needed: "),
             Text(f"{made.undo}", code=True),
         )
     if plan.phase is not None and plan.phase.name == "fill" and plan.steps:
         return (
-            Text("The rows stand in a new table, the old one stays: by hand alone, once nobody needs them: "),
+            Text("The rows are in a new table, the old one stays: only by hand, when they are not needed: "),
             Text(f"{plan.steps[0].undo}", code=True),
         )
     if number is None:
         gated = plan.phase is not None and plan.phase.name in ("swap", "rekey")
-        condition = ", as long as no row that was written since stands against it" if gated else ""
+        condition = ", unless a row that was written since prevents it" if gated else ""
         return (
             Text("Every step can be undone", "good"),
             Text(f"{condition}: schemaman plan --rollback PLAN|RUN"),

@@ -200,8 +200,8 @@ def _describe_type(member: ColumnOrField) -> str:
 
 def _describe_move(after: str | None) -> Inline:
     if after is None:
-        return (Text("  now stands first"),)
-    return (Text("  now stands behind "), Text(after, code=True))
+        return (Text("  is now first"),)
+    return (Text("  is now after "), Text(after, code=True))
 
 
 def _quote_text(text: str | None) -> str:

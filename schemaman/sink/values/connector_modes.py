@@ -1,6 +1,6 @@
-"""How cells travel that bring no schema: told by the type of their column and the modes of the connector.
+"""How cells without a schema travel: by the type of their column and the modes of the connector.
 
-Law: where two modes could have written a cell, the mode is told, or the cell is refused.
+Law: where two modes could have written a cell, the mode is configured, or the cell is refused.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ UnsignedMode = Literal["long", "precise"]
 
 @dataclass(frozen=True, slots=True)
 class ConnectorModes:
-    """The settings of a connector that decide how values travel; None for one that nobody told.
+    """The settings of a connector that decide how values travel; None if unknown.
 
     They matter where records bring no schema, and `binary` also where bytes travel as text. Source: Debezium
     `decimal.handling.mode`, `time.precision.mode`, `binary.handling.mode`, `interval.handling.mode`,
@@ -80,7 +80,7 @@ def build_node(type: Type, modes: ConnectorModes) -> Node:
     Source: Debezium JdbcValueConverters, TemporalPrecisionMode, BinlogValueConverters.
 
     Raises:
-        UntoldMode: nobody told the mode, or the type travels in no known way.
+        UnknownMode: the mode is not configured, or the type travels in no known way.
     """
     match type:
         case Boolean():

@@ -1,8 +1,8 @@
-"""Values of structs under the names that their members have by now.
+"""Values of structs under the present names of their nested fields.
 
-Law: no two members of a struct get one name, and none a name that the lake's struct has not; but one that
-left, and whose name another has by now, gets a name that no struct has: there is no place for its values. So
-does one of which nobody has said what it is now: its values wait for the answer.
+Law: no two nested fields of a struct get one name, and none gets a name that the lake's struct lacks. But a
+dropped field whose name another one has now gets a name that no struct has, so its values do not fit. So
+does a field with an undecided rename: its values wait for the answer.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from schemaman.model.types import Array, Field, Map, Struct, Type
 from schemaman.sink.values.values import UnfitValue, Value
 
 Names = Mapping[Path, str]
-"""What members of a column are called now, by their path below the column in the words of the record."""
+"""The present names of nested fields, by their path below the column with the names of the record."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldRenaming:
-    """How values of a column of an earlier version get the names of today: `type` is theirs by then.
+    """Renames the nested fields in values of a column of an earlier version; `type` is the result's type.
 
-    Members that have a value must `undecided`, for the reasons told.
+    `undecided` fields with a value have to wait, for these reasons.
     """
 
     type: Type
@@ -32,9 +32,9 @@ class FieldRenaming:
     undecided: Mapping[Path, str] = field(default_factory=dict)
 
     def rename_value(self, value: Value) -> Value:
-        """A value of the column with the names of today; what is none of its type stays as it is.
+        """A value of the column with the names of today; other values stay as they are.
 
-        Raises UnfitValue where a member has a value that waits.
+        Raises UnfitValue where a field with a value has to wait.
         """
         return _rename_value(value, self.source_type, self, ())
 

@@ -65,7 +65,7 @@ def read_timestamp_us(value: object) -> Value:
 
 
 def read_timestamp_ns(value: object) -> Value:
-    """Nanoseconds since 1970-01-01 as a timestamp without a zone; `OutOfRange` if microseconds do not tell it."""
+    """Nanoseconds since 1970-01-01 as a timestamp without a zone; `OutOfRange` if finer than microseconds."""
     count = require_whole(value)
     if count in _INFINITE:  # which end in zeros, and would be days of the year 2262
         return _INFINITE[count]

@@ -136,7 +136,8 @@ def _assume_utc(value: object) -> Value:
     if type(value) is datetime and value.tzinfo is None:
         return value.replace(tzinfo=UTC)
     raise UnfitValue(
-        f"{value.text if isinstance(value, OutOfRange) else abbreviate_value(value)} is no TIMESTAMP of a lake"
+        f"{value.text if isinstance(value, OutOfRange) else abbreviate_value(value)} "
+        "is no TIMESTAMP of a lake"
     )
 
 

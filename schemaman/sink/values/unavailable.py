@@ -1,4 +1,4 @@
-"""What stands for a large value that did not change: never a value, whatever the type of its column.
+"""Placeholders for a large value that did not change; a placeholder is never a value.
 
 PostgreSQL does not repeat such a value in its log, so that the connector writes a placeholder instead of it.
 Source: Debezium UnchangedToastedPlaceholder, in all releases: the text itself; its bytes; a map of it to
@@ -25,7 +25,9 @@ from schemaman.sink.values.from_connect import CellEncoding
 PLACEHOLDER = b"__debezium_unavailable_value"
 """Source: Debezium `unavailable.value.placeholder`, its default."""
 PARAMETER = "__debezium.unavailable.value.placeholder"
-"""Where the newest releases tell it in the schema. Source: Debezium UnavailableValuePlaceholderParameter."""
+"""The schema parameter with which the newest releases give the placeholder. Source: Debezium
+UnavailableValuePlaceholderParameter.
+"""
 
 Placeholders = tuple[object, ...]
 

@@ -1,4 +1,4 @@
-"""What a cell of a row holds, exactly as its logical type says, and how a value that fits nowhere is told.
+"""What a cell of a row holds, exactly as its logical type says, and how an unfit value is reported.
 
 Law: a value is never rounded, cut or replaced by null: it is exact, or it is `UnfitColumn`.
 """

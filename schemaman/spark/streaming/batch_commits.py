@@ -1,7 +1,7 @@
-"""Which batch a commit of a lake table is: what the table says of batches that are in it already.
+"""Which batches a lake table already contains, by the metadata of its commits.
 
-Law: a batch is left out only where the table says that a batch of this number with these very offsets is in
-it; one that bears a number that was used before is written by the order of its rows alone.
+Law: a batch is left out only where the table records a batch of this number with these very offsets. A batch
+whose number was used before by other records is written by the order of its rows alone.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DELTA_APP = "spark.databricks.delta.write.txnAppId"
 _DELTA_VERSION = "spark.databricks.delta.write.txnVersion"
 _DELTA_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _COMMITS = 1_000
-"""So many commits of a Delta table are looked at; each that is ours tells the highest number before it."""
+"""How many commits of a Delta table are read; each of ours records the highest number before it."""
 
 CommitState = Literal["new", "written", "used"]
 """Of a batch in a table: `written` is this very batch, `used` its number, or a higher one, by another."""
@@ -33,10 +33,10 @@ CommitState = Literal["new", "written", "used"]
 
 @dataclass(frozen=True, slots=True)
 class StreamBatch:
-    """A batch of a query that can be told from all others: the query by `app`, the batch by its number.
+    """A batch of a query, identified by the query `app` and its number.
 
-    `offsets` tell where it begins and ends in each partition: a checkpoint that was put back, or edited,
-    gives a number to other records.
+    `offsets` is a hash of its first and last offsets: a restored or edited checkpoint gives the same number
+    to other records.
     """
 
     app: str
@@ -45,7 +45,7 @@ class StreamBatch:
 
     @property
     def commit_metadata(self) -> dict[str, object]:
-        """What a commit says of it."""
+        """The metadata of its commit, by name."""
         return {BATCH_PROPERTY: self.number, "app": self.app, "offsets": self.offsets}
 
 
@@ -56,24 +56,25 @@ def hash_offsets(extents: Extents) -> str:
 
 @dataclass(slots=True)
 class _KnownBatches:
-    """What a Delta table says of one query: its batches, and the highest number."""
+    """The batches of one query in a Delta table, and their highest number."""
 
     batches: set[tuple[int, str]]
     highest: int = -1
 
 
 class BatchCommits:
-    """What tables say of batches; of a Delta table it is read once, and then known."""
+    """The batches that tables contain; the log of a Delta table is read once."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, str], _KnownBatches] = {}
 
     def find_state(self, spark: SparkSession, format: str, table: str, batch: StreamBatch) -> CommitState:
-        """How a batch stands to a table (its name in SQL). Raises `StatementFailed`."""
+        """Whether a table (named as in SQL) contains a batch. Raises `StatementFailed`."""
         if format == "iceberg":
             query = (
                 f"SELECT 1 FROM {table}.snapshots "
-                f"WHERE summary[{literal(BATCH_PROPERTY)}] = {literal(_format_json(batch.commit_metadata))} LIMIT 1"
+                f"WHERE summary[{literal(BATCH_PROPERTY)}] = "
+                f"{literal(_format_json(batch.commit_metadata))} LIMIT 1"
             )
             return "written" if _read_column(spark, query, "1") else "new"
         known = self._known.get((table, batch.app)) or self._read_known(spark, table, batch.app)
@@ -85,12 +86,12 @@ class BatchCommits:
     def set_commit_metadata(
         self, spark: SparkSession, format: str, table: str, batch: StreamBatch | None, state: CommitState
     ) -> Iterator[None]:
-        """Settings under which a write says which batch it is; Delta then refuses to write one twice.
+        """Settings under which a commit records its batch; Delta then refuses to write a batch twice.
 
-        Delta refuses each number that is not greater than the last one, so a `used` one is not told to it.
+        Delta refuses each number that is not greater than the last one, so a `used` one is not passed to it.
         Source: Delta "Idempotent table writes in foreachBatch"; Iceberg "Spark writes", snapshot properties.
         """
-        # Known again once the write is through: who fails may have written.
+        # Cached again only after the write has succeeded: a failed write may have committed.
         known = None if batch is None else self._known.pop((table, batch.app), None)
         with _set_settings(spark, {} if batch is None else _make_settings(format, batch, state, known)):
             yield
@@ -138,7 +139,7 @@ def _set_settings(spark: SparkSession, settings: dict[str, str]) -> Iterator[Non
 
 
 def _read_column(spark: SparkSession, statement: str, column: str) -> list[str]:
-    """A column of what a statement answers, without nulls."""
+    """A column of the result of a statement, without nulls."""
     try:
         return [str(row[column]) for row in spark.sql(statement).collect() if row[column] is not None]
     except RAISED as error:
@@ -146,7 +147,7 @@ def _read_column(spark: SparkSession, statement: str, column: str) -> list[str]:
 
 
 def _parse_metadata(text: str) -> dict[str, object]:
-    """What a commit says of its batch; nothing where it is none of ours."""
+    """The metadata of a commit; empty where the commit is not ours."""
     try:
         words = json.loads(text)
     except ValueError:

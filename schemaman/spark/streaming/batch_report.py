@@ -1,4 +1,4 @@
-"""What became of a batch that a Mirror took: table by table."""
+"""The report of a batch that a LakeSink wrote, table by table."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from schemaman.migration.plan import Plan
 class TableReport:
     """What became of one lake table in a batch.
 
-    Of its `records`, `rows` rows were merged, `ended_incarnation` records belong to an earlier life of the source table,
-    and `quarantined` stand in quarantine; `replayed` came out of it. `steps` are the statements that changed the
-    structure of the table. `blocked` is the reason why it takes nothing now, and `plan` what would be done to
-    it: the text of `planfile.to_text` is the file that `schemaman approve` reads. `notes` say what the policy
-    left out: with `ignored` the records of a table that it does not want.
+    Of its `records`, `rows` rows were merged. `ended_incarnation` records belong to an earlier incarnation of
+    the source table, `quarantined` ones are in quarantine, `replayed` ones came out of it. `steps` are the
+    statements that changed the structure of the table. `blocked` is the reason why the table takes no rows
+    now, and `plan` is its plan: `plan_file` writes the file that `schemaman approve` reads.
+    `notes` name what the policy left out; `ignored` counts the records of a table that the policy ignores.
     """
 
     source_table: str

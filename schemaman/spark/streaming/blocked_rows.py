@@ -1,7 +1,7 @@
-"""What waits in quarantine for a table, or for being understood, and so makes others wait behind it.
+"""Records in quarantine, of a table or unread, for which later records of their rows wait.
 
-Law: nothing that waits is passed over unseen, for a value that was not sent may be in there; where its bytes
-were not kept, nobody knows whose row it is.
+Law: no waiting record is overlooked, for it may have a value that a later one left out. A record whose bytes
+were not kept counts for every row.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from schemaman.spark.streaming.unread_records import UnreadRecords
 from schemaman.spark.streaming.unread_records import make_unread_records as unread_of
 
 MAX_KNOWN = 10_000
-"""So many records that nobody understood are known one by one; of more only how early they begin."""
+"""How many unread records are kept one by one; of more only the first offsets."""
 
 
 def make_waiting_query(
@@ -33,7 +33,7 @@ def make_waiting_query(
     small: int,
     quarantined: QuarantinedTable | None,
 ) -> FindWaiting | None:
-    """Tells the rows of a lake table of which records still wait; None if nothing did before this batch.
+    """Make the query for rows of a lake table whose records wait; None if none did before this batch.
 
     `held` is what did. Up to `small` records are read in this process. The result raises `StatementFailed`.
     """
@@ -60,7 +60,7 @@ def make_unread_query(
     quarantined: Mapping[tuple[str, str], QuarantinedTable],
     come: int,
 ) -> FindUnread | None:
-    """Tells which records of a stream nobody understood, once those of its batch stand in quarantine, too.
+    """Make the query for unread records of a stream, after those of its batch are in quarantine.
 
     `held` is what stood there before, by lake and source table; `come` of the batch have joined it. None if
     there are none.

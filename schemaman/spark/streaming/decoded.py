@@ -42,7 +42,7 @@ SMALL = 10_000
 """Up to so many records a batch is decoded in this process: starting tasks would take longer."""
 
 AmbiguousRecord = tuple[str, str, int, int]
-"""Source table, topic, partition and offset of a record whose order cannot be told for sure."""
+"""Source table, topic, partition and offset of a record whose order is uncertain."""
 
 _MAX_AMBIGUOUS = 1_000
 _RECORD_KEY = ("topic", "partition", "offset")
@@ -53,7 +53,7 @@ _REJECTED = "source_table IS NULL AND reason IS NOT NULL"
 
 
 def _needs_probe(helpers: HelperColumns) -> Column:
-    """Whether the table has to be asked before a staged row can be written."""
+    """Whether the table has to be probed before a staged row can be written."""
     needs = F.coalesce(F.col(helpers.needs_row), F.lit(False))
     return needs | F.col(helpers.unsent).isNotNull() | F.col(helpers.since).isNotNull()
 
@@ -62,8 +62,8 @@ def _needs_probe(helpers: HelperColumns) -> Column:
 class StagedRows:
     """Rows ready to be written, as a data frame to merge from; and the records that cannot be, with reasons.
 
-    `needing_probe` of the rows need a look at the table: it must have a value, or may have a newer one; `ended_incarnation`
-    records went with an earlier life.
+    `needing_probe` of the rows need a probe of the table: it must have a value, or may have a newer one;
+    `ended_incarnation` records belong to an earlier incarnation.
     """
 
     rows: DataFrame
@@ -75,7 +75,7 @@ class StagedRows:
 
 @dataclass(frozen=True, slots=True)
 class RecordCount:
-    """How many records there are, where the newest TRUNCATE among them stands, and their versions."""
+    """How many records there are, the order of the newest TRUNCATE among them, and their versions."""
 
     records: int = 0
     truncated: str | None = None
@@ -83,7 +83,7 @@ class RecordCount:
 
 
 class DecodedBatch(Protocol):
-    """Records of a batch with what each says of which row."""
+    """The decoded records of a batch."""
 
     def count_records(self) -> dict[str | None, RecordCount]:
         """Records by table; under None those not understood."""
@@ -92,7 +92,7 @@ class DecodedBatch(Protocol):
         """The greatest order and the last record of each table in each partition."""
 
     def find_ambiguous(self) -> list[AmbiguousRecord]:
-        """Records whose order cannot be told for sure, not too many: first those that tell no place."""
+        """Records whose order is uncertain, not too many: first those without a position."""
 
     def select_table(self, source_table: str) -> DecodedBatch:
         """The records of one table."""
@@ -113,8 +113,8 @@ class DecodedBatch(Protocol):
     ) -> StagedRows:
         """The changes folded by key into rows of a lake table; without TRUNCATEs where it has a key.
 
-        `map_waiting` are the rows of which records wait in quarantine, `unread` records that nobody understood:
-        some of these have to wait behind them.
+        `map_waiting` are the rows of which records wait in quarantine, `unread` records that nobody
+        understood: some of these have to wait behind them.
         """
 
     def map_waiting(self, to: RowMap) -> arrow.Table:
@@ -130,7 +130,7 @@ class DecodedBatch(Protocol):
         """The records at some places, with a reason for each."""
 
     def release(self) -> None:
-        """Nobody asks any more."""
+        """Release the rows; no query follows."""
 
 
 def decode_batch(spark: SparkSession, raw: DataFrame | arrow.Table, reading: ReadingContext) -> DecodedBatch:

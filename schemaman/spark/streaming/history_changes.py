@@ -1,7 +1,7 @@
-"""Which tables the store tells of otherwise than when a mirror looked last, whoever has told it since.
+"""Find the tables whose history has changed since the sink read it last, by any process.
 
-Law: where rows of a lake table turn out to be what they were not read as, this is said in the batch that it
-is learnt in, though no row of that table comes; what is not told of is not looked at.
+Law: rows of a lake table that were read by a wrong structure are reported in the batch that shows it, even if
+no row of that table comes; tables without a change are not inspected.
 """
 
 from __future__ import annotations
@@ -28,15 +28,16 @@ from schemaman.store.edge_hashes import Extents
 from schemaman.store.log import CoveredRange, ObservationEntry, list_tables
 
 _WINDOW = 2_000
-"""So many entries of the log are read first to find where the batch before this one ended."""
+"""How many entries of the log are read first to find the end of the previous batch."""
 
 
 @dataclass(slots=True)
 class HistoryChanges:
-    """Goes along with the log of a store, from batch to batch.
+    """Reads the log of a store on, from batch to batch.
 
-    `first_end` is where the log ended at first, `read_up_to` the place up to which it was read; `changed_tables` are tables
-    that have to be looked at, with the number of observations that were new of them.
+    `first_end` is where the log ended at first, `read_up_to` the place up to which it was read;
+    `changed_tables` are tables that have to be looked at, with the number of observations that were new of
+    them.
     """
 
     store: RegistryStore
@@ -51,7 +52,7 @@ class HistoryChanges:
         self.first_end = self.store.end()
 
     def read_changes(self, extents: Extents) -> None:
-        """Take up what was told since the last batch; this one has entered the history.
+        """Read the entries since the last batch; this batch is in the history already.
 
         `extents` are the first and the last offset of each place of the batch: in another process the batch
         may have been learnt from already, so the log is read from where the one before it was.
@@ -126,7 +127,7 @@ class HistoryChanges:
         return max((sequence for _, sequence in found.values()), default=self.first_end)
 
     def _is_read_otherwise(self, table: TableId, new: int) -> bool:
-        """Whether rows that were read before these observations may be of another structure by them."""
+        """Whether these observations may give another structure to rows that were read before them."""
         observations = self.store.load(table)
         since = self.store.read(self.read_up_to or 0, [ObservationEntry])
         if any(table in list_tables(stamped.entry) for stamped in since):
@@ -148,7 +149,7 @@ def _has_statement_after_row(observations: Sequence[Observation]) -> bool:
 
 
 def _is_late(observations: Sequence[Observation], new: Sequence[Observation]) -> bool:
-    """Whether anything stands before what was known of a table, or nobody can tell."""
+    """Whether any new observation comes before the known ones of a table, or its order is unknown."""
     known = [each.last.position for each in observations if each.last.position.kind != "none"]
     last = max(map(format_position, known), default="")
     kinds = {position.kind for position in known}

@@ -1,7 +1,7 @@
-"""Asks lake tables how far partitions had been read, where neither this process nor the history knows it.
+"""Query lake tables for how far partitions had been read, where neither process nor history knows it.
 
-Law: a record that tells no place stands behind each row of the lake that its partition had brought before it;
-where nobody can tell which these are, it waits.
+Law: a record without a position comes after each row of the lake that its partition had brought before it;
+where these rows are unknown, it waits.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def resolve_ambiguity(
     found: Sequence[AmbiguousRecord],
     ask: Callable[[OrderQuery], Iterable[str] | None],
 ) -> ReadingContext:
-    """How records are read once it was asked what is doubted of some; `ask` gives None if nobody can tell."""
+    """Resolve ambiguous orders by queries; `ask` gives None for an unknown answer."""
     offsets_by_partition: dict[tuple[str, str, int], list[int]] = {}
     for text, topic, partition, offset in found:
         offsets_by_partition.setdefault((text, topic, partition), []).append(offset)
@@ -89,7 +89,7 @@ def resolve_ambiguity(
 
 @dataclass(frozen=True, slots=True)
 class LakeDecoder:
-    """Decodes records, and asks the lake what is doubted of them."""
+    """Decodes records, and queries the lake for those with an ambiguous order."""
 
     quarantine: Quarantine
     stream: str

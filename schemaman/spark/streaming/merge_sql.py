@@ -1,4 +1,4 @@
-"""The statements that write staged rows into a mirrored table: one MERGE, one commit."""
+"""The statements that write staged rows into a sink table: one MERGE, one commit."""
 
 from __future__ import annotations
 
@@ -102,7 +102,8 @@ def format_missing_row_query(
     rows = f"(SELECT *, true AS {quote(helpers.needs_row)} FROM {table})"
     return (
         f"SELECT s.* FROM {staged} s LEFT JOIN {rows} t ON {on} "
-        f"WHERE (s.{quote(helpers.needs_row)} AND NOT coalesce({has}, false)) OR coalesce({was_deleted}, false)"
+        f"WHERE (s.{quote(helpers.needs_row)} AND NOT coalesce({has}, false)) "
+        f"OR coalesce({was_deleted}, false)"
     )
 
 

@@ -99,6 +99,20 @@ def record_batch(
     return intake.summary, {(topic, part): (low, high) for topic, part, low, high in taken.extents}
 
 
+def ingest_data_frame(
+    records: DataFrame, registry: Registry, stream: str, schemas: SchemaLookup, forms: Forms = AUTO
+) -> Summary:
+    """Read a data frame with the columns of Spark's Kafka source into the history, in one transaction.
+
+    Raises:
+        UsageError: a column is missing; or other bytes were read before at an offset.
+        CouldNotDo: Spark gave up.
+        StoreUnavailable: the store cannot be written.
+    """
+    summary, _ = record_batch(select_raw_columns(records), registry, stream, schemas, forms)
+    return summary
+
+
 def _find_extents(batch: DataFrame) -> Extents:
     """The first and the last offset of each place of a batch."""
     found = batch.groupBy("topic", "partition").agg(

@@ -1,9 +1,9 @@
-"""How far each table was read in each partition before a batch, which places what tells no place of its own.
+"""How far each table was read in each partition before a batch; it orders records without a position.
 
-And which record was the last one there, since a delete and its tombstone may come in two batches.
+It also keeps the last record of each partition, since a delete and its tombstone may come in two batches.
 
-Law: what is remembered of an earlier batch and what the history tells of it place a record alike; nothing
-that lies behind a record places it.
+Law: an earlier batch in memory and its facts in the history give a record the same order; no later record
+influences it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from schemaman.sink.reader import LastRecord
 from schemaman.sink.row_order import parse_offset
 
 _MAX_ORDERS, _KEPT_ORDERS = 128, 64
-"""So many orders are remembered of a table in a partition; of those before the newest every second goes."""
+"""How many orders are kept for a table in a partition; of the older ones every second is dropped."""
 
 Reach = tuple[TableId, str, int, str, LastRecord]
 """A table, a topic, a partition, and the greatest order and the last record that a batch had there."""
 
 
 class StreamProgress:
-    """What is known so far: from the history where a table is met first, then from batch to batch."""
+    """The progress of a stream: from the history for a new table, then from batch to batch."""
 
     def __init__(self, testimony: Callable[[TableId], Sequence[Observation]]) -> None:
         self._load_observations = testimony
@@ -35,7 +35,7 @@ class StreamProgress:
         self.last: dict[tuple[str, int], LastRecord] = {}
 
     def find_orders(self, tables: Iterable[TableId]) -> ReadOrders:
-        """What was read of some tables."""
+        """The orders that were read of some tables."""
         found: dict[TablePartition, tuple[str, ...]] = {}
         for table in tables:
             if table not in self._known:
@@ -50,12 +50,12 @@ class StreamProgress:
         return found
 
     def find_ambiguity(self, tables: Collection[TableId], *, gaps: bool) -> OrderAmbiguity:
-        """What is not known for sure of where records stand; `gaps`: they are not a whole batch."""
+        """Where the order of records is uncertain; `gaps`: they are not a whole batch."""
         spans = {here: spans for here, spans in self._spans.items() if here[0] in tables}
         return OrderAmbiguity(spans, frozenset(here for here in self._read if here[0] in tables), gaps)
 
     def add_batch(self, reaches: Iterable[Reach]) -> None:
-        """What a batch had."""
+        """Add the orders and last records of a batch."""
         ended: dict[tuple[str, int], LastRecord] = {}
         for table, topic, partition, order, last in reaches:
             ended[topic, partition] = max(ended.get((topic, partition), last), last, key=itemgetter(0))
@@ -67,7 +67,7 @@ class StreamProgress:
         self.last |= ended
 
     def add_orders(self, reaches: Iterable[Reach]) -> None:
-        """What has been understood of batches that were taken before."""
+        """Add the orders of records of earlier batches that could only be read now."""
         for table, topic, partition, order, _ in reaches:
             self._add_order((table, topic, partition), order)
 
@@ -86,7 +86,7 @@ def _join_spans(spans: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]
 
 
 def _thin_orders(orders: Sequence[str]) -> tuple[str, ...]:
-    """Orders by their offsets without those that tell no more than one before them, and not too many."""
+    """The increasing ones of some orders, by their offsets, and not too many."""
     kept: list[str] = []
     for order in orders:
         if not kept or order > kept[-1]:

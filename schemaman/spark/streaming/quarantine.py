@@ -1,6 +1,6 @@
-"""Rows that could not be written: kept as the records that they came in, with the reason, until they can.
+"""The quarantine: records that could not be written, kept with their reason until they can be.
 
-Law: a record stands here at most once for each lake table; nothing leaves before it was written.
+Law: a record is in it at most once for each lake table, and leaves it only after it was written.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from pyspark.sql import functions as F
 from schemaman.history.versions import TableHistory
 from schemaman.migration.conditions import fingerprint_structure
 from schemaman.migration.spark_sql import create_namespace, literal, split_table_name
-from schemaman.migration.target import LakeTable
-from schemaman.migration.targets import delta, iceberg
+from schemaman.migration.target import TARGETS, LakeTable
 from schemaman.sink.reread import hash_reading
 from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.streaming.micro_batch import COLUMNS, HEADERS
@@ -35,15 +34,15 @@ WAITING_REASONS = (NO_PREVIOUS_ROW, WAITS_FOR_OLDER, VALUE_LOST, CAME_LATE, DELE
 """The reasons of records that wait for others to come or to go, so that they are tried with each batch."""
 
 UNKNOWN_TABLE = ""
-"""The lake table of records of which nobody knows whose they are."""
+"""The lake table of records whose table is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuarantinedTable:
-    """How many records of one source table stand in quarantine for one lake table.
+    """How many records of one source table are in quarantine for one lake table.
 
-    `waiting` of them wait for another record, `truncated` of them since the source table was emptied. `checksum`
-    is the same for the same places, and hardly ever for others.
+    `waiting` of them wait for another record, `truncated` of them since the source table was emptied.
+    `checksum` is the same for the same places, and hardly ever for others.
     """
 
     lake_table: str
@@ -55,7 +54,7 @@ class QuarantinedTable:
 
 
 class RetryLog:
-    """What was tried of what is held.
+    """Remembers which quarantined records were tried.
 
     The same records are not tried twice where table and history are the same, but for such as wait for a row.
     """
@@ -64,15 +63,15 @@ class RetryLog:
         self._before: dict[tuple[str, str], object] = {}
 
     def is_unchanged(self, quarantined: QuarantinedTable, live: LakeTable, history: TableHistory) -> bool:
-        """Whether to try them now would come to what it came to before.
+        """Whether a retry now would have the same result as before.
 
-        `history` is that of their table as people have answered it.
+        `history` is that of their table, with decisions.
         """
         before = self._before.get((quarantined.lake_table, quarantined.source_table))
         return not quarantined.waiting and before == _describe_attempt(quarantined, live, history)
 
     def record_attempt(self, quarantined: QuarantinedTable, live: LakeTable, history: TableHistory) -> None:
-        """They were tried, to the end: what could be written is. Who fails on the way tries again."""
+        """Record a completed retry; a failed one is repeated."""
         self._before[quarantined.lake_table, quarantined.source_table] = _describe_attempt(
             quarantined, live, history
         )
@@ -97,11 +96,11 @@ class Quarantine:
         self.table = table
         self.format = format
         self.keep_bytes = keep_bytes
-        self.name = (delta if format == "delta" else iceberg).TARGET.table_name(table)
+        self.name = TARGETS.get(format).table_name(table)
         self._there = False
 
     def list_tables(self, spark: SparkSession, stream: str) -> tuple[QuarantinedTable, ...]:
-        """What stands here, by lake and source table. Raises `StatementFailed`."""
+        """The quarantined records by lake and source table. Raises `StatementFailed`."""
         if not self._exists(spark):
             return ()
         rows = SparkExecutor(spark).query(
@@ -125,7 +124,7 @@ class Quarantine:
     def add_records(
         self, rows: DataFrame, stream: str, lake_table: str, source_table: str, attempt: str
     ) -> None:
-        """Keep records with their `reason`; one that stands here already gets the new one."""
+        """Add records with their `reason`; a record that is already here gets the new reason."""
         spark = rows.sparkSession
         if not self._exists(spark):
             self._create(spark)
@@ -149,10 +148,11 @@ class Quarantine:
     def release_records(
         self, spark: SparkSession, stream: str, quarantined: QuarantinedTable, attempt: str
     ) -> None:
-        """Let go of the records that are held, but for those that this attempt has put back."""
+        """Delete the quarantined records but those that this attempt has added again."""
         SparkExecutor(spark).run(
             f"DELETE FROM {self.name} WHERE stream = {literal(stream)} "
-            f"AND lake_table = {literal(quarantined.lake_table)} AND source_table = {literal(quarantined.source_table)} "
+            f"AND lake_table = {literal(quarantined.lake_table)} "
+            f"AND source_table = {literal(quarantined.source_table)} "
             f"AND attempt <> {literal(attempt)}"
         )
 

@@ -1,7 +1,7 @@
-"""Finds the tables of records that nobody understood when they came, once a history tells more.
+"""Retry records that could not be read when they came, once the history has more facts.
 
-Law: a record leaves those that nobody understood only for the quarantine of its own tables, from where it is
-written before newer ones.
+Law: an unknown record only moves to the quarantine of its own tables, from where it is written before newer
+ones.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from schemaman.spark.streaming.row_staging import ReadingContext, format_table
 from schemaman.spark.streaming.table_migration import SinkTable
 
 RETRY_REASON = "it was not understood when it came, and is to be written now"
-"""The reason of a record on its way from those that nobody understood into its table."""
+"""The reason of a record on its way from the unknown records into its table."""
 
 NO_TARGET_REASON = "it was not understood when it came, and no target of this job follows its table"
-"""The reason of a record that is left for whoever follows its table."""
+"""The reason of a record whose table no target of this job has."""
 
 Histories = Mapping[TableId, TableHistory]
 
 
 @dataclass(slots=True)
 class UnknownRecords:
-    """Tries records of a stream again whenever a table of their topics is read otherwise than before."""
+    """Retries the unknown records of a stream whenever the reading of a table of their topics changes."""
 
     store: RegistryStore
     quarantine: Quarantine
@@ -48,7 +48,7 @@ class UnknownRecords:
     def retry_records(
         self, spark: SparkSession, quarantined: Iterable[QuarantinedTable], attempt: str
     ) -> bool:
-        """Hand records over to the tables that they are of; whether there was anything to try.
+        """Hand records over to their tables; return whether any record was tried.
 
         Raises `StatementFailed`: the quarantine cannot be written.
         """
@@ -71,7 +71,7 @@ class UnknownRecords:
         return {table for table in tables if table.stream == self.stream}
 
     def _hand_over(self, spark: SparkSession, records: DataFrame, histories: Histories, attempt: str) -> None:
-        """What is understood now waits for its tables; what is not stays, with the reason of today."""
+        """Quarantine readable records for their tables; the others stay, with the present reason."""
         rows = decode_batch(spark, copy_records(records, self.small), self.make_reading(histories))
         texts = {format_table(table): table for table in histories}
         try:

@@ -1,7 +1,7 @@
-"""What is done with the records of a batch: decoded into changes of rows, and these folded row by row.
+"""Decode the records of a batch into changes of rows, and fold these row by row.
 
-Law: each record of the batch ends in exactly one place: a staged row, an aside that is no row, or a record
-set aside with its reason. A value that was not sent is never taken from before a record that waits.
+Law: each record of the batch becomes exactly one of these: part of a staged row, a skipped record that is no
+row, or a quarantined record with its reason. An unsent value never comes from before a waiting record.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class ReadingContext:
     """What executors need to read records: the histories of their tables, and how records are written.
 
     `modes` are settings of the connector, `placeholder` is what it writes for values that did not change,
-    `read_orders` is what was read before, `ambiguity` is what is not known of it (`rows.horizon`), `last` the records
-    that ended it.
+    `read_orders` is what was read before, `ambiguity` is what is not known of it (`rows.horizon`), `last` the
+    records that ended it.
     """
 
     histories: Mapping[TableId, TableHistory]
@@ -117,7 +117,7 @@ ENDED_INCARNATION = "ended"
 
 
 def format_table(table: TableId) -> str:
-    """A table as a batch names it: whole, and in one way."""
+    """A table as a batch names it: with all its levels, in one way."""
     return repr((table.stream, *table.levels))
 
 
@@ -131,12 +131,12 @@ def parse_table(text: str) -> TableId | None:
 
 @dataclass(frozen=True, slots=True)
 class RecordDecoder:
-    """The function that tasks run: records in, decoded records out."""
+    """The task that decodes records."""
 
     reading: ReadingContext
 
     def __call__(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[arrow.RecordBatch]:
-        """Each record with what it says."""
+        """Each record with its decoded outcome."""
         read = self.reading.make_reader()
         for batch in batches:
             outcomes = [_read_record(read, record) for record in read_records(batch)]
@@ -310,7 +310,7 @@ class ChangeFolder:
 
 
 def _read_record(read: Callable[[Record], RowOutcome], record: Record) -> dict[str, object]:
-    """What a record says; one that breaks the reader in a way that nobody foresaw is set aside alone."""
+    """The outcome of a record; an unforeseen fault of the reader rejects this record alone."""
     try:
         return _describe_outcome(read(record))
     except SchemamanError:

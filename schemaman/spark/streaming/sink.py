@@ -1,8 +1,8 @@
-"""The hook for a user's own Structured Streaming job: `query.foreachBatch(mirror)`.
+"""The hook for a user's own Structured Streaming job: `query.foreachBatch(sink)`.
 
-Law: before the rows of a batch are written, their tables have the structure that the rows need; a table that
-has not got it stops alone, and its rows wait in quarantine. Whatever happens in between, each record of the
-batch is then in its table once, or in quarantine with a reason.
+Law: before the rows of a batch are written, their tables have the structure that the rows need; a table
+without that structure is blocked alone, and its rows wait in quarantine. After the batch each record is in
+its table once, or in quarantine with a reason.
 """
 
 from __future__ import annotations
@@ -55,41 +55,52 @@ from schemaman.spark.streaming.truncate import TableTruncated, decide_truncate
 
 _QUERY = "sql.streaming.queryId"
 _LEASE_POLL_SECONDS = 2.0
-"""Seconds between two looks at a lease."""
+"""Seconds between two tries to take a lease."""
 _MAX_REREADS = 5
-"""So often a batch is read again for a table of which more and more is told, before its records wait."""
+"""How often a batch is read again for a table whose history grows meanwhile, before its records wait."""
 
 
 class LakeSink:
     """Writes each batch of a stream into the lake tables that follow its tables.
 
-    `store` is the registry's; `targets` say which tables go where; `quarantine` is the table of records that
-    cannot be written. `decisions` are people's answers, read for each batch; `approved` says of a plan that
-    asks for it whether a person has approved it, by default whether the decisions say so. `told` gets the
-    report of each batch; batches of up to `small` records are decoded in this process, larger ones by
-    executors. `modes` are the connector's settings for how values travel, which records without schemas need,
-    `placeholder` is what it writes for values that did not change. One Mirror writes a table: two at once are
-    kept apart by the store's lease only while structures change.
+    Args:
+        registry: what `schemaman.open` gives, or a store; it has the defaults of `policy`, `stream`,
+        `decisions`.
+        targets: which source table goes to which lake table.
+        quarantine: the table of records that cannot be written.
+        policy: what may change in the lake without a person.
+        schemas: the lookup of Avro schemas by registry id.
+        modes: the connector's settings for how values travel; records without schemas need them.
+        placeholder: what the connector writes for a value that did not change.
+        approved: whether a person has approved a plan; by default the decisions answer.
+        decisions: people's answers, read for each batch.
+        on_report: called with the report of each batch.
+        small: batches of up to so many records are decoded in this process, larger ones by executors.
+
+    One LakeSink writes a table: the store's lease keeps two apart only while structures change.
     """
 
     def __init__(
         self,
-        store: RegistryStore,
+        registry: Registry | RegistryStore,
         targets: Sequence[TargetSetting],
         quarantine: Quarantine,
         *,
         policy: Policy | None = None,
-        stream: str = "main",
+        stream: str | None = None,
         schemas: SchemaLookup = NO_REGISTRY,
         forms: Forms = AUTO,
         modes: ConnectorModes = UNKNOWN_MODES,
         placeholder: bytes = PLACEHOLDER,
         approved: Callable[[Plan], bool] | None = None,
-        decisions: Callable[[], Decisions] = Decisions,
-        told: Callable[[BatchReport], None] = lambda _: None,
+        decisions: Callable[[], Decisions] | None = None,
+        on_report: Callable[[BatchReport], None] = lambda _: None,
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         small: int = SMALL,
     ) -> None:
+        of_program = registry if isinstance(registry, Registry) else Registry(registry, clock)
+        store, services = of_program.store, of_program.services
+        stream = stream or ("main" if services is None else services.settings.stream.value)
         self._registry = Registry(store, clock)
         self._targets = tuple(targets)
         self._quarantine = quarantine
@@ -98,10 +109,10 @@ class LakeSink:
         self._forms = forms
         self._modes = modes
         self._placeholder = placeholder
-        self._policy = policy or Policy()
+        self._policy = policy or (Policy() if services is None else services.settings.policy)
         self._progress = StreamProgress(store.load)
-        self._decisions = decisions
-        self._on_report = told
+        self._decisions = decisions or of_program.decisions
+        self._on_report = on_report
         self._stamps = BatchCommits()
         self._small = small
         self._attempts = RetryLog()
@@ -122,11 +133,11 @@ class LakeSink:
         self._migrator = TableMigrator(store, self._registry, *how)
 
     def __call__(self, batch: DataFrame, number: int) -> None:
-        """Take a batch: what `foreachBatch` calls.
+        """Write a batch; `foreachBatch` calls this.
 
         Raises:
             CouldNotDo: the store or the quarantine cannot be written: the batch must come again.
-            UsageError: the batch is none of Kafka, or of another stream.
+            UsageError: the batch is not from Kafka, or it is from another stream.
         """
         raw = select_raw_columns(batch)
         few = gather_rows(raw, self._small)
@@ -146,7 +157,7 @@ class LakeSink:
             t for topic, _ in extents for t in self._store.find_by_alias(topic) if t.stream == self._stream
         }
         held_back = self._quarantine.list_tables(spark, self._stream)
-        # an attempt of its own: the run lets go of what others have put there
+        # an attempt id of its own: the run releases only records that other attempts added
         if self._retry.retry_records(spark, held_back, f"placed:{number}:{time.time_ns()}"):
             held_back = self._quarantine.list_tables(spark, self._stream)
         waiting = {
@@ -166,14 +177,14 @@ class LakeSink:
         return apply_decisions(history, self._decisions())
 
     def make_reading(self, histories: Mapping[TableId, TableHistory]) -> ReadingContext:
-        """What executors read records with."""
+        """The context with which executors read records."""
         how = (self._schemas, self._stream, self._forms, self._modes, self._placeholder)
         return ReadingContext(
             dict(histories), *how, self._progress.find_orders(histories), dict(self._progress.last)
         )
 
     def _is_approved(self, plan: Plan) -> bool:
-        """Whether people's answers hold an approval of this very plan."""
+        """Whether the decisions approve this very plan."""
         today = datetime.fromtimestamp(self._clock() / 1000, UTC).date()
         return self._decisions().find_approval(plan_hash(plan), today) is not None
 
@@ -183,7 +194,7 @@ class LakeSink:
 
 
 class _BatchRun:
-    """One batch being taken."""
+    """One batch while it is written."""
 
     def __init__(
         self,
@@ -210,7 +221,7 @@ class _BatchRun:
         self.find_unread: FindUnread | None = None
 
     def write_tables(self, raw: DataFrame | arrow.Table) -> BatchReport:
-        """Every table of the batch, one after the other."""
+        """Write every table of the batch, one after the other."""
         rows = self.sink._lake_decoder.decode_batch(self.spark, raw, self.reading, self.waiting)
         try:
             counted = rows.count_records()
@@ -264,7 +275,7 @@ class _BatchRun:
     def _read_again(
         self, raw: DataFrame | arrow.Table, sink_table: SinkTable, times: int = _MAX_REREADS
     ) -> TableReport:
-        """A table of which more was told while the batch was read: by what is told by now."""
+        """Write a table whose history grew while the batch was read: read the batch by the new history."""
         self.histories = {**self.histories, **self.sink._load_histories((sink_table.table,))}
         self.reading = self.sink.make_reading(self.histories)
         rows = self.sink._lake_decoder.decode_batch(self.spark, raw, self.reading, self.waiting)
@@ -281,14 +292,14 @@ class _BatchRun:
             rows.release()
 
     def _reject(self, rows: DecodedBatch, counted: Mapping[str | None, RecordCount]) -> None:
-        """Keep what nobody understands, from where others are told to wait behind it."""
+        """Keep records that could not be read; later records of the same rows wait for them."""
         rejected = counted.get(None, RecordCount()).records
         if rejected:
             self.quarantine.add_records(rows.select_rejected(), self.stream, UNKNOWN_TABLE, "", self.attempt)
         self.find_unread = make_unread_query(self.spark, self.quarantine, self.stream, self.waiting, rejected)
 
     def _sort_key(self, named: tuple[str, TableId]) -> tuple[bool, str]:
-        """Tables that had another name come last: they must find the lake tables that hold their rows."""
+        """Sort renamed tables last: the lake tables of their previous names must exist by then."""
         renamed = any(alias.kind == "table" for alias in self.histories[named[1]].aliases)
         return renamed, named[0]
 
@@ -297,7 +308,7 @@ class _BatchRun:
         return self.sink._migrator.migrate(sink_table, self.executor, read_by, changes.versions)
 
     def _migrate_after_lease(self, sink_table: SinkTable, changes: TableChanges) -> Ready | Blocked:
-        """The table once its lease has run out: most likely that of a run of this job that was killed."""
+        """Migrate the table after its lease has expired: most likely a killed run of this job holds it."""
         until = time.monotonic() + LEASE_MS / 1000 + _LEASE_POLL_SECONDS
         outcome = self._migrate(sink_table, changes)
         while isinstance(outcome, Blocked) and outcome.is_locked and time.monotonic() < until:
@@ -308,7 +319,7 @@ class _BatchRun:
     def _write_or_block(
         self, sink_table: SinkTable, outcome: Ready | Blocked, changes: TableChanges
     ) -> TableReport:
-        """One table; whatever is wrong with it stops it alone."""
+        """Write one table; a fault of the table blocks this table alone."""
         report = TableReport(str(sink_table.table), sink_table.lake_table, changes.count)
         try:
             if isinstance(outcome, Blocked):
@@ -324,7 +335,7 @@ class _BatchRun:
             return self._block(sink_table, changes, report, error.message)
 
     def _require_unblocked(self, sink_table: SinkTable) -> None:
-        """Raises `TableTruncated` if a TRUNCATE that came before has stopped the table."""
+        """Raises `TableTruncated` if an earlier TRUNCATE has blocked the table."""
         quarantined = self.waiting.get(_make_key(sink_table))
         action, reason = decide_truncate(self.sink._policy, sink_table)
         if action == "stop" and quarantined is not None and quarantined.truncated:
@@ -333,12 +344,12 @@ class _BatchRun:
     def _apply_truncate_policy(
         self, sink_table: SinkTable, writer: TableWriter, changes: TableChanges
     ) -> tuple[TableChanges, str, int]:
-        """The changes with no TRUNCATE but one that empties the table; what else became of it.
+        """The changes with a TRUNCATE only where it empties the table, a note, and a count.
 
-        Given back besides are what the policy left out, in words, and how many records it set aside.
+        The note says what the policy ignored; the count is of the records that went to quarantine.
 
         Raises:
-            Emptied: a TRUNCATE stops the table.
+            TableTruncated: a TRUNCATE blocks the table.
         """
         if changes.truncated is None or not writer.has_key:
             return changes, "", 0
@@ -383,7 +394,7 @@ class _BatchRun:
         )
 
     def _replay(self, sink_table: SinkTable, writer: TableWriter) -> int:
-        """Write what waits in quarantine for a table that can take it, before anything newer."""
+        """Write the quarantined records of a table that can take them, before newer records."""
         quarantined = self.waiting.get(_make_key(sink_table))
         if quarantined is None or not self.quarantine.keep_bytes:
             return 0
@@ -417,7 +428,7 @@ class _BatchRun:
     def _apply_truncate_policy_again(
         self, sink_table: SinkTable, writer: TableWriter, changes: TableChanges
     ) -> tuple[TableChanges, int]:
-        """As `_apply_truncate_policy`, of records in quarantine: what stops the table is then told of them, too."""
+        """As `_apply_truncate_policy`, for records in quarantine: they get the blocking reason."""
         try:
             changes, _, quarantined_count = self._apply_truncate_policy(sink_table, writer, changes)
         except TableTruncated as stop:
@@ -428,7 +439,7 @@ class _BatchRun:
     def _block(
         self, sink_table: SinkTable, changes: TableChanges, report: TableReport, reason: str
     ) -> TableReport:
-        """Keep all records of a table that cannot take them."""
+        """Quarantine all records of a table that cannot take them."""
         if changes.count:
             self._quarantine_rows(changes.rows.give_reason(reason), sink_table)
         return replace(report, quarantined=changes.count, blocked=reason)
@@ -447,5 +458,5 @@ def _select_changes(rows: DecodedBatch, text: str, counted: Mapping[str | None, 
 
 
 def _make_key(sink_table: SinkTable) -> tuple[str, str]:
-    """The lake table and the source table, as the quarantine holds them."""
+    """The lake table and the source table, as the quarantine names them."""
     return sink_table.lake_table, format_table(sink_table.table)

@@ -1,4 +1,4 @@
-"""Brings a lake table to the structure that the rows of a batch need, as far as the policy lets it."""
+"""Migrate a lake table to the structure that the rows of a batch need, as far as the policy allows."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.spark.sql_errors import RAISED
 
 _NEW_TABLE: tuple[ChangeKind, ...] = ("drop-table", "rename-table")
-"""After these a table of that name holds the rows of another one, whatever else the policy says of it."""
+"""After these changes a table of the same name holds the rows of another table."""
 
 
 @dataclass(frozen=True, slots=True)
 class SinkTable:
-    """A lake table that follows a source table."""
+    """A lake table into which the rows of a source table go."""
 
     table: TableId
     target: TargetSetting
@@ -72,10 +72,9 @@ class SinkTable:
 class Ready:
     """A lake table that can take rows; `steps` are the statements that were run for it just now.
 
-    `proven` are renames that the evidence alone proves and that hold here, as the policy makes them unasked
-    or the table was renamed so: rows from before them belong into the renamed columns. `drops`: values of
-    columns that the source has dropped may be left out; of which this batch has some, `notes` say. They also
-    say which columns could not be added for rows that have them.
+    `proven` are renames that the evidence alone proves and that this table has made: older rows go into the
+    renamed columns. `drops`: values of columns that the source has dropped may be left out. `notes` name
+    such columns of this batch, and columns that could not be added for rows that have them.
     """
 
     lake: LakeTable
@@ -89,17 +88,17 @@ class Ready:
         return apply_decisions(history, Decisions(self.proven)) if self.proven else history
 
     def map_rows(self, history: TableHistory) -> RowMap:
-        """How the rows of the table's source find their place in it."""
+        """The mapping of source columns to columns of this table."""
         return map_columns(history, self.lake, self.join_renames(history), drops=self.drops)
 
 
 @dataclass(frozen=True, slots=True)
 class Blocked:
-    """A lake table that can take no rows now: why, and its plan, which a person may approve or look at.
+    """A lake table that can take no rows now: the reason, and the plan that a person may approve.
 
-    `is_locked`: somebody migrates it, or died while he did, and his lease has not run out. `is_ignored`: the
-    policy leaves the table out, so that its records need not wait. `is_overtaken`: more is told of its source by
-    now than its rows were read by.
+    `is_locked`: another process holds a lease on the table that has not expired. `is_ignored`: the policy
+    leaves the table out, so its records need not wait. `is_overtaken`: the history of its source is newer
+    than the one by which the rows were read.
     """
 
     reason: str
@@ -110,7 +109,7 @@ class Blocked:
 
     @property
     def is_temporary(self) -> bool:
-        """Whether a lease has to end, records to be read again, or a person to answer before rows come in."""
+        """Whether the table waits for a lease, for records to be read again, or for a person's answer."""
         awaits_person = self.plan is not None and any(r.kind == "reuse-name" for r in self.plan.rulings)
         return self.is_locked or self.is_overtaken or awaits_person
 
@@ -123,7 +122,7 @@ _OVERTAKEN = Blocked(
 
 @dataclass(frozen=True, slots=True)
 class TableMigrator:
-    """What brings lake tables up to date: the registry and its journal, the policy, and who approves."""
+    """Migrates lake tables by the registry, its journal, the policy and people's approvals."""
 
     store: RegistryStore
     registry: Registry
@@ -141,13 +140,13 @@ class TableMigrator:
     def migrate(
         self, sink_table: SinkTable, executor: Executor, read_by: TableHistory, versions: Collection[int] = ()
     ) -> Ready | Blocked:
-        """The lake table with the structure of its source's newest version, or why it has not got it.
+        """The lake table with the structure of its source's newest version, or the reason why it is blocked.
 
-        `read_by` is the history that the rows were read by, as people have answered it: where more is told by
-        now they have to be read again, for the table would be of another structure than they. `versions` are
-        those of the rows that are to be written: columns that they have and the newest version has not are
-        kept, as the policy says of drops. What one table stops for never stops another, whether or not
-        anybody foresaw it: only what they all need is raised, such as a store or a session that fails.
+        `read_by` is the history, with decisions, by which the rows were read. If the history has changed
+        since, the rows must be read again: the table would have another structure than they.
+        `versions` are those of the rows to write: columns that they have and the newest version lacks are
+        kept, as the policy says of drops. A fault of one table never blocks another, even an unforeseen one;
+        only a failure of the store or of the session is raised.
         """
         try:
             recorded = self.registry.history(sink_table.table)
@@ -185,7 +184,7 @@ class TableMigrator:
             return Blocked(_format_error(error), is_locked=isinstance(error, Locked))
         except (SchemamanError, *RAISED):
             raise
-        except Exception as error:  # nobody foresaw it, so its kind is not known
+        except Exception as error:  # an unforeseen fault has no known class
             return Blocked(f"it cannot be brought up to date: {type(error).__name__}: {error}")
 
     def _keep_dropped(
@@ -195,9 +194,9 @@ class TableMigrator:
         histories: tuple[TableHistory, TableHistory, TableHistory],
         dropped: tuple[Column, ...],
     ) -> Ready | Blocked | None:
-        """The table with columns, and members, that have left the source by now; None if it has them.
+        """The table with columns and nested fields that the source has dropped; None if it has them.
 
-        The last history has such members in its newest version still.
+        The last history still has such nested fields in its newest version.
         """
         recorded, history, with_fields = histories
         if not dropped and with_fields == history:
@@ -220,7 +219,7 @@ class TableMigrator:
         ready: Ready,
         dropped: tuple[Column, ...],
     ) -> Ready | Blocked | None:
-        """The table with columns of which others have the names by now; None if it has them."""
+        """The table with columns whose names other columns have taken over; None if it has them."""
         recorded, history = histories
         missing = [c for c in dropped if _find_missing_columns(ready, history, (c,))]
         if not missing:
@@ -237,7 +236,7 @@ class TableMigrator:
         return self._migrate_once(sink_table, executor, recorded, kept)
 
     def _explain_missing(self, sink_table: SinkTable, kept: Ready | Blocked | None) -> str:
-        """Why the table has no place for a column that left."""
+        """Why the table has no column for a dropped column of the source."""
         if isinstance(kept, Blocked):
             return f"the source has dropped it, and the lake did not get it for older rows: {kept.reason}"
         target = sink_table.target
@@ -247,7 +246,7 @@ class TableMigrator:
     def _migrate_once(
         self, sink_table: SinkTable, executor: Executor, recorded: TableHistory, history: TableHistory
     ) -> Ready | Blocked:
-        """The lake table with the structure of the newest version of a history, `told` without answers."""
+        """The lake table with the newest structure of a history; `recorded` is without decisions."""
         plan, live = self.make_plan(sink_table, executor, history)
         wait = (
             self._refuse_foreign_store(live)
@@ -278,7 +277,7 @@ class TableMigrator:
     def make_plan(
         self, sink_table: SinkTable, executor: Executor, history: TableHistory
     ) -> tuple[Plan, LakeTable | None]:
-        """What is to be done to a lake table, and the table as it is.
+        """The plan for a lake table, and the table as it is.
 
         Raises:
             StatementFailed: the lake cannot be asked.
@@ -291,7 +290,7 @@ class TableMigrator:
         return make_plan(source, live, target, sink_table.lake_table, self.policy, target_name=name), live
 
     def _find_level(self, kind: ChangeKind, sink_table: SinkTable) -> Level:
-        """What the policy says of a kind of change of this table."""
+        """The level that the policy gives to a kind of change of this table."""
         target = sink_table.target
         return self.policy.find_ruling(kind, str(sink_table.table), target.name, target.format).level
 
@@ -308,7 +307,7 @@ class TableMigrator:
         )
 
     def _refuse_foreign_store(self, live: LakeTable) -> str | None:
-        """Why a table takes no rows from this store: another one keeps it; None if none does."""
+        """Why a table takes no rows from this store: another store maintains it; None if none does."""
         keeper, own = live.properties.get(STORE_PROPERTY), self.store.id
         if not keeper or keeper == own:
             return None
@@ -355,13 +354,13 @@ class TableMigrator:
 def _find_missing_columns(
     ready: Ready, history: TableHistory, columns: tuple[Column, ...]
 ) -> tuple[str, ...]:
-    """Those of the columns that have no place in a lake table."""
+    """The names of the columns that a lake table lacks."""
     mapped = ready.map_rows(history).names if columns else {}
     return tuple(c.name for c in columns if c.id not in mapped)
 
 
 def _lacks_nested_fields(ready: Ready, history: TableHistory) -> bool:
-    """Whether a lake table lacks a member of the newest version."""
+    """Whether a lake table lacks a nested field of the newest version."""
     names = ready.map_rows(history).names
     types = {c.name: c for c in ready.lake.schema.columns}
     for column in history.latest.schema.columns:

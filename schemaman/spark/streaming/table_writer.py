@@ -1,4 +1,4 @@
-"""Writes the changes of one table: what fits in one commit, what does not given back with its reasons.
+"""Write the changes of one table in one commit; records that do not fit are returned with reasons.
 
 Law: a batch that was written already is not written again; a table's batch is one commit.
 """
@@ -43,22 +43,22 @@ _VIEW, _SOURCE = "schemaman_staged", "schemaman_rows"
 
 
 QuarantineRecords = Callable[[Mapping[TopicOffset, str]], None]
-"""Keeps the records at some places, with a reason for each."""
+"""Puts the records at some offsets into quarantine, with a reason for each."""
 
 TopicOffsets = tuple[TopicOffset, ...]
 """The records that a row was made of."""
 
 FindWaiting = Callable[[RowMap], arrow.Table | None]
-"""The rows of a table of which records wait in quarantine (`DecodedBatch.waiting`); None if nobody knows which."""
+"""The rows of a table whose records wait in quarantine (`DecodedBatch.map_waiting`); None if unknown."""
 
 
 FindUnread = Callable[[], UnreadRecords]
-"""The records that nobody understood, asked for once."""
+"""Finds the records that could not be read; queried once."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteResult:
-    """What became of the changes of one table: rows merged, records of an earlier life, records set aside.
+    """The result for one table: rows merged, records of an earlier incarnation, records in quarantine.
 
     `is_number_reused`: the number of the batch was used before, by other records.
     """
@@ -71,7 +71,7 @@ class WriteResult:
 
 @dataclass(frozen=True, slots=True)
 class TableChanges:
-    """Decoded changes of one table: how many, and what they are (see `decoded.Count`)."""
+    """Decoded changes of one table: how many, and what they are (see `decoded.RecordCount`)."""
 
     rows: DecodedBatch
     count: int
@@ -80,7 +80,7 @@ class TableChanges:
 
 
 class StagingFailed(Exception):
-    """The changes of a table cannot be made rows of it, which nobody foresaw; the message says why."""
+    """The changes of a table cannot be staged as its rows, unexpectedly; the message is the reason."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -88,7 +88,7 @@ class StagingFailed(Exception):
 
 
 class TableWriter:
-    """Writes into one lake table that was brought up to date."""
+    """Writes into one lake table that has the needed structure."""
 
     def __init__(
         self,
@@ -104,12 +104,12 @@ class TableWriter:
         self._stamps = stamps
         self.lake = ready.lake
         self._row_map = ready.map_rows(history)
-        # The position before which no row lives: that of the newest TRUNCATE, as far as the table knows.
+        # The order of the newest TRUNCATE that the table records: older rows are deleted.
         self.floor = ready.lake.properties.get(TRUNCATED_PROPERTY, "")
 
     @property
     def has_key(self) -> bool:
-        """Whether rows are merged by a key; without one each record is appended, a TRUNCATE's, too."""
+        """Whether rows are merged by a key; without a key each record is appended, also a TRUNCATE."""
         return bool(self._row_map.key)
 
     def write_changes(
@@ -122,12 +122,12 @@ class TableWriter:
     ) -> WriteResult:
         """Write the changes; first, the records that cannot be written go to `set_aside`.
 
-        `waiting` tells what waits in quarantine for this table, if anything does, `unread` what nobody
-        understood, if there is such. Without `batch` they come out of quarantine themselves.
+        `waiting` finds the records in quarantine for this table, `unread` the records that could not be read.
+        Without `batch` the changes come out of quarantine themselves.
 
         Raises:
             StatementFailed: the table refused the rows; nothing was written.
-            Unstaged: no rows can be made of the changes; nothing was written.
+            StagingFailed: no rows can be made of the changes; nothing was written.
         """
         keyed = bool(self._row_map.key)
         if keyed:
@@ -156,9 +156,9 @@ class TableWriter:
         waiting: FindWaiting | None,
         unread: UnreadRecords,
     ) -> tuple[StagedRows, bool]:
-        """The changes as rows, those that lack a value behind what may have it; whether that is known.
+        """The changes as rows, and whether the records waiting before them are known.
 
-        What waits for this table is asked for only where a row needs a value.
+        The quarantine is queried only where a row needs a value.
         """
         found = self._stage_changes(changes, truncated, None, unread)
         if not found.needing_probe or waiting is None:
@@ -171,7 +171,7 @@ class TableWriter:
     def _stage_changes(
         self, changes: TableChanges, truncated: str, waiting: arrow.Table | None, unread: UnreadRecords
     ) -> StagedRows:
-        """The changes as rows. Nothing is written yet, so what goes wrong concerns this table alone."""
+        """The changes as rows. Nothing is written yet, so a fault concerns this table alone."""
         try:
             return changes.rows.stage_rows(self._row_map, changes.count, truncated, waiting, unread)
         except PythonException as error:  # what a task raised, with its trace
@@ -180,12 +180,12 @@ class TableWriter:
             ) from error
         except (SchemamanError, *RAISED):
             raise
-        except Exception as error:  # nobody foresaw it, so its kind is not known
+        except Exception as error:  # an unforeseen fault has no known class
             message = f"{type(error).__name__}: {error}"
             raise StagingFailed(f"no rows can be made of its records: {_find_last_line(message)}") from error
 
     def _record_truncate(self, truncated: str | None) -> None:
-        """Take up a TRUNCATE; the table remembers it before a row is touched."""
+        """Record a TRUNCATE in the table before a row is written."""
         if truncated is not None and truncated > self.floor:
             self._executor.run(set_properties(self._follower.name, {TRUNCATED_PROPERTY: truncated}))
             self.floor = truncated
@@ -193,9 +193,9 @@ class TableWriter:
     def _split_rows(
         self, found: StagedRows, truncated: str | None, *, known: bool
     ) -> tuple[DataFrame, dict[TopicOffsets, str]]:
-        """The rows that can be written, and the records of others: what they need is not there, or is newer.
+        """The rows that can be written, and the records of rows whose needed value is missing or newer.
 
-        `known`: which rows wait; if nobody knows, each that needs one does.
+        `known`: whether it is known which rows wait; if not, each row that needs a value waits.
         """
         if not found.needing_probe:
             return found.rows, {}
@@ -211,7 +211,7 @@ class TableWriter:
     def _find_lacking(
         self, rows: DataFrame, truncated: str | None, *, known: bool
     ) -> dict[TopicOffsets, str]:
-        """The rows that need a value which the table has not, or not yet."""
+        """The rows that need a value which the table does not have, or not yet."""
         helpers = make_staged_helpers(self._row_map)
         query = f"SELECT * FROM {_SOURCE} WHERE {quote_name(helpers.needs_row)}"
         if known:
@@ -232,7 +232,7 @@ class TableWriter:
         }
 
     def _find_late(self, rows: DataFrame) -> dict[TopicOffsets, str]:
-        """The rows with a value of a column that left the source, which the table may have a newer one of."""
+        """The rows with a value of a dropped column for which the table may have a newer value."""
         helpers = make_staged_helpers(self._row_map)
         dropped = [(i, c) for i, c in enumerate(self._row_map.columns) if c.name in self._row_map.dropped]
         if not dropped:

@@ -1,6 +1,6 @@
-"""What a TRUNCATE of the source comes to: the policy says whether it empties the lake table, too.
+"""The effect of a TRUNCATE of the source on the lake table, by the policy.
 
-Law: a TRUNCATE empties a table only where the policy says `auto`; where it is left out, that is told.
+Law: a TRUNCATE empties a table only where the policy says `auto`; an ignored one is reported.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TruncateAction = Literal["empty", "leave", "set-aside", "stop"]
 
 
 class TableTruncated(Exception):
-    """A TRUNCATE that the policy does not let through; the message says so."""
+    """A TRUNCATE that the policy does not allow; the message is the reason."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)

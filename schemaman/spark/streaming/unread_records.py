@@ -1,6 +1,6 @@
-"""Records that nobody understood: which of them may have a value that another record of the row lacks.
+"""Records that could not be read: which of them may have a value that a later record of the row lacks.
 
-Law: where nobody knows whose a record is, it is every row's.
+Law: a record of an unknown row counts for every row.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _Offsets = Mapping[bytes | None, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class UnreadRecords:
-    """Where such records stand: by topic and partition, then by the bytes of the key that they came with.
+    """The offsets of such records by topic and partition, then by the bytes of their key.
 
-    Offsets go up. `is_crowded`: there are too many to know their keys; only the first of a partition is told.
-    `is_lost`: none of their bytes are kept, so nobody will ever understand them from here.
+    Offsets go up. `is_crowded`: there are too many to keep their keys; only the first of a partition is here.
+    `is_lost`: their bytes are not kept, so they can never be read from here.
     """
 
     offsets: Mapping[tuple[str, int], _Offsets] = field(default_factory=dict)

@@ -295,7 +295,10 @@ SEALED_COLUMNS: tuple[ColumnElement[Any], ...] = (
 
 
 def read_sealed_entry(where: str, row: Row[Any]) -> Entry:
-    """A log entry from its row of `SEALED_COLUMNS`. Raises `StoreUnavailable`, with the place, if it was altered."""
+    """A log entry from its row of `SEALED_COLUMNS`.
+
+    Raises `StoreUnavailable`, with the place, if it was altered.
+    """
     if row.chain != hash_entry(row.before or GENESIS, row.sequence, row.at_ms, row.body):
         raise make_damaged_error(
             f"{where}: log entry {row.sequence} is not what was written: its hash does not follow"
@@ -334,7 +337,7 @@ def _open_body(body: object, table: TableId) -> str:
 
 
 def _list_keys(connection: Connection, *columns: ColumnElement[Any]) -> tuple[set[str], bool]:
-    """The keys of tables in these columns, and whether there is anything else: no text, as in `_open_body`."""
+    """Return the keys of tables in these columns, and whether there is anything that is no text."""
     found = {key for column in columns for key in connection.scalars(select(column).distinct())}
     texts = {key for key in found if isinstance(key, str)}
     return texts, bool(found - texts - {None})

@@ -16,6 +16,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, Operationa
 from sqlalchemy.schema import CreateSchema
 
 from schemaman.errors import Conflict, EngineUnavailable, SchemamanError, StoreUnavailable, UsageError
+from schemaman.plugins import install_hint
 from schemaman.store.sql.tables import META, METADATA, RESTORE
 
 SCHEMES = ("postgresql", "postgres")
@@ -183,7 +184,7 @@ def open_schema(url: str, busy_ms: int) -> PostgresqlSchema:
         raise _make_parameter_error("ports are numbers, one for all hosts or one for each") from None
     except ModuleNotFoundError as error:
         raise EngineUnavailable(
-            f"a store in PostgreSQL needs {error.name}", hint="pip install 'schemaman[postgresql]'"
+            f"a store in PostgreSQL needs {error.name}", hint=install_hint("postgresql")
         ) from error
     _check_parameters(engine, address)
     reader = engine.execution_options(isolation_level="REPEATABLE READ")

@@ -217,7 +217,10 @@ def format_table_key(table: TableId) -> str:
 
 
 def parse_table_key(key: str) -> TableId:
-    """The identity that `format_table_key` wrote. Raises `StoreUnavailable` for a text that it never writes."""
+    """The identity that `format_table_key` wrote.
+
+    Raises `StoreUnavailable` for a text that it never writes.
+    """
     try:
         stream, server, database, schema, table = json.loads(key)
     except (TypeError, ValueError) as error:

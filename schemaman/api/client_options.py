@@ -5,26 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from schemaman.api.settings_files import resolve_path
 from schemaman.errors import BadConfiguration, BadReference, UsageError
 from schemaman.io import schema_registry
 from schemaman.io.schema_registry import AnyRegistry
-from schemaman.settings import Setting, is_secret
+from schemaman.settings import Setting, Settings, is_secret
 from schemaman.store.urls import has_password, without_password
-from schemaman_cli.options import Door
 
 
-def options_of(door: Door, setting: Setting[tuple[str, ...]]) -> dict[str, str]:
-    """The options that a setting means; what is said later wins. A file is relative to where it was named.
+def read_client_options(setting: Setting[tuple[str, ...]]) -> dict[str, str]:
+    """The options of a client; a later one wins. A file is relative to where it was named.
 
     Raises:
-        UsageError: a secret stands in the command line.
+        UsageError: the command line holds a secret.
         BadConfiguration: a file that cannot be read, or a line of it that is no `name=value`.
     """
     found: dict[str, str] = {}
     for word in setting.value:
         name, sign, value = word.partition("=")
         if not sign:
-            found |= _file(door.path(Setting(word, setting.origin)))
+            found |= _read_file(resolve_path(Setting(word, setting.origin)))
         elif setting.origin.startswith("--") and is_secret(name):
             raise UsageError(
                 f"{name} is a secret, and others can see a command line",
@@ -35,22 +35,22 @@ def options_of(door: Door, setting: Setting[tuple[str, ...]]) -> dict[str, str]:
     return found
 
 
-def registered(door: Door) -> AnyRegistry | None:
-    """The registry that the settings name, live or an export, if any. Raises as `options_of`."""
-    setting = door.settings.registry
+def open_schema_registry(settings: Settings) -> AnyRegistry | None:
+    """The schema registry of the settings, live or an export, if any. Raises as `read_client_options`."""
+    setting = settings.registry
     if not setting.value:
         return None
     if schema_registry.is_url(setting.value):
-        return schema_registry.open_registry(setting.value, options_of(door, door.settings.registry_config))
+        return schema_registry.open_registry(setting.value, read_client_options(settings.registry_config))
     if "://" in setting.value or has_password(setting.value):
         raise BadReference(
             f"{without_password(setting.value)}: no registry has an address of this kind",
             hint="http://…, https://…, or a file",
         )
-    return schema_registry.load_export(str(door.path(setting)))
+    return schema_registry.load_export(str(resolve_path(setting)))
 
 
-def _file(path: Path) -> dict[str, str]:
+def _read_file(path: Path) -> dict[str, str]:
     """Source: librdkafka and kcat `-F`: a line each, `#` begins a comment."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -58,10 +58,10 @@ def _file(path: Path) -> dict[str, str]:
         raise BadConfiguration(
             f"{path} cannot be read: {error}", hint="a text file of name=value lines"
         ) from error
-    return dict(_pairs(path, lines))
+    return dict(_read_pairs(path, lines))
 
 
-def _pairs(path: Path, lines: Iterable[str]) -> Iterable[tuple[str, str]]:
+def _read_pairs(path: Path, lines: Iterable[str]) -> Iterable[tuple[str, str]]:
     for number, line in enumerate(lines, 1):
         text = line.strip()
         if not text or text.startswith("#"):

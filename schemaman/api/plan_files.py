@@ -1,6 +1,6 @@
-"""Where plan files lie, and what they are called.
+"""The files of plans in a folder, and their names.
 
-Law: whoever writes plans into a folder calls that of a lake table the same, and no two tables share a file.
+Law: the plan of a lake table always has the same file name, and no two tables share one.
 """
 
 from __future__ import annotations
@@ -8,23 +8,23 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+from schemaman.api.files import write_text
 from schemaman.migration.plan import Phase, Plan
 from schemaman.migration.plan_file import to_sql, to_text
-from schemaman_cli.wiring import write_file
 
 
 def plan_file(folder: Path, target: str, table: str, phase: Phase | None = None) -> Path:
     """The file of the plan for a lake table in a folder, or of one phase of it."""
     place = f"{target}.{table}"
     name = "".join(ch if ch.isalnum() or ch in "-_." else "_" for ch in place)
-    # A target with a dot in its name ends where another one's table may.
+    # The name of a target may hold a dot, and then end where the table of another target begins.
     unique = f"{target}\0{table}" if "." in target else place
-    told_apart = "" if name == unique else f"-{hashlib.sha256(unique.encode()).hexdigest()[:8]}"
+    suffix = "" if name == unique else f"-{hashlib.sha256(unique.encode()).hexdigest()[:8]}"
     part = "" if phase is None else f".{phase.number}-{phase.name}"
-    return folder / f"{name}{told_apart}{part}.plan.json"
+    return folder / f"{name}{suffix}{part}.plan.json"
 
 
 def write_plan(file: Path, plan: Plan) -> None:
     """The plan file, and beside it what people read. Raises `CouldNotDo`."""
-    write_file(file, to_text(plan))
-    write_file(file.with_suffix(".sql"), to_sql(plan))
+    write_text(file, to_text(plan))
+    write_text(file.with_suffix(".sql"), to_sql(plan))

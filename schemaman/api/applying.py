@@ -1,0 +1,115 @@
+"""Plans applied with the journal and the leases of a store, and with people's approvals."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import secrets
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date
+
+from schemaman.api.planning import make_preflight
+from schemaman.api.spark_session import open_executor, require_lasting_catalog
+from schemaman.api.workspace import Workspace
+from schemaman.history.decisions import Decisions
+from schemaman.migration.apply.apply import Migration, MigrationProgress, StoreJournal, apply, check, is_begun
+from schemaman.migration.apply.clone import make_rehearsal
+from schemaman.migration.plan import Plan
+from schemaman.migration.plan_file import plan_hash
+from schemaman.migration.target import TARGETS, Executor
+from schemaman.registry import Registry
+from schemaman.store.sql.store import SqlStore
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyRequest:
+    """What a caller asks for.
+
+    `partial`: run what is not refused. `dry_run`: check everything and run nothing. `clone`: try the plan
+    on an empty clone first. `take_over`: also where another store keeps the table. `approved`: whether
+    people have approved the plan; None asks the decisions. `is_lasting`: refuse tables whose names end with
+    Spark.
+    """
+
+    partial: bool = False
+    dry_run: bool = False
+    clone: bool = False
+    take_over: bool = False
+    approved: bool | None = None
+    is_lasting: bool = True
+
+
+class PlanApplier:
+    """Applies plans: one registry, one journal, one executor."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        registry: Registry,
+        request: ApplyRequest,
+        *,
+        decisions: Decisions | None = None,
+        executor: Executor | None = None,
+        report: Callable[[MigrationProgress], None] | None = None,
+    ) -> None:
+        self.request = request
+        self.decisions = registry.decisions() if decisions is None else decisions
+        self.store = registry.store
+        self.clock = self.store.now_ms if isinstance(self.store, SqlStore) else registry.clock
+        self.journal = StoreJournal(self.store)
+        self.executor = executor or open_executor(workspace)
+        self.preflight = make_preflight(self.store, registry, self.executor)
+        self._workspace = workspace
+        self._report = report or self._report_step
+
+    def apply_plan(self, run: str, plan: Plan) -> Migration:
+        """Apply one plan, or check it. Raises as `migration.apply.apply.apply`."""
+        request = self.request
+        if request.is_lasting:
+            require_lasting_catalog(self.executor, plan.format, plan.table)
+        approved = self.is_approved(plan)
+        target = TARGETS.get(plan.format)
+        rehearse = make_rehearsal(self.executor, target, run or new_run()) if request.clone else None
+        if request.dry_run:
+            return check(
+                plan, self.executor, self.journal, self.clock, run=run, leases=self.store,
+                partial=request.partial, approved=approved, store=self.store.id,
+                take_over=request.take_over, rehearse=rehearse,
+            )  # fmt: skip
+        return apply(
+            plan, self.executor, self.journal, self.clock, run=run, leases=self.store,
+            owner=f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})",
+            partial=request.partial, approved=approved, store=self.store.id,
+            take_over=request.take_over, rehearse=rehearse, report=self._report,
+        )  # fmt: skip
+
+    def is_approved(self, plan: Plan) -> bool:
+        """Whether people approved it; an expired approval is valid for a plan that was begun before."""
+        if not plan.approvals_needed:
+            return True
+        if self.request.approved is not None:
+            return self.request.approved
+        name, find_approval = plan_hash(plan), self.decisions.find_approval
+        if find_approval(name, self._workspace.today()) is not None:
+            return True
+        return find_approval(name, date.min) is not None and is_begun(plan, self.journal)
+
+    def _report_step(self, progress: MigrationProgress) -> None:
+        step = min(progress.done + 1, progress.steps)
+        self._workspace.messages.progress(
+            f"run {progress.run}: {progress.table}: step {step} of {progress.steps}: {progress.activity}"
+        )
+
+
+def new_run() -> str:
+    """A name for a run that no other run has."""
+    return secrets.token_hex(6)
+
+
+def exit_code_of(done: Migration, plan: Plan, partial: bool) -> int:
+    """5 if the table is not what the plan promised, 1 for what was refused, also where the rest was done."""
+    if done.differences:
+        return 5
+    return 1 if done.state == "refused" or (partial and plan.refusals) else 0

@@ -1,0 +1,90 @@
+"""The gate: every change of tables since a baseline, judged as the settings have it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from schemaman.api.references import resolve_reference
+from schemaman.api.settings_files import resolve_path
+from schemaman.api.workspace import Workspace
+from schemaman.compat import gate
+from schemaman.compat.gate import CheckResult
+from schemaman.compat.judge import RULES, Severity
+from schemaman.compat.snapshots import Snapshot, from_text, take_snapshot
+from schemaman.errors import BadReference, UsageError
+from schemaman.history.versions import TableHistory
+from schemaman.io import git
+from schemaman.model.schema import TableId
+from schemaman.registry import Registry
+
+
+def check_tables(
+    workspace: Workspace,
+    registry: Registry,
+    tables: Sequence[str],
+    *,
+    against: str | None = None,
+    level: str | None = None,
+    fail_on: Severity | None = None,
+) -> CheckResult:
+    """Judge every revision of tables, or of all, since the baseline.
+
+    The baseline is the REF `against`, or what the snapshot files hold at the merge base of git.
+
+    Raises:
+        UsageError: there is no baseline, or one baseline for several tables.
+        NoHistory: nothing is known of a table.
+    """
+    settings = workspace.settings
+    found = registry.select(*tables)
+    if against is None:
+        baseline = _read_snapshots(workspace, found, bool(tables))
+    else:
+        baseline = _take_baseline(workspace, registry, found, against)
+    waivers = workspace.read_waivers()
+    policy = gate.GatePolicy(
+        settings.readers.value,
+        workspace.rule_overrides(),
+        fail_on or settings.fail_on.value,
+        level and level.upper(),
+        named=bool(tables),
+        waived=waivers.keys(),
+    )
+    return replace(gate.check(found, baseline, RULES.load_all(), policy), waivers=waivers)
+
+
+def _take_baseline(
+    workspace: Workspace, registry: Registry, found: Sequence[TableHistory], against: str
+) -> Mapping[TableId, Snapshot]:
+    """The baseline that a REF names, for the one table that is checked."""
+    if len(found) != 1:
+        raise UsageError("--against is the baseline of a single table", hint="name it: schemaman check TABLE")
+    table = found[0].table
+    resolved = resolve_reference(workspace, registry, against)
+    if resolved.version is None:
+        return {table: Snapshot(table, resolved.schema)}
+    if resolved.table != table:
+        raise BadReference(f"{against} is another table than {table}", hint=f"--against {table}@1")
+    return {table: take_snapshot(found[0], resolved.version, resolved.revision)}
+
+
+def _read_snapshots(
+    workspace: Workspace, found: Sequence[TableHistory], is_named: bool
+) -> Mapping[TableId, Snapshot]:
+    """The snapshot files at the merge base; of the named tables only, if any are."""
+    folder = resolve_path(workspace.settings.snapshots)
+    try:
+        commit = git.find_merge_base()
+    except UsageError as error:
+        hint = "commit what schemaman snapshot writes, or judge one table: --against orders@1"
+        raise UsageError(f"there is no baseline: {error.message}", hint=hint) from error
+    texts = git.read_folder(commit, str(folder))
+    if not texts:
+        raise UsageError(
+            f"there is no baseline: git has no snapshots in {folder} at {commit[:12]}",
+            hint="schemaman snapshot writes them; commit them, or say --against orders@1",
+        )
+    kept = [from_text(text, f"{folder}/{name}") for name, text in texts.items() if name.endswith(".json")]
+    wanted = {history.table for history in found}
+    return {s.table: s for s in kept if not is_named or s.table in wanted}

@@ -1,0 +1,79 @@
+"""Text files that a person named: read whole, written whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from schemaman.errors import CouldNotDo, UnreadableInput
+
+_NAMED_FILES = 10
+"""How many files of a folder a message names."""
+
+
+def read_text(path: str | Path) -> str:
+    """The text of a file. Raises `UnreadableInput`."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise UnreadableInput(f"{path}: {_describe_fault(error)}", hint=_suggest(error, str(path))) from error
+
+
+def read_text_if_present(path: Path) -> str:
+    """The text of a file, empty where there is none. Raises `UnreadableInput`."""
+    return read_text(path) if path.exists() else ""
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a file whole or not at all. Raises `CouldNotDo`."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(text, encoding="utf-8", errors="backslashreplace")
+        part.replace(path)
+    except OSError as error:
+        raise CouldNotDo(f"{path} cannot be written: {error.strerror or error}") from error
+
+
+def name_files(folder: Path) -> str:
+    """The files of a folder, or the first of them; how one is written if there are none."""
+    try:
+        found = sorted(str(path) for path in folder.iterdir() if path.is_file())
+    except OSError:
+        found = []
+    named = [*found[:_NAMED_FILES], *(["…"] if len(found) > _NAMED_FILES else [])]
+    return ", ".join(named or [str(folder / "…")])
+
+
+def is_present(path: Path) -> bool:
+    """Whether there is a file or a folder; not where the name is one that no file can have."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
+
+
+def is_folder(path: Path) -> bool:
+    """Whether there is a folder; reading or writing the path reports what is wrong with its name."""
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def _describe_fault(error: OSError | ValueError) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        return f"not UTF-8 text ({error.reason} at byte {error.start})"
+    return str(getattr(error, "strerror", None) or error).lower()
+
+
+def _suggest(error: OSError | ValueError, path: str) -> str:
+    """What to do where a file cannot be read."""
+    match error:
+        case FileNotFoundError() | NotADirectoryError():
+            return "look at the spelling; a path goes from the working folder"
+        case IsADirectoryError():
+            return f"name a file in it: {name_files(Path(path))}"
+        case PermissionError():
+            return "this user has to be let read it"
+        case _:
+            return "a text file in UTF-8 is needed"

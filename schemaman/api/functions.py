@@ -1,0 +1,265 @@
+"""The functions of the package `schemaman`: open a registry, ingest records, compare, check, apply, sync.
+
+import schemaman as sm
+
+registry = sm.open("sqlite:///schemaman.db", create=True)
+sm.ingest("records.jsonl.gz", registry)
+plan = registry.plan("public.orders", target="delta", table="/lake/orders", executor=sm.spark.Executor(spark))
+sm.apply(plan, registry, sm.spark.Executor(spark))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from schemaman.api.applying import ApplyRequest, PlanApplier, new_run
+from schemaman.api.messages import LogMessages
+from schemaman.api.schema_diff import SchemaDiff
+from schemaman.api.services import open_registry, workspace_of
+from schemaman.api.settings_files import load_settings, open_settings_file
+from schemaman.api.sources import find_sources, read_sources
+from schemaman.api.syncing import LakeSync, SyncResult
+from schemaman.api.workspace import Workspace, now_ms
+from schemaman.compat.gate import CheckResult
+from schemaman.compat.judge import Severity
+from schemaman.compat.snapshots import remove_ids
+from schemaman.debezium.records import Record
+from schemaman.errors import UsageError
+from schemaman.history.versions import SchemaVersion
+from schemaman.ingest.ingest import Summary
+from schemaman.ingest.ingest import ingest as ingest_records
+from schemaman.io.schema_registry import NO_REGISTRY
+from schemaman.migration.apply.apply import Migration, MigrationProgress
+from schemaman.migration.plan import Plan
+from schemaman.migration.target import Executor
+from schemaman.model.diff import diff as diff_schemas
+from schemaman.model.schema import TableSchema
+from schemaman.registry import Registry
+from schemaman.resolve import ResolvedSchema
+from schemaman.settings import Setting, Settings
+
+RecordSource = str | PathLike[str] | Iterable[Record] | Any
+"""A path, an address, records, or a Spark DataFrame with the columns of Spark's Kafka source."""
+SchemaLike = TableSchema | SchemaVersion | ResolvedSchema | str
+
+
+def open(
+    url: str | None = None,
+    *,
+    create: bool = False,
+    stream: str | None = None,
+    settings: Settings | str | PathLike[str] | None = None,
+    clock: Callable[[], int] = now_ms,
+) -> Registry:
+    """Open a registry; close it with `Registry.close` or a `with` statement.
+
+    Settings are those of the command line: `SCHEMAMAN_*` variables, then the nearest `schemaman.toml`. They
+    name the decisions file, waivers, rules, policy and targets that the registry works with.
+
+    Args:
+        url: `sqlite:///PATH` or `postgresql://…`; by default the store of the settings.
+        create: make the store where there is none.
+        stream: the stream that records enter and that tables without a stream belong to.
+        settings: another settings file, or settings as a value.
+        clock: the time in epoch milliseconds.
+
+    Raises:
+        StoreUnavailable: there is no store and `create` is false, or it cannot be opened.
+        BadConfiguration: a setting or a settings file is wrong.
+    """
+    if isinstance(settings, Settings):
+        chosen = settings
+    else:
+        file = None if settings is None else open_settings_file(Path(settings))
+        chosen = load_settings({}, file)
+    if url is not None:
+        chosen = replace(chosen, store=Setting(url, "schemaman.open"))
+    if stream is not None:
+        chosen = replace(chosen, stream=Setting(stream, "schemaman.open"))
+    workspace = Workspace(chosen, LogMessages(), clock)
+    try:
+        return open_registry(workspace, create=create)
+    except BaseException:
+        workspace.close()
+        raise
+
+
+def ingest(
+    source: RecordSource,
+    registry: Registry,
+    *,
+    stream: str | None = None,
+    schema_registry: str | None = None,
+    topic: str | None = None,
+    since: str | None = None,
+    keep_payload: bool = False,
+) -> Summary:
+    """Read records into the history; records that were read before change nothing.
+
+    Args:
+        source: a path, a folder or a URL of recorded records, `kafka://BROKERS/TOPIC[,TOPIC…|*]`, an iterable
+            of `Record`, or a Spark DataFrame with the columns of Spark's Kafka source.
+        registry: where they are read into.
+        stream: the name of the stream; by default that of the settings.
+        schema_registry: the address or the export of the schema registry that Avro needs.
+        topic: the topic of a file that holds bare values, one a line.
+        since: topics from their first record of this time on (`2026-11-01T12:00Z`).
+        keep_payload: keep the bytes of rejected records, which may hold personal data.
+
+    Raises:
+        UnreadableInput: the source cannot be read, or its offsets go back.
+        UsageError: other bytes were read before at an offset: this is another stream.
+        StoreUnavailable: the store cannot be written.
+    """
+    workspace = workspace_of(registry)
+    settings = workspace.settings
+    if stream is not None:
+        settings = replace(settings, stream=Setting(stream, "schemaman.ingest"))
+    if schema_registry is not None:
+        settings = replace(settings, registry=Setting(schema_registry, "schemaman.ingest"))
+    workspace = replace(workspace, settings=settings)
+    if isinstance(source, str | PathLike):
+        found = find_sources(workspace, (str(source),), topic=topic, keep_payload=keep_payload, since=since)
+        return read_sources(workspace, registry, found)
+    if topic is not None or since is not None:
+        raise UsageError("topic and since are for a path or an address", hint="leave them out")
+    schemas = workspace.open_schema_registry() or NO_REGISTRY
+    if type(source).__module__.partition(".")[0] == "pyspark":
+        from schemaman.spark.streaming.micro_batch import ingest_data_frame  # pyspark is an extra
+
+        frame: Any = source
+        return ingest_data_frame(frame, registry, settings.stream.value, schemas, settings.forms)
+    return ingest_records(
+        source, registry, settings.stream.value, schemas, keep_payload, forms=settings.forms
+    )
+
+
+def diff(
+    old: SchemaLike,
+    new: SchemaLike,
+    *,
+    registry: Registry | None = None,
+    renames: Mapping[str, str] | None = None,
+) -> SchemaDiff:
+    """What changed from one schema to another.
+
+    Columns are matched by id inside the history of one table, else by name.
+
+    Args:
+        old: a schema, a version, or a REF such as `orders@3` or `file:orders.avsc`.
+        new: the same.
+        registry: where REFs are resolved.
+        renames: old to new column names, where columns are matched by name.
+
+    Raises:
+        UsageError: a REF without a registry, or one that cannot be resolved.
+    """
+    before, after = _resolve_schema(old, registry), _resolve_schema(new, registry)
+    if not _shares_ids(before, after):
+        before, after = (replace(r, schema=remove_ids(r.schema)) for r in (before, after))
+    return SchemaDiff(diff_schemas(before.schema, after.schema, renames), before.ref, after.ref)
+
+
+def check(
+    registry: Registry,
+    *tables: str,
+    since: int | str | None = None,
+    level: str | None = None,
+    fail_on: Severity | None = None,
+) -> CheckResult:
+    """Judge every revision of tables, or of all, since a baseline. Arguments as `Registry.check`."""
+    return registry.check(*tables, since=since, level=level, fail_on=fail_on)
+
+
+def apply(
+    plan: Plan,
+    registry: Registry,
+    executor: Executor | None = None,
+    *,
+    approved: bool | None = None,
+    partial: bool = False,
+    dry_run: bool = False,
+    clone: bool = False,
+    take_over: bool = False,
+    run: str | None = None,
+    report: Callable[[MigrationProgress], None] | None = None,
+) -> Migration:
+    """Run the steps of a plan that its table does not show yet, with a journal and a lease.
+
+    After a crash, apply the same plan again: steps that were done are not repeated.
+
+    Args:
+        plan: what `Registry.plan` gives.
+        registry: it keeps the journal.
+        executor: what runs statements; by default a Spark session as the settings describe it.
+        approved: whether people have approved the plan; by default as the decisions file has it.
+        partial: run the steps of a plan that has refusals.
+        dry_run: check everything on the live table and run nothing.
+        clone: try the plan on an empty clone of the table first.
+        take_over: also where another store keeps the table.
+        run: a name for the run.
+        report: is called with the progress.
+
+    Raises:
+        Stale: the table has moved, the plan has expired, or another process migrates the table.
+        StatementFailed: the first step failed; the table is untouched.
+        PartlyApplied: a later step failed; what was done is in the journal.
+    """
+    request = ApplyRequest(partial, dry_run, clone, take_over, approved, is_lasting=executor is None)
+    applier = PlanApplier(workspace_of(registry), registry, request, executor=executor, report=report)
+    return applier.apply_plan(run or new_run(), plan)
+
+
+def sync(
+    source: RecordSource,
+    registry: Registry,
+    executor: Executor | None = None,
+    *,
+    plans: str | PathLike[str] = "plans",
+    partial: bool = False,
+) -> SyncResult:
+    """Read what is new of a source, and migrate the lake tables of all targets once, as the policy allows.
+
+    Args:
+        source: as `ingest`.
+        registry: its settings name the targets and the policy.
+        executor: what runs statements; by default a Spark session as the settings describe it.
+        plans: the folder for plans that wait for a person.
+        partial: run the steps of a plan that has refusals.
+
+    Raises:
+        UsageError: the settings name no target.
+        CouldNotDo: the source, the store or Spark cannot be reached. An error of one table is in its result.
+    """
+    workspace = workspace_of(registry)
+    if not workspace.settings.targets.value:
+        raise UsageError("there is no target to bring up to date", hint="add a [[target]] to schemaman.toml")
+    read = ingest(source, registry)
+    lake = LakeSync(workspace, registry, Path(plans), partial=partial, executor=executor)
+    lake.note_records(read)
+    return SyncResult(read, lake.run_round(registry.decisions()))
+
+
+def _resolve_schema(schema: SchemaLike, registry: Registry | None) -> ResolvedSchema:
+    match schema:
+        case str():
+            if registry is None:
+                raise UsageError(f"{schema!r} is a REF", hint="name the registry: diff(old, new, registry=…)")
+            return registry.show(schema)
+        case ResolvedSchema():
+            return schema
+        case SchemaVersion():
+            return ResolvedSchema(f"version {schema.number}", schema.schema, version=schema)
+        case TableSchema():
+            return ResolvedSchema("", schema)
+
+
+def _shares_ids(old: ResolvedSchema, new: ResolvedSchema) -> bool:
+    """Whether column ids of both mean the same columns: only inside one incarnation of one table."""
+    if old.version is None or new.version is None:
+        return old.table == new.table
+    return old.table == new.table and old.version.incarnation == new.version.incarnation

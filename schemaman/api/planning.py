@@ -1,0 +1,70 @@
+"""Plans for lake tables, as far as nothing stands against them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schemaman.api.spark_session import require_lasting_catalog
+from schemaman.api.target_tables import TargetTable
+from schemaman.migration.apply.journal import StoreJournal
+from schemaman.migration.plan import MigrationSource, Plan
+from schemaman.migration.planner import make_plan
+from schemaman.migration.policy import Policy
+from schemaman.migration.source import migration_source
+from schemaman.migration.target import TARGETS, Executor, LakeTable
+from schemaman.registry import Registry, RegistryStore
+from schemaman.sink.preflight import Preflight
+
+
+@dataclass(frozen=True, slots=True)
+class LakePlanner:
+    """Makes plans under a policy, each checked against the store and the live table.
+
+    `is_lasting`: refuse tables whose names end with the Spark session; for sessions that end with a command.
+    """
+
+    preflight: Preflight
+    policy: Policy
+    is_lasting: bool = True
+
+    @property
+    def executor(self) -> Executor:
+        """What reads the lake tables."""
+        return self.preflight.executor
+
+    def inspect(self, table: TargetTable) -> LakeTable | None:
+        """The live table, None where there is none.
+
+        Raises:
+            UsageError: its name ends with the Spark session.
+            StatementFailed: the lake cannot be read.
+        """
+        if self.is_lasting:
+            require_lasting_catalog(self.executor, table.format, table.table)
+        return self.executor.inspect(table.table, table.format)
+
+    def plan_table(self, table: TargetTable, expires_ms: int | None = None) -> Plan:
+        """The ordinary plan for one lake table as it is now. Raises as `inspect`."""
+        lake_table = self.inspect(table)
+        plan = make_plan(
+            self.make_source(table),
+            lake_table,
+            TARGETS.get(table.format),
+            table.table,
+            self.policy,
+            target_name=table.target,
+            expires_ms=expires_ms,
+        )
+        return self.preflight.check_plan(plan, lake_table, table.history, table.address)
+
+    def make_source(self, table: TargetTable) -> MigrationSource:
+        """What a lake table follows, with the renames that the policy accepts on proof."""
+        name = str(table.history.table)
+        proven = self.policy.is_made("rename-proven", name, table.target, table.format)
+        return migration_source(table.history, proven=proven, newer=table.newer)
+
+
+def make_preflight(store: RegistryStore, registry: Registry, executor: Executor) -> Preflight:
+    """The checks beside a lake table's own structure; they read histories without people's decisions."""
+    bare = Registry(store, registry.clock)
+    return Preflight(store, bare, StoreJournal(store).read_target_lines, executor)

@@ -1,0 +1,123 @@
+"""What a registry that `schemaman.open` gives can do besides remembering: `schemaman.registry.Services`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from schemaman.api.checking import check_tables
+from schemaman.api.planning import LakePlanner, make_preflight
+from schemaman.api.references import resolve_reference
+from schemaman.api.spark_session import open_executor
+from schemaman.api.target_tables import list_target_tables
+from schemaman.api.workspace import Workspace
+from schemaman.compat.gate import CheckResult
+from schemaman.compat.judge import Severity
+from schemaman.errors import UsageError
+from schemaman.history.decisions import Decisions
+from schemaman.migration.plan import Plan
+from schemaman.migration.plan_file import parse_expiry, to_document
+from schemaman.migration.policy import Policy
+from schemaman.migration.target import Executor
+from schemaman.registry import Registry
+from schemaman.report.document import FORMATS
+from schemaman.report.views.overview import build_report
+from schemaman.report.views.table_changes import build_chapter
+from schemaman.resolve import ResolvedSchema
+from schemaman.settings import Settings, read_settings
+
+
+def open_registry(workspace: Workspace, *, create: bool = False) -> Registry:
+    """The registry of the store that the settings name. Raises as `Workspace.open_store`."""
+    return Registry(workspace.open_store(create=create), workspace.clock, RegistryServices(workspace))
+
+
+def workspace_of(registry: Registry) -> Workspace:
+    """The workspace of a registry; one with default settings for a registry over a bare store."""
+    services = registry.services
+    if isinstance(services, RegistryServices):
+        return services.workspace
+    return Workspace(read_settings({}, {}, None), clock=registry.clock)
+
+
+def read_expiry(workspace: Workspace, expires: str | None) -> int | None:
+    """When a plan expires in epoch milliseconds, by default as the settings have it; None for never.
+
+    Raises:
+        UsageError: that time is over.
+    """
+    lasts = expires or workspace.settings.plan_expires.value
+    now = workspace.clock()
+    until = parse_expiry(lasts, now)
+    if until is not None and until <= now:
+        raise UsageError(f"{lasts} is over already", hint="say 30d, 12h, a day to come, or never")
+    return until
+
+
+class RegistryServices:
+    """The services of one workspace; see the methods of `Registry` for their arguments."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+
+    @property
+    def settings(self) -> Settings:
+        """The settings of the workspace."""
+        return self.workspace.settings
+
+    def read_decisions(self) -> Decisions:
+        """The decisions file as it is now. Raises `BadConfiguration`."""
+        return self.workspace.read_decisions()
+
+    def show(self, registry: Registry, ref: str) -> ResolvedSchema:
+        """The schema that a REF means. Raises as `resolve_reference`."""
+        return resolve_reference(self.workspace, registry, ref)
+
+    def check(
+        self,
+        registry: Registry,
+        tables: Sequence[str],
+        *,
+        since: int | str | None,
+        level: str | None,
+        fail_on: Severity | None,
+    ) -> CheckResult:
+        """The findings since a version or a REF. Raises as `check_tables`."""
+        against = f"{tables[0]}@{since}" if isinstance(since, int) and tables else since
+        if isinstance(against, int):
+            raise UsageError("a version number is the baseline of one table", hint="name the table")
+        return check_tables(self.workspace, registry, tables, against=against, level=level, fail_on=fail_on)
+
+    def plan(
+        self,
+        registry: Registry,
+        source: str,
+        *,
+        target: str | None,
+        table: str | None,
+        executor: Executor | None,
+        policy: Policy | None,
+        expires: str | None,
+    ) -> Plan:
+        """The plan for the one lake table that follows a source. Raises as `list_target_tables`."""
+        found = list_target_tables(self.workspace, registry, [source], target, table)
+        if len(found) != 1:
+            names = ", ".join(f"{one.table} (target {one.target})" for one in found)
+            raise UsageError(f"several lake tables follow {source}: {names}", hint="name the target")
+        until = read_expiry(self.workspace, expires)
+        preflight = make_preflight(registry.store, registry, executor or open_executor(self.workspace))
+        planner = LakePlanner(preflight, policy or self.settings.policy, is_lasting=executor is None)
+        return planner.plan_table(found[0], until)
+
+    def report(self, registry: Registry, tables: Sequence[str], plans: Sequence[Plan], format: str) -> str:
+        """The compatibility report as text."""
+        judge = self.workspace.build_judge()
+        chapters = [
+            build_chapter(history, judge, (p for p in plans if p.source.table == str(history.table)))
+            for history in registry.select(*tables)
+        ]
+        documents = {plan.table: to_document(plan) for plan in plans}
+        return FORMATS.get(format).render(build_report(chapters, documents, full=bool(tables)))
+
+    def close(self) -> None:
+        """Close the workspace."""
+        self.workspace.close()

@@ -1,0 +1,99 @@
+"""The Spark session of a workspace, started when something needs it, and what runs on it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from schemaman.api.settings_files import resolve_path
+from schemaman.api.workspace import Workspace
+from schemaman.debezium.payload import SchemaLookup
+from schemaman.errors import NoHistory, StatementFailed, UsageError
+from schemaman.ingest.ingest import Summary
+from schemaman.io.files import File
+from schemaman.migration.settings import list_packages, spark_settings
+from schemaman.migration.target import Executor
+from schemaman.model.schema import TableSchema
+from schemaman.registry import Registry
+
+
+def open_executor(workspace: Workspace) -> Executor:
+    """An executor on the active Spark session, or on one that is stopped when the workspace closes.
+
+    Raises:
+        EngineUnavailable: Java or the Spark package is missing, or Spark does not start.
+    """
+    spark = _open_session(workspace)
+    from schemaman.spark.executor import SparkExecutor  # the session has proven that its packages are there
+
+    return SparkExecutor(spark)
+
+
+def require_lasting_catalog(executor: Executor, format: str, table: str) -> None:
+    """A Delta table by name needs a catalogue that outlives Spark. Raises `UsageError`."""
+    is_own = table.count(".") < 2 or table.startswith("spark_catalog.")
+    if format != "delta" or "/" in table or not is_own:
+        return
+    kind = executor.query("SET spark.sql.catalogImplementation")[0][1]
+    if kind == "in-memory":
+        raise UsageError(
+            f"Spark would forget the Delta table {table} when it ends: its catalogue is in memory only",
+            hint="name the table's path, or set spark = {'spark.sql.catalogImplementation' = 'hive'}",
+        )
+
+
+def ingest_on_spark(
+    workspace: Workspace,
+    found: Sequence[File],
+    registry: Registry,
+    schemas: SchemaLookup,
+    keep_payload: bool,
+    progress: Callable[[Summary], None],
+) -> Summary:
+    """Read files by executors; see `spark.ingest.ingest`. Raises as it, and `EngineUnavailable`."""
+    spark = _open_session(workspace)
+    from schemaman.spark.ingest import ingest  # the session has proven that its packages are there
+
+    stream, forms = workspace.settings.stream.value, workspace.settings.forms
+    return ingest(spark, found, registry, stream, schemas, keep_payload, progress, forms=forms)
+
+
+def read_lake_schema(workspace: Workspace, table: str) -> TableSchema:
+    """The schema of a lake table: a path or two parts are Delta's, more parts are Iceberg's or Delta's.
+
+    Raises:
+        NoHistory: there is no such table.
+        CouldNotDo: it cannot be read.
+    """
+    executor = open_executor(workspace)
+    formats = ("delta",) if "/" in table or table.count(".") < 2 else ("iceberg", "delta")
+    for format in formats:
+        try:
+            lake_table = executor.inspect(table, format)
+        except StatementFailed:
+            if format == formats[-1]:
+                raise
+            continue
+        if lake_table is not None:
+            return lake_table.schema
+    raise NoHistory(f"there is no lake table {table}", hint="a path, or catalog.namespace.table")
+
+
+def _open_session(workspace: Workspace) -> Any:
+    """The session, without its type: pyspark is imported in `schemaman.spark` alone."""
+    from schemaman.spark.session import open_session  # says which extra is missing
+
+    settings = workspace.settings
+    chosen: dict[str, str] = {}
+    for catalog in settings.catalogs.value:
+        chosen |= spark_settings(catalog, os.environ)
+    workspace.messages.progress("starting Spark")
+    session = open_session(
+        warehouse=resolve_path(settings.warehouse),
+        catalog=settings.catalog.value,
+        master=settings.master.value,
+        settings=chosen | dict(settings.spark.value),
+        packages=list_packages(settings.catalogs.value),
+    )
+    return workspace.resources.enter_context(session)

@@ -1,0 +1,204 @@
+"""Lake tables kept up to date with their sources: planned for, and migrated as far as the policy allows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from schemaman.api.applying import ApplyRequest, PlanApplier, exit_code_of, new_run
+from schemaman.api.exit_codes import FAILED, exit_code
+from schemaman.api.plan_files import plan_file, write_plan
+from schemaman.api.planning import LakePlanner
+from schemaman.api.target_tables import TargetTable, list_all_target_tables
+from schemaman.api.workspace import Workspace
+from schemaman.errors import SchemamanError, SessionLost, message_of
+from schemaman.history.decisions import Decisions
+from schemaman.ingest.ingest import Summary
+from schemaman.migration.apply.journal import find_expected_structure, is_in_progress, read_drift, target_id
+from schemaman.migration.plan import Plan, describe_change
+from schemaman.migration.plan_file import from_text, plan_hash
+from schemaman.migration.target import Executor
+from schemaman.model.diff import diff
+from schemaman.model.schema import TableId
+from schemaman.registry import Registry
+from schemaman.report.json.sync import FollowedTable, State
+
+_REST = 60.0
+"""Seconds before a table that failed is tried again, if no record speaks of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SyncResult:
+    """One round of `sync`: what was read, and what became of each lake table that may have had to change."""
+
+    read: Summary
+    tables: tuple[FollowedTable, ...]
+
+
+def describe_report_hint(table: str) -> str:
+    """What to do about an unexpected error that has stopped a single table."""
+    return f"please report it with the output of `schemaman plan {table} --debug`"
+
+
+class LakeSync:
+    """Keeps all lake tables of the settings up to date with their sources, round after round.
+
+    A table is planned for in the first round, when a record speaks of its source, and as long as it is not
+    up to date. Plans that people have to see lie in `folder`, one file a lake table.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        registry: Registry,
+        folder: Path,
+        *,
+        partial: bool = False,
+        executor: Executor | None = None,
+    ) -> None:
+        self._workspace = workspace
+        self._registry = registry
+        self._folder = folder
+        self._request = ApplyRequest(partial=partial, is_lasting=executor is None)
+        self._executor = executor
+        self._applier: PlanApplier | None = None
+        self._recorded: set[TableId] = set()
+        self._foreign: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._unsettled: set[tuple[str, str]] | None = None
+        self._rests: dict[tuple[str, str], float] = {}
+
+    def note_records(self, read: Summary) -> None:
+        """Remember for the next round of which sources records were read."""
+        self._recorded |= set(read.tables)
+
+    def run_round(self, decisions: Decisions) -> tuple[FollowedTable, ...]:
+        """Migrate the tables that may not be up to date, as far as people have decided.
+
+        Raises:
+            CouldNotDo: Spark does not start or is gone, or the store cannot be read.
+        """
+        chosen = self._choose(list_all_target_tables(self._workspace, self._registry, decisions))
+        self._recorded.clear()
+        if not chosen:
+            return ()
+        if self._applier is None:
+            self._applier = PlanApplier(
+                self._workspace,
+                self._registry,
+                self._request,
+                decisions=decisions,
+                executor=self._executor,
+            )
+        self._applier.decisions = decisions
+        found = tuple(self._follow(self._applier, table) for table in chosen)
+        self._unsettled = (self._unsettled or set()) - {_identify(f) for f in found}
+        self._unsettled |= {_identify(f) for f in found if not f.is_current}
+        rest = time.monotonic() + _REST
+        self._rests |= {_identify(f): rest for f in found if f.state == "failed"}
+        return found
+
+    def _choose(self, tables: Sequence[TargetTable]) -> tuple[TargetTable, ...]:
+        if self._unsettled is None:
+            return tuple(tables)
+        now = time.monotonic()
+        waiting = {name for name in self._unsettled if self._rests.get(name, now) <= now}
+        return tuple(t for t in tables if t.history.table in self._recorded or (t.target, t.table) in waiting)
+
+    def _follow(self, applier: PlanApplier, table: TargetTable) -> FollowedTable:
+        """One lake table; an error of it stops it alone."""
+        self._workspace.messages.progress(f"looking at {table.table}")
+        try:
+            return self._migrate(applier, table)
+        except SessionLost:
+            raise
+        except SchemamanError as error:
+            reason = f"{error.message}; {error.hint}" if error.hint else error.message
+            return _build_result(table, "failed", code=exit_code(error), reasons=(reason,))
+        except Exception as error:  # unexpected; the other tables go on all the same
+            reason = f"{message_of(error)}; {describe_report_hint(str(table.history.table))}"
+            return _build_result(table, "failed", code=FAILED, reasons=(reason,))
+
+    def _migrate(self, applier: PlanApplier, table: TargetTable) -> FollowedTable:
+        policy = self._workspace.settings.policy
+        plan = LakePlanner(applier.preflight, policy, self._request.is_lasting).plan_table(table)
+        file = plan_file(self._folder, table.target, table.table)
+        foreign_before = _describe_foreign_changes(applier, plan)
+        if not plan.steps and not plan.refusals:
+            _remove_plan(file)
+            return _build_result(table, "current", reasons=self._new_foreign(table, foreign_before))
+        plan = _keep_shown_plan(plan, file, applier.clock())
+        done = applier.apply_plan(new_run(), plan)
+        foreign = tuple(f"someone else had changed it before: {describe_change(c)}" for c in done.foreign)
+        ran = tuple(o.statement for o in done.outcomes if o.state == "done")
+        if done.state != "refused" and not plan.refusals:
+            _remove_plan(file)
+            code = exit_code_of(done, plan, partial=False)
+            reasons: tuple[str, ...] = ("it is not what its plan promised: schemaman drift",) if code else ()
+            state: State = "failed" if code else "applied"
+            return _build_result(table, state, code, plan, "", ran, (*reasons, *foreign))
+        write_plan(file, plan)
+        refused = tuple(f"{r.change}: {r.reason}; instead: {r.instead}" for r in plan.refusals)
+        # With `partial` a refusal stops nothing: the plan was stopped because no person has approved it.
+        is_waiting = done.state == "refused" and (self._request.partial or not plan.refusals)
+        reasons = (*dict.fromkeys((*done.reasons, *refused)), *(foreign or foreign_before))
+        return _build_result(table, "waiting" if is_waiting else "refused", 1, plan, str(file), ran, reasons)
+
+    def _new_foreign(self, table: TargetTable, foreign: tuple[str, ...]) -> tuple[str, ...]:
+        """The changes by others of a table that needs no plan, once each time that they differ."""
+        name = (table.target, table.table)
+        before, self._foreign[name] = self._foreign.get(name, ()), foreign
+        return foreign if foreign != before else ()
+
+
+def _identify(followed: FollowedTable) -> tuple[str, str]:
+    return (followed.target, followed.lake_table)
+
+
+def _describe_foreign_changes(applier: PlanApplier, plan: Plan) -> tuple[str, ...]:
+    """The changes by others since the last migration that no run and no `drift` has reported yet."""
+    lines = applier.journal.read_target_lines(target_id(plan.format, plan.table))
+    expected = find_expected_structure(lines, plan.format, plan.table)
+    if expected is None or plan.base_schema is None or is_in_progress(lines):
+        return ()
+    changes = "; ".join(map(describe_change, diff(expected, plan.base_schema)))
+    if changes in ("", read_drift(lines)[1]):
+        return ()
+    return (f"someone else has changed it since the last migration: {changes}; schemaman drift",)
+
+
+def _remove_plan(file: Path) -> None:
+    """Remove a plan that waits for no person any more, and its statements."""
+    file.unlink(missing_ok=True)
+    file.with_suffix(".sql").unlink(missing_ok=True)
+
+
+def _keep_shown_plan(plan: Plan, file: Path, now_ms: int) -> Plan:
+    """The plan as people see it in its file, if only rows were written since it was made.
+
+    An approval names a plan by its hash, and each commit of rows is another version of the table. One that
+    `plan` has written into this folder expires; until then it is the same.
+    """
+    try:
+        shown = from_text(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, SchemamanError):
+        return plan
+    if shown.expires_ms is not None and shown.expires_ms < now_ms:
+        return plan
+    alike = replace(shown, base_version=plan.base_version, expires_ms=plan.expires_ms)
+    return shown if alike == plan else plan
+
+
+def _build_result(
+    table: TargetTable,
+    state: State,
+    code: int = 0,
+    plan: Plan | None = None,
+    file: str = "",
+    statements: tuple[str, ...] = (),
+    reasons: tuple[str, ...] = (),
+) -> FollowedTable:
+    name = "" if plan is None else plan_hash(plan)
+    source = str(table.history.table)
+    return FollowedTable(source, table.target, table.table, state, code, name, file, statements, reasons)
