@@ -21,6 +21,7 @@ from schemaman.migration.apply.lease import LEASE_MS, TargetLease
 from schemaman.migration.apply.run import ApplyOptions, Clock, Migration, MigrationProgress, Outcome, PlanRun
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import plan_hash
+from schemaman.migration.statement_check import require_own_statements
 from schemaman.migration.target import Executor, LakeTable
 from schemaman.model.diff import Diff, diff
 from schemaman.model.schema import TableSchema
@@ -71,13 +72,15 @@ def apply(
     `report` hears of progress, also about every second while a statement runs.
 
     Raises:
-        StalePlan: the plan expired before it was begun, or its table moved since it was made.
+        StalePlan: a statement does not follow from its step, the plan expired before it was begun, or its
+            table moved since it was made.
         OtherStore: another store keeps this table.
         Locked: someone else migrates this table.
         StatementFailed: the target refused the first step; the table is untouched.
         PartlyApplied: a later step failed; what was done is in the journal.
     """
     name = plan_hash(plan)
+    require_own_statements(plan)
     reasons = _list_reasons(plan, partial, approved)
     if reasons:
         return Migration(run, name, plan.table, "refused", reasons=reasons)
@@ -113,6 +116,7 @@ def check(
         StalePlan, OtherStore, Locked: as `apply`.
     """
     name = plan_hash(plan)
+    require_own_statements(plan)
     reasons = _list_reasons(plan, partial, approved)
     if reasons:
         return Migration(run, name, plan.table, "refused", reasons=reasons)
