@@ -77,7 +77,7 @@ def test_a_file_as_people_write_it() -> None:
         ("[[renames]]", "unknown section"),
         ("rename = 1", "no list"),
         ('[[rename]]\ntable = "t"\nfrom = "a"\nto = "b"', r"\[\[rename\]\] 1: at is missing"),
-        ('[[rename]]\ntable = "t"\nfrom = 5\nto = "b"\nat = "c"', "from is no text"),
+        ('[[rename]]\ntable = "t"\nfrom = 5\nto = "b"\nat = "c"', "from is not a string"),
         ('[[rename]]\ntabel = "t"', "unknown key 'tabel'"),
         ('[[approve]]\nplan = "p"\nby = "b"\nexpires = 2027-01-31T12:00:00Z', "no day"),
         ('[[approve]]\nplan = "p"\nby = "b"\nexpires = "soon"', "soon"),
