@@ -256,7 +256,7 @@ def _parse_position(text: str, kind: PositionKind, value: str) -> str:
 
     Source: postgresql.org/docs, "pg_lsn Type".
     """
-    wrong = BadReference(f"{text!r}: {value!r} is not a {kind} position", hint=_POSITIONS[kind])
+    wrong = BadReference(f"{text!r}: {value!r} is not a position of kind {kind}", hint=_POSITIONS[kind])
     match kind:
         case "lsn":
             if halves := re.fullmatch(r"([0-9A-Fa-f]{1,8})/([0-9A-Fa-f]{1,8})", value):
