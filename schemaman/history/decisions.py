@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
-from typing import TypeVar, assert_never
+from datetime import date
+from typing import Annotated, TypeVar, assert_never
+
+import msgspec
 
 from schemaman.debezium.records import Coordinates
 from schemaman.errors import BadConfiguration
@@ -23,8 +25,6 @@ from schemaman.history.versions import (
     find_recreated_columns,
 )
 from schemaman.model.schema import TableSchema
-
-DecisionT = TypeVar("DecisionT", "Rename", "NotRename", "Confirmation", "Approval")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,29 +101,19 @@ def parse(text: str, where: str = "schemaman.decisions.toml") -> Decisions:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadConfiguration(f"{where} is not valid TOML: {error}", hint="correct that line") from error
     for name in document:
-        if name not in _KEYS:
+        if name not in _SECTIONS:
             raise BadConfiguration(
-                f"{where}: unknown section [[{name}]]", hint=f"sections are: {', '.join(_KEYS)}"
+                f"{where}: unknown section [[{name}]]", hint=f"sections are: {', '.join(_SECTIONS)}"
             )
+
+    def read(section: str, kind: type[EntryT]) -> list[EntryT]:
+        return _read_entries(document.get(section, []), f"{where}: [[{section}]]", kind)
+
     return Decisions(
-        _read_entries(document, where, "rename", lambda t: Rename(_read_text(t, "table"), *_read_pair(t))),
-        _read_entries(
-            document, where, "not-rename", lambda t: NotRename(_read_text(t, "table"), *_read_pair(t))
-        ),
-        _read_entries(
-            document,
-            where,
-            "confirm",
-            lambda t: Confirmation(
-                _read_text(t, "table"), _read_text(t, "fact"), _read_text(t, "at"), _read_start(t)
-            ),
-        ),
-        _read_entries(
-            document,
-            where,
-            "approve",
-            lambda t: Approval(_read_text(t, "plan"), _read_text(t, "by"), _read_day(t, "expires")),
-        ),
+        tuple(Rename(e.table, e.old, e.new, e.at, e.began) for e in read("rename", _PairEntry)),
+        tuple(NotRename(e.table, e.old, e.new, e.at, e.began) for e in read("not-rename", _PairEntry)),
+        tuple(Confirmation(e.table, e.fact, e.at, e.began) for e in read("confirm", _FactEntry)),
+        tuple(Approval(e.plan, e.by, e.expires) for e in read("approve", _ApprovalEntry)),
     )
 
 
@@ -327,62 +317,51 @@ def _apply_answers(
     return replace(version, candidates=candidates, unconfirmed=unconfirmed, status=status, proofs=proofs)
 
 
-_KEYS = {
-    "rename": {"table", "from", "to", "at", "began"},
-    "not-rename": {"table", "from", "to", "at", "began"},
-    "confirm": {"table", "fact", "at", "began"},
-    "approve": {"plan", "by", "expires"},
-}
-"""The sections of the file, and the keys of each entry; an entry may also have a `reason`."""
-
-_Entry = Mapping[str, object]
+_SECTIONS = ("rename", "not-rename", "confirm", "approve")
+_Text = Annotated[str, msgspec.Meta(min_length=1)]
 
 
-def _read_entries(
-    document: Mapping[str, object], where: str, section: str, read: Callable[[_Entry], DecisionT]
-) -> tuple[DecisionT, ...]:
-    entries = document.get(section, [])
-    if not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
-        raise BadConfiguration(
-            f"{where}: [[{section}]] is not a list of entries", hint=f"write [[{section}]]"
-        )
-    found: list[DecisionT] = []
+class _Entry(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """An entry of the file; only people read its `reason`."""
+
+    reason: object = None
+
+
+class _PairEntry(_Entry, rename={"old": "from", "new": "to"}):
+    table: _Text
+    old: _Text
+    new: _Text
+    at: _Text
+    began: _Text = ""  # older answers do not have it
+
+
+class _FactEntry(_Entry):
+    table: _Text
+    fact: _Text
+    at: _Text
+    began: _Text = ""
+
+
+class _ApprovalEntry(_Entry):
+    plan: _Text
+    by: _Text
+    expires: date
+
+
+EntryT = TypeVar("EntryT", bound=_Entry)
+
+
+def _read_entries(entries: object, where: str, kind: type[EntryT]) -> list[EntryT]:
+    if not isinstance(entries, list):
+        raise BadConfiguration(f"{where} is not a list of entries", hint=f"write {where.split(': ')[-1]}")
+    found = []
     for number, entry in enumerate(entries, start=1):
         try:
-            if unknown := entry.keys() - _KEYS[section] - {"reason"}:
-                raise ValueError(f"unknown key {min(unknown)!r}")
-            found.append(read(entry))
-        except ValueError as error:
-            keys = ", ".join(sorted(_KEYS[section]))
-            raise BadConfiguration(
-                f"{where}: [[{section}]] {number}: {error}", hint=f"its keys are {keys}"
-            ) from error
-    return tuple(found)
-
-
-def _read_pair(entry: _Entry) -> tuple[str, str, str, str]:
-    return _read_text(entry, "from"), _read_text(entry, "to"), _read_text(entry, "at"), _read_start(entry)
-
-
-def _read_start(entry: _Entry) -> str:
-    """The coordinates; empty in answers of earlier releases."""
-    return _read_text(entry, "began") if "began" in entry else ""
-
-
-def _read_text(entry: _Entry, key: str) -> str:
-    value = entry.get(key)
-    if not isinstance(value, str) or not value:
-        raise ValueError(f"{key} is missing" if value is None else f"{key} is not a string: {value!r}")
-    return value
-
-
-def _read_day(entry: _Entry, key: str) -> date:
-    value = entry.get(key)
-    if isinstance(value, str):
-        return date.fromisoformat(value)
-    if not isinstance(value, date) or isinstance(value, datetime):
-        raise ValueError(f"{key} is not a date like 2027-01-31: {value!r}")
-    return value
+            found.append(msgspec.convert(entry, kind))
+        except (ValueError, RecursionError) as error:
+            keys = ", ".join(sorted(set(kind.__struct_encode_fields__) - {"reason"}))
+            raise BadConfiguration(f"{where} {number}: {error}", hint=f"its keys are {keys}") from error
+    return found
 
 
 def _format_block(section: str, entry: Mapping[str, str | date]) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from schemaman.debezium.cloud_event import SPECVERSION, CloudEvent, read_cloud_event, wrap_schema
 from schemaman.debezium.converters.avro import to_connect
+from schemaman.debezium.decode import classify_without_value
 from schemaman.debezium.document import is_document_schema
 from schemaman.debezium.flattened_fields import (
     PHYSICAL_TABLE_FIELD,
@@ -24,13 +25,11 @@ from schemaman.debezium.flattened_fields import (
 from schemaman.debezium.inference import FieldKind
 from schemaman.debezium.observation import UNKNOWN_SCHEMA
 from schemaman.debezium.raw_record import (
-    OUTBOX,
     SOURCE,
     TOMBSTONE,
     DecodeContext,
     JsonObject,
     RecordFacts,
-    is_outbox,
     parse_json,
     prove_schema,
     read_facts,
@@ -43,7 +42,6 @@ from schemaman.debezium.records import (
     Rank,
     Record,
 )
-from schemaman.debezium.signal import SIGNAL, is_signal
 from schemaman.debezium.wire_format import FRAMING_HEADERS, Framing, SchemaId, read_framing
 from schemaman.errors import UnreadableInput
 from schemaman.ingest.probe_json import (
@@ -146,12 +144,9 @@ class Prober:
     def probe_record(self, record: Record) -> Probe:
         """Probes a record by parsing it."""
         value = record.value
-        if value is None:
-            return Probe((TOMBSTONE,), TOMBSTONE)
-        if is_outbox(record):
-            return Probe((OUTBOX,), OUTBOX)
-        if is_signal(record):
-            return Probe((SIGNAL,), SIGNAL)
+        kind = classify_without_value(record)
+        if kind is not None or value is None:
+            return Probe((kind or TOMBSTONE,), kind or TOMBSTONE)
         forms = self._topics.setdefault(record.topic, _TopicForms())
         try:
             key = self._key(forms, record)

@@ -13,18 +13,17 @@ from typing import Any, cast
 from schemaman.debezium.connector import CONNECTORS
 from schemaman.debezium.converters.connect import Node, read_fields
 from schemaman.debezium.ddl.online import DATABASE_NAMED_CONNECTORS, find_ghost_original
-from schemaman.debezium.decode import classify_record
+from schemaman.debezium.decode import classify_record, classify_without_value
 from schemaman.debezium.document import is_document_schema
 from schemaman.debezium.observation import Reject, Skipped
 from schemaman.debezium.payload import Body, SchemaLookup
-from schemaman.debezium.raw_record import OUTBOX, TOMBSTONE, is_outbox, is_snapshot_read, read_epoch_ms
+from schemaman.debezium.raw_record import TOMBSTONE, is_snapshot_read, read_epoch_ms
 from schemaman.debezium.records import (
     NO_POSITION,
     Coordinates,
     Position,
     Record,
 )
-from schemaman.debezium.signal import SIGNAL, is_signal
 from schemaman.debezium.source_block import UNKNOWN, Origin, read_origin
 from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import UnknownName, UnreadableInput
@@ -108,12 +107,11 @@ class RowReader:
             return self._make_reject(record, "nested too deeply to be read")
 
     def _read(self, record: Record) -> RowOutcome:
-        if record.value is None:
+        kind = classify_without_value(record)
+        if kind == TOMBSTONE or record.value is None:
             return self._read_without_value(record, None)
-        if is_outbox(record):
-            return _skip_record(record, OUTBOX)
-        if is_signal(record):
-            return _skip_record(record, SIGNAL)
+        if kind is not None:
+            return _skip_record(record, kind)
         payload, form = self._bodies.read(record, record.value, "value")
         if payload is None:
             return self._read_without_value(record, form)
