@@ -912,7 +912,7 @@ def test_a_file_that_cannot_be_read_is_said_with_a_hint(run: Run, place: Path, w
         ("folder", "name a file in it: folder/…"),
         ("full", "name a file in it: full/a.avsc, full/b.avsc"),
         ("bytes", "use a text file in UTF-8"),
-        ("x" * 300, "a text file"),
+        ("x" * 300, "use a text file"),
     ):
         done = run(*(word.format(name) for word in words))
         assert done.code == 3
