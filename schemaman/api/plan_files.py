@@ -1,6 +1,6 @@
-"""The files of plans in a folder, and their names.
+"""Names and writes the plan files of a folder.
 
-Law: the plan of a lake table always has the same file name, and no two tables share one.
+Law: the plan of a lake table always has the same file name, and two tables never share one.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _SHORTEST_KEY = 16
 
 
 def plan_file(folder: Path, target: str, table: str, phase: Phase | None = None) -> Path:
-    """The file of the plan for a lake table in a folder, or of one phase of it."""
-    place = f"{target}.{table}"
-    name = "".join(ch if ch.isalnum() or ch in "-_." else "_" for ch in place)
-    # The name of a target may hold a dot, and then end where the table of another target begins.
-    unique = f"{target}\0{table}" if "." in target else place
+    """Return the path of the plan file for a lake table, or for one phase of its recipe."""
+    title = f"{target}.{table}"
+    name = "".join(ch if ch.isalnum() or ch in "-_." else "_" for ch in title)
+    # A dot in the target's name would be ambiguous: `a.b` and `c` join like `a` and `b.c`.
+    unique = f"{target}\0{table}" if "." in target else title
     if len(name.encode()) > _LONGEST_NAME:
         name = name.encode()[:_LONGEST_NAME].decode(errors="ignore")
     suffix = "" if name == unique else f"-{hashlib.sha256(unique.encode()).hexdigest()[:8]}"
