@@ -40,7 +40,7 @@ from schemaman.model.schema import Column, Path, TableSchema
 
 SCHEMA_VERSION = 1
 _HOW_TO_WRITE = "`schemaman plan TABLE -o FILE` writes one"
-_EDITED = "make it again with `schemaman plan`; a plan is approved and applied as it was made"
+_EDITED = "make the plan again with `schemaman plan`; a plan is applied exactly as it was made"
 _Json = dict[str, Any]
 
 
@@ -65,10 +65,10 @@ def from_text(text: str, key: bytes | None = None) -> Plan:
     except (ValueError, RecursionError) as error:
         raise BadConfiguration(f"this is no plan file: {error}", hint=_HOW_TO_WRITE) from error
     if not isinstance(document, dict) or "steps" not in document or "hash" not in document:
-        raise BadConfiguration("this is no plan file: it has no steps and no hash", hint=_HOW_TO_WRITE)
+        raise BadConfiguration("this is no plan file: it has no steps or no hash", hint=_HOW_TO_WRITE)
     if document.get("schema_version") != SCHEMA_VERSION:
         raise BadConfiguration(
-            f"a plan file of layout {document.get('schema_version')!r}; "
+            f"the plan file has layout {document.get('schema_version')!r}; "
             f"this schemaman reads {SCHEMA_VERSION}",
             hint="make the plan again with this version",
         )
@@ -89,11 +89,11 @@ def from_text(text: str, key: bytes | None = None) -> Plan:
             chain(_find_unknown(document, to_document(plan)), _find_unknown_conditions(plan)), None
         )
     except (ValueError, RecursionError, BadReference) as error:
-        raise BadConfiguration(f"a plan file with a member that cannot be read: {error}") from error
+        raise BadConfiguration(f"the plan file has a member that cannot be read: {error}") from error
     if strange is not None:
         raise BadConfiguration(
-            f"the plan for {plan.table} tells {strange}, which this schemaman does not know",
-            hint="apply it with the version that made it, or make it again with this one: schemaman plan",
+            f"the plan for {plan.table} contains {strange}, which this schemaman does not know",
+            hint="apply the plan with the version that made it, or make it again with `schemaman plan`",
         )
     return plan
 
@@ -194,7 +194,7 @@ def _require_unique(pairs: list[tuple[str, Any]]) -> _Json:
     names = [name for name, _ in pairs]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise StalePlan(f"the plan was edited after it was made: it tells {twice!r} twice", hint=_EDITED)
+        raise StalePlan(f"the plan was edited after it was made: it contains {twice!r} twice", hint=_EDITED)
     return dict(pairs)
 
 
@@ -438,7 +438,7 @@ def parse_expiry(text: str, now_ms: int) -> int | None:
             return until
     except (ValueError, OverflowError):
         pass
-    raise BadConfiguration(f"{text!r} is no time to expire", hint="say 30d, 12h, 2027-01-31, or never")
+    raise BadConfiguration(f"{text!r} is no expiry time", hint="write 30d, 12h, 2027-01-31 or never")
 
 
 def _parse_expiry(text: str, now_ms: int) -> int | None:

@@ -114,8 +114,8 @@ def split_table_name(table: str) -> tuple[str, ...]:
         match = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)").match(table, at)
         if match is None:
             raise BadReference(
-                f"{table!r} is no table name: nothing readable at character {at}",
-                hint="write catalog.schema.table, with back-ticks around odd parts",
+                f"{table!r} is no table name: no part of a name at character {at}",
+                hint="write catalog.schema.table, with back-ticks around parts with other characters",
             )
         parts.append(match[1].replace("``", "`") if match[1] is not None else match[2])
         at = match.end()

@@ -116,7 +116,7 @@ def _number(properties: Mapping[str, str]) -> int:
 def test_a_table_of_another_store_is_left_alone_unless_it_is_taken_over(store: Store) -> None:
     lake = made(MemoryStore())
     plan = draw(LATER, lake)
-    with pytest.raises(OtherStore, match="is kept by the store") as caught:
+    with pytest.raises(OtherStore, match="belongs to the store") as caught:
         run(plan, lake, store, "r1")
     assert "--take-over" in (caught.value.hint or "")
     with pytest.raises(OtherStore):
@@ -222,7 +222,7 @@ def test_of_two_plans_one_wins_and_the_other_is_told(data: st.DataObject) -> Non
             # No lake runs a statement on a condition: one that was on its way comes through.
             lost = came["first"]
             assert isinstance(lost, Locked)
-            assert "`schemaman drift` tells" in lost.message
+            assert "run `schemaman drift`" in lost.message
             sent = next(s for s in reversed(lake.ran) if s in {step.statement for step in one.steps})
             assert lake.ran.index(sent) > lake.ran.index(other.steps[-1].statement)
 

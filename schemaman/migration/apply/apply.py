@@ -124,7 +124,7 @@ def check(
     target = target_id(plan.format, plan.table)
     for lease in leases.leases() if leases is not None else ():
         if lease.target == target and lease.expires_ms > clock():
-            raise Locked(f"{target} is held by {lease.owner}", hint="wait until it is done")
+            raise Locked(f"{target} is held by {lease.owner}", hint="wait until that migration has ended")
     return PlanRun(
         plan, name, executor, journal, ApplyOptions(clock, run, store, take_over, rehearse)
     ).check()
@@ -160,4 +160,6 @@ def _list_reasons(plan: Plan, partial: bool, approved: bool) -> tuple[str, ...]:
 
 def _require_unexpired(plan: Plan, journal: Journal, clock: Clock) -> None:
     if plan.expires_ms is not None and clock() > plan.expires_ms and not is_begun(plan, journal):
-        raise StalePlan(f"the plan for {plan.table} has expired", hint="make it again with `schemaman plan`")
+        raise StalePlan(
+            f"the plan for {plan.table} has expired", hint="make the plan again with `schemaman plan`"
+        )

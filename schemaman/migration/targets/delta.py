@@ -226,7 +226,7 @@ class DeltaTarget:
             case ChangeType(path, old, new) if not widens_in_place(old, new, len(path) == 1):
                 return drafts.refuse_type_change(change)
             case ChangeType(_, old, new) if _is_uniform(lake) and not iceberg_widens(old, new):
-                reason = "the table is read as Iceberg too, which has no such change"
+                reason = "the table is also read as Iceberg, which cannot make this change"
                 return drafts.refuse_change(
                     change, reason, "switch IcebergCompat off first, or keep the type"
                 )
