@@ -12,6 +12,7 @@ from typing import IO
 import click
 
 from schemaman.report.document import FORMATS, Report
+from schemaman.report.formats._characters import escape_invisible
 from schemaman.report.formats.text import TextFormat
 from schemaman_cli.output import discard_output, draw, write_error_lines
 
@@ -64,7 +65,7 @@ class Console:
             return
         if self._progress is None:
             self._progress = Progress(stream.isatty())
-        self._progress.update(text)
+        self._progress.update(escape_invisible(text))
 
     def end_progress(self) -> None:
         """Clear the progress line before other output."""

@@ -77,6 +77,7 @@ class Settings:
     format_key: Setting[Form]
     format_value: Setting[Form]
     added_prefix: Setting[str]
+    record_limit: Setting[int]
     color: Setting[str]
     snapshots: Setting[str]
     decisions: Setting[str]
@@ -152,6 +153,7 @@ def read_settings(
         format_key=sources.get("format_key", _one_of(FORMS), "auto"),
         format_value=sources.get("format_value", _one_of(FORMS), "auto"),
         added_prefix=sources.get("added_prefix", _read_text, "__"),
+        record_limit=sources.get("record_limit", _read_size, 64 * 2**20),
         color=sources.get("color", _one_of(_COLORS), "auto"),
         snapshots=sources.get("snapshots", _read_text, "schemas"),
         decisions=sources.get("decisions", _read_text, "schemaman.decisions.toml"),
@@ -175,6 +177,17 @@ def read_settings(
     )
     _check_targets(found)
     return found
+
+
+_UNITS = {"": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+
+def _read_size(value: object) -> int:
+    """A size in bytes: a number, or a text such as `64MiB`. Raises `ValueError`."""
+    found = re.fullmatch(r"([1-9]\d{0,18}) ?(KiB|MiB|GiB|)", str(value).strip())
+    if found is None or isinstance(value, bool):
+        raise ValueError(f"{value!r} is no size in bytes: write 64MiB")
+    return int(found[1]) * _UNITS[found[2]]
 
 
 _ENTRIES = {"policies": "policy", "projections": "projection", "targets": "target"}

@@ -130,7 +130,8 @@ def test_a_name_of_the_source_adds_no_part_to_that_of_the_lake(
     target = TargetSetting("raw", "iceberg", ("*",), table=template)
     parts = split_table_name(target.address(TableId("shop", "app", schema, table)))
     wanted = template.removeprefix("ice.raw.").strip("`").format(schema=schema, table=table)
-    assert parts == ("ice", "raw", wanted)
+    steps = ("_" * len(step) if step and not step.strip(".") else step for step in wanted.split("/"))
+    assert parts == ("ice", "raw", "/".join(steps))
 
 
 def test_a_name_is_quoted_where_it_has_to_be() -> None:
@@ -217,3 +218,31 @@ def test_policy_entries_become_rules_that_say_where_they_stand() -> None:
 def test_a_policy_that_cannot_be_meant_is_an_error(text: str, message: str) -> None:
     with pytest.raises(BadConfiguration, match=message):
         of(text)
+
+
+@pytest.mark.parametrize("path", ["lake/{table}", "./lake/{table}", "../{table}", "{table}"])
+def test_a_relative_path_of_a_target_is_refused(path: str) -> None:
+    with pytest.raises(BadConfiguration, match="is relative; write /folder/"):
+        of(f"[[target]]\nname='raw'\nformat='delta'\npath='{path}'")
+
+
+OUT = {"..": "__", ".": "_", "../x": "__/x", "a/../b": "a/__/b", "a.b": "a.b"}
+
+
+@pytest.mark.parametrize("template", ["ice.{schema}.{table}", "ice.`{schema}`.{table}"])
+@pytest.mark.parametrize(("name", "wanted"), OUT.items())
+def test_a_name_leads_out_of_no_folder_of_a_catalogue(template: str, name: str, wanted: str) -> None:
+    (target,) = of(f"[[target]]\nname='raw'\nformat='iceberg'\ntable='{template}'").targets.value
+    address = target.address(TableId("p", "d", name, "t"))
+    assert split_table_name(address) == (*split_table_name(template)[:-2], wanted, "t")
+
+
+@pytest.mark.parametrize(("text", "wanted"), [("1", 1), ("64MiB", 64 << 20), ("2 GiB", 2 << 30)])
+def test_a_size_has_a_unit(text: str, wanted: int) -> None:
+    assert of(f"record_limit = '{text}'").record_limit.value == wanted
+
+
+@pytest.mark.parametrize("value", ["'0'", "'x'", "'1MB'", "true", "1.5"])
+def test_no_other_words_are_a_size(value: str) -> None:
+    with pytest.raises(BadConfiguration, match="is no size in bytes"):
+        of(f"record_limit = {value}")

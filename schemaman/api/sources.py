@@ -158,7 +158,8 @@ def _open_records(
     workspace: Workspace, registry: Registry, sources: RecordSources, source: FoundSource
 ) -> Iterator[Record | UnreadableItem]:
     if isinstance(source, files.File):
-        return files.read_records(source, topic=sources.topic)
+        limit = workspace.settings.record_limit.value
+        return files.read_records(source, topic=sources.topic, limit=limit)
     if sources.topic is not None:
         raise UsageError(
             "--topic works only with files of bare values; the address already names topics",

@@ -7,10 +7,11 @@ with the file.
 from __future__ import annotations
 
 import hashlib
+import re
 import sys
 import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, islice
 from pathlib import Path
@@ -27,9 +28,15 @@ STANDARD_INPUT = "-"
 SPARK_FROM_BYTES = 8 * 2**30
 """The size from which Spark reads a file: for smaller ones, the start of Spark takes longer than reading."""
 
+RECORD_LIMIT = 64 * 2**20
+"""The size in bytes of the largest record that is read: some compressed kilobytes may hold gigabytes."""
+
 _BLOCK = 1 << 20
-_PIECE = 1 << 14
-"""Compressed bytes that are decompressed at once; damage can lose at most this many."""
+_PIECES: Mapping[str, int] = {".gz": 1 << 14, ".zst": 1 << 10}
+"""Compressed bytes that are decompressed at once; damage can lose at most this many.
+
+Deflate makes at most 1,032 bytes of one, and Zstandard a block of 128 KiB of four (RFC 8878, RLE blocks).
+"""
 
 _ROWS = 1024
 _MAGIC = ((b"\x1f\x8b", "gzip", ".jsonl.gz"), (b"\x28\xb5\x2f\xfd", "zstd", ".jsonl.zst"),
@@ -39,6 +46,7 @@ _MAGIC = ((b"\x1f\x8b", "gzip", ".jsonl.gz"), (b"\x28\xb5\x2f\xfd", "zstd", ".js
 _LAST_PARTITION = 2**31 - 1
 _LAST_OFFSET = 2**63 - 1
 _COLUMNS = ("topic", "partition", "offset", "key", "value")
+_PLACE = ("topic", "partition", "offset")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,18 +102,21 @@ def find_file(source: str) -> File:
     return File(str(path), *kind, registry=str(beside) if beside.is_file() else None)
 
 
-def read_records(file: File, *, topic: str | None = None) -> Iterator[Record | UnreadableItem]:
+def read_records(
+    file: File, *, topic: str | None = None, limit: int = RECORD_LIMIT
+) -> Iterator[Record | UnreadableItem]:
     """Reads the records of a file in order, and the unreadable pieces between them.
 
-    With `topic`, the lines are bare values of that topic: partition 0, offsets from 0, no keys.
+    With `topic`, the lines are bare values of that topic: partition 0, offsets from 0, no keys. A record of
+    more than `limit` bytes is unreadable, and is never in memory as a whole.
 
     Raises:
         UnreadableInput: the file cannot be opened, or its content does not match its ending.
         EngineUnavailable: a package for this kind of file is not installed.
     """
     if file.kind == "parquet":
-        return _read_parquet(file.path)
-    return _read_lines(file, topic)
+        return _read_parquet(file.path, limit=limit)
+    return _read_lines(file, topic, limit)
 
 
 def count_rows(file: File) -> tuple[int, ...]:
@@ -135,11 +146,13 @@ class _TruncatedFile(Exception):
     """A compressed file is incomplete or damaged."""
 
 
-def _read_lines(file: File, topic: str | None) -> Iterator[Record | UnreadableItem]:
+def _read_lines(file: File, topic: str | None, limit: int) -> Iterator[Record | UnreadableItem]:
     number = 0
     try:
-        for number, line in enumerate(_split_lines(_strip_mark(file.path, _read_blocks(file))), 1):
-            if line.strip():
+        for number, line in enumerate(_split_lines(_strip_mark(file.path, _read_blocks(file)), limit), 1):
+            if isinstance(line, _LongLine):
+                yield UnreadableItem(file.path, number, line.describe(limit), line.sha256)
+            elif line.strip():
                 yield _read_record(file.path, number, line, topic)
     except _TruncatedFile as cut:
         yield UnreadableItem(file.path, number + 1, f"{cut}; what follows is lost", _hash_bytes(b""))
@@ -207,18 +220,65 @@ def _encode_text(text: object, what: str) -> bytes | None:
         raise ValueError(f"{what} holds half a character (a lone surrogate)") from None
 
 
-def _split_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+@dataclass(frozen=True, slots=True)
+class _LongLine:
+    """A line over the limit: its first bytes, its size, and the hash of all its bytes."""
+
+    head: bytes
+    size: int
+    sha256: str
+
+    def describe(self, limit: int) -> str:
+        """Why the line is not read, with topic, partition and offset where its beginning has them."""
+        found = (
+            (name, re.search(rf'"{name}": ?("[^"]{{1,249}}"|\d{{1,19}})', self._text())) for name in _PLACE
+        )
+        where = " ".join(f"{name} {match[1].strip(chr(34))}" for name, match in found if match)
+        return f"a record of {self.size} bytes is over the limit of {limit}{where and ': '}{where}"
+
+    def _text(self) -> str:
+        return self.head.decode(errors="replace")
+
+
+class _Line:
+    """A line that is being read: its pieces as long as it keeps to the limit."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.size = 0
+        self.pieces: list[bytes] = []
+        self.head: bytes | None = None
+        self.digest = hashlib.sha256()
+
+    def add(self, piece: bytes) -> None:
+        """Add the next bytes of the line."""
+        self.size += len(piece)
+        self.pieces.append(piece)
+        if self.size > self.limit:
+            self.head = b"".join(self.pieces)[:_BLOCK] if self.head is None else self.head
+            for each in self.pieces:
+                self.digest.update(each)
+            self.pieces = []
+
+    def finish(self) -> bytes | _LongLine:
+        """The whole line; another one may follow."""
+        if self.head is None:
+            return b"".join(self.pieces)
+        return _LongLine(self.head, self.size, self.digest.hexdigest())
+
+
+def _split_lines(blocks: Iterable[bytes], limit: int) -> Iterator[bytes | _LongLine]:
     """Splits blocks into whole lines; the last one is the rest after the last line end."""
-    rest: list[bytes] = []
+    line = _Line(limit)
     for block in blocks:
         first, *others = block.split(b"\n")
-        rest.append(first)
-        for line in others:
-            yield b"".join(rest)
-            rest = [line]
-    last = b"".join(rest)
-    if last:
-        yield last
+        line.add(first)
+        for piece in others:
+            yield line.finish()
+            line = _Line(limit)
+            line.add(piece)
+    if line.size:
+        yield line.finish()
 
 
 def _read_blocks(file: File) -> Iterator[bytes]:
@@ -256,7 +316,7 @@ def _read_stream(stream: BinaryIO) -> Iterator[bytes]:
 def _unpack_blocks(blocks: Iterable[bytes], fresh: Callable[[], _Unpacker], packing: str) -> Iterator[bytes]:
     """Decompresses all consecutive streams. Raises `_TruncatedFile` after the last good byte."""
     unpacker: _Unpacker | None = None
-    for data in _split_blocks(blocks):
+    for data in _split_blocks(blocks, _PIECES[packing]):
         while data:
             unpacker = unpacker or fresh()
             before = _copy_unpacker(unpacker)
@@ -271,10 +331,10 @@ def _unpack_blocks(blocks: Iterable[bytes], fresh: Callable[[], _Unpacker], pack
         raise _TruncatedFile(f"the {packing} data ends too early")
 
 
-def _split_blocks(blocks: Iterable[bytes]) -> Iterator[bytes]:
+def _split_blocks(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
     for block in blocks:
-        for start in range(0, len(block), _PIECE):
-            yield block[start : start + _PIECE]
+        for start in range(0, len(block), size):
+            yield block[start : start + size]
 
 
 def _copy_unpacker(unpacker: _Unpacker) -> _Unpacker | None:
@@ -325,7 +385,9 @@ def _open_parquet(path: str) -> Any:
     return file
 
 
-def _read_parquet(path: str, groups: Sequence[int] | None = None) -> Iterator[Record | UnreadableItem]:
+def _read_parquet(
+    path: str, groups: Sequence[int] | None = None, limit: int = RECORD_LIMIT
+) -> Iterator[Record | UnreadableItem]:
     file = _open_parquet(path)
     chosen = [c for c in (*_COLUMNS, "timestamp", "headers") if c in file.schema_arrow.names]
     numbers = _number_rows(file.metadata, groups)
@@ -334,7 +396,7 @@ def _read_parquet(path: str, groups: Sequence[int] | None = None) -> Iterator[Re
             batch_size=_ROWS, row_groups=groups, columns=chosen, use_threads=False
         ):
             for number, row in zip(islice(numbers, batch.num_rows), _convert_rows(batch), strict=True):
-                yield _check_row(path, number, row)
+                yield _check_row(path, number, row, limit)
     except (OSError, ValueError) as error:
         raise UnreadableInput(f"{path}: damaged ({error})") from error
 
@@ -347,11 +409,14 @@ def _number_rows(metadata: Any, groups: Sequence[int] | None) -> Iterator[int]:
         yield from range(starts[group] + 1, starts[group + 1] + 1)
 
 
-def _check_row(path: str, number: int, row: Record) -> Record | UnreadableItem:
+def _check_row(path: str, number: int, row: Record, limit: int) -> Record | UnreadableItem:
     try:
         if not isinstance(row.topic, str):
             raise ValueError("topic must be a text")
         _require_offset(row.partition, row.offset)
+        if row.value is not None and len(row.value) > limit:
+            where = f"topic {row.topic} partition {row.partition} offset {row.offset}"
+            raise ValueError(f"a record of {len(row.value)} bytes is over the limit of {limit}: {where}")
     except ValueError as error:
         return UnreadableItem(path, number, str(error), _hash_bytes(row.value or b""))
     return row

@@ -181,9 +181,16 @@ def _fill_name(part: str, names: Mapping[str, str]) -> str:
     if _PATH.match(part):
         return _fill_path(part, {placeholder: _escape_name(name) for placeholder, name in names.items()})
     if part.startswith("`"):
-        return part.format(**{placeholder: _escape_name(name) for placeholder, name in names.items()})
-    filled = part.format(**names)
+        return _path_dots(part[1:-1].format(**{p: _escape_name(name) for p, name in names.items()})).join(
+            "``"
+        )
+    filled = _path_dots(part.format(**names))
     return quote_name(filled) if re.search("[.`]", filled) else filled
+
+
+def _path_dots(name: str) -> str:
+    """A name without the steps `.` and `..`, which lead out of the folder of the catalogue."""
+    return "/".join("_" * len(step) if step and set(step) == {"."} else step for step in name.split("/"))
 
 
 def _escape_name(name: str) -> str:
@@ -236,6 +243,11 @@ def _read_target(entry: Any, number: int) -> TargetSetting:
             )
         if form or conversion:
             raise ValueError(f"target {entry['name']!r}: write {{{placeholder}}} alone, without a format")
+    if "path" in entry and not _PATH.match(address):
+        raise ValueError(
+            f"target {entry['name']!r}: the path {address!r} is relative; write /folder/{{table}} or "
+            "s3a://bucket/{table}"
+        )
     if "table" in entry and not _PATH.match(address):
         try:
             split_table_name(address)

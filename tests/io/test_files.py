@@ -7,8 +7,10 @@ import hashlib
 import io
 import json
 import sys
+import tracemalloc
 import zlib
 from pathlib import Path
+from typing import Any
 
 import pyarrow as arrow
 import pyarrow.parquet as parquet
@@ -26,7 +28,7 @@ AVRO = CAPTURES / "postgres/shop-avro"
 LINE = {"topic": "t", "partition": 1, "offset": 7, "ts": 5, "key": "k", "payload": "v"}
 
 
-def read(path: Path | str, **how: str) -> list[Record | UnreadableItem]:
+def read(path: Path | str, **how: Any) -> list[Record | UnreadableItem]:
     return list(files.read_records(files.find_file(str(path)), **how))
 
 
@@ -377,3 +379,39 @@ def test_what_is_no_export(tmp_path, content):
 def test_an_export_that_is_not_there(tmp_path):
     with pytest.raises(UnreadableInput, match="No such file"):
         schema_registry.load_export(str(tmp_path / "registry.json"))
+
+
+@pytest.mark.parametrize("ending", [".jsonl", ".jsonl.gz", ".jsonl.zst"])
+@pytest.mark.parametrize("last", [False, True])
+def test_a_record_over_the_limit_is_named_and_the_next_one_is_read(
+    tmp_path: Path, ending: str, last: bool
+) -> None:
+    long = {**LINE, "topic": "big.one", "offset": 3, "payload": "x" * 5000}
+    text = lines(LINE, long) if last else lines(long, LINE)
+    packed = {".jsonl": bytes, ".jsonl.gz": gzip.compress, ".jsonl.zst": zstandard.compress}[ending](text)
+    path = tmp_path / f"r{ending}"
+    path.write_bytes(packed)
+    assert [type(r) for r in read(path)] == [Record, Record]
+    found = read(path, limit=1000)
+    (bad,) = (r for r in found if isinstance(r, UnreadableItem))
+    assert bad.line == (2 if last else 1)
+    size = len(lines(long)) - 1
+    assert bad.reason == (
+        f"a record of {size} bytes is over the limit of 1000: topic big.one partition 1 offset 3"
+    )
+    assert bad.sha256 == hashlib.sha256(lines(long)[:-1]).hexdigest()
+    assert [r.offset for r in found if isinstance(r, Record)] == [7]
+
+
+def test_a_bomb_takes_little_memory(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.jsonl.gz"
+    with gzip.open(path, "wb", 6) as out:
+        for _ in range(256):
+            out.write(b"a" * (1 << 20))
+        out.write(b"\n" + lines(LINE))
+    tracemalloc.start()
+    found = read(path, limit=1 << 20)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert [type(r) for r in found] == [UnreadableItem, Record]
+    assert peak < 64 << 20
