@@ -94,6 +94,7 @@ class Settings:
     upgrades: Setting[bool]
     policies: Setting[tuple[PolicyRule, ...]]
     plan_expires: Setting[str]
+    plan_key_file: Setting[str]
     projections: Setting[tuple[ProjectionRule, ...]]
     targets: Setting[tuple[TargetSetting, ...]]
 
@@ -168,6 +169,7 @@ def read_settings(
         upgrades=sources.get("upgrades", _read_boolean, True),
         policies=sources.get("policy", read_policies, ()),
         plan_expires=sources.get("plan_expires", _read_text, "30d"),
+        plan_key_file=sources.get("plan_key_file", _read_text, ""),
         projections=sources.get("projection", read_projections, ()),
         targets=sources.get("target", read_targets, ()),
     )

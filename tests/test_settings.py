@@ -196,7 +196,7 @@ def test_policy_entries_become_rules_that_say_where_they_stand() -> None:
     )
     assert policy.find_ruling("drop-column", "shop.app.billing.x", "raw", "iceberg").level == "approve"
     assert policy.find_ruling("rename-stated", "shop.app.public.orders", "delta").level == "approve"
-    assert policy.find_ruling("widen", "t", "iceberg").why == "widen = ignore, says [[policy]] 2"
+    assert policy.find_ruling("widen", "t", "iceberg").why == "widen = ignore, from [[policy]] 2"
     assert settings.policies.origin == "/p/schemaman.toml"
 
 
@@ -204,12 +204,12 @@ def test_policy_entries_become_rules_that_say_where_they_stand() -> None:
     ("text", "message"),
     [
         ("policy = 'auto'", "policies are written as"),
-        ("[[policy]]\ntables='x'", "policy 1 says no level"),
+        ("[[policy]]\ntables='x'", "policy 1 sets no level"),
         ("[[policy]]\ndrop-colum='auto'", "unknown kind of change 'drop-colum'; did you mean drop-column"),
         ("[[policy]]\ntabels='x'\nwiden='auto'", "'tabels'; did you mean tables"),
         ("[[policy]]\nwiden='aprove'", "unknown level 'aprove'; did you mean approve"),
         ("[[policy]]\nnarrow='auto'", "narrow cannot be auto; it may be ignore, quarantine, block"),
-        ("[[policy]]\ntables=''\nwiden='auto'", "policy 1 means no tables"),
+        ("[[policy]]\ntables=''\nwiden='auto'", "policy 1 selects no tables"),
         ("[[policy]]\ntargets=[1]\nwiden='auto'", "expected a list of texts"),
         ("[[policy]]\ntargets='detla'\nwiden='auto'", "names the unknown target 'detla'"),
     ],

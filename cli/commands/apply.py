@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from schemaman.api.applying import ApplyRequest, new_run
-from schemaman.api.files import is_folder, name_files, read_text
+from schemaman.api.files import is_folder, name_files
+from schemaman.api.plan_files import read_plan
 from schemaman.errors import SchemamanError, UnreadableInput, UsageError
 from schemaman.migration.plan import Plan
-from schemaman.migration.plan_file import from_text
 from schemaman_cli.group import command
 from schemaman_cli.migrating import apply_plans
 from schemaman_cli.options import CommandContext, format_option, with_context
@@ -44,8 +44,8 @@ def apply(
     files = [file for path in plans for file in _list_plan_files(path)]
     request = ApplyRequest(partial, dry_run, clone, take_over)
     if len(files) == 1:
-        return apply_plans(context, [(new_run(), from_text(read_text(files[0])))], request, format)
-    read = [(new_run(), file, _read_plan(file)) for file in files]
+        return apply_plans(context, [(new_run(), read_plan(context.settings, files[0]))], request, format)
+    read = [(new_run(), file, _read_plan(context, file)) for file in files]
     good = [(run, plan) for run, _, plan in read if isinstance(plan, Plan)]
     bad = [(run, file, error) for run, file, error in read if isinstance(error, SchemamanError)]
     if bad and not good:
@@ -53,10 +53,10 @@ def apply(
     return apply_plans(context, good, request, format, bad)
 
 
-def _read_plan(file: str) -> Plan | SchemamanError:
+def _read_plan(context: CommandContext, file: str) -> Plan | SchemamanError:
     """Return a plan, or the error in its file, which does not stop the other plans."""
     try:
-        return from_text(read_text(file))
+        return read_plan(context.settings, file)
     except SchemamanError as error:
         return error
 

@@ -10,12 +10,13 @@ from pathlib import Path
 import click
 
 from schemaman.api.files import is_folder, read_text, write_text
+from schemaman.api.plan_files import read_plan
 from schemaman.api.settings_files import resolve_path
 from schemaman.api.workspace import now_ms
 from schemaman.errors import StalePlan, UsageError
 from schemaman.history.decisions import Approval, format_decision, parse
 from schemaman.migration.plan import Plan
-from schemaman.migration.plan_file import from_text, plan_hash, to_document
+from schemaman.migration.plan_file import plan_hash, to_document
 from schemaman.report.views.migrations import build_plan_report
 from schemaman_cli.asking import confirm
 from schemaman_cli.days import parse_last_day
@@ -42,7 +43,7 @@ def approve(context: CommandContext, plans: tuple[str, ...], by: str | None, exp
     """
     for path in plans:
         _require_file(path)
-    chosen = [from_text(read_text(plan)) for plan in plans]
+    chosen = [read_plan(context.settings, plan) for plan in plans]
     last = parse_last_day(expires, "an approval")
     needed = [plan for plan in chosen if _needs_approval(context, plan)]
     name = by or _find_user()

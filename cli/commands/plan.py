@@ -10,7 +10,7 @@ import click
 
 from schemaman.api.exit_codes import FAILED, exit_code
 from schemaman.api.files import is_folder
-from schemaman.api.plan_files import plan_file, write_plan
+from schemaman.api.plan_files import plan_file, read_plan_key, write_plan
 from schemaman.api.planning import LakePlanner, make_preflight
 from schemaman.api.recipe_plans import plan_phases, plan_way_back
 from schemaman.api.services import read_expiry
@@ -158,9 +158,9 @@ def _show(
 
 
 def _write(context: CommandContext, plans: Sequence[Plan], output: str, several: bool) -> None:
-    path = Path(output)
+    path, key = Path(output), read_plan_key(context.settings)
     if not several and not is_folder(path) and not output.endswith(("/", os.sep)):
-        write_plan(path, plans[0])
+        write_plan(path, plans[0], key)
         context.console.inform(f"written to {path}; next: schemaman apply {path}")
         return
     written: list[Path] = []
@@ -169,7 +169,7 @@ def _write(context: CommandContext, plans: Sequence[Plan], output: str, several:
         again = written.count(file)
         written.append(file)
         name = file.name.removesuffix(".plan.json")
-        write_plan(file.with_name(f"{name}-{again + 1}.plan.json") if again else file, one)
+        write_plan(file.with_name(f"{name}-{again + 1}.plan.json") if again else file, one, key)
     counted = "1 plan" if len(plans) == 1 else f"{len(plans)} plans"
     context.console.inform(f"{counted} written to {path}; next: schemaman apply {path}")
 

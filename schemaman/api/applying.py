@@ -18,6 +18,7 @@ from schemaman.migration.apply.apply import Migration, MigrationProgress, StoreJ
 from schemaman.migration.apply.clone import make_rehearsal
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import plan_hash
+from schemaman.migration.statement_check import list_missing_approvals
 from schemaman.migration.target import TARGETS, Executor
 from schemaman.registry import Registry
 from schemaman.store.sql.store import SqlStore
@@ -70,6 +71,10 @@ class PlanApplier:
         if request.is_lasting:
             require_lasting_catalog(self.executor, plan.format, plan.table)
         approved = self.is_approved(plan)
+        missing = () if approved else self.list_missing_approvals(plan)
+        if missing:
+            reasons = tuple(f"needs approval: {each}" for each in (*plan.approvals_needed, *missing))
+            return Migration(run, plan_hash(plan), plan.table, "refused", reasons=reasons)
         target = TARGETS.get(plan.format)
         rehearse = make_rehearsal(self.executor, target, run or new_run()) if request.clone else None
         if request.dry_run:
@@ -87,7 +92,7 @@ class PlanApplier:
 
     def is_approved(self, plan: Plan) -> bool:
         """Whether the plan is approved; an expired approval is still valid for a plan with a started run."""
-        if not plan.approvals_needed:
+        if not plan.approvals_needed and not self.list_missing_approvals(plan):
             return True
         if self.request.approved is not None:
             return self.request.approved
@@ -95,6 +100,13 @@ class PlanApplier:
         if find_approval(name, self._workspace.today()) is not None:
             return True
         return find_approval(name, date.min) is not None and is_begun(plan, self.journal)
+
+    def list_missing_approvals(self, plan: Plan) -> tuple[str, ...]:
+        """The approvals that the policy of the settings demands and that the plan file does not ask for.
+
+        A plan file says itself what needs approval, and a file can be edited.
+        """
+        return list_missing_approvals(plan, self._workspace.settings.policy)
 
     def _report_step(self, progress: MigrationProgress) -> None:
         step = min(progress.done + 1, progress.steps)

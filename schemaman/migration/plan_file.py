@@ -7,6 +7,7 @@ floats), so another layout is the same plan and another word is not.
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -39,33 +40,44 @@ from schemaman.model.schema import Column, Path, TableSchema
 
 SCHEMA_VERSION = 1
 _HOW_TO_WRITE = "`schemaman plan TABLE -o FILE` writes one"
-_EDITED = "make it again with `schemaman plan`; a plan is approved and applied as it was made"
+_EDITED = "make the plan again with `schemaman plan`; a plan is applied exactly as it was made"
 _Json = dict[str, Any]
 
 
-def to_text(plan: Plan) -> str:
-    """The plan as its file holds it."""
-    return json.dumps(to_document(plan), sort_keys=True, indent=2, ensure_ascii=False) + "\n"
+def to_text(plan: Plan, key: bytes | None = None) -> str:
+    """The plan as its file holds it, signed with a key if there is one."""
+    document = to_document(plan)
+    signature = {} if key is None else {"signature": _sign(document, key)}
+    return json.dumps(document | signature, sort_keys=True, indent=2, ensure_ascii=False) + "\n"
 
 
-def from_text(text: str) -> Plan:
-    """The plan that a file holds, all of it: one with a member that nobody here knows is not read.
+def from_text(text: str, key: bytes | None = None) -> Plan:
+    """The plan that a file holds, all of it: one with an unknown member is not read.
+
+    With a key, the file must be signed with it; without one, a signature is not looked at.
 
     Raises:
         BadConfiguration: this is no plan file, or one of another layout, or of a newer version.
-        StalePlan: the file was changed after it was made.
+        StalePlan: the file was changed after it was made, or is not signed with the key.
     """
     try:
         document = json.loads(text, object_pairs_hook=_require_unique)
     except (ValueError, RecursionError) as error:
         raise BadConfiguration(f"this is no plan file: {error}", hint=_HOW_TO_WRITE) from error
     if not isinstance(document, dict) or "steps" not in document or "hash" not in document:
-        raise BadConfiguration("this is no plan file: it has no steps and no hash", hint=_HOW_TO_WRITE)
+        raise BadConfiguration("this is no plan file: it has no steps or no hash", hint=_HOW_TO_WRITE)
     if document.get("schema_version") != SCHEMA_VERSION:
         raise BadConfiguration(
-            f"a plan file of layout {document.get('schema_version')!r}; "
+            f"the plan file has layout {document.get('schema_version')!r}; "
             f"this schemaman reads {SCHEMA_VERSION}",
             hint="make the plan again with this version",
+        )
+    signature = document.pop("signature", None)
+    if key is not None and not hmac.compare_digest(str(signature).encode(), _sign(document, key).encode()):
+        raise StalePlan(
+            f"the plan for {document.get('table')} is not signed with this key: it was made without the key, "
+            "or edited after it was made",
+            hint="make it again with the same plan_key_file: schemaman plan",
         )
     if document["hash"] != _hash(document):
         raise StalePlan(f"the plan for {document.get('table')} was edited after it was made", hint=_EDITED)
@@ -77,11 +89,11 @@ def from_text(text: str) -> Plan:
             chain(_find_unknown(document, to_document(plan)), _find_unknown_conditions(plan)), None
         )
     except (ValueError, RecursionError, BadReference) as error:
-        raise BadConfiguration(f"a plan file with a member that cannot be read: {error}") from error
+        raise BadConfiguration(f"the plan file has a member that cannot be read: {error}") from error
     if strange is not None:
         raise BadConfiguration(
-            f"the plan for {plan.table} tells {strange}, which this schemaman does not know",
-            hint="apply it with the version that made it, or make it again with this one: schemaman plan",
+            f"the plan for {plan.table} contains {strange}, which this schemaman does not know",
+            hint="apply the plan with the version that made it, or make it again with `schemaman plan`",
         )
     return plan
 
@@ -182,8 +194,13 @@ def _require_unique(pairs: list[tuple[str, Any]]) -> _Json:
     names = [name for name, _ in pairs]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise StalePlan(f"the plan was edited after it was made: it tells {twice!r} twice", hint=_EDITED)
+        raise StalePlan(f"the plan was edited after it was made: it contains {twice!r} twice", hint=_EDITED)
     return dict(pairs)
+
+
+def _sign(document: Mapping[str, object], key: bytes) -> str:
+    """The HMAC of a plan's hash; the hash is computed from the rest of the document."""
+    return f"hmac-sha256:{hmac.new(key, _hash(document).encode(), hashlib.sha256).hexdigest()}"
 
 
 def _hash(document: Mapping[str, object]) -> str:
@@ -421,7 +438,7 @@ def parse_expiry(text: str, now_ms: int) -> int | None:
             return until
     except (ValueError, OverflowError):
         pass
-    raise BadConfiguration(f"{text!r} is no time to expire", hint="say 30d, 12h, 2027-01-31, or never")
+    raise BadConfiguration(f"{text!r} is no expiry time", hint="write 30d, 12h, 2027-01-31 or never")
 
 
 def _parse_expiry(text: str, now_ms: int) -> int | None:

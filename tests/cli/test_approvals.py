@@ -190,7 +190,7 @@ def test_plans_of_one_day_are_the_same_plan() -> None:
      "٣٠d"],
 )  # fmt: skip
 def test_no_other_words_say_when_a_plan_expires(text: str) -> None:
-    with pytest.raises(BadConfiguration, match="no time to expire"):
+    with pytest.raises(BadConfiguration, match="no expiry time"):
         parse_expiry(text, NOON)
 
 

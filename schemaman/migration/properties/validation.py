@@ -41,20 +41,20 @@ _Path = Annotated[list[str], msgspec.Meta(min_length=1)]
 
 _SHAPES: Mapping[str, _PropertyShape] = {
     KEY_PROPERTY: _PropertyShape(
-        list[str], "a list of columns", "the next plan then tells the key of the source"
+        list[str], "a list of columns", "the next plan then sets the key of the source"
     ),
     NAMES_PROPERTY: _PropertyShape(
-        _TextMap, "names by names", "if no column is called otherwise than at the source"
+        _TextMap, "names by names", "if every column has the same name as at the source"
     ),
     METADATA_PROPERTY: _PropertyShape(_TextMap, "names by roles", "if the table has no metadata columns"),
     KEPT_PROPERTY: _PropertyShape(
-        list[str | _Path], "a list of columns", "the next plan then tells what the source dropped"
+        list[str | _Path], "a list of columns", "the next plan then lists what the source dropped"
     ),
     DISPLACED_PROPERTY: _PropertyShape(
         dict[str, str | _TextMap], "former names by names", "if no column was moved out of the way"
     ),
     RECIPE_PROPERTY: _PropertyShape(
-        dict[str, Any], "a phase and its exchanges", "if no column is being exchanged"
+        dict[str, Any], "a phase and its column swaps", "if no column swap is in progress"
     ),
 }
 
@@ -64,8 +64,8 @@ def refuse_unreadable(lake: LakeTable) -> tuple[Refusal, ...]:
     return tuple(
         Refusal(
             f"read the property {name} of {lake.name}",
-            f"it is no JSON of {shape.words}: {lake.properties[name][:80]}",
-            f"give it back the value that it had before somebody edited it, or unset it: {shape.without}",
+            f"its value is no JSON of {shape.words}: {lake.properties[name][:80]}",
+            f"restore the value that it had before it was edited, or unset it: {shape.without}",
         )
         for name, shape in _SHAPES.items()
         if name in lake.properties and not _is_readable(name, lake.properties[name], shape)
