@@ -79,7 +79,7 @@ def test_a_target_that_only_another_stream_fills_is_told_of(run: Commands, words
     assert told.code == 0
     assert "raw includes no table of stream main, only tables of stream dev" in told.err
     assert "--stream dev" in told.err
-    assert "holds no table" not in run(*words, "--stream", "dev").err
+    assert "includes no table" not in run(*words, "--stream", "dev").err
 
 
 def test_drift_looks_at_the_lines_of_each_target_once(run: Commands, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -163,7 +163,7 @@ def test_other_bytes_at_a_known_offset_are_another_stream(edge):
     desk.ingest(mine, run)
     log = desk.log
     mine[edge] = replace(mine[edge], value=b"other")
-    with pytest.raises(UsageError, match="other bytes") as error:
+    with pytest.raises(UsageError, match="differs from the known record") as error:
         desk.ingest(mine, run)
     assert "--stream" in (error.value.hint or "")
     assert desk.log == log

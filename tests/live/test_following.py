@@ -147,8 +147,8 @@ def test_reading_begins_where_a_time_says(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["records.jsonl", "--follow"], "only topics of Kafka can be followed"),
-        (["records.jsonl", "--from", "2026-01-01T00:00Z"], "--from is for topics of Kafka"),
+        (["records.jsonl", "--follow"], "only Kafka topics can be followed"),
+        (["records.jsonl", "--from", "2026-01-01T00:00Z"], "--from works only with Kafka topics"),
         (["kafka://127.0.0.1:9/t", "--from", "2026-01-01T00:00"], "has no time zone"),
         (["kafka://127.0.0.1:9/t", "--from", "yesterday"], "is no time"),
     ],

@@ -147,7 +147,7 @@ def test_a_broker_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_options_that_cannot_be(broker: str) -> None:
     with pytest.raises(BadConfiguration, match="No such configuration property"):
         read(broker, "t", **{"no.such": "thing"})
-    with pytest.raises(BadConfiguration, match="not left to users"):
+    with pytest.raises(BadConfiguration, match="is set by schemaman"):
         read(broker, "t", **{"isolation.level": "read_uncommitted"})
 
 

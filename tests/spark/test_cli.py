@@ -152,7 +152,7 @@ def test_a_name_that_spark_would_forget_is_refused(spark: Any, run: Run) -> None
     run("ingest", MARIADB)
     done = run("plan", "author", "--target", "delta", "--table", "lake.author")
     assert done.code == 2
-    assert "in memory only" in done.err
+    assert "its catalogue is in memory" in done.err
 
 
 def test_what_needs_approval_waits_for_it(spark: Any, run: Run, tmp_path: Path) -> None:

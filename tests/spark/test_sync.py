@@ -231,7 +231,7 @@ def test_a_table_that_fails_stops_no_other(spark: Any, run: Run, tmp_path: Path)
 
 def test_what_cannot_be_synced(run: Run) -> None:
     none = run("sync", RECORDS, "--once")
-    assert (none.code, "no target to bring up to date" in none.err) == (2, True)
+    assert (none.code, "schemaman.toml has no target to migrate" in none.err) == (2, True)
     settings(Path(), tables=AUTHOR)
     endless = run("sync", RECORDS)
-    assert (endless.code, "only topics of Kafka can be followed" in endless.err) == (2, True)
+    assert (endless.code, "only Kafka topics can be followed" in endless.err) == (2, True)

@@ -66,7 +66,7 @@ def test_a_log_is_read_back_from_its_copy(entries: list[Entry]):
         ([LINES[0], "{}"], "archive:2: not a log entry"),
         (
             [LINES[0], LINES[1].replace("1700000000001", "true").replace('"body":"', '"body":7,"b":"')],
-            "no log",
+            "not a log entry",
         ),
         ([*LINES[:-1], LINES[-1].replace('"entries":4', '"entries":5')], "was altered"),
         (list(archive.write_copy(LOG[1:])), "log entry 2 is at place 1"),

@@ -267,7 +267,7 @@ def test_a_disk_that_is_full_keeps_what_was_stored(tmp_path: Path) -> None:
             refused += 1
             assert done.returncode == 3, done.stderr
             assert str(path) in done.stderr
-            assert "make room" in done.stderr
+            assert "free disk space" in done.stderr
         assert run("ingest", source, "--quiet", "--store", f"sqlite:///{path}") == 0
         with SqlStore.open(str(path)) as store:
             assert store.check() == ()

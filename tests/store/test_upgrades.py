@@ -169,7 +169,7 @@ def test_a_damaged_log_is_not_upgraded(old: Path) -> None:
         connection.execute("UPDATE log SET at_ms = at_ms + 1 WHERE sequence = 5")
     connection.close()
     before = old.read_bytes()
-    with pytest.raises(StoreUnavailable, match=r"was not upgraded.*log entry 5 is not what") as caught:
+    with pytest.raises(StoreUnavailable, match=r"was not upgraded.*log entry 5 was altered") as caught:
         SqlStore.open(str(old))
     assert caught.value.hint
     assert old.read_bytes() == before

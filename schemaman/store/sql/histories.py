@@ -299,9 +299,7 @@ def read_sealed_entry(where: str, row: Row[Any]) -> Entry:
     Raises `StoreUnavailable`, with its place in the log, if it was altered.
     """
     if row.chain != hash_entry(row.before or GENESIS, row.sequence, row.at_ms, row.body):
-        raise make_damaged_error(
-            f"{where}: log entry {row.sequence} is not what was written: its hash does not follow"
-        )
+        raise make_damaged_error(f"{where}: log entry {row.sequence} was altered: its hash does not match")
     return read_entry(where, row.sequence, row.body)
 
 

@@ -42,7 +42,7 @@ def find_chain_faults(connection: Connection, where: str, filing: bool = True) -
         if row.sequence != last + 1:
             yield f"log entries {last + 1} to {row.sequence - 1} are missing"
         if row.chain != hash_entry(head, row.sequence, row.at_ms, row.body):
-            yield f"log entry {row.sequence} is not what was written: its hash does not follow"
+            yield f"log entry {row.sequence} was altered: its hash does not match"
         head, last = row.chain, row.sequence
         try:
             index = list_index_columns(read_entry(where, row.sequence, row.body))
