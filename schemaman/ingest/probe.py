@@ -103,7 +103,7 @@ class ProbeForm:
 
 @dataclass(slots=True)
 class _TopicForms:
-    """The forms of a topic, the one met last in front."""
+    """The forms of a topic, the most recent one first."""
 
     values: list[ProbeForm] = field(default_factory=list)
     keys: list[ProbeForm] = field(default_factory=list)
@@ -181,14 +181,14 @@ class Prober:
             facts = self._facts(record, payload[0], form.name)
             shown = list_shown_fields(payload[0], form.schema, facts, events=form.document)
             return self._seen(record, form.proof, key, facts, shown)
-        # a row that is damaged is not looked at, however much is parsed
+        # a damaged row is not probed, however much of it can be parsed
         found = None if form.document else read_tail_after(value, form.size)
         if found is not None:
             return self._seen(record, form.proof, key, read_facts(found[1], form.name))
         return self._whole(record, value, key)
 
     def _whole(self, record: Record, value: bytes, key: bytes) -> Probe:
-        """Probes a JSON value that has no schema, or whose JSON members are in an unusual order."""
+        """Probes a JSON value that has no schema, or whose JSON fields are in an unusual order."""
         schema, payload = split_schema(parse_json(value))
         facts = self._facts(record, payload, str((schema or {}).get("name") or ""))
         if schema is None and not facts.document:

@@ -7,6 +7,7 @@ floats), so another layout is the same plan and another word is not.
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import re
 from collections.abc import Iterator, Mapping
@@ -43,17 +44,21 @@ _EDITED = "make the plan again with `schemaman plan`; a plan is applied exactly 
 _Json = dict[str, Any]
 
 
-def to_text(plan: Plan) -> str:
-    """Format a plan as the text of its file."""
-    return json.dumps(to_document(plan), sort_keys=True, indent=2, ensure_ascii=False) + "\n"
+def to_text(plan: Plan, key: bytes | None = None) -> str:
+    """Format a plan as the text of its file; a key signs it."""
+    document = to_document(plan)
+    signature = {} if key is None else {"signature": _sign(document, key)}
+    return json.dumps(document | signature, sort_keys=True, indent=2, ensure_ascii=False) + "\n"
 
 
-def from_text(text: str) -> Plan:
+def from_text(text: str, key: bytes | None = None) -> Plan:
     """Read the plan of a file; a file with an unknown member is refused.
+
+    With a key, the file must be signed with it; without a key, a signature is ignored.
 
     Raises:
         BadConfiguration: this is no plan file, or it has another layout or is of a newer version.
-        StalePlan: the file was changed after it was made.
+        StalePlan: the file was changed after it was made, or is not signed with the key.
     """
     try:
         document = json.loads(text, object_pairs_hook=_require_unique)
@@ -66,6 +71,13 @@ def from_text(text: str) -> Plan:
             f"the plan file has layout {document.get('schema_version')!r}; "
             f"this schemaman reads {SCHEMA_VERSION}",
             hint="make the plan again with this version",
+        )
+    signature = document.pop("signature", None)
+    if key is not None and not hmac.compare_digest(str(signature).encode(), _sign(document, key).encode()):
+        raise StalePlan(
+            f"the plan for {document.get('table')} is not signed with this key: it was made without the key, "
+            "or edited after it was made",
+            hint="make the plan again with `schemaman plan` and the same plan_key_file",
         )
     if document["hash"] != _hash(document):
         raise StalePlan(f"the plan for {document.get('table')} was edited after it was made", hint=_EDITED)
@@ -184,6 +196,11 @@ def _require_unique(pairs: list[tuple[str, Any]]) -> _Json:
     if twice is not None:
         raise StalePlan(f"the plan was edited after it was made: it contains {twice!r} twice", hint=_EDITED)
     return dict(pairs)
+
+
+def _sign(document: Mapping[str, object], key: bytes) -> str:
+    """The HMAC of a plan's hash; the hash is computed from the rest of the document."""
+    return f"hmac-sha256:{hmac.new(key, _hash(document).encode(), hashlib.sha256).hexdigest()}"
 
 
 def _hash(document: Mapping[str, object]) -> str:

@@ -99,6 +99,8 @@ class Target(Protocol):
     """A table format: how it holds types, and which statements it accepts."""
 
     name: str
+    feature_properties: frozenset[str]
+    """The table properties, besides schemaman's own, that plans set to enable features."""
 
     def hold_type(self, type: Type, how: Representation = DEFAULT) -> LakeType | Refusal:
         """Return how this format holds a logical type; where it has a choice, `how` decides."""

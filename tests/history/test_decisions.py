@@ -75,7 +75,7 @@ def test_a_file_as_people_write_it() -> None:
         ("[[rename]", "not valid TOML"),
         ("a = " + "[" * 5000, "not valid TOML"),
         ("[[renames]]", "unknown section"),
-        ("rename = 1", "no list"),
+        ("rename = 1", "not a list"),
         ('[[rename]]\ntable = "t"\nfrom = "a"\nto = "b"', r"\[\[rename\]\] 1: .*missing required field `at`"),
         (
             '[[rename]]\ntable = "t"\nfrom = 5\nto = "b"\nat = "c"',

@@ -238,7 +238,7 @@ def test_rows_written_since_a_swap_are_neither_lost_nor_hidden_by_the_way_back()
             forth(one, made)
         database.execute("UPDATE t SET a = '11' WHERE id = 1")
         database.execute("INSERT INTO t (id, a) VALUES (4, '40')")
-        assert "unless a row that was written since prevents it" in repr(list(build_plan_blocks(swap)))
+        assert "unless a row that was written since then prevents it" in repr(list(build_plan_blocks(swap)))
         back = plan_rollback(swap, made.live, len(swap.steps))
         assert any("write such values into `a__old` first" in note for note in back.notes)
         with pytest.raises(StalePlan, match="gives 2, not 0"):

@@ -186,7 +186,7 @@ def test_executors_decode_as_this_process_does(spark, tmp_path: Path) -> None:
             (report,) = run.reports[0].tables
             assert (report.records, report.quarantined, report.blocked) == (len(records), 0, None)
             altered = replace(records[0], value=(records[0].value or b"") + b" ")
-            with pytest.raises(UsageError, match="other bytes than those read before"):
+            with pytest.raises(UsageError, match="differs from the known record"):
                 mirror(frame(spark, [altered, *records[1:]]), 1)
     assert tables[0] == tables[1]
 

@@ -21,6 +21,7 @@ from schemaman.migration.apply.lease import LEASE_MS, TargetLease
 from schemaman.migration.apply.run import ApplyOptions, Clock, Migration, MigrationProgress, Outcome, PlanRun
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import plan_hash
+from schemaman.migration.statement_check import require_own_statements
 from schemaman.migration.target import Executor, LakeTable
 from schemaman.model.diff import Diff, diff
 from schemaman.model.schema import TableSchema
@@ -83,13 +84,15 @@ def apply(
         lease_ms: how long a lease lasts without renewal.
 
     Raises:
-        StalePlan: the plan expired before it was begun, or its table changed since it was made.
+        StalePlan: a statement does not follow from its step, the plan expired before it was begun, or its
+            table changed since it was made.
         OtherStore: the table belongs to another store.
         Locked: another run migrates this table.
         StatementFailed: the target refused the first step; the table is unchanged.
         PartlyApplied: a later step failed; the journal holds the steps that are done.
     """
     name = plan_hash(plan)
+    require_own_statements(plan)
     reasons = _list_reasons(plan, partial, approved)
     if reasons:
         return Migration(run, name, plan.table, "refused", reasons=reasons)
@@ -125,6 +128,7 @@ def check(
         StalePlan, OtherStore, Locked: as `apply`.
     """
     name = plan_hash(plan)
+    require_own_statements(plan)
     reasons = _list_reasons(plan, partial, approved)
     if reasons:
         return Migration(run, name, plan.table, "refused", reasons=reasons)

@@ -88,6 +88,7 @@ class DeltaTarget:
     """Delta tables, by path or by name in a catalogue."""
 
     name = "delta"
+    feature_properties = frozenset(_MAPPING | _WIDENING | _NTZ | _VARIANT)
 
     def hold_type(self, type: Type, representation: Representation = DEFAULT) -> LakeType | Refusal:
         """Find how Delta holds a logical type."""
@@ -267,6 +268,7 @@ def _canonicalize_path(path: str) -> str:
 def _find_path(table: str) -> str | None:
     """Find the folder of a table that is named by its path; None for another name."""
     if table.startswith("/") or re.match(r"[a-z][a-z0-9+.-]*:/", table):
+        sql.refuse_variables(table)
         return table.rstrip("/") or "/"
     parts = sql.split_table_name(table)
     return parts[1] if len(parts) == 2 and parts[0].lower() == "delta" and "/" in parts[1] else None

@@ -53,6 +53,7 @@ class IcebergTarget:
     """Iceberg tables in a named Spark catalogue."""
 
     name = "iceberg"
+    feature_properties = frozenset({"format-version"})
 
     def hold_type(self, type: Type, representation: Representation = DEFAULT) -> LakeType | Refusal:
         """Find how Iceberg holds a logical type: no integer has less than 32 bits."""
