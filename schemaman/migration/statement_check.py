@@ -36,7 +36,7 @@ _OWN_PROPERTY = "schemaman."
 _OWN_CONSTRAINT = "schemaman_"
 _FROM_ONE_TABLE = re.compile(r" FROM `(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)*(?: WHERE false)?$")
 _VALUES_LOST = "values are lost"
-_EDITED = "a plan is never edited: make it again with `schemaman plan`"
+_EDITED = "make the plan again with `schemaman plan`; a plan is applied exactly as it was made"
 _POLICY_KINDS: Mapping[StepKind, ChangeKind] = {
     "create-table": "new-table",
     "change-type": "widen",
@@ -136,21 +136,21 @@ def _check_step(plan: Plan, target: Target, step: Step, schema: TableSchema | No
                 raise ValueError("there is no table yet")
             schema = _apply_changes(schema, _read_changes(reader, step.kind, name, schema))
             if "structure" not in step.postcondition:
-                raise ValueError("it does not say what the table is like behind it")
+                raise ValueError("its postcondition has no structure")
     if step.kind not in ("create-namespace", "create-table"):
         reader.end()
-    _require_structure(step.postcondition, schema, "behind")
+    _require_structure(step.postcondition, schema, "after")
     return schema
 
 
 def _require_structure(condition: Mapping[str, object], schema: TableSchema | None, place: str) -> None:
     if "structure" in condition and condition["structure"] != fingerprint_structure(schema):
-        raise ValueError(f"the table {place} it is not the one that the steps lead to")
+        raise ValueError(f"the structure {place} it is not the one that the steps lead to")
 
 
 def _require_equal(statement: str, wanted: str) -> None:
     if statement != wanted:
-        raise ValueError(f"its statement is {statement!r}, and the step's is {wanted!r}")
+        raise ValueError(f"its statement is {statement!r} instead of {wanted!r}")
 
 
 def _require_known(target: Target, properties: Mapping[str, object]) -> None:
@@ -178,7 +178,7 @@ def _check_properties(reader: SqlReader, name: str, step: Step) -> Mapping[str, 
         properties = dict(reader.list_of(reader.assignment))
     reader.take(")")
     if properties != step.postcondition.get("properties"):
-        raise ValueError("its statement sets other properties than the step says")
+        raise ValueError("its statement sets other properties than its postcondition has")
     return properties
 
 

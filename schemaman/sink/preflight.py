@@ -49,8 +49,8 @@ class MissingTable:
         return f"{self.reason}: {self.consequence}; instead: {self.instead}"
 
     def __str__(self) -> str:
-        anew = "create it again (`schemaman plan`, `schemaman approve`, `schemaman apply`)"
-        return f"{self.reason}: {self.instead}; or {anew}: {self.consequence}"
+        again = "create it again (`schemaman plan`, `schemaman approve`, `schemaman apply`)"
+        return f"{self.reason}: {self.instead}; or {again}: {self.consequence}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class Preflight:
             name: text for line in made for name, text in read_set_properties(line.statement, _STAMPS).items()
         }
         incarnation = find_incarnation(LakeTable(lake_table, TableSchema(()), "", "", stamp), history)
-        # The table of an earlier incarnation was moved before this one began.
+        # The plan of the new incarnation moved the table of the earlier one.
         if incarnation is not None and incarnation != history.latest.incarnation:
             return None
         return MissingTable(

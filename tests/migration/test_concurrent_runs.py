@@ -262,7 +262,7 @@ def test_a_lease_that_was_lost_is_noticed_before_the_next_statement(store: Store
         assert (lease.target, lease.owner) == (TARGET, "me@host (1)")
         store.release(TARGET, lease.token)
         threading.Event().wait(0.1)
-        with pytest.raises(Locked, match="no longer ours"):
+        with pytest.raises(Locked, match="has expired"):
             tenure.require_held()
 
 

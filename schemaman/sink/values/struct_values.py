@@ -43,18 +43,18 @@ def make_renaming(
     type: Type,
     lake: Type,
     names: Names,
-    gone: Collection[Path] = (),
+    dropped: Collection[Path] = (),
     wait: Mapping[Path, str] | None = None,
     sure: Names | None = None,
 ) -> FieldRenaming | None:
     """Make the renaming of values to the names of a lake's type; None if nothing is renamed.
 
-    `gone` are dropped fields whose names others have now; `wait` has the reasons why others have to wait.
+    `dropped` are dropped fields whose names others have now; `wait` has the reasons why others have to wait.
     `sure` are the certain names of fields in the lake: such a field has this name there, or none.
     """
     waiting = wait or {}
     taken = dict(
-        _find_lake_names(type, lake, _FieldNames(names, sure or {}, frozenset({*gone, *waiting})), ())
+        _find_lake_names(type, lake, _FieldNames(names, sure or {}, frozenset({*dropped, *waiting})), ())
     )
     return FieldRenaming(_rename_type(type, taken, ()), type, taken, waiting) if taken else None
 
