@@ -185,9 +185,9 @@ class RowReader:
         return self._make_change(record, table, made, "d", key, (None, None), coordinates, payload["source"])
 
     def _read_flattened(self, record: Record, payload: Mapping[str, Any], form: BodySchema) -> RowOutcome:
-        told_key = self._read_key_payload(record)
+        key_payload = self._read_key_payload(record)
         row = read_flattened(
-            record.topic, payload, record.headers, form, told_key, self._stream, self._forms.added
+            record.topic, payload, record.headers, form, key_payload, self._stream, self._forms.added
         )
         self._flattened_topics.add(record.topic)
         self._is_delete_record = row.op == "d"
@@ -224,8 +224,8 @@ class RowReader:
         made = self._tables.find_decoder_by_key(
             table, key, coordinates, self._progress.find_bounds(table, coordinates)
         )
-        told_key = self._read_key(record, table, made)
-        return self._make_change(record, table, made, "d", told_key, (None, None), coordinates, source)
+        row_key = self._read_key(record, table, made)
+        return self._make_change(record, table, made, "d", row_key, (None, None), coordinates, source)
 
     def _is_delete(self, record: Record, form: BodySchema | None) -> bool:
         """Whether a record without a value is a delete, and not the tombstone that follows one.

@@ -103,8 +103,8 @@ def apply(
         options.report = report
     target = target_id(plan.format, plan.table)
     tick = None if report is None else applying.report_progress
-    with TargetLease(leases, target, owner, clock, ttl_ms=lease_ms, tick=tick) as tenure:
-        options.require_lease = tenure.require_held
+    with TargetLease(leases, target, owner, clock, ttl_ms=lease_ms, tick=tick) as held_lease:
+        options.require_lease = held_lease.require_held
         return applying.run()
 
 
