@@ -1,7 +1,7 @@
-"""SQL that turns the values of a column into those of another type, and tells where it cannot.
+"""SQL that converts the values of a column to another type, and finds the values that cannot be converted.
 
-Laws: a value is converted in one way that everybody agrees on, or there is no conversion; a conversion that
-would lose something gives a value that `exact` finds, never another value in silence.
+Laws: a value has one unambiguous conversion, or none. A conversion that would lose something is found by
+`write_exactness`; a value never changes silently.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 
 
 def is_convertible(old: Type, new: Type) -> bool:
-    """Whether there is one way to turn values of `old` into values of `new`.
+    """Whether values of `old` have one unambiguous conversion to `new`.
 
-    Not where a time zone, an encoding or the spelling of a document would have to be guessed.
+    They have none if a time zone, an encoding or the spelling of a document would be a guess.
     """
     match old, new:
         case _ if old == new:
@@ -60,9 +60,9 @@ def is_convertible(old: Type, new: Type) -> bool:
 
 
 def is_spelled_alike(old: Type, new: Type) -> bool:
-    """Whether all who write a value of `old` as one of `new` write the same, so that a key finds its row.
+    """Whether all writers convert a value of `old` to the same value of `new`, so that a key finds its row.
 
-    Not where text may be written in several ways: `1` and `1.0000000000`, `T` or a blank before the time.
+    They do not if a text has several spellings: `1` and `1.0000000000`, `T` or a blank before the time.
     """
     match old, new:
         case _ if old == new:
@@ -78,10 +78,10 @@ def is_spelled_alike(old: Type, new: Type) -> bool:
 
 
 def write_conversion(value: str, old: Type, new: Type, depth: int = 0) -> str:
-    """The value as SQL of the new type: NULL where a leaf does not fit.
+    """Write SQL that converts a value to the new type; a leaf that does not fit becomes NULL.
 
     Raises:
-        ValueError: there is no conversion; `converts` comes first.
+        ValueError: there is no conversion; call `is_convertible` first.
     """
     if old == new:
         return value
@@ -104,7 +104,7 @@ def write_conversion(value: str, old: Type, new: Type, depth: int = 0) -> str:
 
 
 def write_exactness(value: str, old: Type, new: Type, depth: int = 0) -> str:
-    """A condition in SQL, never NULL: nothing of the value is lost when it is converted."""
+    """Write an SQL condition, never NULL: the conversion of the value loses nothing."""
     if old == new:
         return "true"
     each = f"x{depth}"
@@ -132,7 +132,7 @@ def write_exactness(value: str, old: Type, new: Type, depth: int = 0) -> str:
 
 
 def write_equality(one: str, other: str, type: Type) -> str:
-    """A condition in SQL, never NULL: both values of one type are the same one. Maps cannot be compared."""
+    """Write an SQL condition, never NULL: two values of one type are equal. Maps are compared as JSON."""
     if has_map(type):
         shown = [f"to_json(struct({v} AS v), map('ignoreNullFields', 'false'))" for v in (one, other)]
         return f"({shown[0]} <=> {shown[1]})"
@@ -142,12 +142,12 @@ def write_equality(one: str, other: str, type: Type) -> str:
 def _write_leaf(value: str, old: Type, new: Type) -> str:
     match old, new:
         case Timestamp(_, True), String():
-            # Spark would print the session's own zone; the microseconds since 1970 know none.
+            # Spark would print in the zone of the session; the microseconds since 1970 have no zone.
             seconds = f"CAST(CAST(unix_micros({value}) AS DECIMAL(20,0)) * 0.000001 AS DECIMAL(18,6))"
             printed = f"CAST({_EPOCH} + make_dt_interval(0, 0, 0, {seconds}) AS STRING)"
             return f"concat(replace({printed}, ' ', 'T'), 'Z')"
         case Timestamp(_, False), String():
-            # As a mirror writes it: with a `T`, and no zeros at the end.
+            # The sink writes it so, too: with a `T`, and without trailing zeros.
             return f"replace(CAST({value} AS STRING), ' ', 'T')"
         case _ if is_convertible(old, new):
             return f"try_cast({value} AS {type_name(new)})"
@@ -156,14 +156,14 @@ def _write_leaf(value: str, old: Type, new: Type) -> str:
 
 
 def _write_leaf_exactness(value: str, old: Type, new: Type) -> str:
-    """That the converted leaf is there and means the same: read back it is the old value again."""
+    """Write a condition: the converted leaf is not NULL, and converted back it is the old value."""
     converted = _write_leaf(value, old, new)
     match old, new:
         case (String() | Decimal(), Floating()) | (String(), Integer() | Decimal()):
             digits = [_write_digits(f"CAST({each} AS STRING)") for each in (converted, value)]
             return " = ".join(digits)
         case (Integer(), Floating()) | (Floating(), Integer()):
-            # The binary number 2^63 would be taken for the greatest BIGINT, and is one more.
+            # Spark casts the binary number 2^63 to the greatest BIGINT, which is one less.
             binary = converted if isinstance(new, Floating) else value
             return f"{binary} < {_BIGINT_LIMIT} AND try_cast({converted} AS {type_name(old)}) = {value}"
         case String(), Boolean():
@@ -175,10 +175,10 @@ def _write_leaf_exactness(value: str, old: Type, new: Type) -> str:
 
 
 def _write_digits(text: str) -> str:
-    """A printed number in a form that equal ones share: sign, digits without outer zeros, power of ten.
+    """Write a printed number in a normal form: sign, digits without outer zeros, power of ten.
 
-    Any other text, `NaN` among them, stands for itself. No DECIMAL could tell: it rounds what it has no room
-    for. A binary number is what it prints as, which is the shortest text that is read as it again.
+    Any other text, such as `NaN`, is kept. A DECIMAL cannot be compared instead, since it rounds what does
+    not fit. A binary number is compared by its print, the shortest text that is read as the same number.
     """
     part = [f"regexp_extract(n, {_NUMBER}, {group})" for group in range(5)]
     digits = f"trim(LEADING '0' FROM concat({part[2]}, {part[3]}))"
@@ -197,6 +197,6 @@ def _write_field(value: str, found: Field | None, field: Field, depth: int) -> s
 
 
 def _pair_fields(fields: tuple[Field, ...], others: tuple[Field, ...]) -> list[tuple[Field | None, Field]]:
-    """Each member of the new struct with the old one of its name, without regard to case."""
+    """Pair each field of the new struct with the old field of its name, without regard to case."""
     named = {field.name.lower(): field for field in fields}
     return [(named.get(field.name.lower()), field) for field in others]

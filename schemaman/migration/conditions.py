@@ -1,6 +1,6 @@
-"""What is true of a table before a step and after it: conditions that can be checked on the table alone.
+"""Conditions of a table before and after a step, which can be checked on the table alone.
 
-Law: a member that is not known never passes for true.
+Law: an unknown member of a condition never counts as true.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ CountQuery = Callable[[str], int]
 
 
 def fingerprint_structure(schema: TableSchema | None) -> str | None:
-    """A fingerprint of everything that a step can change in a table but its properties; None for no table.
+    """Hash everything that a step can change in a table except its properties; None for no table.
 
-    Unlike the fingerprint of a version it sees order and comments: a swap of two names shows in the order.
+    Unlike the fingerprint of a version it includes order and comments: a swap of two names changes the order.
     """
     if schema is None:
         return None
@@ -31,20 +31,20 @@ def fingerprint_structure(schema: TableSchema | None) -> str | None:
 
 
 def is_met(lake: LakeTable | None, condition: Mapping[str, object], ask: CountQuery | None = None) -> bool:
-    """Whether a condition of a step is true of a live table (None: there is no such table).
+    """Whether a lake table meets a condition of a step; None stands for a missing table.
 
-    Members: `structure` (a fingerprint of the whole table, None for no table), `columns` (name → type in
-    words, None for absent), `properties` (None for absent, or for `{}`), `key`, `version` (nobody committed
-    since) and `counts` (query → the one number that it gives), for which the table has to be asked.
+    Members: `structure` (a fingerprint of the whole table, None for no table), `columns` (name → type as
+    text, None if absent), `properties` (None if absent, or `{}`), `key`, `version` (no commit since then) and
+    `counts` (query → its one number), for which `ask` runs the query.
 
     Raises:
-        ValueError: a member that this version does not know, or nobody to ask; it must not pass for true.
+        ValueError: the condition has an unknown member, or it has `counts` and there is no `ask`.
     """
     return all(_is_true(lake, name, wanted, ask) for name, wanted in condition.items())
 
 
 def find_unmet_query(lake: LakeTable | None, condition: Mapping[str, object], ask: CountQuery) -> str | None:
-    """The query of a condition that gives another number than it should; None if it is not for that."""
+    """Find the query of an unmet condition whose number differs; None if another member is unmet."""
     counts = condition.get("counts")
     others = {name: wanted for name, wanted in condition.items() if name != "counts"}
     if not isinstance(counts, Mapping) or not is_met(lake, others):
@@ -54,7 +54,7 @@ def find_unmet_query(lake: LakeTable | None, condition: Mapping[str, object], as
 
 
 def list_unknown_conditions(condition: Mapping[str, object]) -> list[str]:
-    """The members of a condition that `holds` has no answer to, in order."""
+    """List the members of a condition that `is_met` does not know, in order."""
     return sorted(name for name, wanted in condition.items() if not _is_known(name, wanted))
 
 
@@ -94,7 +94,7 @@ def _is_true(lake: LakeTable | None, name: str, wanted: object, ask: CountQuery 
 
 
 def make_step(draft: Draft, before: LakeTable | None, after: LakeTable | None) -> Step:
-    """The step that a draft makes, from one state of the table to the next."""
+    """Make the step of a draft, from one state of the table to the next."""
     touched = sorted({c.path[0] for c in draft.changes if not isinstance(c, ChangeKey) and c.path})
     touched += [c.name for c in draft.changes if isinstance(c, RenameColumn) and len(c.path) == 1]
     post: dict[str, object] = {} if after is None else describe_state(after, touched)
@@ -111,7 +111,7 @@ def make_step(draft: Draft, before: LakeTable | None, after: LakeTable | None) -
 
 
 def describe_state(lake: LakeTable | None, touched: Sequence[str]) -> dict[str, object]:
-    """The structure of a table, and each touched column in words."""
+    """Describe the structure of a table, and each touched column."""
     columns = {name: _describe_column(lake, name) for name in touched} if lake else {}
     return {"structure": fingerprint_structure(lake.schema if lake else None)} | (
         {"columns": columns} if columns else {}
@@ -119,7 +119,7 @@ def describe_state(lake: LakeTable | None, touched: Sequence[str]) -> dict[str, 
 
 
 def _property_value(value: object) -> object:
-    """A property that says nothing is as good as absent."""
+    """Treat an empty property as absent."""
     return None if value == _EMPTY else value
 
 

@@ -1,7 +1,7 @@
-"""What a format keeps beside the columns: NOT NULL as a constraint, the key as identifier fields.
+"""Constraints of a table besides its columns: NOT NULL as a CHECK constraint, the key as identifier fields.
 
-Laws: a guard that a change would break is taken off before it, and stands again after it where it still can;
-rows that no guard can be put on are found before the first step.
+Laws: a constraint that prevents a change is dropped before it, and added again after it if possible. Rows
+that violate a constraint are found before the first step.
 """
 
 from __future__ import annotations
@@ -33,10 +33,9 @@ from schemaman.model.schema import TableSchema
 def list_required_columns(
     source: MigrationSource, wanted: TableSchema, names: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """The lake columns that the source says hold no NULL, though the lake's could.
+    """List the nullable lake columns that are NOT NULL at the source.
 
-    None of a mirrored table: a row that the source deleted stays in it, with NULL in what its delete did not
-    tell.
+    A table of the sink has none: a soft-deleted row stays in it, with NULL in columns that the delete lacks.
     """
     if find_column(wanted, ORDER) is not None:
         return ()
@@ -50,9 +49,9 @@ def list_required_columns(
 def find_obstacles(
     target: Target, lake: LakeTable, changes: Sequence[Change], wanted: Collection[str]
 ) -> Iterator[tuple[Draft, str]]:
-    """The guards to take off before the changes, and what a person has to approve of it.
+    """Find the constraints to drop before the changes, each with the reason for an approval.
 
-    `wanted` are the columns that stay guarded.
+    `wanted` are the columns that keep their constraint.
     """
     for column in lake.schema.columns:
         guard = target.allow_null(lake, column.name)
@@ -75,21 +74,21 @@ def find_obstacles(
 def remove_obstacles(
     target: Target, lake: LakeTable, changes: Sequence[Change], wanted: Collection[str]
 ) -> LakeTable:
-    """The table as it would be without the guards that stand against any of the changes."""
+    """Remove the constraints that prevent any of the changes from the table."""
     for guard, _ in find_obstacles(target, lake, changes, wanted):
         lake = apply_constraint(lake, guard)
     return lake
 
 
 def list_guarded_names(columns: Sequence[str], renames: Mapping[str, str]) -> tuple[str, ...]:
-    """The columns that stay guarded, under the names that they have before the renames, too."""
+    """List the columns that keep their constraint, also by their names before the renames."""
     return (*columns, *(old for old, new in renames.items() if new in columns))
 
 
 def draft_constraints(
     target: Target, table: str, lake: LakeTable, wanted: Sequence[str]
 ) -> Iterator[Draft | Refusal]:
-    """The guards to put on after the changes."""
+    """Draft the constraints to add after the changes."""
     for column in wanted:
         answer = target.forbid_null(lake, column)
         if answer is not None:
@@ -102,21 +101,21 @@ def draft_constraints(
 def find_former_names(
     columns: Sequence[str], before: TableSchema, renames: Mapping[str, str], made: bool
 ) -> dict[str, str]:
-    """Those of the columns that were there before, each with its name by then; `made`: renames were made."""
+    """Map the columns that existed before to their former names; `made`: the renames were made."""
     names = [(renames.get(name, name), name) for name in before.names]
     was = {new.lower(): old for new, old in names if made or new == old}
     return {column: was[column.lower()] for column in columns if column.lower() in was}
 
 
 def count_nulls(name: str, column: str) -> str:
-    """The query for the number of rows that hold NULL; `name` is the table as SQL writes it."""
+    """Write the query for the number of rows with NULL; `name` is the table as SQL writes it."""
     return sql.count_rows(name, f"{quote_name(column)} IS NULL")
 
 
 def add_null_check(step: Step, target: Target, lake: LakeTable, columns: Mapping[str, str]) -> Step:
-    """The first step of a plan, which looks for NULL in the columns that are to hold none in the end.
+    """Add a gate to the first step of a plan: no NULL in the columns that get a constraint in the end.
 
-    `lake` is the table behind the changes; `columns` gives each column the name that it has before them.
+    `lake` is the table after the changes; `columns` maps each column to its name before them.
     """
     name, known_counts = target.table_name(lake.name), step.precondition.get("counts", {})
     bare = [
@@ -132,7 +131,7 @@ def add_null_check(step: Step, target: Target, lake: LakeTable, columns: Mapping
 
 
 def apply_constraint(lake: LakeTable, draft: Draft) -> LakeTable:
-    """The table once a guard was put on or taken off: its properties tell."""
+    """Apply the draft of a constraint to the properties of a table."""
     properties = draft.after.get("properties")
     changed = dict(properties) if isinstance(properties, Mapping) else {}
     kept = {key: value for key, value in lake.properties.items() if key not in changed}
@@ -145,6 +144,6 @@ def _is_obstacle(target: Target, lake: LakeTable, guard: Draft, change: Change) 
 
 
 def _is_changed(changes: Sequence[Change], column: str) -> bool:
-    """Whether a constraint on the column would stand against a change."""
+    """Whether a constraint on the column would prevent a change."""
     moves = [change for change in changes if isinstance(change, DropColumn | RenameColumn | ChangeType)]
     return any(change.path[0].lower() == column.lower() for change in moves)

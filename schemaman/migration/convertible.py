@@ -1,6 +1,7 @@
-"""Whether converting a column of the lake converts what its source meant, or what only stands for it there.
+"""Checks whether a conversion of a lake column keeps the meaning that its values have at the source.
 
-Law: a number that stands for a time of day, or an instant for a local time, is never taken for what it looks.
+Law: a number that represents a time of day, or an instant that represents a local time, is never converted as
+a number or an instant.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ _PLAIN = (Boolean, Integer, Decimal, Numeric, Floating, String, Date)
 
 
 def explain_unconvertible(source: MigrationSource, source_name: str, held: Type, wanted: Type) -> str:
-    """Why values of a column of the source cannot be converted in the lake, empty if they can."""
+    """Explain why values of a column of the source cannot be converted in the lake; empty if they can."""
     new = source.schema.column(source_name)
     if new is None and held == wanted:
-        return ""  # a column of the lake's own, which goes along as it is
+        return ""  # a column of the lake's own, which is carried over
     if new is None or not conversion.is_convertible(held, wanted):
         return NO_WAY
     for old in list_row_types(source)[source_name]:
@@ -52,10 +53,10 @@ def explain_unconvertible(source: MigrationSource, source_name: str, held: Type,
 
 
 def has_same_meaning(old: Type, held: Type, new: Type, wanted: Type) -> bool:
-    """Whether values of a source's type become those of its new one where the lake's type becomes another.
+    """Whether a conversion in the lake turns values of a source's old type into those of its new type.
 
-    `held` is how the lake has values of `old`, `wanted` how it shall have those of `new`. What the lake holds
-    in one type throughout is not converted, and so not judged here.
+    `held` is the lake's type for values of `old`, `wanted` that for values of `new`. If both are the same,
+    nothing is converted, so nothing is checked.
     """
     if held == wanted:
         return True
@@ -66,7 +67,7 @@ def has_same_meaning(old: Type, held: Type, new: Type, wanted: Type) -> bool:
             return has_same_meaning(k, l, m, n) and has_same_meaning(a, b, c, d)
         case Struct(a), Struct(b), Struct(c), Struct(d):
             olds, helds, news, wanteds = map(_field_types, (a, b, c, d))
-            # What one side alone has is not converted, and of a member that left the lake's type stays.
+            # A field of one side alone is not converted, and a dropped field keeps the lake's type.
             shared = olds.keys() & helds.keys() & news.keys() & wanteds.keys()
             return all(has_same_meaning(olds[n], helds[n], news[n], wanteds[n]) for n in shared)
         case _:
@@ -74,10 +75,10 @@ def has_same_meaning(old: Type, held: Type, new: Type, wanted: Type) -> bool:
 
 
 def list_row_types(source: MigrationSource) -> Mapping[str, tuple[Type, ...]]:
-    """The types of which each column of the source may have rows in a table: all that it ever had.
+    """List the types that the rows of each column in a table may have: all that the column ever had.
 
-    Members of structs are called as they are now, as a table calls them by the time of a recipe.
-    The stamp of a table tells its names; a plan that was made in part may have left a type of before.
+    Nested fields have their present names, as in a table at the time of a recipe. The version stamp of a
+    table decides its names only: a partial plan may have left a former type.
     """
     types = {column.name: [column.type] for column in source.schema.columns}
     for previous in source.past:
@@ -87,7 +88,7 @@ def list_row_types(source: MigrationSource) -> Mapping[str, tuple[Type, ...]]:
 
 
 def _is_own_type(source: Type, lake_type: Type) -> bool:
-    """Whether a value of the lake's type is the source's own, and not something that stands for it."""
+    """Whether a value of the lake's type is the source's own value, not a representation of it."""
     match source, lake_type:
         case Timestamp(_, zoned), Timestamp(_, held):
             return zoned == held

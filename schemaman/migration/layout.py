@@ -1,6 +1,6 @@
-"""What a table holds about its columns besides their names and types, and which bars changes of them.
+"""The layout of a table: partitions, sort order, keys and constraints, which can prevent changes of columns.
 
-Law: what one of two sides does not tell is no difference.
+Law: an entry that one of two layouts lacks is no difference.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from schemaman.model.diff import Change, RenameColumn
 from schemaman.model.schema import Path, TableSchema
 
 IDENTIFIERS = "identifier-fields"
-"""The property under which an executor tells the identifier fields of an Iceberg table."""
+"""The property in which an executor returns the identifier fields of an Iceberg table."""
 
 _WORDS = {
     "partitions": "partitions",
@@ -29,7 +29,7 @@ _WORDS = {
 
 
 def layout_of(lake: LakeTable | None) -> Mapping[str, str]:
-    """Partitions, clustering, sort order, identifier fields, generated columns and CHECKs, each as a text."""
+    """List partitions, clustering, sort order, identifiers, generated columns and CHECKs, each as a text."""
     if lake is None:
         return {}
     return {
@@ -43,7 +43,7 @@ def layout_of(lake: LakeTable | None) -> Mapping[str, str]:
 
 
 def describe_layout_change(before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    """What became another one, in words; empty if nothing did."""
+    """Describe the differences of two layouts in words; empty if there are none."""
     return "; ".join(
         f"{label} were {before[name] or 'none'}, and are {after[name] or 'none'} now"
         for name, label in _WORDS.items()
@@ -52,9 +52,9 @@ def describe_layout_change(before: Mapping[str, str], after: Mapping[str, str]) 
 
 
 def apply_changes(lake: LakeTable, schema: TableSchema, changes: Iterable[Change]) -> LakeTable:
-    """A live table after changes, which leave it this schema: a partition field stays with its column.
+    """Return a lake table after changes, which give it this schema.
 
-    So does an identifier field.
+    Partition fields and identifier fields follow their renamed columns.
     """
     renames = {c.path: (*c.path[:-1], c.name) for c in changes if isinstance(c, RenameColumn)}
 
@@ -68,7 +68,7 @@ def apply_changes(lake: LakeTable, schema: TableSchema, changes: Iterable[Change
 
 
 def rename_identifiers(lake: LakeTable, names: Mapping[str, str]) -> Mapping[str, str]:
-    """The properties of a table whose columns got new names, given by the old ones.
+    """Return the properties of a table after renames; `names` maps old names to new ones.
 
     An identifier field stays one. Source: Iceberg table spec, "Identifier Field IDs": they are kept by id.
     """

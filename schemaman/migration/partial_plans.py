@@ -1,6 +1,6 @@
-"""What must not be done to a table that is only partly migrated: it bears no stamp that could tell of it.
+"""Changes that a partial plan must not make, since a partly migrated table gets no version stamp for them.
 
-Law: a name that has meant several columns means one at a time, and the stamp of the table tells which.
+Law: a name that several columns had belongs to one column at a time, and the version stamp decides which.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def is_name_reused(
     source_names: Mapping[str, str],
     renames: Sequence[RenameColumn],
 ) -> bool:
-    """Whether columns give names away to others, or get some that others have or had.
+    """Whether renamed columns take names that others have or had, or leave their names to others.
 
     `source_names` maps the lake's names to the source's.
     """
@@ -48,12 +48,12 @@ def is_name_reused(
 
 
 def refuse_renames(renames: Sequence[RenameColumn]) -> list[Refusal]:
-    """Why no column is renamed."""
+    """Refuse renames of columns in a partial plan."""
     return [Refusal(describe_change(c), _HALF_STAMPED, _OTHERS_FIRST) for c in renames]
 
 
 def refuse_field_renames(renames: Sequence[RenameColumn]) -> list[Refusal]:
-    """Why no member is renamed."""
+    """Refuse renames of nested fields in a partial plan."""
     return [Refusal(describe_change(c), _UNSTAMPED, _OTHERS_FIRST) for c in renames]
 
 
@@ -65,7 +65,7 @@ def refuse_addition(
     *,
     settled: bool,
 ) -> Refusal | None:
-    """Why a column or member must not be added to a table that `planned` so; None if it may, or is none."""
+    """Refuse to add a column or nested field to the table `planned`; None if the change is allowed."""
     if not isinstance(change, AddColumn):
         return None
     if has_path(planned.schema, change.path):
@@ -85,10 +85,10 @@ def _is_other_column(source: MigrationSource, name: str) -> bool:
 def note_unfilled_columns(
     source: MigrationSource, changes: Iterable[Change], source_names: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """A note for each column that comes to a table and has a default at the source, or forbids NULL there.
+    """Note each added column that has a default at the source, or forbids NULL there.
 
     `source_names` maps the lake's names to the source's. The source fills the column in its own rows without
-    an event, so that rows of the lake hold NULL.
+    an event, so the rows of the lake hold NULL.
     """
     notes = []
     for change in changes:

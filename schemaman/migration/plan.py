@@ -43,18 +43,19 @@ PhaseName = Literal["expand", "backfill", "swap", "contract", "abandon", "rekey"
 
 @dataclass(frozen=True, slots=True)
 class MigrationSource:
-    """The structure to follow and where it comes from, as it is printed into the plan.
+    """The structure to follow and its origin, as they are printed into the plan.
 
-    `former_names` maps a column to the names that the history says it had before (newest first):
-    what may be renamed on a live table that still has the old name. `past` lists the versions of this
-    incarnation up to the current one, oldest first: a stamped table is renamed exactly by them, and
-    columns that left are told from those that nobody knows. `ended` lists the versions of earlier
-    incarnations: a table that bears the stamp of one holds the rows of another table. `newer` lists what came
-    after the version that is followed: a table that bears the stamp of one is not brought back. `inferred`:
-    nobody told
-    the structure, it was guessed from values; `phantom`: nobody can have made it, and no event showed it. No
-    table follows either. `proven` columns have their names by renames that only the evidence proves; the
-    types of `unsure_types` may come from another setting of the connector.
+    `former_names` maps a column to its former names in the history, newest first; a lake table that still
+    has one of them is renamed. `past` lists the versions of this incarnation up to the current one, oldest
+    first. They decide the renames of a table with a version stamp, and distinguish dropped columns from
+    unknown ones. `ended` lists the versions of earlier incarnations: a table with the version stamp of one
+    holds the rows of another table. `newer` lists the versions after the one that is followed: a table with
+    the version stamp of one is not migrated back.
+
+    `inferred`: the structure was inferred from values. `phantom`: no statement can have produced the
+    structure, and no event showed it. No table follows an inferred or a phantom structure. `proven` columns
+    have their names by renames that only the evidence proves. The types of `unsure_types` may come from
+    another setting of the connector.
     """
 
     table: str
@@ -78,9 +79,9 @@ class MigrationSource:
 class Step:
     """One statement: one commit, one line in the journal.
 
-    `precondition` and `postcondition` are conditions as `conditions.holds` checks them. A step whose
-    postcondition already holds is recorded and not run; an empty one means that the
-    statement may be repeated without harm.
+    `precondition` and `postcondition` are conditions as `conditions.is_met` checks them. A step whose
+    postcondition is already met is recorded and not run. With an empty postcondition the statement may be
+    repeated without harm.
     """
 
     kind: StepKind
@@ -95,10 +96,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """Which part of a change in several plans a plan is: `number` of `of`.
+    """The part of a plan in a change of several plans: `number` of `of`.
 
-    `gate` says in words what must be true before it begins; its first step checks it. `follows` is the hash
-    of the plan before it, None for the first. A plan that takes another one back has the name `rollback`.
+    `gate` describes what must be true before the phase begins; the first step checks it. `follows` is the
+    hash of the plan before it, None for the first. A plan that undoes another one has the name `rollback`.
     """
 
     name: PhaseName
@@ -110,7 +111,7 @@ class Phase:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A change that must not be made as asked: why, and what a person could do instead."""
+    """A change that must not be made: the reason, and what a person can do instead."""
 
     change: str
     reason: str
@@ -119,11 +120,10 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class PolicyDecision:
-    """What the policy says of one change of a plan, where that is not simply to make it.
+    """The decision of the policy about one change of a plan, if its level is not `auto`.
 
-    `path` is the column or part of one that it is about, by its name in the source, empty for the table;
-    `why` names the rule. Rows that need a change whose level is `quarantine` are to be set aside by
-    whoever writes them.
+    `path` is the column or nested field of the change, by its name in the source; empty for the table. `why`
+    names the rule. The writer of rows quarantines those that need a change whose level is `quarantine`.
     """
 
     change: str
@@ -135,11 +135,11 @@ class PolicyDecision:
 
 @dataclass(frozen=True, slots=True)
 class Plan(DisplayedValue):
-    """What will be done to one target table, hashed; the plan file is this and nothing more.
+    """The steps for one target table; the plan file holds exactly this, with its hash.
 
-    `find_point_of_no_return` is the number (from 1) of the first step that no statement undoes, None if every
-    step can be undone; where that step's way back is time travel, it lasts until rows are written.
-    `base_layout` is what the table held about its columns (see `layouts`), as far as it is to be compared.
+    `point_of_no_return` is the number (from 1) of the first step that no statement undoes, None if every
+    step can be undone. If time travel undoes that step, it does so only until rows are written. `base_layout`
+    is the layout of the table before the plan (see `layout`), as far as it is compared.
     """
 
     target: str
@@ -169,23 +169,23 @@ class Plan(DisplayedValue):
 
 
 _NAMESPACE: StepKind = "create-namespace"
-"""Leaves nothing behind that anybody would miss."""
+"""The one kind of step that needs no undo: an empty namespace does no harm."""
 
 
 def find_point_of_no_return(steps: Sequence[Step]) -> int | None:
-    """The number (from 1) of the first step that no statement undoes."""
+    """Find the number (from 1) of the first step that no statement undoes."""
     return next((n for n, each in enumerate(steps, 1) if each.undo is None and each.kind != _NAMESPACE), None)
 
 
 def count_outcomes(plan: Plan) -> Mapping[StepClass | Literal["refused"], int]:
-    """How many steps of each class a plan has, and how many refusals; `none` once where it has neither."""
+    """Count the steps of each class, and the refusals, of a plan; a plan without either counts as `none`."""
     kinds: list[StepClass | Literal["refused"]] = [each.step_class for each in plan.steps]
     kinds += ["refused"] * len(plan.refusals)
     return Counter(kinds or ["none"])
 
 
 def describe_change(change: Change) -> str:
-    """A change in one line."""
+    """Describe a change in one line."""
     if isinstance(change, ChangeKey):
         return f"change the key from ({', '.join(change.old)}) to ({', '.join(change.new)})"
     at = ".".join(quote_name(part) for part in change.path)

@@ -1,4 +1,4 @@
-"""The plan file: one JSON document that is reviewed, approved and applied exactly as it stands.
+"""The plan file: one JSON document that is reviewed, approved and applied exactly as it is.
 
 Laws: `from_text(to_text(plan)) == plan`; the hash is that of the canonical form (sorted keys, no spaces, no
 floats), so another layout is the same plan and another word is not.
@@ -45,19 +45,19 @@ _Json = dict[str, Any]
 
 
 def to_text(plan: Plan, key: bytes | None = None) -> str:
-    """The plan as its file holds it, signed with a key if there is one."""
+    """Format a plan as the text of its file; a key signs it."""
     document = to_document(plan)
     signature = {} if key is None else {"signature": _sign(document, key)}
     return json.dumps(document | signature, sort_keys=True, indent=2, ensure_ascii=False) + "\n"
 
 
 def from_text(text: str, key: bytes | None = None) -> Plan:
-    """The plan that a file holds, all of it: one with an unknown member is not read.
+    """Read the plan of a file; a file with an unknown member is refused.
 
-    With a key, the file must be signed with it; without one, a signature is not looked at.
+    With a key, the file must be signed with it; without a key, a signature is ignored.
 
     Raises:
-        BadConfiguration: this is no plan file, or one of another layout, or of a newer version.
+        BadConfiguration: this is no plan file, or it has another layout or is of a newer version.
         StalePlan: the file was changed after it was made, or is not signed with the key.
     """
     try:
@@ -77,7 +77,7 @@ def from_text(text: str, key: bytes | None = None) -> Plan:
         raise StalePlan(
             f"the plan for {document.get('table')} is not signed with this key: it was made without the key, "
             "or edited after it was made",
-            hint="make it again with the same plan_key_file: schemaman plan",
+            hint="make the plan again with `schemaman plan` and the same plan_key_file",
         )
     if document["hash"] != _hash(document):
         raise StalePlan(f"the plan for {document.get('table')} was edited after it was made", hint=_EDITED)
@@ -105,7 +105,7 @@ def _check_point_of_no_return(plan: Plan) -> str:
 
 
 def _find_unknown(document: object, known: object, path: str = "") -> Iterator[str]:
-    """Where a file tells what the plan that was read from it does not; an empty member tells nothing."""
+    """Find the paths of members that the plan read from a file does not have; empty members do not count."""
     if isinstance(document, dict) and isinstance(known, dict):
         for name, each in document.items():
             here = f"{path}.{name}" if path else name
@@ -119,19 +119,19 @@ def _find_unknown(document: object, known: object, path: str = "") -> Iterator[s
 
 
 def _find_unknown_conditions(plan: Plan) -> Iterator[str]:
-    """Where a step asks what nobody here can answer: by then the steps before it would have been run."""
+    """Find unknown conditions before the first step runs: a later step could not check them."""
     for number, step in enumerate(plan.steps):
         for kind, asked in (("precondition", step.precondition), ("postcondition", step.postcondition)):
             yield from (f"steps[{number}].{kind}.{name}" for name in list_unknown_conditions(asked))
 
 
 def plan_hash(plan: Plan) -> str:
-    """The SHA-256 of a plan in hexadecimal: its name in journals and approvals."""
+    """Return the SHA-256 of a plan in hexadecimal, its name in journals and approvals."""
     return str(to_document(plan)["hash"])
 
 
 def to_document(plan: Plan) -> dict[str, object]:
-    """The plan as a JSON document with its own hash: what `plan --format json` prints."""
+    """Convert a plan to a JSON document with its own hash, as `plan --format json` prints it."""
     document: dict[str, object] = {
         "schema_version": SCHEMA_VERSION,
         "target": plan.target,
@@ -146,7 +146,7 @@ def to_document(plan: Plan) -> dict[str, object]:
         "approvals_needed": list(plan.approvals_needed),
         "expires": None if plan.expires_ms is None else format_moment(plan.expires_ms),
         "rulings": [_decision_document(ruled) for ruled in plan.rulings],
-        # Plans of before these members were known keep their hash.
+        # Plans from before these members existed keep their hash.
         **({"phase": _phase_document(plan.phase)} if plan.phase else {}),
         **({"point_of_no_return": plan.point_of_no_return} if plan.point_of_no_return else {}),
     }
@@ -154,7 +154,7 @@ def to_document(plan: Plan) -> dict[str, object]:
 
 
 def to_sql(plan: Plan) -> str:
-    """The statements for people to read: comments say what each is, and what is refused."""
+    """Format the statements for people to read; comments describe each one, and the refusals."""
     return "\n".join(_sql_lines(plan)) + "\n"
 
 
@@ -190,7 +190,7 @@ def _comment_lines(text: str) -> str:
 
 
 def _require_unique(pairs: list[tuple[str, Any]]) -> _Json:
-    """An object of which people read what is applied: of two members of one name JSON takes the last."""
+    """Refuse an object with one name twice: JSON takes the last one, and a reader may see the first."""
     names = [name for name, _ in pairs]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -381,7 +381,7 @@ class _BaseFile(Struct):
 
 
 class _PlanFile(Struct):
-    """What a plan file holds, by the names that it has there; older files lack what has a default."""
+    """The members of a plan file by their names there; older files lack those with a default."""
 
     target: str
     format: str
@@ -423,9 +423,9 @@ class _PlanFile(Struct):
 
 
 def parse_expiry(text: str, now_ms: int) -> int | None:
-    """When a plan made now expires (epoch ms): `30d`, `12h`, a day, a moment with its zone; None for `never`.
+    """Parse the expiry of a plan (epoch ms): `30d`, `12h`, a day, a moment with its zone; None for `never`.
 
-    Days last to their end in UTC, so that plans of one day that say the same have the same hash.
+    Days last to their end in UTC, so that equal plans of one day have the same hash.
 
     Raises:
         BadConfiguration: the text is none of these, or a moment beyond the year 9999.
@@ -458,12 +458,16 @@ def _end_of(day: date) -> int:
 
 
 def format_moment(ms: int) -> str:
-    """RFC 3339 in UTC, to the millisecond. Raises ValueError or OverflowError beyond the years 1 to 9999."""
+    """Format a moment by RFC 3339 in UTC, to the millisecond.
+
+    Raises:
+        ValueError, OverflowError: the moment is beyond the years 1 to 9999.
+    """
     at = datetime.fromtimestamp(ms // 1000, UTC).replace(microsecond=ms % 1000 * 1000)
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def parse_moment(moment: str) -> int:
-    """The epoch milliseconds of such a moment. Raises ValueError: it is none."""
+    """Return the epoch milliseconds of such a moment. Raises ValueError if it is none."""
     at = datetime.fromisoformat(moment)
     return int(at.replace(microsecond=0).timestamp()) * 1000 + at.microsecond // 1000

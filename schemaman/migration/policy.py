@@ -1,7 +1,7 @@
-"""What may be done to a target table unasked: a level for each kind of change, table and target.
+"""The policy: a level for each kind of change, table and target, which decides whether a plan makes a change.
 
-Laws: the most specific rule decides, among equally specific ones the most restrictive; their order means
-nothing; `auto` reaches a kind that destroys values or their meaning only by that kind's own name.
+Laws: the most specific rule decides, and among equally specific ones the most restrictive. Their order does
+not matter. `auto` applies to a kind that destroys values or their meaning only by that kind's own name.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ from schemaman.errors import BadConfiguration
 from schemaman.migration.type_mapping import DEFAULT, Representation
 
 Level = Literal["auto", "approve", "ignore", "quarantine", "block"]
-"""What becomes of a change: it is made; made once a person has approved the plan; not made, and said; not
-made, and rows that need it are quarantined; not made, and the plan refuses. A later level is stricter."""
+"""The levels, each stricter than the one before it.
+
+`auto`: the change is made. `approve`: it is made after a person approved the plan. `ignore`: it is not made,
+and a note reports it. `quarantine`: it is not made, and rows that need it are quarantined. `block`: it is not
+made, and the plan refuses."""
 
 ChangeKind = Literal[
     "new-table", "add-column", "add-required-column", "reuse-name",
@@ -27,7 +30,7 @@ ChangeKind = Literal[
     "drop-column", "rename-stated", "rename-proven", "rename-suspected",
     "change-key", "change-layout-column", "drop-table", "rename-table", "truncate", "change-representation",
 ]  # fmt: skip
-"""What a change means for the rows that a table has and for those who read it."""
+"""The kinds of changes, by their effect on the rows of a table and on its readers."""
 
 DropPolicy = Literal["keep", "drop"]
 
@@ -56,7 +59,7 @@ MEANINGS: Mapping[ChangeKind, str] = {
     "change-key": "other key columns: the rows were merged by the old ones",
     "change-layout-column": "another type of a column by which files are laid out",
     "drop-table": "the source table was dropped, and another one may have its name",
-    "rename-table": "the source table was renamed away, and another one may have its name",
+    "rename-table": "the source table was renamed, and another one may have its name",
     "truncate": "the source table was emptied: writers of rows follow this level, and no plan does",
     "change-representation": "a type that may come from a connector setting alone, or that a "
     "[[projection]] holds in the same lake type as the former one",
@@ -92,13 +95,13 @@ DEFAULTS: Mapping[ChangeKind, Level] = {
     "truncate": "block",
     "change-representation": "approve",
 }
-"""The levels without any rule."""
+"""The levels that apply without a rule."""
 
 DESTRUCTIVE: frozenset[ChangeKind] = frozenset({
     "reuse-name", "narrow", "retype", "drop-column", "rename-suspected", "change-key",
     "change-layout-column", "drop-table", "rename-table", "truncate",
 })  # fmt: skip
-"""Kinds after which values are gone or mean something else: no pattern makes them automatic."""
+"""Kinds after which values are lost or have another meaning: no pattern makes them automatic."""
 
 NEVER: Mapping[ChangeKind, frozenset[Level]] = {
     "narrow": frozenset({"auto", "approve"}),
@@ -109,9 +112,10 @@ NEVER: Mapping[ChangeKind, frozenset[Level]] = {
     "drop-table": frozenset({"auto", "approve"}),
     "rename-table": frozenset({"auto", "approve"}),
 }
-"""Levels that a kind cannot have: the lake keeps what is wide enough and where it stands, no row needs a
-comment, writers bring every value whatever its default, a suspicion is no evidence, and whole tables are
-moved by people."""
+"""Levels that a kind cannot have.
+
+The lake keeps a type that is wide enough, and its own order of columns. No row needs a comment. Writers write
+every value, whatever its default is. A suspected rename is not evidence. Only people move whole tables."""
 
 ANY = "*"
 _PART = re.compile(r'"((?:[^"]|"")*)"|([^."]+)')
@@ -119,9 +123,9 @@ _PART = re.compile(r'"((?:[^"]|"")*)"|([^."]+)')
 
 @dataclass(frozen=True, slots=True)
 class PolicyRule:
-    """A level for the kinds, tables and targets that its patterns mean; `origin` says where it stands.
+    """A level for the kinds, tables and targets that match its patterns; `origin` names the entry.
 
-    `tables` are patterns over the whole name of a source table or any end of it; `targets` are names of
+    `tables` are patterns over the whole name of a source table or any suffix of it. `targets` are names of
     targets or of formats.
     """
 
@@ -134,7 +138,7 @@ class PolicyRule:
 
 @dataclass(frozen=True, slots=True)
 class ProjectionRule:
-    """What some tables and targets choose of a `Representation`: its options by name, with their values."""
+    """The options of a `Representation` for some tables and targets, as pairs of name and value."""
 
     options: tuple[tuple[str, object], ...]
     tables: tuple[str, ...] = (ANY,)
@@ -144,7 +148,7 @@ class ProjectionRule:
 
 @dataclass(frozen=True, slots=True)
 class Ruling:
-    """The level of a kind of change, and which rule decided."""
+    """The level of a kind of change, and the rule that decided it."""
 
     kind: ChangeKind
     level: Level
@@ -153,11 +157,10 @@ class Ruling:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What the user allows; the defaults destroy nothing.
+    """The changes that the user allows; the defaults destroy nothing.
 
-    `drops`, `comments` and `upgrades` are short for the defaults of `drop-column`, `change-comment` and
-    `upgrade`: what readers must learn a new feature for. `rules` are more specific than all of them.
-    `projections` say how values and names are written.
+    `drops`, `comments` and `upgrades` set the defaults of `drop-column`, `change-comment` and `upgrade`;
+    `rules` are more specific than all of them. `projections` decide how values and names are written.
     """
 
     drops: DropPolicy = "keep"
@@ -167,17 +170,17 @@ class Policy:
     projections: tuple[ProjectionRule, ...] = ()
 
     def find_representation(self, table: str, *targets: str) -> Representation:
-        """How a target holds a source table; each option is decided by the most specific rule that has it.
+        """Find how a target holds a source table; for each option the most specific rule decides.
 
         Raises:
-            BadConfiguration: two equally specific rules want different things.
+            BadConfiguration: two equally specific rules contradict each other.
         """
         names = tuple(list_names(table))
         selector_ranks = [
             (_rank_selectors(rule.tables, rule.targets, names, targets), rule) for rule in self.projections
         ]
         ranked = [(rank, rule) for rank, rule in selector_ranks if rank is not None]
-        # What may stand there was checked when the entry was read: any value here is one of its option's.
+        # The reader of the entry has checked that each value is one of its option.
         chosen: dict[str, Any] = {}
         for option in dict.fromkeys(option for _, rule in ranked for option, _ in rule.options):
             choices = [(rank, value, r.origin) for rank, r in ranked for o, value in r.options if o == option]
@@ -193,7 +196,7 @@ class Policy:
         return replace(DEFAULT, **chosen)
 
     def find_ruling(self, kind: ChangeKind, table: str, *targets: str) -> Ruling:
-        """What holds for a kind of change of a source table, and why.
+        """Find the level of a kind of change of a source table, and the rule that decides it.
 
         `targets` are all names of the target: its own and that of its format.
         """
@@ -206,11 +209,11 @@ class Policy:
         return Ruling(kind, rule.level, f"{kind} = {rule.level}, from {rule.origin}")
 
     def is_made(self, kind: ChangeKind, table: str, *targets: str) -> bool:
-        """Whether a kind of change is made at all, be it after an approval."""
+        """Whether a kind of change is made, with or without an approval."""
         return self.find_ruling(kind, table, *targets).level in ("auto", "approve")
 
     def find_strictest(self, kinds: Iterable[ChangeKind], table: str, *targets: str) -> Ruling:
-        """What holds for a change that is of several kinds at once: the most restrictive of their levels."""
+        """Find the most restrictive level for a change that has several kinds."""
         rulings = [self.find_ruling(kind, table, *targets) for kind in kinds]
         return max(rulings, key=lambda r: LEVELS.index(r.level))
 
@@ -225,7 +228,7 @@ class Policy:
 
 
 def list_names(table: str) -> Iterator[str]:
-    """The names by which a pattern may mean a source table: all of it, and every end of it, unquoted."""
+    """List the names of a source table that patterns match: the whole name and its suffixes, unquoted."""
     yield table
     parts = [quoted.replace('""', '"') or plain for quoted, plain in _PART.findall(_without_stream(table))]
     for start in range(len(parts)):
@@ -233,13 +236,13 @@ def list_names(table: str) -> Iterator[str]:
 
 
 def suggest_word(word: str, known: Iterable[str]) -> str | None:
-    """The question whether a similar word was meant; None if nothing is similar."""
+    """Ask whether a similar known word was meant; None if no word is similar."""
     near = get_close_matches(word, list(known), 1, 0.5)
     return f"did you mean {near[0]}?" if near else None
 
 
 def _without_stream(table: str) -> str:
-    """The name without the stream that a colon outside quotes ends."""
+    """Remove the stream from a name; it ends with a colon outside quotes."""
     found = re.match(r'(?:"(?:[^"]|"")*"|[^":])*:', table)
     return table[found.end() :] if found else table
 
@@ -251,7 +254,7 @@ _Rank = tuple[_SelectorRank, tuple[int, int]]
 def _rank_rule(
     rule: PolicyRule, kind: ChangeKind, names: tuple[str, ...], targets: tuple[str, ...]
 ) -> _Rank | None:
-    """How narrowly a rule means this change: by its table, then its target, then its kind; None if not."""
+    """Rank how narrowly a rule selects a change: by table, then target, then kind; None if it does not."""
     selector_rank = _rank_selectors(rule.tables, rule.targets, names, targets)
     kinds = [] if rule.level in NEVER.get(kind, ()) else [p for p in rule.changes if fnmatchcase(kind, p)]
     if rule.level == "auto" and kind in DESTRUCTIVE:
@@ -269,11 +272,11 @@ def _rank_selectors(
 
 
 def _rank_target(word: str, targets: tuple[str, ...]) -> int:
-    """A target's own name (the first of its names) is narrower than its format, and that than any."""
+    """Rank a target: its own name (the first) is narrower than its format, and the format than `*`."""
     return 0 if word == ANY else 2 if word == targets[0] else 1
 
 
 def _rank_pattern(pattern: str) -> tuple[int, int]:
-    """A name is narrower than a pattern, and of two alike the one with more letters of its own."""
+    """Rank a pattern: a name is narrower than a pattern, and more literal characters are narrower."""
     wild = any(ch in pattern for ch in "*?[")
     return (0 if wild else 1, sum(ch not in "*?" for ch in pattern))

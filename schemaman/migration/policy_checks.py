@@ -1,6 +1,6 @@
-"""Which kinds of change a change of a lake table is, and what the policy says of it.
+"""The kinds of a change of a lake table, and the decision of the policy about it.
 
-Law: a change that is of several kinds is made only as freely as the strictest of them allows.
+Law: for a change of several kinds the strictest of their levels applies.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from schemaman.model.types import Decimal, Floating, Integer
 
 @dataclass(slots=True)
 class PolicyCheck:
-    """Asks the policy about the changes of one table, and keeps what it said where that is not just `auto`.
+    """Checks the changes of one table against the policy, and keeps each decision that is not `auto`.
 
     `targets` are the names of the target: its own, then that of its format.
     """
@@ -42,11 +42,11 @@ class PolicyCheck:
     rulings: list[PolicyDecision] = field(default_factory=list)
 
     def ask(self, *kinds: ChangeKind) -> Ruling:
-        """What holds for a change of these kinds; nothing is kept."""
+        """Find the level for a change of these kinds, without keeping it."""
         return self.policy.find_strictest(kinds, self.table, *self.targets)
 
     def decide(self, change: str, path: Path, *kinds: ChangeKind) -> Ruling:
-        """What holds for this change."""
+        """Decide about a change, and keep the decision."""
         ruling = self.ask(*kinds)
         if ruling.level != "auto":
             self.rulings.append(PolicyDecision(change, path, ruling.kind, ruling.level, ruling.why))
@@ -54,13 +54,13 @@ class PolicyCheck:
 
 
 def refuse_blocked(change: str, ruling: Ruling, reason: str = "") -> Refusal:
-    """The refusal of a change that the policy blocks; `reason` is what else stands against it."""
+    """Refuse a change that the policy blocks; `reason` is a further cause."""
     why = f"the policy blocks it: {ruling.why}"
     return Refusal(change, f"{reason}; {why}" if reason else why, suggest_rule(ruling.kind))
 
 
 def suggest_rule(kind: ChangeKind) -> str:
-    """What to write into the settings, to let a kind of change be approved."""
+    """Suggest the setting that lets a kind of change be approved."""
     return f'to allow it, write {kind} = "approve" into a [[policy]] for this table'
 
 
@@ -73,10 +73,10 @@ def classify_change(
     in_place: bool,
     upgrade: bool,
 ) -> tuple[ChangeKind, ...]:
-    """The kinds that a change of a live table is of.
+    """Find the kinds of a change of a lake table.
 
-    `names` maps columns of the lake to those of the source where they are called otherwise. `in_place`: the
-    format makes it without rewriting data; `upgrade`: it needs a feature that older readers do not know.
+    `names` maps columns of the lake to those of the source where the names differ. `in_place`: the format
+    makes the change without rewriting data. `upgrade`: it needs a feature that older readers do not know.
     """
     kinds = _classify_alone(change, source, names, in_place)
     if isinstance(change, ChangeType) and change.path[0] in lake.layout:
@@ -123,7 +123,7 @@ def _classify_addition(path: Path, source: MigrationSource) -> tuple[ChangeKind,
 
 
 def _is_name_reused(source: MigrationSource, name: str) -> bool:
-    """Whether an earlier version had another column of this name: one that left, or has another name now."""
+    """Whether an earlier version had another column of this name, which was dropped or renamed."""
     lowered = name.lower()
     return any(
         then.lower() == lowered and (now is None or now.lower() != lowered)

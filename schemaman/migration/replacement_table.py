@@ -1,6 +1,6 @@
-"""A new table that takes the place of a live one: the columns that it takes over, and why it may not.
+"""A new table that replaces a lake table: the columns that it takes over, or the refusals.
 
-Law: what the live table has beside its source's columns goes along, so that whoever wrote the rows can go on.
+Law: the new table takes over the columns that the source does not have, so that their writers can continue.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _UNSETTLED = "it is not settled which column is which, or what the values mean{}
 
 @dataclass(frozen=True, slots=True)
 class CarriedColumns:
-    """What a new table has besides what its source wants: columns, and what it says of itself."""
+    """The columns and properties that a new table takes over, besides those of the source."""
 
     columns: tuple[Column, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
 
     def add_to(self, projection: Projection) -> Projection:
-        """The projection of a new table with all this."""
+        """Add the columns and properties to the projection of a new table."""
         wanted = replace(projection.wanted, columns=(*projection.wanted.columns, *self.columns))
         return replace(projection, wanted=wanted, properties={**projection.properties, **self.properties})
 
@@ -51,9 +51,9 @@ NO_CARRIED_COLUMNS = CarriedColumns()
 
 @dataclass(frozen=True, slots=True)
 class ReplacementTable:
-    """Each column of the live table with the one that takes its values, and what goes along as it is.
+    """The pairs of a column of the lake table and the new one that takes its values, and the carried columns.
 
-    `approval_reasons` are reasons why a person has to approve that rows are filled in so.
+    `approval_reasons` are the reasons why a person has to approve this filling of rows.
     """
 
     pairs: tuple[tuple[Column, Column], ...]
@@ -64,7 +64,7 @@ class ReplacementTable:
 def plan_replacement(
     source: MigrationSource, lake: LakeTable, current: Projection, new: Projection
 ) -> ReplacementTable | list[Refusal]:
-    """The table that follows a live one; `current` projects the source next to it, `new` next to nothing."""
+    """Plan the replacement of a lake table; `current` is its own projection, `new` that of a new table."""
     refusals = _refuse_replacement(source, lake, current)
     if refusals:
         return refusals
@@ -90,7 +90,7 @@ def plan_replacement(
 
 
 def _find_former_column(lake: LakeTable, current: Projection, name: str) -> Column | None:
-    """The live column that is to have this name; None where another one has it, which is to give it away."""
+    """Find the lake column that gets this name; None if the column with this name is to be renamed."""
     former_name = next((old for old, wanted in current.renames.items() if wanted == name), None)
     leaving = {old.lower() for old in current.renames}
     return (
@@ -99,7 +99,7 @@ def _find_former_column(lake: LakeTable, current: Projection, name: str) -> Colu
 
 
 def _refuse_replacement(source: MigrationSource, lake: LakeTable, current: Projection) -> list[Refusal]:
-    """What nobody may leave behind him: open questions, plans half-way, rows that are no rows."""
+    """Refuse a replacement while questions are open, a plan is partly applied, or rows are a log."""
     change = f"fill a new table from {lake.name}"
     rekeyed = describe_change(ChangeKey(lake.schema.key, source.schema.key))
     refusals = [each for each in current.refusals if each.change != rekeyed]
@@ -118,7 +118,7 @@ def _refuse_replacement(source: MigrationSource, lake: LakeTable, current: Proje
 def _list_carried_columns(
     lake: LakeTable, current: Projection, taken: Collection[str]
 ) -> list[tuple[Column, Column]]:
-    """The columns that no column of the source takes: kept ones, writers' own, those of nobody."""
+    """List the columns whose values no column of the source takes: kept ones, those of writers, others."""
     unfinished = {e.new.lower() for e in read_swaps(lake)}
     found = ((_find_former_column(lake, current, c.name), c) for c in current.wanted.columns)
     return [
@@ -134,7 +134,7 @@ def _refuse_misfits(
     source_pairs: Mapping[str, tuple[Column, Column]],
     carried: Collection[Column],
 ) -> list[Refusal]:
-    """Why columns cannot take their values; `source_pairs` are those of the source's columns."""
+    """Refuse columns that cannot take their values; `source_pairs` are those of the source's columns."""
     pairs = source_pairs.values()
     refusals = [
         Refusal(describe_change(ChangeType((old.name,), old.type, column.type)), misfit, SNAPSHOT)
@@ -165,7 +165,7 @@ def _carried_properties(
     new: Projection,
     columns: Collection[Column],
 ) -> dict[str, str]:
-    """What the live table says of the columns that go along, beside what the new one says of its own."""
+    """Merge the properties of the carried columns with those of the new table."""
     carried_names = {column.name for column in columns}
     properties: dict[str, str] = {}
     names = {

@@ -1,8 +1,8 @@
-"""The way back from a plan: its steps undone in reverse order, or why there is none.
+"""The rollback of a plan: its steps are undone in reverse order, or refused with the reason.
 
-Laws: the way back ends at the structure and the stamps that the plan was made for; rows that were written
-since are never thrown away, and where they could be, a gate counts them first; what had to be approved is
-not taken back without approval.
+Laws: a rollback ends at the structure and the version stamp that the plan was made for. Rows that were
+written since then are never lost: where they could be, a gate counts them first. A step that needed approval
+is not undone without approval.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _UNDO_KINDS: Mapping[StepKind, StepKind] = {
     "backfill": "backfill",
 }
 _FROM_NOTHING: Mapping[StepKind, str | None] = {"add-constraint": None, "set-key": "[]"}
-"""What the property of such a step is before it."""
+"""The value of the property before a step of such a kind."""
 _VALUES_LOST = "values written into the columns since then are lost"
 _APPROVED = "the step that it undoes needed approval"
 _MADE = "the plan created the table, and its rows may be needed"
@@ -58,15 +58,15 @@ _HARMLESS = frozenset({
 
 
 def find_version_before(lines: Iterable[MigrationEntry]) -> str | None:
-    """The version that the table had when the plan was first begun."""
+    """Find the version that the table had when the plan was first begun."""
     return next((line.version for line in lines if line.state == "started"), None)
 
 
 def plan_rollback(plan: Plan, lake: LakeTable | None, done: int) -> Plan:
-    """The plan that takes `done` steps of another plan back, with refusals where a step has no way back.
+    """Plan to undo the first `done` steps of a plan, with refusals for steps that cannot be undone.
 
     Raises:
-        StalePlan: the table does not stand where those steps left it.
+        StalePlan: the table is not as those steps left it.
     """
     taken = plan.steps[:done]
     expected = fingerprint_structure(plan.base_schema)
@@ -100,9 +100,9 @@ def plan_rollback(plan: Plan, lake: LakeTable | None, done: int) -> Plan:
 
 
 def plan_restore(plan: Plan, lake: LakeTable, version: str, target: Target) -> Plan:
-    """The plan that sets a Delta table back to the version before another plan: where no statement would do.
+    """Plan to restore a Delta table to its version before a plan, where no statements undo the plan.
 
-    Nobody may have written rows since. Source: Delta "Restore a Delta table to an earlier state".
+    No rows may have been written since then. Source: Delta "Restore a Delta table to an earlier state".
     """
     name = target.table_name(plan.table)
     post = {"structure": fingerprint_structure(plan.base_schema)}
@@ -122,7 +122,7 @@ def plan_restore(plan: Plan, lake: LakeTable, version: str, target: Target) -> P
 
 
 def list_row_writes(operations: Sequence[tuple[int, str]], version: str) -> tuple[str, ...]:
-    """The operations behind a version that may have written rows; `operations` as Delta's history tells."""
+    """List the operations after a version that may have written rows; `operations` are of Delta's history."""
     return tuple(
         f"{name} made version {number}"
         for number, name in sorted(operations)
@@ -133,7 +133,7 @@ def list_row_writes(operations: Sequence[tuple[int, str]], version: str) -> tupl
 def _make_plan(
     plan: Plan, lake: LakeTable | None, steps: tuple[Step, ...], refusals: tuple[Refusal, ...]
 ) -> Plan:
-    """The frame of a way back: from the table as it stands to what it was."""
+    """Make the plan of a rollback: from the present table to its former structure."""
     wanted = plan.base_schema if plan.base_schema is not None and not refusals else lake and lake.schema
     note = "the next ordinary plan makes the changes again" if steps else "there is nothing to undo"
     return Plan(
@@ -156,7 +156,7 @@ def _make_plan(
 
 
 def _undo_step(plan: Plan, target: Target, step: Step) -> Iterator[tuple[Step | Refusal, str]]:
-    """What undoes a step, each with why a person has to approve it, empty if nobody has to."""
+    """Undo a step: steps or a refusal, each with the reason for an approval; empty if none is needed."""
     kind = _UNDO_KINDS.get(step.kind)
     if step.kind == "create-table":
         yield Refusal(f"undo {step.kind}", _MADE, f"check its rows, then run: {step.undo}"), ""
@@ -199,9 +199,9 @@ def _undo_step(plan: Plan, target: Target, step: Step) -> Iterator[tuple[Step | 
 def _undo_properties(
     plan: Plan, target: Target, step: Step
 ) -> Iterator[tuple[str | None, dict[str, object] | None]]:
-    """The statements that give properties back their values: one for those that were there, one for others.
+    """Restore the values of properties: one statement sets those with a value, one unsets the others.
 
-    No statement sets some and takes others away. Source: Spark SQL reference, ALTER TABLE.
+    No statement does both. Source: Spark SQL reference, ALTER TABLE.
     """
     after, before = step.postcondition.get("properties"), step.precondition.get("properties")
     state = _former_state(step)
@@ -217,16 +217,16 @@ def _undo_properties(
 
 
 def _add_gate(step: Step, counts: Mapping[str, int]) -> Step:
-    """The step behind a gate."""
+    """Add a gate to a step."""
     return replace(step, precondition={**step.precondition, "counts": dict(counts)}) if counts else step
 
 
 def _list_gates(plan: Plan, name: str, taken: Sequence[Step]) -> list[dict[str, int]]:
-    """What the rows must say before each step is undone, the last one first; all of it before any is undone.
+    """List the gate before each step is undone, the last step first; the first gate checks all of them.
 
-    Names that were exchanged go back where no row has another value in the new column than the old one says:
-    whatever was written since is in the new one alone. A key comes back where it still tells the rows apart,
-    and NULL is forbidden again where there is none.
+    Swapped names go back only if no row has different values in the new and the old column: values written
+    since then are only in the new one. A key comes back only if it still identifies the rows. NULL is
+    forbidden again only if the column holds none.
     """
     swaps, key = _find_swaps(taken), _find_former_key(plan, taken)
     again = dict.fromkeys(count_unfit_keys(name, key), 0) if key else {}
@@ -252,7 +252,7 @@ def _list_gates(plan: Plan, name: str, taken: Sequence[Step]) -> list[dict[str, 
 
 
 def _find_written_key(taken: Sequence[Step]) -> dict[str, object]:
-    """What the steps said last of the key, which no structure shows."""
+    """Find the key property that the steps wrote last; the structure does not show it."""
     properties = [each.postcondition.get("properties") for each in taken]
     written = [
         each[KEY_PROPERTY] for each in properties if isinstance(each, Mapping) and KEY_PROPERTY in each
@@ -261,7 +261,7 @@ def _find_written_key(taken: Sequence[Step]) -> dict[str, object]:
 
 
 def _list_freed_columns(step: Step) -> Iterator[str]:
-    """The column that a step let hold NULL, which it may hold by now; see `Target.relax`."""
+    """List the column that may hold NULL by now, since a step dropped its constraint; see `allow_null`."""
     constraints = step.precondition.get("properties")
     checks = (
         constraints.values() if step.kind == "drop-constraint" and isinstance(constraints, Mapping) else ()
@@ -273,7 +273,7 @@ def _list_freed_columns(step: Step) -> Iterator[str]:
 
 
 def _list_renames(step: Step) -> Iterator[tuple[str, str]]:
-    """The name that a step gave a column, behind the one before."""
+    """List the renamed column of a step: its name before, and its name after."""
     before, after = step.precondition.get("columns"), step.postcondition.get("columns")
     if step.kind == "rename-column" and isinstance(before, Mapping) and isinstance(after, Mapping):
         dropped = [column for column in before if after.get(column) is None]
@@ -283,14 +283,14 @@ def _list_renames(step: Step) -> Iterator[tuple[str, str]]:
 
 
 def _find_swaps(taken: Sequence[Step]) -> tuple[ColumnSwap, ...]:
-    """The columns whose names the steps exchange, as the steps write it down."""
+    """Find the column swaps of the steps in the property that they write."""
     properties = [each.postcondition.get("properties") for each in taken]
     found = [parse_swaps(each) for each in properties if isinstance(each, Mapping)]
     return next((each for each in found if each), ())
 
 
 def _locate_swap(step: Step, swap: ColumnSwap) -> ColumnSwap | None:
-    """Under which names a pair of columns stands behind a rename of one of them; None if it is none."""
+    """Find the names of a pair of swapped columns after a rename; None if the step renames neither."""
     columns = step.postcondition.get("columns")
     if step.kind != "rename-column" or not isinstance(columns, Mapping):
         return None
@@ -303,7 +303,7 @@ def _locate_swap(step: Step, swap: ColumnSwap) -> ColumnSwap | None:
 
 
 def _find_former_key(plan: Plan, taken: Sequence[Step]) -> tuple[str, ...]:
-    """The key that comes back where the rows were given another one; none for one that only changed names."""
+    """Find the former key if the steps set another one; empty if only its columns were renamed."""
     properties = [each.postcondition.get("properties") for each in taken]
     written = any(isinstance(each, Mapping) and KEY_PROPERTY in each for each in properties)
     renamed = any(each.kind == "rename-column" for each in taken)
@@ -317,7 +317,7 @@ def _describe_gate(steps: Sequence[Step]) -> str:
 
 
 def _list_notes(taken: Sequence[Step]) -> Iterator[str]:
-    """What a person does about rows that a gate would count."""
+    """Note what a person can do about rows that a gate would count."""
     for each in _find_swaps(taken):
         if any(_locate_swap(step, each) for step in taken):
             old, new = quote_name(each.old), quote_name(each.column)
@@ -328,9 +328,9 @@ def _list_notes(taken: Sequence[Step]) -> Iterator[str]:
 
 
 def _former_state(step: Step) -> dict[str, object] | None:
-    """What was true before a step, as its undoing brings it about; None where the step does not tell.
+    """Find the condition that the undo of a step meets; None if the step does not contain it.
 
-    Rows that a backfill wrote are taken back by a statement that may be repeated.
+    The undo of a backfill has no condition, since its statement may be repeated.
     """
     if step.kind == "backfill":
         return {}

@@ -1,4 +1,4 @@
-"""The columns that a table written by the sink has besides those of its source."""
+"""The row columns: those that the sink adds to a table besides the columns of its source."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Boolean, Integer, String, Type
 
 ORDER = "_row_order"
-"""Column: where in the source's log the row stands; of two, the greater text is the later one."""
+"""Column: the position of the row in the source's log; of two texts, the greater one is later."""
 
 DELETED = "_row_deleted"
-"""Column: the source deleted the row at that place. It stays, so that nothing older brings it back."""
+"""Column: the source deleted the row at that position. The row stays, so that no older change restores it."""
 
 OP = "_row_op"
 """Column of a table without a key: what happened to the row, in Debezium's letters."""
 
 STREAM, TOPIC, PARTITION, OFFSET = "_row_stream", "_row_topic", "_row_partition", "_row_offset"
-"""Columns of a table without a key: the record of the row, by which it is known again."""
+"""Columns of a table without a key: the coordinates of the row's record, which identify it."""
 
 KEYED: tuple[tuple[str, Type], ...] = ((ORDER, String()), (DELETED, Boolean()))
 
@@ -48,21 +48,21 @@ _REPLACE = (
 
 
 def list_row_columns(key: Collection[str]) -> tuple[Column, ...]:
-    """The columns that a mirrored table has besides those of its source; another kind of table has others."""
+    """List the row columns of a table; they depend on whether it has a key."""
     return tuple(Column(name, type) for name, type in (KEYED if key else KEYLESS))
 
 
 def add_row_columns(source: MigrationSource) -> MigrationSource:
-    """The source with the columns that a mirrored table has besides its own."""
+    """Add the row columns to the source."""
     schema = source.schema
     columns = (*schema.columns, *list_row_columns(schema.key))
     return replace(source, schema=TableSchema(columns, schema.key, schema.comment))
 
 
 def refuse_key(key: tuple[str, ...], lake: LakeTable) -> Refusal | None:
-    """Why the rows of a mirrored table cannot be told by `key` instead; None if they can, or it is no mirror.
+    """Refuse another key for a table of the sink; None if the key is possible, or it is another table.
 
-    Rows that are merged by a key and records that are appended one by one are not each other's.
+    A table has either rows that are merged by a key, or records that are appended; neither becomes the other.
     """
     names, change = set(lake.schema.names), describe_change(ChangeKey(lake.schema.key, key))
     if key and not lake.schema.key and names.issuperset(name for name, _ in KEYLESS):

@@ -1,4 +1,4 @@
-"""What `schemaman.toml` says of migrations: `[[policy]]`, `[[projection]]`, `[[target]]` and `[catalogs]`."""
+"""Settings of migrations in `schemaman.toml`: `[[policy]]`, `[[projection]]`, `[[target]]`, `[catalogs]`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ SELECTORS = ("tables", "targets")
 
 
 def read_policies(value: object) -> tuple[PolicyRule, ...]:
-    """The rules of all entries, in their order.
+    """Read the rules of all entries, in their order.
 
     Raises:
-        ValueError: an entry that says nothing, an unknown kind or level, or a level that a kind cannot have.
+        ValueError: an entry without a level, an unknown kind or level, or a level that a kind cannot have.
     """
     if not isinstance(value, list | tuple):
         raise ValueError("policies are written as [[policy]]")
@@ -56,7 +56,7 @@ def _read_policy(entry: Any, number: int) -> Iterator[PolicyRule]:
 
 
 def read_patterns(value: object) -> tuple[str, ...]:
-    """One pattern or several, in a list or between commas. Raises `ValueError` for anything else."""
+    """Read one pattern or several, in a list or between commas. Raises `ValueError` for anything else."""
     if isinstance(value, str):
         return tuple(word.strip() for word in value.split(",") if word.strip())
     if isinstance(value, list) and all(isinstance(word, str) for word in value):
@@ -68,10 +68,10 @@ _OPTIONS = (*CHOICES, "numeric", "metadata")
 
 
 def read_projections(value: object) -> tuple[ProjectionRule, ...]:
-    """The rules of all entries, in their order.
+    """Read the rules of all entries, in their order.
 
     Raises:
-        ValueError: an entry that says nothing, an unknown option, or a word that an option does not have.
+        ValueError: an entry without an option, an unknown option, or a value that an option does not have.
     """
     if not isinstance(value, list | tuple):
         raise ValueError("projections are written as [[projection]]")
@@ -113,7 +113,7 @@ def _read_option(key: str, value: object, where: str) -> object:
 
 
 def _read_metadata(roles: object, where: str) -> Iterator[tuple[Role, str]]:
-    """Roles, with names of their own where a table gives them; each once."""
+    """Read roles, and their names where a table gives them; each role once."""
     if isinstance(roles, list) and all(isinstance(role, str) for role in roles):
         roles = dict.fromkeys(roles, "")
     if not isinstance(roles, Mapping) or not all(isinstance(name, str) for name in roles.values()):
@@ -143,9 +143,9 @@ _PART = re.compile(r"`(?:[^`]|``)+`|[^.`]+")
 
 @dataclass(frozen=True, slots=True)
 class TargetSetting:
-    """A `[[target]]`: which tables go where. One of `table` and `path` is set.
+    """A `[[target]]`: the address of lake tables for some source tables. One of `table` and `path` is set.
 
-    `tables` are patterns over the table's full name or any suffix of it; `table` and `path` may
+    `tables` are patterns over the full name of a source table or any suffix of it. `table` and `path` may
     hold `{stream}`, `{server}`, `{database}`, `{schema}`, `{table}`.
     """
 
@@ -160,10 +160,10 @@ class TargetSetting:
         return any(is_matched(table, pattern) for pattern in self.tables)
 
     def address(self, table: TableId) -> str:
-        """The lake table, or the path in the form of a `lake:` REF, that follows a table.
+        """Return the lake table, or the path in the form of a `lake:` REF, that follows a table.
 
-        In a path each name is one step: a source table called `../t` leaves no folder. In a name it is no
-        more than a piece of one part: a table called `a.b` is in no namespace of its own.
+        In a path each name is one step, so a source table called `../t` does not leave the folder. In a table
+        name each name is a piece of one part, so a table called `a.b` gets no namespace of its own.
         """
         names = {placeholder: getattr(table, placeholder) for placeholder in _PLACEHOLDERS}
         if self.table is None or _PATH.match(self.table):
@@ -172,12 +172,12 @@ class TargetSetting:
 
 
 def _fill_path(path: str, names: Mapping[str, str]) -> str:
-    """A path with each name as one step of it."""
+    """Fill names into a path, each as one step."""
     return path.format(**{placeholder: _path_step(name) for placeholder, name in names.items()})
 
 
 def _fill_name(part: str, names: Mapping[str, str]) -> str:
-    """A part of a lake table's name with names of the source in it, in back-ticks if they need them."""
+    """Fill names of the source into a part of a lake table's name, in back-ticks if they need them."""
     if _PATH.match(part):
         return _fill_path(part, {placeholder: _escape_name(name) for placeholder, name in names.items()})
     if part.startswith("`"):
@@ -194,24 +194,24 @@ def _path_dots(name: str) -> str:
 
 
 def _escape_name(name: str) -> str:
-    """A name as it stands between back-ticks."""
+    """Escape a name between back-ticks."""
     return name.replace("`", "``")
 
 
 def _path_step(name: str) -> str:
-    """A name as part of a path, which it cannot lead out of."""
+    """Turn a name into one step of a path, which cannot leave the folder."""
     step = name.replace("/", "_")
     return "_" * len(step) if set(step) == {"."} else step
 
 
 def is_matched(table: TableId, pattern: str) -> bool:
-    """Whether a table, by its whole name or any end of it, is one that a pattern with `*` and `?` means."""
+    """Whether the whole name of a table, or any suffix of it, matches a pattern with `*` and `?`."""
     suffixes = (".".join(table.parts[i:]) for i in range(len(table.parts)))
     return any(fnmatchcase(name, pattern) for name in (str(table), *suffixes))
 
 
 def read_targets(value: object) -> tuple[TargetSetting, ...]:
-    """The targets of all entries, in their order. Raises `ValueError`."""
+    """Read the targets of all entries, in their order. Raises `ValueError`."""
     if not isinstance(value, list | tuple):
         raise ValueError("targets are written as [[target]]")
     found = tuple(_read_target(entry, number) for number, entry in enumerate(value, 1))
@@ -275,7 +275,7 @@ CATALOG_TYPES: tuple[CatalogType, ...] = get_args(CatalogType)
 _FROM_ENVIRONMENT = "env:"
 
 _DEFAULTS: Mapping[str, Mapping[str, str]] = {
-    # Without the layout that knows views, asking for a missing table is an UnsupportedOperationException.
+    # Without the layout for views, a query for a missing table raises UnsupportedOperationException.
     "jdbc": {"jdbc.schema-version": "V1"},
 }
 
@@ -291,9 +291,9 @@ _DRIVERS = {
 class CatalogSetting:
     """A `[catalogs.NAME]`.
 
-    `options` are Iceberg's own, without the beginning `spark.sql.catalog.NAME.`; one whose value is
-    `env:VARIABLE` is read from the environment at the door. `packages` are Maven coordinates that it needs
-    besides those that its type does.
+    `options` are Iceberg's own, without the prefix `spark.sql.catalog.NAME.`. A value `env:VARIABLE` is
+    read from the environment when a session starts. `packages` are Maven coordinates that the catalogue needs
+    besides those of its type.
     """
 
     name: str
@@ -303,14 +303,14 @@ class CatalogSetting:
 
 
 def read_catalogs(value: object) -> tuple[CatalogSetting, ...]:
-    """The catalogues of a settings file. Raises `ValueError` with what is wrong."""
+    """Read the catalogues of a settings file. Raises `ValueError` with the fault."""
     if not isinstance(value, dict) or not all(isinstance(entry, dict) for entry in value.values()):
         raise ValueError("catalogues are written as [catalogs.NAME]")
     return tuple(_read_catalog(str(name), entry) for name, entry in value.items())
 
 
 def spark_settings(catalog: CatalogSetting, environment: Mapping[str, str]) -> dict[str, str]:
-    """The settings of Spark that make a session know a catalogue. It caches nothing: others may change it.
+    """Return the settings of Spark for a catalogue, which caches nothing, since others may change tables.
 
     Raises:
         BadConfiguration: a variable that an option names is not set.
@@ -324,7 +324,7 @@ def spark_settings(catalog: CatalogSetting, environment: Mapping[str, str]) -> d
 
 
 def list_packages(catalogs: Iterable[CatalogSetting]) -> tuple[str, ...]:
-    """Maven coordinates that catalogues need besides Iceberg's own."""
+    """List the Maven coordinates that catalogues need besides Iceberg's own."""
     found: list[str] = []
     for catalog in catalogs:
         uri = dict(catalog.options).get("uri", "")
@@ -361,7 +361,7 @@ def _read_catalog(name: str, entry: Mapping[str, object]) -> CatalogSetting:
 
 
 def _flatten_options(name: str, entry: Mapping[str, object], above: str = "") -> dict[str, str]:
-    """The options as texts; TOML reads a bare `s3.endpoint` as a table in a table."""
+    """Read the options as texts; TOML reads a bare `s3.endpoint` as a table in a table."""
     found: dict[str, str] = {}
     for key, value in entry.items():
         match value:

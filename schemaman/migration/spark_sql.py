@@ -1,4 +1,4 @@
-"""The words that targets share: names, types and statements of Spark SQL, and Spark's schema JSON read back.
+"""Names, types and statements of Spark SQL, which the targets share, and the reader of Spark's schema JSON.
 
 Law: `read_columns` gives back the columns whose JSON Spark prints for a table that `create_table` made.
 """
@@ -48,27 +48,27 @@ _PLAIN: dict[str, Type] = {
 
 
 def literal(text: str) -> str:
-    """A string literal. `${…}` is written so that Spark's variable substitution does not see it."""
+    """Write a string literal. `${…}` is escaped against Spark's variable substitution."""
     escaped = "".join(_ESCAPES.get(ch, ch) for ch in text)
     return "'" + escaped.replace("${", "\\u0024{") + "'"
 
 
 def unescape_literal(text: str) -> str:
-    """The text of a string literal that `literal` wrote, given without its quotes."""
+    """Read the text of a string literal that `literal` wrote, given without its quotes."""
     texts = {code: char for char, code in _ESCAPES.items()} | {"\\u0024": "$"}
     return re.sub(r"\\(?:u0024|.)", lambda code: texts[code[0]], text)
 
 
 def path_name(path: Path) -> str:
-    """A column or a part of one: back-ticks around every part."""
+    """Write the path of a column or nested field, with back-ticks around every part."""
     return ".".join(quote_name(part) for part in path)
 
 
 def type_name(type: Type) -> str:
-    """A type as Spark SQL writes it.
+    """Write a type as Spark SQL does.
 
     Raises:
-        ValueError: no table format holds this type; `Target.hold` comes first.
+        ValueError: no table format holds this type; call `Target.hold_type` first.
     """
     match type:
         case Boolean():
@@ -102,7 +102,7 @@ def type_name(type: Type) -> str:
 
 
 def split_table_name(table: str) -> tuple[str, ...]:
-    """The parts of a table name: dots split, back-ticks keep a part together.
+    """Split a table name at its dots; back-ticks keep a part together.
 
     Raises:
         BadReference: an empty part, a back-tick that is not closed, or `${`.
@@ -142,17 +142,17 @@ def refuse_variables(table: str) -> None:
 
 
 def quote_table_name(parts: Iterable[str]) -> str:
-    """A table or namespace name with every part in back-ticks."""
+    """Write a table or namespace name with every part in back-ticks."""
     return ".".join(quote_name(part) for part in parts)
 
 
 def format_table_name(parts: Iterable[str]) -> str:
-    """A table name with back-ticks only around the parts that need them."""
+    """Write a table name with back-ticks only around the parts that need them."""
     return ".".join(part if re.fullmatch(r"\w+", part, re.ASCII) else quote_name(part) for part in parts)
 
 
 def create_table(name: str, schema: TableSchema, provider: str, properties: Mapping[str, str]) -> str:
-    """`CREATE TABLE` with columns, NOT NULL, comments and properties."""
+    """Write `CREATE TABLE` with columns, NOT NULL, comments and properties."""
     columns = ",\n".join(f"  {define_column(c, ' ')}" for c in schema.columns)
     lines = [f"CREATE TABLE {name} (\n{columns}\n)", f"USING {provider}"]
     if schema.comment:
@@ -163,44 +163,44 @@ def create_table(name: str, schema: TableSchema, provider: str, properties: Mapp
 
 
 def create_namespace(parts: Sequence[str]) -> str:
-    """`CREATE NAMESPACE`, which may be there already."""
+    """Write `CREATE NAMESPACE`, which succeeds if the namespace exists."""
     return f"CREATE NAMESPACE IF NOT EXISTS {quote_table_name(parts)}"
 
 
 def add_columns(name: str, added: Sequence[tuple[Path, Column | Field]]) -> str:
-    """`ADD COLUMNS`: each at the end of its table or struct, nullable as every format demands."""
+    """Write `ADD COLUMNS`: each at the end of its table or struct, and nullable, as every format requires."""
     rows = [f"{path_name(path)} {type_name(c.type)}{_comment(c.comment)}" for path, c in added]
     return f"ALTER TABLE {name} ADD COLUMNS ({', '.join(rows)})"
 
 
 def alter_columns(name: str, actions: Sequence[tuple[Path, str]]) -> str:
-    """`ALTER COLUMN` with one action for each of several columns (Spark 4)."""
+    """Write `ALTER COLUMN` with one action for each of several columns (Spark 4)."""
     listed = ", ".join(f"{path_name(path)} {action}" for path, action in actions)
     return f"ALTER TABLE {name} ALTER COLUMN {listed}"
 
 
 def rename_column(name: str, path: Path, new: str) -> str:
-    """`RENAME COLUMN`; one column a statement."""
+    """Write `RENAME COLUMN`; one statement renames one column."""
     return f"ALTER TABLE {name} RENAME COLUMN {path_name(path)} TO {quote_name(new)}"
 
 
 def drop_columns(name: str, paths: Sequence[Path]) -> str:
-    """`DROP COLUMNS`."""
+    """Write `DROP COLUMNS`."""
     return f"ALTER TABLE {name} DROP COLUMNS ({', '.join(path_name(p) for p in paths)})"
 
 
 def comment_on_table(name: str, comment: str | None) -> str:
-    """`COMMENT ON TABLE`."""
+    """Write `COMMENT ON TABLE`."""
     return f"COMMENT ON TABLE {name} IS {'NULL' if comment is None else literal(comment)}"
 
 
 def set_properties(name: str, properties: Mapping[str, str]) -> str:
-    """`SET TBLPROPERTIES`."""
+    """Write `SET TBLPROPERTIES`."""
     return f"ALTER TABLE {name} SET TBLPROPERTIES ({_assignments(properties)})"
 
 
 def read_set_properties(statement: str, names: Iterable[str]) -> dict[str, str]:
-    """Those of some properties that a statement of ours sets, with the values that it gives them."""
+    """Read the properties of the given names, with their values, from a statement of `set_properties`."""
     found: dict[str, str] = {}
     for name in names:
         assignment = re.search(rf"{re.escape(literal(name))} = '((?:[^'\\]|\\.)*)'", statement)
@@ -210,61 +210,61 @@ def read_set_properties(statement: str, names: Iterable[str]) -> dict[str, str]:
 
 
 def unset_properties(name: str, keys: Iterable[str]) -> str:
-    """`UNSET TBLPROPERTIES`; a key that is not there is no fault."""
+    """Write `UNSET TBLPROPERTIES`, which accepts missing keys."""
     return f"ALTER TABLE {name} UNSET TBLPROPERTIES IF EXISTS ({', '.join(map(literal, sorted(keys)))})"
 
 
 def add_check(name: str, constraint: str, expression: str) -> str:
-    """`ADD CONSTRAINT … CHECK`, which reads every row."""
+    """Write `ADD CONSTRAINT … CHECK`, which reads every row."""
     return f"ALTER TABLE {name} ADD CONSTRAINT {quote_name(constraint)} CHECK ({expression})"
 
 
 def drop_check(name: str, constraint: str) -> str:
-    """`DROP CONSTRAINT`."""
+    """Write `DROP CONSTRAINT`."""
     return f"ALTER TABLE {name} DROP CONSTRAINT {quote_name(constraint)}"
 
 
 def update_rows(name: str, assigned: Sequence[tuple[str, str]], where: str) -> str:
-    """`UPDATE` of the rows that `where` finds; columns by name, values as SQL."""
+    """Write the `UPDATE` of the rows that match `where`; columns by name, values as SQL."""
     listed = ", ".join(f"{quote_name(column)} = {value}" for column, value in assigned)
     return f"UPDATE {name} SET {listed} WHERE {where}"
 
 
 def count_rows(name: str, where: str) -> str:
-    """The query for the number of rows that `where` finds."""
+    """Write the query for the number of rows that match `where`."""
     return f"SELECT count(*) FROM {name} WHERE {where}"
 
 
 def set_identifier_fields(name: str, columns: Sequence[str]) -> str:
-    """`SET IDENTIFIER FIELDS`, a word of Iceberg's SQL extension."""
+    """Write `SET IDENTIFIER FIELDS`, a statement of Iceberg's SQL extension."""
     return f"ALTER TABLE {name} SET IDENTIFIER FIELDS {', '.join(quote_name(c) for c in columns)}"
 
 
 def drop_identifier_fields(name: str, columns: Sequence[str]) -> str:
-    """`DROP IDENTIFIER FIELDS`."""
+    """Write `DROP IDENTIFIER FIELDS`."""
     return f"ALTER TABLE {name} DROP IDENTIFIER FIELDS {', '.join(quote_name(c) for c in columns)}"
 
 
 def set_identifier_paths(name: str, paths: Iterable[Path]) -> str:
-    """`SET IDENTIFIER FIELDS` for columns and members of structs."""
+    """Write `SET IDENTIFIER FIELDS` for columns and nested fields."""
     return f"ALTER TABLE {name} SET IDENTIFIER FIELDS {', '.join(map(path_name, paths))}"
 
 
 def drop_identifier_paths(name: str, paths: Iterable[Path]) -> str:
-    """`DROP IDENTIFIER FIELDS` for columns and members of structs."""
+    """Write `DROP IDENTIFIER FIELDS` for columns and nested fields."""
     return f"ALTER TABLE {name} DROP IDENTIFIER FIELDS {', '.join(map(path_name, paths))}"
 
 
 def format_identifiers(columns: Iterable[str]) -> str:
-    """Identifier fields as a property that can be compared: Iceberg keeps a set, in no order."""
+    """Format identifier fields as a property that can be compared: Iceberg keeps a set, in no order."""
     return json.dumps(sorted(columns), ensure_ascii=False)
 
 
 def read_columns(text: str) -> tuple[Column, ...]:
-    """The columns of a table from the JSON that Spark prints for its schema.
+    """Read the columns of a table from the JSON that Spark prints for its schema.
 
-    A type that no format of ours creates is `Unknown`. Source: Spark `DataType.fromJson`; VARCHAR and
-    CHAR travel as metadata `__CHAR_VARCHAR_TYPE_STRING` (Spark `CharVarcharUtils`).
+    A type that no target creates is `Unknown`. Source: Spark `DataType.fromJson`; VARCHAR and CHAR are in
+    the metadata `__CHAR_VARCHAR_TYPE_STRING` (Spark `CharVarcharUtils`).
     """
     return tuple(
         Column(f.name, f.type, f.nullable, comment=f.comment) for f in _read_fields(json.loads(text))
@@ -272,7 +272,7 @@ def read_columns(text: str) -> tuple[Column, ...]:
 
 
 def define_column(column: Column | Field, separator: str) -> str:
-    """A column, or with `: ` between name and type a member of a struct, with NOT NULL and comment."""
+    """Define a column, or with the separator `: ` a nested field, with NOT NULL and comment."""
     null = "" if column.nullable else " NOT NULL"
     return f"{quote_name(column.name)}{separator}{type_name(column.type)}{null}{_comment(column.comment)}"
 

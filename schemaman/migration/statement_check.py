@@ -36,7 +36,7 @@ _OWN_PROPERTY = "schemaman."
 _OWN_CONSTRAINT = "schemaman_"
 _FROM_ONE_TABLE = re.compile(r" FROM `(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)*(?: WHERE false)?$")
 _VALUES_LOST = "values are lost"
-_EDITED = "a plan is never edited: make it again with `schemaman plan`"
+_EDITED = "make the plan again with `schemaman plan`; a plan is applied exactly as it was made"
 _POLICY_KINDS: Mapping[StepKind, ChangeKind] = {
     "create-table": "new-table",
     "change-type": "widen",
@@ -44,7 +44,7 @@ _POLICY_KINDS: Mapping[StepKind, ChangeKind] = {
     "drop-columns": "drop-column",
     "backfill": "retype",
 }
-"""The least that a step of a kind is to the policy; what a plan knows of its changes may make it more."""
+"""The least kind of change of a step for the policy; the changes of a plan may add stricter kinds."""
 
 
 def require_own_statements(plan: Plan) -> None:
@@ -67,7 +67,7 @@ def require_own_statements(plan: Plan) -> None:
 
 
 def list_missing_approvals(plan: Plan, policy: Policy) -> tuple[str, ...]:
-    """The approvals that the policy demands of a plan now and that the plan itself does not ask for."""
+    """List the approvals that the policy demands now, but the plan does not ask for."""
     check = PolicyCheck(policy, plan.source.table, (plan.target, plan.format))
     return tuple(
         f"{step.kind}: {step.statement} ({why})"
@@ -84,7 +84,7 @@ def _is_asked(plan: Plan, step: Step) -> bool:
 
 
 def _find_demand(plan: Plan, step: Step, check: PolicyCheck) -> str:
-    """Why a person has to approve a step, whatever the plan says; empty if nobody has to."""
+    """Find why a person has to approve a step, whatever the plan asks for; empty if no approval is needed."""
     phase = plan.phase.name if plan.phase is not None else None
     if phase == "rollback":
         return _VALUES_LOST if step.kind in ("drop-columns", "restore") else ""
@@ -100,7 +100,7 @@ def _find_demand(plan: Plan, step: Step, check: PolicyCheck) -> str:
 
 
 def _check_step(plan: Plan, target: Target, step: Step, schema: TableSchema | None) -> TableSchema | None:
-    """The structure behind a step. Raises `UnreadableSql`, `KeyError`, `ValueError`."""
+    """Check a step, and return the structure after it. Raises `UnreadableSql`, `KeyError`, `ValueError`."""
     name = target.table_name(plan.table)
     for query in (*_list_queries(step.precondition), *_list_queries(step.postcondition)):
         _check_query(query)
@@ -136,21 +136,21 @@ def _check_step(plan: Plan, target: Target, step: Step, schema: TableSchema | No
                 raise ValueError("there is no table yet")
             schema = _apply_changes(schema, _read_changes(reader, step.kind, name, schema))
             if "structure" not in step.postcondition:
-                raise ValueError("it does not say what the table is like behind it")
+                raise ValueError("its postcondition has no structure")
     if step.kind not in ("create-namespace", "create-table"):
         reader.end()
-    _require_structure(step.postcondition, schema, "behind")
+    _require_structure(step.postcondition, schema, "after")
     return schema
 
 
 def _require_structure(condition: Mapping[str, object], schema: TableSchema | None, place: str) -> None:
     if "structure" in condition and condition["structure"] != fingerprint_structure(schema):
-        raise ValueError(f"the table {place} it is not the one that the steps lead to")
+        raise ValueError(f"the structure {place} it is not the one that the steps lead to")
 
 
 def _require_equal(statement: str, wanted: str) -> None:
     if statement != wanted:
-        raise ValueError(f"its statement is {statement!r}, and the step's is {wanted!r}")
+        raise ValueError(f"its statement is {statement!r} instead of {wanted!r}")
 
 
 def _require_known(target: Target, properties: Mapping[str, object]) -> None:
@@ -170,7 +170,7 @@ def _read_properties(step: Step) -> dict[str, str]:
 
 
 def _check_properties(reader: SqlReader, name: str, step: Step) -> Mapping[str, object]:
-    """The properties that a statement sets or takes away, which are those of the step's condition."""
+    """Read the properties that a statement sets or unsets; the step's condition must have the same."""
     if reader.has(f"ALTER TABLE {name} UNSET TBLPROPERTIES IF EXISTS ("):
         properties: dict[str, object] = dict.fromkeys(reader.list_of(reader.literal))
     else:
@@ -178,7 +178,7 @@ def _check_properties(reader: SqlReader, name: str, step: Step) -> Mapping[str, 
         properties = dict(reader.list_of(reader.assignment))
     reader.take(")")
     if properties != step.postcondition.get("properties"):
-        raise ValueError("its statement sets other properties than the step says")
+        raise ValueError("its statement sets other properties than its postcondition has")
     return properties
 
 
@@ -194,7 +194,7 @@ def _check_constraint(reader: SqlReader, name: str, kind: StepKind) -> None:
 
 
 def _check_backfill(reader: SqlReader, name: str) -> None:
-    """An `UPDATE` of the table's own rows, or an `INSERT` of another table's rows into it."""
+    """Check an `UPDATE` of the table's own rows, or an `INSERT` of another table's rows into it."""
     if reader.has(f"UPDATE {name} SET "):
         reader.expression(("WHERE",))
         return
@@ -212,7 +212,7 @@ def _list_queries(condition: Mapping[str, object]) -> Iterator[str]:
 
 
 def _check_query(query: str) -> None:
-    """A query that counts rows; it reads, and can read any table."""
+    """Check a query that counts rows; it only reads, from any table."""
     reader = SqlReader(query)
     reader.take("SELECT ")
     reader.expression(("SELECT", "WHERE", "GROUP", "BY", "HAVING", "count", "count_if", "twice"))
@@ -226,7 +226,7 @@ def _apply_changes(schema: TableSchema, changes: Iterator[Change]) -> TableSchem
 
 
 def _read_changes(reader: SqlReader, kind: StepKind, name: str, schema: TableSchema) -> Iterator[Change]:
-    """The changes of the structure that a statement makes, each on the table behind the one before."""
+    """Read the changes of the structure that a statement makes, each on the table after the one before."""
     match kind:
         case "add-columns":
             reader.take(f"ALTER TABLE {name} ADD COLUMNS (")

@@ -1,4 +1,4 @@
-"""The order of changes: each in its turn, those of one kind together, none inside the place of another."""
+"""The order of changes: one after the other, those of one kind together, none inside the path of another."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from schemaman.model.types import Struct
 def order_renames(
     renames: Sequence[RenameColumn], fields: Sequence[RenameColumn]
 ) -> tuple[list[RenameColumn], list[RenameColumn]]:
-    """Renames one at a time, each to a name that is free by then; then those that close a chain or a ring.
+    """Order renames, so that each new name is free by then; then those that close a chain or ring.
 
-    Where names are handed on, one column or member goes by a temporary name. While such a name is in the
-    table nothing else is planned for it: with the stamp between the two lists, a crash anywhere leaves a
-    table that tells where it stands. `fields` are named by places under their new names (see
-    `diff.Renamed`): they come before the columns, those inside first, and are closed in the other order.
+    In a chain or ring of names, one column or nested field gets a temporary name. While a table has such a
+    name, nothing else is planned for it. The version stamp is set between the two lists, so a crash at any
+    point leaves a table that shows its state. The paths of `fields` have the new names (see
+    `diff.RenameColumn`). Fields come before columns, the innermost first, and are closed in reverse order.
     """
     former_names = {(*c.path[:-1], c.name): c.path[-1] for c in (*renames, *fields)}
     turns: list[RenameColumn] = []
@@ -36,26 +36,26 @@ def order_renames(
 
 
 def find_former_path(former_names: Mapping[Path, str], path: Path) -> Path:
-    """The former path of a nested field; `former_names` maps new paths to former names."""
+    """Find the former path of a nested field; `former_names` maps new paths to former names."""
     return tuple(former_names.get(path[:n], path[n - 1]) for n in range(1, len(path) + 1))
 
 
-def _sort_inside_first(places: Iterable[Path]) -> list[Path]:
-    """Places in their order, but each before those that it is inside of."""
+def _sort_inside_first(paths: Iterable[Path]) -> list[Path]:
+    """Keep the order of paths, but put each before the paths that it is inside of."""
     found: list[Path] = []
-    for path in places:
+    for path in paths:
         at = next((n for n, other in enumerate(found) if path[: len(other)] == other), len(found))
         found.insert(at, path)
     return found
 
 
 def _order_chains(renames: Sequence[RenameColumn]) -> tuple[list[RenameColumn], list[RenameColumn]]:
-    """The renames of one place in turn, and those that close a chain or a ring."""
+    """Order the renames in one table or struct; returns them, and those that close a chain or ring."""
     waiting = {c.path[-1].lower(): c for c in renames}
     heads = [old for old in waiting if old not in {c.name.lower() for c in renames}]
     turns: list[RenameColumn] = []
     closing: list[RenameColumn] = []
-    # Chains by their heads; what is left then are rings, which have none.
+    # Chains begin at their heads; the remaining renames are rings, which have no head.
     while waiting:
         first = heads.pop(0) if heads else next(iter(waiting))
         line = [waiting.pop(first)]
@@ -70,7 +70,7 @@ def _order_chains(renames: Sequence[RenameColumn]) -> tuple[list[RenameColumn], 
 
 
 def group_changes(changes: Sequence[Change]) -> list[list[Change]]:
-    """Groups for one statement each: no place twice, none inside another, the table's own comment alone."""
+    """Group changes by statement: no path twice, none inside another, the table's own comment alone."""
     waves: list[list[Change]] = []
     for change in changes:
         wave = next((w for w in waves if all(_is_apart(change, other) for other in w)), None)
@@ -91,31 +91,31 @@ def _is_apart(one: Change, other: Change) -> bool:
 
 
 def rename_columns(lake: LakeTable, renames: Sequence[RenameColumn]) -> LakeTable:
-    """The table once its columns have their new names, identifier fields too: other changes go by those."""
+    """Rename the columns and identifier fields of a table: later changes use the new names."""
     names = {c.path[0]: c.name for c in renames}
     layout = tuple(names.get(name, name) for name in lake.layout)
     schema = patch(lake.schema, renames)
     return replace(lake, schema=schema, layout=layout, properties=rename_identifiers(lake, names))
 
 
-def is_inside(path: Path, places: Collection[Path]) -> bool:
-    """Whether a path is one of these places or inside of one."""
-    return any(path[:n] in places for n in range(1, len(path) + 1))
+def is_inside(path: Path, paths: Collection[Path]) -> bool:
+    """Whether a path is one of these paths or inside of one."""
+    return any(path[:n] in paths for n in range(1, len(path) + 1))
 
 
 def has_path(schema: TableSchema, path: Path) -> bool:
-    """Whether a table has a place already, without regard to case."""
+    """Whether a table has a path, without regard to case."""
     lowered = [part.lower() for part in path]
     return any([part.lower() for part in at] == lowered for at, _, _ in walk_fields(schema))
 
 
 def list_dropped_columns(changes: Iterable[Change]) -> frozenset[str]:
-    """The columns of a table that are to be dropped whole."""
+    """List the columns of a table that the changes drop as a whole."""
     return frozenset(c.path[0] for c in changes if isinstance(c, DropColumn) and len(c.path) == 1)
 
 
 def place_at_end(schema: TableSchema, change: Change) -> Change:
-    """An addition goes behind its siblings: nobody reads by position, so nobody needs it elsewhere."""
+    """Move an addition behind its siblings: readers use names, so they need no other position."""
     if not isinstance(change, AddColumn):
         return change
     parent = change.path[:-1]

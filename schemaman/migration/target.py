@@ -1,4 +1,4 @@
-"""A table of the lake as it stands, and two ports: `Target`, a table format; `Executor`, which runs SQL."""
+"""A lake table as a value, and two ports: `Target`, a table format, and `Executor`, which runs SQL."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from schemaman.plugins import Plugins
 
 @dataclass(frozen=True, slots=True)
 class LayoutField:
-    """A column, or a member of one, by which files are laid out.
+    """A column or nested field by which files are laid out.
 
-    `transform` is in the format's own words: `identity`, `bucket[4]`, `truncate[8]`, `day`, …; of a sort
-    order with its direction behind it: `identity asc nulls-first`.
+    `transform` is written as the format does: `identity`, `bucket[4]`, `truncate[8]`, `day`, …; in a sort
+    order the direction follows: `identity asc nulls-first`.
     """
 
     path: Path
@@ -29,17 +29,18 @@ class LayoutField:
 
 @dataclass(frozen=True, slots=True)
 class LakeTable:
-    """A target table as its own catalogue tells it: read from the target, never from memory.
+    """A target table as its own catalogue describes it: always read from the target.
 
-    `identity` names this very table (Delta's table id, Iceberg's uuid or location); `version`
-    its newest metadata state (Delta's version, Iceberg's metadata file). `key` of the schema
-    is what the target keeps as key (Iceberg identifier fields; for Delta the property). `layout`
-    names the columns by which files are partitioned, clustered or sorted; `partitions`, `clustering`
-    and `sort` say which is which. `generated` maps a generated column to its expression, an identity column
-    to an empty one. `identifiers` are the paths of Iceberg's identifier fields; `format_version` is Iceberg's
-    alone. `partition_names` are those that fields of partitions have or had, each with the path of the only
-    column that may be called so, empty if none may. `column_ids` is another text once a column was dropped
-    and one of its name was made, empty where the format does not tell.
+    `identity` identifies the table (Delta's table id, Iceberg's uuid or location); `version` is its newest
+    metadata state (Delta's version, Iceberg's metadata file). The key of `schema` is the key in the target
+    (Iceberg identifier fields; for Delta the property).
+
+    `layout` names the columns by which files are partitioned, clustered or sorted; `partitions`, `clustering`
+    and `sort` list them apart. `generated` maps a generated column to its expression, and an identity column
+    to an empty one. `identifiers` are the paths of Iceberg's identifier fields; only Iceberg has
+    `format_version`. `partition_names` are the present and former names of partition fields, each with the
+    path of the only column that may have this name, empty if none may. `column_ids` changes if a column is
+    dropped and one of its name is created; it is empty if the format has no ids.
     """
 
     name: str
@@ -60,7 +61,7 @@ class LakeTable:
 
     @property
     def checks(self) -> Mapping[str, str]:
-        """The name of each CHECK constraint and what it demands. Source: Delta `Constraints`."""
+        """The expression of each CHECK constraint, by name. Source: Delta `Constraints`."""
         return {
             key.removeprefix(CHECK_PREFIX): expression
             for key, expression in self.properties.items()
@@ -70,7 +71,7 @@ class LakeTable:
 
 @dataclass(frozen=True, slots=True)
 class LakeType:
-    """A logical type as a target holds it; `note` says what gets lost, if anything does."""
+    """A logical type as a target holds it; `note` describes what is lost, if anything is."""
 
     type: Type
     note: str | None = None
@@ -80,7 +81,7 @@ class LakeType:
 class Draft:
     """A statement that a target proposes for one or several changes of the diff.
 
-    `before`: conditions that it needs, `after`: those that it brings about, besides the changes themselves.
+    `before` are its preconditions and `after` its postconditions, besides the changes themselves.
     """
 
     changes: tuple[Change, ...]
@@ -95,86 +96,86 @@ class Draft:
 
 
 class Target(Protocol):
-    """A table format: how it holds types, and which statements it really accepts."""
+    """A table format: how it holds types, and which statements it accepts."""
 
     name: str
     feature_properties: frozenset[str]
-    """The table properties, besides schemaman's own, that plans set: what switches features on."""
+    """The table properties, besides schemaman's own, that plans set to enable features."""
 
     def hold_type(self, type: Type, how: Representation = DEFAULT) -> LakeType | Refusal:
-        """How this format holds a logical type, where there is a choice as the user wants it."""
+        """Return how this format holds a logical type; where it has a choice, `how` decides."""
 
     def table_name(self, table: str) -> str:
-        """A table as users name it, as SQL writes it. Raises `BadReference`."""
+        """Write a table name of a user as SQL does. Raises `BadReference`."""
 
     def canonical_name(self, table: str) -> str:
-        """The one spelling of a table name, whichever way users write it. Raises `BadReference`."""
+        """Return the canonical spelling of a table name. Raises `BadReference`."""
 
     def refuse_names(self, schema: TableSchema) -> Mapping[str, Refusal]:
-        """The columns whose names the format would accept and then choke on."""
+        """Refuse the columns whose names the format would accept, but then could not read."""
 
     def create_table(self, table: str, schema: TableSchema, properties: Mapping[str, str]) -> Draft:
-        """The statement that creates a table, with what later steps need switched on."""
+        """Draft the statement that creates a table, with the features that later steps need."""
 
     def create_namespace(self, table: str) -> Draft | None:
-        """The statement that makes room for a table, None where a path is enough."""
+        """Draft the statement that creates the namespace of a table; None if the table is a path."""
 
     def set_key(self, table: str, schema: TableSchema) -> Draft | None:
-        """The statement that tells a new table its key, None where the format keeps none."""
+        """Draft the statement that sets the key of a new table; None if the format has no keys."""
 
     def set_properties(self, table: str, properties: Mapping[str, str]) -> Draft:
-        """The statement that stamps a table."""
+        """Draft the statement that sets properties."""
 
     def unset_properties(self, table: str, properties: Sequence[str]) -> Draft:
-        """The statement that takes properties away; one that is not there is no fault."""
+        """Draft the statement that unsets properties; it accepts missing ones."""
 
     def upgrade_features(self, table: str, properties: Mapping[str, str]) -> Draft:
-        """The statement that switches features on, and who cannot read the table after it."""
+        """Draft the statement that enables features, with the readers that it stops."""
 
     def drop_key(self, lake: LakeTable) -> Draft | None:
-        """The statement after which the format keeps no key, None where it keeps none."""
+        """Draft the statement that drops the key of the format; None if the table has none."""
 
     def forbid_null(self, lake: LakeTable, column: str) -> Draft | Refusal | None:
-        """The statement after which a column that holds no NULL cannot, None where that is so."""
+        """Draft the statement that forbids NULL in a column that holds none; None if it is forbidden."""
 
     def allow_null(self, lake: LakeTable, column: str) -> Draft | None:
-        """The statement that undoes `forbid_null`, None where there is nothing to undo."""
+        """Draft the statement that undoes `forbid_null`; None if there is nothing to undo."""
 
     def find_missing_properties(self, lake: LakeTable, change: Change) -> Mapping[str, str]:
-        """The table properties to switch on before a change can be made; empty if none is missing."""
+        """Find the table properties that a change needs and the table lacks."""
 
     def draft_change(self, lake: LakeTable, change: Change) -> Draft | Refusal:
-        """The statement for one change of a live table, or why there is none."""
+        """Draft the statement for one change of a lake table, or refuse it."""
 
     def combine_drafts(self, lake: LakeTable, drafts: Sequence[Draft]) -> Draft:
-        """One statement for several accepted changes of one kind, none inside another's column."""
+        """Combine several accepted changes of one kind, none inside another's column, in one statement."""
 
     def draft_clone(self, executor: Executor, source: str, clone: str) -> Sequence[str]:
-        """The statements that make an empty table like another one; both names as SQL writes them.
+        """Draft the statements that create an empty clone of a table; both names as SQL writes them.
 
         Raises:
             CouldNotDo: the format has no way to clone a table.
         """
 
     def drop_clone(self, clone: str) -> str:
-        """The statement that drops a clone, if there is one; the name as SQL writes it."""
+        """Write the statement that drops a clone if it exists; the name as SQL writes it."""
 
 
 class Executor(Protocol):
-    """What runs statements: Spark SQL and nothing else. One statement is one commit."""
+    """Runs statements of Spark SQL. One statement is one commit."""
 
     def inspect(self, table: str, format: str) -> LakeTable | None:
-        """The live table, None where there is none."""
+        """Read a lake table from its catalogue; None if it does not exist."""
 
     def run(self, statement: str) -> None:
         """Run a statement. Raises `StatementFailed`."""
 
     def query(self, statement: str) -> tuple[tuple[object, ...], ...]:
-        """The rows of a query."""
+        """Return the rows of a query."""
 
 
 def find_column(schema: TableSchema, name: str) -> Column | None:
-    """The column of that name as a lake sees names: without regard to case."""
+    """Find a column by name without regard to case, as a lake does."""
     return next((c for c in schema.columns if c.name.lower() == name.lower()), None)
 
 

@@ -1,6 +1,6 @@
-"""One name for one target table, however it is spelled: by it leases are taken and journals kept.
+"""The canonical name of a target table, which leases and journals use for all of its spellings.
 
-Law: a canonical address is its own, and names the same table to an engine.
+Law: the canonical form of a canonical address is itself, and an engine finds the same table by it.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from schemaman.migration.target import TARGETS
 
 
 def target_id(format: str, table: str) -> str:
-    """The name of a target table in journals and leases; a text that names no table stays as it is."""
+    """Return the name of a target table in journals and leases; a text that names no table is kept."""
     return f"{format}:{_canonicalize_table(format, table)}"
 
 
 def canonicalize_target(target: str) -> str:
-    """The present `target_id` of a name that a journal of any age holds."""
+    """Return the present `target_id` for a name in a journal of any age."""
     format, colon, table = target.partition(":")
     return target_id(format, table) if colon else target
 
 
 @cache
 def _canonicalize_table(format: str, table: str) -> str:
-    """The canonical address of a table, as its format writes it; without a format, its name in parts."""
+    """Return the canonical address of a table by its format; without a format, its name in parts."""
     try:
         return TARGETS.get(format).canonical_name(table)
     except UnknownName:

@@ -1,7 +1,7 @@
-"""How a target shall hold what table formats have no type of their own for, and how it calls its columns.
+"""How a target holds types that table formats lack, and how it names its columns.
 
-Law: two choices that give one type of the lake give its values one meaning, so that another choice for a
-table that has rows shows as another type, and is refused or kept, never read anew.
+Law: two choices with the same lake type give its values the same meaning. So another choice for a table with
+rows shows as another type, which is refused or kept, and existing values are never read differently.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ ROLES: Mapping[Role, tuple[str, Type]] = {
     "partition": ("_topic_partition", Integer(32)),
     "offset": ("_offset", Integer(64)),
 }
-"""What may be kept beside a row: default name and type. `_deleted` and `_partition` would be names that
-Iceberg keeps for itself. Source: Iceberg `MetadataColumns`."""
+"""The roles of metadata columns, with default name and type. Iceberg reserves the names `_deleted` and
+`_partition`. Source: Iceberg `MetadataColumns`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Representation:
-    """What a target holds values as, where there is a choice; by default no value loses anything.
+    """The lake types of values where there is a choice; by default no value loses anything.
 
-    `numeric` speaks of numbers that no DECIMAL is told for: `string`, `double` or `decimal(p,s)`. `names` and
-    `collisions` speak of columns at the top, `metadata` maps roles to the names of columns beside them.
+    `numeric` is for numbers without a declared DECIMAL: `string`, `double` or `decimal(p,s)`. `names` and
+    `collisions` are for top-level columns. `metadata` maps roles to the names of metadata columns.
     """
 
     unsigned_bigint: UnsignedBigint = "decimal"
@@ -73,7 +73,7 @@ class Representation:
 
     @property
     def decimal(self) -> Decimal | None:
-        """The DECIMAL that numbers without one become, if they do."""
+        """The DECIMAL for numbers without a declared one; None if they are held otherwise."""
         return parse_decimal(self.numeric)
 
 
@@ -93,11 +93,11 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "names": get_args(Names),
     "collisions": get_args(Collisions),
 }
-"""Option → the words that it may have, its default first; `numeric` and `metadata` have their own rules."""
+"""Option → its possible values, the default first; `numeric` and `metadata` have their own rules."""
 
 
 def parse_decimal(text: str) -> Decimal | None:
-    """The type that `decimal(p,s)` names; None for anything else, or for one that no table holds."""
+    """Parse `decimal(p,s)`; None for anything else, or for a type that no table holds."""
     found = re.fullmatch(r"decimal\((\d+),\s*(\d+)\)", text.lower())
     if found is None:
         return None

@@ -1,6 +1,6 @@
-"""The tables that records are of, and the decoders of their rows and keys, made once for each structure.
+"""The tables of records, and the decoders of their rows and keys, made once for each structure.
 
-Law: a row is decoded by the schema that it brought itself, to the types of the version that it is of.
+Law: a row is decoded by the schema of its own record, to the types of the version that it belongs to.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ NO_SCHEMA = "JSON without a schema does not contain the types of its values"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TableDecoder:
-    """The decoder of one structure, and the column of each field that rows of it have.
+    """The decoder of one structure, and the column of each field of its rows.
 
-    Each is equal to itself alone: decoders of keys are found by it, and two tables never share one.
-    `decode_read` is for rows that were read from the table: there nothing is unavailable, whatever it looks
-    like. `decode_before` is for rows of before of which only a part is asked.
+    Each one equals only itself, so that it identifies decoders of keys, and two tables never share one.
+    `decode_read` is for rows that were read from the table, which have no unavailable values. `decode_before`
+    is for rows before a change, where some values may be missing.
     """
 
     schema: TableSchema
@@ -67,9 +67,9 @@ _EMPTY_DECODER = make_decoder(())
 class RecordTable:
     """A table in records of one body schema.
 
-    `nodes` are the fields of its rows, None where no schema tells them. `candidates` are the versions that
-    rows can be of; `single` is what all rows are read by where they need not be asked which. `connector` is
-    what the record tells, else the history of the table.
+    `nodes` are the fields of its rows, None without a schema. `candidates` are the possible versions of rows;
+    `single` is the decoder of all rows if their version does not matter. `connector` is that of the record,
+    else that of the table's history.
     """
 
     id: TableId
@@ -106,11 +106,11 @@ class RecordTables:
         connector: str = "",
         read_name: Callable[[str], str] = str,
     ) -> RecordTable:
-        """The table of rows with those fields; `read_name` gives names as the source has them.
+        """Find the table of rows with these fields; `read_name` turns names into the source's names.
 
         Raises:
-            UnreadableInput: the history knows no such table, or two fields are of one column.
-            UnknownVersion: no version of it has these fields.
+            UnreadableInput: the history has no such table, or two fields belong to one column.
+            UnknownVersion: no version of the table has these fields.
         """
         wire = read_columns({"type": "struct", "fields": list(nodes)})
         if self.histories is None:
@@ -130,7 +130,7 @@ class RecordTables:
         )
 
     def find_by_names(self, id: TableId, names: Sequence[str], connector: str = "") -> RecordTable:
-        """The table of rows with fields of those names, and no schema. Raises as `find_by_schema` does."""
+        """Find the table of rows with these field names and without a schema. Raises as `find_by_schema`."""
         if self.histories is None:
             raise UnreadableInput(NO_SCHEMA)
         history = self.require_history(id)
@@ -142,7 +142,7 @@ class RecordTables:
         )
 
     def require_history(self, id: TableId) -> TableHistory:
-        """The history of a table. Raises UnreadableInput if there is none."""
+        """Return the history of a table. Raises UnreadableInput if there is none."""
         history = None if self.histories is None else self.histories.get(id)
         if history is None or not history.versions:
             raise UnreadableInput(
@@ -152,7 +152,7 @@ class RecordTables:
         return history
 
     def list_histories(self, topic: str) -> tuple[TableHistory, ...]:
-        """The tables whose rows came in a topic."""
+        """List the histories of the tables whose rows came in a topic."""
         if self._topics is None:
             self._topics = {}
             for history in (self.histories or {}).values():
@@ -161,12 +161,12 @@ class RecordTables:
         return self._topics.get(topic, ())
 
     def has_rows(self, topic: str) -> bool:
-        """Whether rows of tables are known to come in a topic, none of which are documents."""
+        """Whether a topic is known to have rows of tables, and no documents."""
         known = self.list_histories(topic)
         return bool(known) and all(history.connector != "mongodb" for history in known)
 
     def find_table_of_delete(self, named: TableId, topic: str) -> TableId:
-        """The table of a delete that only names and its topic tell.
+        """Find the table of a delete that has only the names of its record and its topic.
 
         Raises:
             UnreadableInput: several tables have their rows in the topic.
@@ -184,14 +184,14 @@ class RecordTables:
         return history is not None and any(v.at.position.kind != "none" for v in history.versions)
 
     def choose_decoder(self, table: RecordTable, coordinates: Coordinates) -> TableDecoder:
-        """The decoder of a row at its coordinates."""
+        """Choose the decoder of a row at its coordinates."""
         return table.single or self._find_decoder(table, choose_version(table.candidates, coordinates))
 
     def find_newest_decoder(self, id: TableId) -> TableDecoder:
-        """The newest structure of a table of which no row is at hand.
+        """Find the newest structure of a table for a record without a row.
 
         Raises:
-            UnreadableInput: the history knows no such table, or there is none.
+            UnreadableInput: the history has no such table, or there is no history.
         """
         known = self._newest.get(id)
         if known is None:
@@ -210,13 +210,13 @@ class RecordTables:
     def find_decoder_by_key(
         self, id: TableId, key: object, coordinates: Coordinates, between: PositionBounds
     ) -> TableDecoder:
-        """The structure by which a key is read whose row is not at hand: the one at its position.
+        """Find the structure for the key of a record without a row: the one at its position.
 
-        A record without a position lies `between` two.
+        A record without a position is `between` two.
 
         Raises:
-            UnreadableInput: the history knows no such table.
-            UnknownVersion: which columns the fields of the key are cannot be told.
+            UnreadableInput: the history has no such table.
+            UnknownVersion: the columns of the key's fields are ambiguous.
         """
         if self.histories is None or not isinstance(key, dict):
             return self.find_newest_decoder(id)
@@ -249,10 +249,10 @@ class RecordTables:
     def make_key_decoder(
         self, form: BodySchema, made: TableDecoder, id: TableId, payload: Mapping[str, object]
     ) -> Decoder:
-        """The decoder of keys of a form; a column that only the key carries is what the key says it is.
+        """Make the decoder of keys of one form; a column that only the key has gets the key's type.
 
         Raises:
-            UnreadableInput: nobody tells the types.
+            UnreadableInput: the types of the key are unknown.
         """
         if form.schema is None:
             names = [n for n in payload if not _is_routing(n, payload, made, id)]
@@ -304,9 +304,9 @@ class RecordTables:
         return self._check_sign(made, column, table)
 
     def _check_sign(self, made: Cell, column: Column, table: RecordTable) -> Cell:
-        """The cell; an undeclared sign is checked."""
-        doubted = table.connector in DATABASE_NAMED_CONNECTORS and self._modes.unsigned != "precise"
-        return refuse_unknown_sign(made) if doubted and is_sign_unknown(column) else made
+        """Add a check of the sign to a cell whose column is not declared."""
+        is_long = table.connector in DATABASE_NAMED_CONNECTORS and self._modes.unsigned != "precise"
+        return refuse_unknown_sign(made) if is_long and is_sign_unknown(column) else made
 
     def _make_cell_by_modes(self, name: str, column: Column) -> Cell:
         return make_cell_by_modes(name, column, self._modes, "json", self._placeholder)

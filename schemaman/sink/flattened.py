@@ -1,7 +1,7 @@
 """Flattened rows: their added fields give operation, position and table.
 
-Law: what flattening added is no cell; a row that it deleted is a delete, in each form that a release gives
-it. Source: Debezium ExtractNewRecordState, `add.fields`, `delete.tombstone.handling.mode` and the older
+Law: an added field is no cell. A deleted row is a delete in every form that a release gives it. Source:
+Debezium ExtractNewRecordState, `add.fields`, `delete.tombstone.handling.mode` and the older
 `delete.handling.mode`.
 """
 
@@ -40,7 +40,7 @@ class FlattenedRow:
     is_rewritten: bool
 
     def restore_name(self, name: str) -> str:
-        """A name as the source has it."""
+        """Return the source's form of a name."""
         return restore_misread_name(name) if self.additions.connector == "postgresql" else name
 
 
@@ -55,7 +55,7 @@ def read_flattened(
 ) -> FlattenedRow:
     """Read a flattened row.
 
-    A row without an operation counts as an update, which writes it whether it is there or not.
+    A row without an operation counts as an update, which also writes a row that does not exist yet.
 
     Raises:
         UnreadableInput: it is a document of MongoDB.
@@ -73,7 +73,7 @@ def read_flattened(
 
 
 def is_flattened_delete(headers: Headers, form: BodySchema | None, prefix: str) -> bool:
-    """Whether a record without a value is itself a flattened delete: a header says so, or a row's schema."""
+    """Whether a record without a value is a flattened delete: a header, or the schema of a row, shows it."""
     return read_additions({}, headers, prefix).op == "d" or (
         form is not None and form.name.endswith(".Value")
     )
@@ -82,7 +82,7 @@ def is_flattened_delete(headers: Headers, form: BodySchema | None, prefix: str) 
 def read_flattened_delete(
     topic: str, headers: Headers, form: BodySchema | None, key: object, stream: str, prefix: str
 ) -> FlattenedRow:
-    """Read a flattened delete that has its key alone."""
+    """Read a flattened delete that has only its key."""
     added = read_additions({}, headers, prefix)
     return FlattenedRow(
         _identify_table(topic, form or BodySchema(None, "json"), added, key, stream), "d", added, False

@@ -1,4 +1,4 @@
-"""Bodies of records with what their bytes prove: an equal schema is parsed once, then payloads alone.
+"""Bodies of records: if the bytes prove an equal schema, it is parsed once, and then only the payloads.
 
 Source: Kafka Connect JsonConverter (`{"schema":…,"payload":…}`), the framings of `decode.framing`.
 """
@@ -22,15 +22,15 @@ from schemaman.errors import UnreadableInput
 from schemaman.sink.values.from_connect import CellEncoding
 
 _MAX_FORMS = 64
-"""Forms of JSON that are kept for a topic and a side; one more and the one that was not met longest goes."""
+"""The number of JSON forms that are kept for a topic and a side; the least recently used one is dropped."""
 
 
 @dataclass(eq=False, slots=True)
 class BodySchema:
-    """What all bodies of one schema have in common; `decoders` are what has been made for them.
+    """The common parts of all bodies of one schema; `decoders` are those made for them.
 
-    `schema` is None for JSON without a schema. `has_decimals`: it has decimal numbers, which may be JSON
-    numbers.
+    `schema` is None for JSON without a schema. `has_decimals`: the bodies have decimal numbers, which may be
+    JSON numbers.
     """
 
     schema: Node | None
@@ -46,7 +46,7 @@ class BodySchema:
 
 
 class BodyReader:
-    """Reads keys and values; one for each process, since it remembers forms."""
+    """Reads keys and values; one reader for each process, since it keeps the forms."""
 
     def __init__(self, schemas: SchemaLookup, forms: Forms = AUTO) -> None:
         self._schemas = schemas
@@ -57,7 +57,7 @@ class BodyReader:
         self._schemaless = BodySchema(None, "json", has_decimals=True)
 
     def read(self, record: Record, data: bytes, side: Side) -> tuple[Any, BodySchema]:
-        """Payload and form of a key or a value.
+        """Read the payload and the form of a key or a value.
 
         Raises:
             UnreadableInput: the bytes are damaged, or the registry does not know their schema.
@@ -86,7 +86,7 @@ class BodyReader:
         return known
 
     def _read_by_prefix(self, topic: str, side: Side, data: bytes) -> tuple[Any, BodySchema] | None:
-        """The payload behind leading bytes that were seen before; None if the record is of no known form."""
+        """Read the payload after known leading bytes; None if the record has no known form."""
         forms = self._json.setdefault((topic, side), [])
         form = next((f for f in forms if data.startswith(f.prefix)), None)
         if form is None:
@@ -105,7 +105,7 @@ class BodyReader:
         try:
             return _parse_json(data[len(form.prefix) : end], form.has_decimals), form
         except (ValueError, ArithmeticError):
-            return None  # damaged, or with members behind the payload: read as a whole, which says why
+            return None  # damaged, or members follow the payload: reading it as a whole gives the reason
 
     def _read_whole(self, data: bytes) -> tuple[Any, BodySchema]:
         try:
@@ -113,7 +113,7 @@ class BodyReader:
         except UnicodeDecodeError as error:
             raise UnreadableInput(f"not UTF-8: byte {error.start} cannot be read") from None
         except json.JSONDecodeError as error:
-            what = error.msg.removesuffix(" at")  # some of these messages end in the word that leads on
+            what = error.msg.removesuffix(" at")  # some messages already end in "at"
             raise UnreadableInput(f"not JSON: {what} at character {error.pos}") from None
         except (ValueError, ArithmeticError, RecursionError):
             raise UnreadableInput("not JSON that can be read: a number or the nesting is too large") from None
@@ -133,7 +133,7 @@ class BodyReader:
 
 
 def _parse_json(data: bytes, exact: bool) -> Any:
-    """JSON; with `exact` numbers with a point are decimal ones, whose digits are all kept."""
+    """Parse JSON; with `exact`, numbers with a point become decimals, which keep all digits."""
     return _parse_exactly(data.decode()) if exact else json.loads(data.decode())
 
 

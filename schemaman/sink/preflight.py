@@ -1,7 +1,7 @@
 """Checks before a lake table is migrated: its rows, its key, and earlier tables of the source.
 
-Law: plans by command, `sync` and streams make the same checks, and none migrates a table against them. Where
-a person may overrule a check, the plan needs an approval.
+Law: plans by command, `sync` and streams make the same checks, and none migrates a table against them. If a
+person may overrule a check, the plan needs an approval.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ Address = Callable[[TableId], str]
 """The address of the lake table of a source table in a target."""
 _STAMPS = (VERSION_PROPERTY, BEGAN_PROPERTY)
 _CREATE_NAMESPACE = "CREATE NAMESPACE "
-"""How a statement begins that makes a namespace, and no table."""
+"""The beginning of a statement that creates only a namespace."""
 
 
 @dataclass(frozen=True, slots=True)
 class MissingTable:
-    """Why a lake table should not be made without a person: what to do instead, and the consequence."""
+    """Why a lake table should not be created without a person: what to do instead, and the consequence."""
 
     reason: str
     instead: str
@@ -45,12 +45,12 @@ class MissingTable:
 
     @property
     def approval(self) -> str:
-        """The text that a person approves to have the table made all the same."""
+        """The text that a person approves to let the table be created."""
         return f"{self.reason}: {self.consequence}; instead: {self.instead}"
 
     def __str__(self) -> str:
-        anew = "create it again (`schemaman plan`, `schemaman approve`, `schemaman apply`)"
-        return f"{self.reason}: {self.instead}; or {anew}: {self.consequence}"
+        again = "create it again (`schemaman plan`, `schemaman approve`, `schemaman apply`)"
+        return f"{self.reason}: {self.instead}; or {again}: {self.consequence}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +67,11 @@ class Preflight:
     modes: ConnectorModes = UNKNOWN_MODES
 
     def check_plan(
-        self, plan: Plan, live: LakeTable | None, history: TableHistory, address: Address | None = None
+        self, plan: Plan, lake: LakeTable | None, history: TableHistory, address: Address | None = None
     ) -> Plan:
-        """The plan, withheld if a check fails; `history` is with decisions.
+        """Return the plan, withheld if a check fails; `history` is with decisions.
 
-        `live` is the table that has the rows, None if there is none. Without `address` the lake table of a
+        `lake` is the table that has the rows, None if there is none. Without `address` the lake table of a
         previous name of the source table is not searched.
 
         Raises:
@@ -79,41 +79,41 @@ class Preflight:
         """
         if not plan.steps:
             return plan
-        if live is not None and READ_PROPERTY in live.properties:
-            misread = self.find_stale_rows(self.registry.history(history.table), live, plan.format)
+        if lake is not None and READ_PROPERTY in lake.properties:
+            misread = self.find_stale_rows(self.registry.history(history.table), lake, plan.format)
             if misread is not None:
                 change = f"migrate {plan.table} to follow {plan.source.table}"
                 return withhold_plan(plan, Refusal(change, misread.reason, misread.instead))
-        keyed = plan.base_schema is not None and (live is None or has_known_key(live))
+        keyed = plan.base_schema is not None and (lake is None or has_known_key(lake))
         unsure = refuse_unconfirmed_key(history)
         if unsure is not None and (not keyed or (plan.phase is not None and plan.phase.name == "rekey")):
             return withhold_plan(plan, unsure)
         if plan.base_schema is not None:
             return plan
         missing = self.find_missing_table(
-            history, plan.format, plan.table, None if live is not None else address
+            history, plan.format, plan.table, None if lake is not None else address
         )
         return plan if missing is None else _require_approval(plan, missing)
 
-    def find_stale_rows(self, history: TableHistory, live: LakeTable, format: str) -> StaleRows | None:
-        """Why a table must stay as it is: its rows were read by a wrong structure.
+    def find_stale_rows(self, history: TableHistory, lake: LakeTable, format: str) -> StaleRows | None:
+        """Find rows that were read by a wrong structure: their table must not change.
 
         `history` is without decisions. Raises `StatementFailed`.
         """
-        name = TARGETS.get(format).table_name(live.name)
-        return StaleRowCheck(self.store, self.modes).find_stale_rows(history, live, name, self.executor)
+        name = TARGETS.get(format).table_name(lake.name)
+        return StaleRowCheck(self.store, self.modes).find_stale_rows(history, lake, name, self.executor)
 
     def find_missing_table(
         self, history: TableHistory, format: str, lake_table: str, address: Address | None
     ) -> MissingTable | None:
-        """Why a missing lake table should not be made without a person. Raises `StatementFailed`."""
+        """Find why a person must decide about a missing lake table. Raises `StatementFailed`."""
         lost = self._find_lost_table(history, format, lake_table)
         if lost is not None or address is None:
             return lost
         return self._find_previous_table(history, format, lake_table, address)
 
     def _find_lost_table(self, history: TableHistory, format: str, lake_table: str) -> MissingTable | None:
-        """The table existed, with rows of the present incarnation."""
+        """Find out whether the table existed before, with rows of the present incarnation."""
         lines = self.journal(target_id(format, lake_table))
         made = [
             line
@@ -126,7 +126,7 @@ class Preflight:
             name: text for line in made for name, text in read_set_properties(line.statement, _STAMPS).items()
         }
         incarnation = find_incarnation(LakeTable(lake_table, TableSchema(()), "", "", stamp), history)
-        # The plan of the new incarnation moved the table of an earlier one away.
+        # The plan of the new incarnation moved the table of the earlier one.
         if incarnation is not None and incarnation != history.latest.incarnation:
             return None
         return MissingTable(
@@ -139,7 +139,7 @@ class Preflight:
     def _find_previous_table(
         self, history: TableHistory, format: str, lake_table: str, address: Address
     ) -> MissingTable | None:
-        """The rows are in the lake table of a previous name of the source table."""
+        """Find out whether the lake table of a previous name of the source table has the rows."""
         previous_names = {alias.name for alias in history.aliases if alias.kind == "table"}
         seen = {history.table}
         todo = (
@@ -151,8 +151,8 @@ class Preflight:
             previous = todo.pop()
             seen.add(previous)
             previous_lake_table = address(previous)
-            live = self.executor.inspect(previous_lake_table, format)
-            if live is not None and self._is_renamed(previous, live):
+            lake = self.executor.inspect(previous_lake_table, format)
+            if lake is not None and self._is_renamed(previous, lake):
                 return MissingTable(
                     f"the source renamed {previous} to {history.table}, "
                     f"and its rows are in {previous_lake_table}",
@@ -164,16 +164,16 @@ class Preflight:
             todo += [t for t in self.store.tables() if str(t) in names and t not in seen]
         return None
 
-    def _is_renamed(self, previous: TableId, live: LakeTable) -> bool:
+    def _is_renamed(self, previous: TableId, lake: LakeTable) -> bool:
         """Whether a lake table holds the rows of an incarnation that ended with a rename."""
         history = self.registry.history(previous)
-        return find_incarnation(live, history) in {
+        return find_incarnation(lake, history) in {
             e.incarnation for e in history.events if e.kind == "renamed"
         }
 
 
 def refuse_unconfirmed_key(history: TableHistory) -> Refusal | None:
-    """Why rows must not be identified by the newest key: it replaced another one and is unconfirmed."""
+    """Refuse to identify rows by the newest key if it replaced another one and is unconfirmed."""
     newest = history.latest
     earlier = {v.schema.key for v in history.versions if v.incarnation == newest.incarnation}
     if "key" not in newest.unconfirmed or earlier == {newest.schema.key}:
@@ -187,7 +187,7 @@ def refuse_unconfirmed_key(history: TableHistory) -> Refusal | None:
 
 
 def withhold_plan(plan: Plan, *refusals: Refusal) -> Plan:
-    """The plan without steps, with these refusals."""
+    """Remove the steps from a plan, and add these refusals."""
     return replace(
         plan,
         steps=(),
@@ -199,6 +199,6 @@ def withhold_plan(plan: Plan, *refusals: Refusal) -> Plan:
 
 
 def _require_approval(plan: Plan, missing: MissingTable) -> Plan:
-    """The plan of a table that only a person may have made; the approval changes its hash."""
+    """Make the plan need an approval for the missing table; the approval's text changes its hash."""
     made = (f"{s.kind}: {plan.table} ({missing.approval})" for s in plan.steps if s.kind == "create-table")
     return replace(plan, approvals_needed=(*plan.approvals_needed, *made))

@@ -1,11 +1,11 @@
-"""How far each partition has been read; it orders records that have no position of their own.
+"""The read progress of each partition, which orders records that have no position of their own.
 
-Law: a read beside the stream comes after all that its own partition had streamed before it, and before all
-that it streams later. Earlier reads never change the position of a streamed record, but for two cases:
+Law: a read beside the stream comes after all records that its partition had streamed before, and before all
+that it streams later. Earlier reads never change the position of a streamed record, except in two cases:
 
-- a transaction that was open at a snapshot, which the snapshot did not see, where no commit is given
-  (PostgreSQL: the first transaction; Oracle: where the release or the flattened row leaves it out);
-- a record that is delivered again after a delete without a position: the offsets alone order the two.
+- a transaction that was open at a snapshot and is not in it, if its record has no commit
+  (PostgreSQL: the first transaction; Oracle: if the release or the flattened row leaves it out);
+- a record that is delivered again after a delete without a position: only the offsets order the two.
 """
 
 from __future__ import annotations
@@ -39,28 +39,28 @@ TablePartition = tuple[TableId, str, int]
 """A table, a topic and a partition."""
 
 ReadOrders = Mapping[TablePartition, Sequence[str]]
-"""For a table, a topic and a partition the orders of records that were read there, by their offsets."""
+"""The orders of the records read in a table, a topic and a partition, by their offsets."""
 
 GreatestOrders = Mapping[TablePartition, str]
-"""For a table, a topic and a partition the greatest order that was read there."""
+"""The greatest order read in a table, a topic and a partition."""
 
 Spans = Mapping[TablePartition, Sequence[tuple[int, int]]]
-"""Spans of records by their first and last offsets; nothing is known of the records between."""
+"""Spans of records by their first and last offsets; the records between are unknown."""
 
 QueriedOffsets = frozenset[tuple[str, int, int]]
 """Topics, partitions and offsets."""
 
 UNKNOWN_POSITION, POSSIBLE_EARLIER_DELETE = "its position is uncertain", "a delete may come before it"
-"""Why an order may be uncertain: the position of its partition, or a redelivery before it."""
+"""Why an order may be uncertain: an unknown position in its partition, or an earlier delete."""
 
 
 @dataclass(frozen=True, slots=True)
 class OrderAmbiguity:
     """Where it is uncertain how far a partition had been read before a record.
 
-    `spans` are spans of records of which only the edges are known. This process itself has read
-    `read_partitions` since. `has_gaps`: the records are a selection. `queried_offsets`: the lake has answered
-    how far its rows go before these; None if it has not been queried.
+    `spans` are spans of records with only their edges known. This process itself has read `read_partitions`
+    since then. `has_gaps`: the records are a selection. `queried_offsets`: a query of the lake has given the
+    newest rows before these; None if the lake was not queried.
     """
 
     spans: Spans = field(default_factory=dict)
@@ -73,10 +73,10 @@ class ReadProgress:
     """The greatest order of each table in each partition, and the orders that depend on it."""
 
     def __init__(
-        self, reached: GreatestOrders, past: ReadOrders | None = None, doubts: OrderAmbiguity | None = None
+        self, reached: GreatestOrders, past: ReadOrders | None = None, ambiguity: OrderAmbiguity | None = None
     ) -> None:
         self.greatest_orders = dict(reached)
-        self._ambiguity = doubts
+        self._ambiguity = ambiguity
         self._certain_offsets: dict[TablePartition, int] = {}
         known = (past or {}).items()
         self._read_orders = {
@@ -90,9 +90,9 @@ class ReadProgress:
     def order_change(
         self, table: TableId, coordinates: Coordinates, source: Mapping[str, Any], *, read: bool
     ) -> tuple[str, bool, str]:
-        """The order of a change at its coordinates, whether it was redelivered, and an ambiguity.
+        """Find the order of a change at its coordinates, whether it was redelivered, and its ambiguity.
 
-        `read`: from the table, not from the log. The ambiguity is `UNKNOWN_POSITION`,
+        `read`: the row comes from the table, not from the log. The ambiguity is `UNKNOWN_POSITION`,
         `POSSIBLE_EARLIER_DELETE`, or empty.
         """
         partition = (table, coordinates.topic, coordinates.partition)
@@ -111,7 +111,7 @@ class ReadProgress:
         if found > before:
             self.greatest_orders[partition] = found
         if step == UNPOSITIONED and before and self._ambiguity is not None and self._ambiguity.has_gaps:
-            # the record was quarantined, and later ones may be written: it keeps an order before them
+            # the record was quarantined, and later ones may be written: its order stays before theirs
             found = format_order_at(own, parse_order(before)[1], coordinates.partition, coordinates.offset)
         return found, found < before, ambiguity
 
@@ -123,7 +123,7 @@ class ReadProgress:
         step: int,
         before: str,
     ) -> str:
-        """Why a record's order is uncertain, or an empty text; later orders are certain again."""
+        """Find why the order of a record is uncertain, or return an empty text; later orders are certain."""
         offset = coordinates.offset
         if not ambiguity.has_gaps and (
             partition in ambiguity.read_partitions or partition in self._certain_offsets
@@ -151,14 +151,14 @@ class ReadProgress:
         return reason
 
     def has_read(self, table: TableId, coordinates: Coordinates) -> bool:
-        """Whether anything was read of a table in a partition."""
+        """Whether any record of a table was read in a partition."""
         partition = (table, coordinates.topic, coordinates.partition)
         return partition in self.greatest_orders or bool(
             self._find_greatest_before(partition, coordinates.offset)
         )
 
     def find_bounds(self, table: TableId, coordinates: Coordinates) -> PositionBounds:
-        """The positions before and after a record without one, as far as its partition is known."""
+        """Find the positions before and after a record without one, as far as its partition is known."""
         partition = (table, coordinates.topic, coordinates.partition)
         before, (offsets, greatest) = (
             self._find_greatest_before(partition, coordinates.offset),
@@ -169,7 +169,7 @@ class ReadProgress:
         return parse_order(before)[0] if before else "", ends
 
     def _find_greatest_before(self, partition: TablePartition, offset: int) -> str:
-        """The greatest known order before an offset."""
+        """Find the greatest known order before an offset."""
         reached, known = self.greatest_orders.get(partition, ""), self._read_orders.get(partition)
         if known is None:
             return reached
@@ -178,7 +178,7 @@ class ReadProgress:
         return max(reached, greatest[index - 1]) if index else reached
 
     def _find_snapshot_before(self, partition: TablePartition, offset: int) -> str:
-        """The greatest known position of a read of the table itself before an offset."""
+        """Find the greatest known position of a snapshot read before an offset."""
         read, known = self._snapshot_positions.get(partition, ""), self._read_orders.get(partition)
         index = 0 if known is None else bisect_left(known[0], offset)
         return max(read, self._read_snapshot_positions[partition][index - 1]) if index else read
@@ -195,7 +195,7 @@ class ReadProgress:
                 INCREMENTAL,
             )
         elif position.kind == "none":
-            # a delete with its key alone has the last position of its partition
+            # a delete with only its key has the last position of its partition
             return last, UNPOSITIONED
         else:
             own, step = format_position(position), SNAPSHOT if read else STREAM
@@ -205,12 +205,12 @@ class ReadProgress:
 
 
 def _lacks_commit(coordinates: Coordinates, source: Mapping[str, Any]) -> bool:
-    """Whether a record has a position and no commit: a snapshot after it may not show the record.
+    """Whether a record has a position but no commit: a later snapshot may lack the record.
 
-    PostgreSQL: the first transaction after a snapshot. Oracle: any transaction that comes after a snapshot
-    and has a smaller position was open at the snapshot, since the connector skips what had been committed.
+    PostgreSQL: the first transaction after a snapshot. Oracle: a transaction that comes after a snapshot
+    and has a smaller position was open at the snapshot, since the connector skips committed transactions.
 
-    Source: Debezium PostgresSchemaFactory, `sequence`: the lsn of the last commit, null before there was one;
+    Source: Debezium PostgresSchemaFactory, `sequence`: the lsn of the last commit, null before the first one;
     XstreamStreamingChangeEventSource, which begins with the snapshot's number, in order of commits.
     """
     kind, commit = coordinates.position.kind, coordinates.position.commit
@@ -218,13 +218,13 @@ def _lacks_commit(coordinates: Coordinates, source: Mapping[str, Any]) -> bool:
 
 
 def _parse_snapshot_position(order: str) -> str:
-    """The position of an order if it is a read of the table itself, else an empty text."""
+    """Return the position of an order if it is that of a snapshot read, else an empty text."""
     position, step = parse_order(order)
     return position if step == SNAPSHOT else ""
 
 
 def collect_orders(observations: Iterable[Observation]) -> ReadOrders:
-    """The orders of rows in a history: the edges of each run, as positions never go back in a run."""
+    """Collect the orders at the edges of each run in a history, since positions never decrease in a run."""
     found: dict[TablePartition, set[str]] = {}
     for observation in observations:
         if observation.evidence not in ("emitted", "inferred"):
@@ -240,7 +240,7 @@ def collect_orders(observations: Iterable[Observation]) -> ReadOrders:
 
 
 def collect_spans(observations: Iterable[Observation]) -> Spans:
-    """The spans of rows of which a history has the edges alone, by their offsets."""
+    """Collect the spans of rows, by offsets, for which a history has only the edges."""
     found: dict[TablePartition, list[tuple[int, int]]] = {}
     for observation in observations:
         if (

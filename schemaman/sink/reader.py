@@ -1,7 +1,7 @@
-"""Records of a Debezium stream as changes of rows, with values that are exactly those of the source.
+"""Reads records of a Debezium stream as changes of rows, with exactly the values of the source.
 
-Law: every record gives one outcome: a change of a row, a reject with its reason, or a skipped
-record that is no row.
+Law: every record has one outcome: a change of a row, a reject with its reason, or a skipped record that is no
+row.
 """
 
 from __future__ import annotations
@@ -40,21 +40,28 @@ from schemaman.sink.values.unavailable import PLACEHOLDER
 from schemaman.sink.version_lookup import UnknownVersion
 
 LastRecord = tuple[int, bytes | None]
-"""The offset of the record that was read last in a partition, and its key if it was a delete with a value."""
+"""The offset of the last record read in a partition, and its key if it was a delete with a value."""
 
-_OPS = tuple("cudrt")  # no set: what stands there may be unhashable
+_OPS = tuple("cudrt")  # no set: the value in a record may be unhashable
 _SHADOW_TABLE = "shadow-table"
 
 
 class RowReader:
-    """Reads the records of one stream; one for each process, as it remembers what it has learned of them.
+    """Reads the records of one stream; one reader for each process, since it keeps its progress.
 
-    `histories` types the records: without any (None), each is of the structure that it brings itself.
-    `schemas` is the registry of Avro schemas; `forms` are those that are configured, `modes` the settings of
-    the connector; `placeholder` is what it writes for unavailable values. Records of one partition come in
-    order of offsets; `greatest_orders` is where an earlier reader of them ended, `past` what was read before
-    of the same partitions, `doubts` what is not known of them (`rows.horizon`), `last` the record that was
-    read last in each.
+    Records of one partition come in order of offsets.
+
+    Args:
+        histories: the histories that type the records; with None each record has its own structure.
+        schemas: returns the Avro text of a registry id.
+        stream: the name of the stream.
+        forms: the configured forms of keys and values.
+        modes: the settings of the connector.
+        placeholder: the connector's text for unavailable values.
+        horizons: the greatest orders where an earlier reader of the same partitions ended.
+        past: the orders that were read before in the same partitions.
+        last: the record that was read last in each partition.
+        ambiguity: where the order of records is uncertain (`progress`).
     """
 
     def __init__(
@@ -69,29 +76,29 @@ class RowReader:
         horizons: GreatestOrders | None = None,
         past: ReadOrders | None = None,
         last: Mapping[tuple[str, int], LastRecord] | None = None,
-        doubts: OrderAmbiguity | None = None,
+        ambiguity: OrderAmbiguity | None = None,
     ) -> None:
         self._bodies = BodyReader(schemas, forms)
         self._tables = RecordTables(histories, placeholder=placeholder, modes=modes)
         self._stream = stream
         self._forms = forms
-        self._progress = ReadProgress(horizons or {}, past or {}, doubts)
+        self._progress = ReadProgress(horizons or {}, past or {}, ambiguity)
         self._flattened_topics: set[str] = set()
         self._last: dict[tuple[str, int], LastRecord] = dict(last or {})
         self._is_delete_record = False
-        """Whether the record that is being read is a delete, also one of unknown order."""
+        """Whether the present record is a delete, also one of unknown order."""
 
     @property
     def greatest_orders(self) -> GreatestOrders:
-        """How far each table has been read in each partition: for the next reader of the same partitions."""
+        """The greatest order of each table in each partition, for the next reader of the same partitions."""
         return self._progress.greatest_orders
 
     def read_all(self, records: Iterable[Record]) -> Iterator[RowOutcome]:
-        """The outcome of each record, in order."""
+        """Read the outcome of each record, in order."""
         return map(self.read, records)
 
     def read(self, record: Record) -> RowOutcome:
-        """The outcome of a record."""
+        """Read the outcome of a record."""
         self._is_delete_record = False
         found = self._read_or_reject(record)
         deleted_key = record.key if self._is_delete_record else None
@@ -151,7 +158,7 @@ class RowReader:
     def _read_truncate(
         self, record: Record, payload: Mapping[str, Any], coordinates: Coordinates
     ) -> RowOutcome:
-        """Read a TRUNCATE: it concerns the whole table, and no structure of its rows."""
+        """Read a TRUNCATE, which concerns the whole table and needs no structure of its rows."""
         origin = read_origin(payload)
         table = origin.table_id(self._stream)
         if origin.connector in DATABASE_NAMED_CONNECTORS and find_ghost_original(table.table) is not None:
@@ -162,7 +169,7 @@ class RowReader:
     def _read_delete_by_key(
         self, record: Record, payload: Mapping[str, Any], coordinates: Coordinates
     ) -> RowChange:
-        """Read a delete whose row no version explains, by its key, where the table has one.
+        """Read a delete whose row no version explains by its key, if the table has one.
 
         Raises UnknownVersion.
         """
@@ -178,9 +185,9 @@ class RowReader:
         return self._make_change(record, table, made, "d", key, (None, None), coordinates, payload["source"])
 
     def _read_flattened(self, record: Record, payload: Mapping[str, Any], form: BodySchema) -> RowOutcome:
-        told_key = self._read_key_payload(record)
+        key_payload = self._read_key_payload(record)
         row = read_flattened(
-            record.topic, payload, record.headers, form, told_key, self._stream, self._forms.added
+            record.topic, payload, record.headers, form, key_payload, self._stream, self._forms.added
         )
         self._flattened_topics.add(record.topic)
         self._is_delete_record = row.op == "d"
@@ -197,7 +204,7 @@ class RowReader:
         return self._make_change(record, table.id, made, row.op, key, images, coordinates, source)
 
     def _read_without_value(self, record: Record, form: BodySchema | None) -> RowOutcome:
-        """Read the tombstone of a delete that was read, or a delete with its key alone."""
+        """Read the tombstone of a delete that was read, or a delete that has only its key."""
         if record.key is None or not self._is_delete(record, form):
             return _skip_record(record, TOMBSTONE)
         key = self._read_key_payload(record)
@@ -217,14 +224,14 @@ class RowReader:
         made = self._tables.find_decoder_by_key(
             table, key, coordinates, self._progress.find_bounds(table, coordinates)
         )
-        told_key = self._read_key(record, table, made)
-        return self._make_change(record, table, made, "d", told_key, (None, None), coordinates, source)
+        row_key = self._read_key(record, table, made)
+        return self._make_change(record, table, made, "d", row_key, (None, None), coordinates, source)
 
     def _is_delete(self, record: Record, form: BodySchema | None) -> bool:
         """Whether a record without a value is a delete, and not the tombstone that follows one.
 
-        Of flattened rows it is the delete itself; of others, one whose event is not there any more, for
-        compaction keeps the tombstone alone. Either way its row is gone where it stands.
+        For flattened rows the record is the delete itself. For others its event no longer exists, since
+        compaction keeps only the tombstone. In both cases the row is deleted at the record's position.
         Source: Debezium ExtractNewRecordState, `delete.tombstone.handling.mode`; Kafka, log compaction.
         """
         if is_flattened_delete(record.headers, form, self._forms.added):
@@ -233,7 +240,7 @@ class RowReader:
         return rows and not self._follows_delete(record)
 
     def _follows_delete(self, record: Record) -> bool:
-        """Whether the record right before it is its delete: connectors write them together."""
+        """Whether the record directly before is its delete: connectors write the two together."""
         last = self._last.get((record.topic, record.partition))
         return last == (record.offset - 1, record.key)
 
@@ -271,7 +278,7 @@ class RowReader:
         )
 
     def _find_table(self, payload: Mapping[str, Any], form: BodySchema) -> RecordTable | None:
-        """The table of an event; None for the working copy of a migration tool."""
+        """Find the table of an event; None for the working copy of a migration tool."""
         source = payload["source"]
         names_in_source = tuple([source.get(name) for name in _NAMES])
         row = None if form.schema is not None else next((r for r in map(payload.get, _IMAGES) if r), None)
@@ -358,7 +365,7 @@ _IMAGES = ("after", "before")
 
 
 def _is_event(payload: object) -> bool:
-    """Whether a payload is an event of a row, as nearly all are, so that no other check is needed."""
+    """Whether a payload is an event of a row; nearly all are, so this check comes first."""
     if type(payload) is not dict:
         return False
     source = payload.get("source")
@@ -367,7 +374,7 @@ def _is_event(payload: object) -> bool:
 
 
 def _choose_before_decoder(made: TableDecoder, record: Record) -> Decoder:
-    """How the row before an event is read: where a key tells which row it was, little else is asked of it."""
+    """Choose the decoder of the row before an event; with a key, other values may be missing."""
     return made.decode_before if made.schema.key and record.key is not None else made.decode
 
 

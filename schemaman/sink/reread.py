@@ -1,4 +1,4 @@
-"""Find the stretches of the source's log whose rows a newer history reads in another way.
+"""Find the stretches of the source's log whose rows a newer history reads differently.
 
 Law: only a difference in a row counts: another column under a field's name, other values of the same bytes,
 or another incarnation of the table. A version that only became known later is no difference.
@@ -35,9 +35,9 @@ class JoinedColumns(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RereadStretch:
-    """A stretch of the source's log, as text of `row_order`, whose rows are read in another way now.
+    """A stretch of the source's log, as text of `row_order`, whose rows are read differently now.
 
-    It goes from the position `since` up to `until`, None if it has no end; `coordinates` is its begin.
+    It goes from the position `since` up to `until`, None if it has no end; `coordinates` are its begin.
     `joined` are two columns that are one now: only a table that has both holds values in the wrong one.
     """
 
@@ -49,7 +49,7 @@ class RereadStretch:
 
 
 def hash_reading(history: TableHistory) -> str:
-    """A digest of all in a history that decides how rows are read: 16 hexadecimal digits.
+    """Hash everything in a history that decides how rows are read: 16 hexadecimal digits.
 
     Lake tables carry the digest in a property, so its text is a contract: it names classes and fields as the
     first release did (`_DIGEST_NAMES`), whatever the code calls them now.
@@ -73,11 +73,11 @@ _DIGEST_NAMES: Mapping[type, tuple[str, tuple[str, ...]]] = {
     RenameCandidate: ("RenameCandidate", ("old", "new", "grade", "evidence")),
     NestedFieldAnswer: ("MemberAnswer", ("old", "new", "same")),
 }
-"""For each class in the digest its name there, and those of its fields in order."""
+"""The name of each class in the digest, and the names of its fields in order."""
 
 
 def _format_for_digest(value: object) -> str:
-    """The value as `repr` wrote it in the first release."""
+    """Format a value as `repr` did in the first release."""
     if type(value) is tuple:
         texts = [_format_for_digest(item) for item in value]
         return f"({texts[0]},)" if len(texts) == 1 else f"({', '.join(texts)})"
@@ -92,9 +92,9 @@ def _format_for_digest(value: object) -> str:
 def find_reread_stretches(
     before: TableHistory, after: TableHistory, modes: ConnectorModes
 ) -> tuple[RereadStretch, ...]:
-    """The stretches whose rows the history `after` reads unlike the history `before`, in order of the log.
+    """Find the stretches that the history `after` reads unlike the history `before`, in order of the log.
 
-    `modes` are those of the connector, which decide how records without schemas are read. Only positions in
+    `modes` are the connector's settings, which decide how records without schemas are read. Only positions in
     the source's own log count: without them the order is unknown.
     """
     plain = any(e.kind == "inferred" for v in after.versions for e in v.evidence)
@@ -118,13 +118,13 @@ def find_reread_stretches(
 
 
 def _map_version(version: SchemaVersion) -> CarriedVersion:
-    """A version by the names that events have for its columns."""
+    """Map the fields of a version's events to its columns."""
     columns = {c.emitted_name or c.name: c for c in version.schema.columns}
     return CarriedVersion(version.number, version.schema, columns, version)
 
 
 def _list_field_names(version: SchemaVersion) -> Iterator[frozenset[str]]:
-    """The names of the fields in which events carry a version."""
+    """List the sets of field names in the events of a version."""
     yield frozenset(c.emitted_name or c.name for c in version.schema.columns)
     for event_schema in version.event_schemas:
         yield frozenset(version.find_event_schema(event_schema).names)
@@ -141,14 +141,14 @@ def _find_differences(
 ) -> Iterator[RereadStretch]:
     """Compare one row of each set of field names between any two neighbouring edges of versions.
 
-    `previous` are all versions of the earlier history, `every` those of the present one. Rows with field
-    names that were not `known` can have been read by a version with more fields. They count only where the
-    version with these names is the one at the position, or before the first version with these names.
+    `previous` are all versions of the earlier history, `every` those of the present one. A version with more
+    fields may have read rows whose field names were not `known`. Such rows count only if the version with
+    these names is the one at the position, or before the first version with these names.
     """
     begun = (*then, *(now if known else every))
     edges = (m for f in begun for m in (f.version.after, f.version.until, f.version.at) if m is not None)
     marks = {format_position(m.position): m for m in edges}
-    # reads beside the stream begin versions, too, and have no position
+    # reads beside the stream also begin versions, but have no position
     kinds = [f.version.at.position.kind for f in (*then, *now) if f.version.at.position.kind != "none"]
     placed = [(text, m) for text, m in sorted(marks.items()) if m.position.kind in kinds[-1:]]
     for number, (since, coordinates) in enumerate(placed, 1):
@@ -166,9 +166,9 @@ def _find_differences(
 def _find_joined_columns(
     previous: Sequence[SchemaVersion], every: Sequence[CarriedVersion]
 ) -> Iterator[RereadStretch]:
-    """Where rows have a value in a separate column that is now an earlier version of another one.
+    """Find the rows with a value in a separate column that is now an earlier version of another column.
 
-    No single row shows it: each was read rightly, but the values of one column are in two.
+    No single row shows the fault: each was read correctly, but the values of one column are in two.
     """
     last = {column.id: (version, column) for version in previous for column in version.schema.columns}
     kept_by_id: dict[tuple[int, int | None], tuple[SchemaVersion, Column]] = {}
@@ -188,10 +188,10 @@ def _find_joined_columns(
 def _find_stretch(
     previous: Sequence[SchemaVersion], column: Column, kept: Column
 ) -> Iterator[tuple[str, str | None, Coordinates]]:
-    """The stretch of the log whose rows may hold a value of a column that is now `kept`.
+    """Find the stretch of the log whose rows may hold a value of a column that is now `kept`.
 
     A rewritten row keeps the old value. The stretch ends where a third column takes the name, if any does.
-    Where no version precedes the column, the stretch begins with the log.
+    If no version precedes the column, the stretch begins with the log.
     """
     placed = [version for version in previous if version.at.position.kind != "none"]
     having = [n for n, version in enumerate(placed) if column.id in {c.id for c in version.schema.columns}]
@@ -213,10 +213,10 @@ def _find_current_columns(
     now: Sequence[CarriedVersion],
     every: Sequence[CarriedVersion],
 ) -> CarriedVersion:
-    """A version of the previous history in the present one, with its columns for the fields of `was`.
+    """Map a version of the previous history to the present one, with its columns for the fields of `was`.
 
-    A column is what the last of the `previous` versions that had it has become: the table keeps the values of
-    all versions in one column, which has that version's name.
+    The last of the `previous` versions with a column decides what the column is now: the table keeps the
+    values of all versions in one column, which has that version's name.
     """
     own = _find_current_version(was.version, every) or choose_version(now, was.version.at)
     taken = choose_version(now, was.version.at)
@@ -233,9 +233,9 @@ def _find_current_columns(
 
 
 def _find_current_version(version: SchemaVersion, every: Sequence[CarriedVersion]) -> CarriedVersion | None:
-    """The present version at the first record of a version; None where that record has no position.
+    """Find the present version at the first record of a version; None if that record has no position.
 
-    That version need not have the same field names: rows with fewer fields may have come.
+    The present version may have other field names, since rows with fewer fields may have come.
     """
     began = version.at
     same = [carried for carried in every if carried.version.at == began]
@@ -251,7 +251,7 @@ def _find_column(carried: CarriedVersion, column: Column) -> Column | None:
 def _explain_difference(
     was: CarriedVersion, is_: CarriedVersion, meant: CarriedVersion, modes: ConnectorModes | None
 ) -> str | None:
-    """How the present reading of a row differs: read as `was`, which is `meant` now; None if it does not."""
+    """Explain how the reading of a row differs: it was read as `was`, now `meant`; None if it does not."""
     if meant.version.incarnation != is_.version.incarnation:
         return "the former table was dropped or renamed by then, and they belong to a new table of its name"
     for name in was.columns:
@@ -265,9 +265,9 @@ def _explain_difference(
 
 
 def _is_read_alike(one: Column, other: Column, modes: ConnectorModes | None) -> bool:
-    """Whether two columns read the same values; `modes` where no record brings its types.
+    """Whether two columns read the same values; `modes` is None if the records have their types.
 
-    Where a record brings them, its values follow from it, but for the sign of 64 bits (`row_decoder`).
+    A record with types decides its values itself, except for the sign of 64 bits (`row_decoder`).
     """
     if isinstance(one.type, Integer) and isinstance(other.type, Integer) and not is_sign_unknown(one):
         unsigned = {c.type == Integer(64, signed=False) for c in (one, other)}
@@ -280,17 +280,17 @@ def _is_read_alike(one: Column, other: Column, modes: ConnectorModes | None) -> 
             build_node(other.type, modes)
         )
     except UnknownMode:
-        return True  # no row was written of a cell that cannot be read
+        return True  # a cell that cannot be read was never written
 
 
 def _drop_semantic_name(node: Node) -> Mapping[str, object]:
-    """A node without a semantic name that does not change the value."""
+    """Remove a semantic name that does not change the value."""
     named = str(node.get("name", ""))
     return {k: v for k, v in node.items() if k != "name"} if named.startswith("io.debezium.data.") else node
 
 
 def merge_stretches(found: Sequence[RereadStretch]) -> tuple[RereadStretch, ...]:
-    """Merge adjacent stretches; the first one's reason stays."""
+    """Merge adjacent stretches; the reason of the first one is kept."""
     joined: list[RereadStretch] = []
     for one in found:
         if joined and (joined[-1].until is None or one.since <= joined[-1].until):

@@ -23,43 +23,43 @@ from collections.abc import Mapping
 from schemaman.debezium.records import Position
 
 NO_POSITION_TEXT = "-"
-"""The text of an unknown position: before all others, since it sorts before digits."""
+"""The text of an unknown position; it sorts before digits, and so before all positions."""
 
 SNAPSHOT, STREAM, INCREMENTAL, UNPOSITIONED = 0, 1, 2, 3
-"""The steps."""
+"""The steps of an order; see the module."""
 
 POSITION_LIMIT = 10**19
-"""Positions have 64 bits; a damaged one beyond would come after all others for ever."""
+"""Positions have 64 bits; a greater, damaged one would come after all others forever."""
 
 
 def format_order(position: Position, step: int, partition: int, offset: int) -> str:
-    """The order of a change at a position; `step` as the module says."""
+    """Format the order of a change at a position; the module describes `step`."""
     return format_order_at(format_position(position), step, partition, offset)
 
 
 def format_order_at(position_text: str, step: int, partition: int, offset: int) -> str:
-    """The order of a change at a position as text; without a position, offsets alone decide."""
+    """Format the order of a change at a position as text; without a position, only offsets decide."""
     return f"{position_text}/{0 if position_text == NO_POSITION_TEXT else step}/{partition:06d}.{offset:020d}"
 
 
 def parse_order(order: str) -> tuple[str, int]:
-    """The position and the step in an order."""
+    """Parse the position and the step of an order."""
     position_text, step, _ = order.rsplit("/", 2)
     return position_text, int(step)
 
 
 def parse_offset(order: str) -> int:
-    """The offset of the record that an order is of."""
+    """Parse the offset of an order's record."""
     return int(order.rpartition(".")[2])
 
 
 def format_position(position: Position) -> str:
-    """A position as text that compares as the source orders."""
+    """Format a position as text that compares in the source's order."""
     match position.kind:
         case "none":
             return NO_POSITION_TEXT
         case "binlog":
-            # a file is known by its number: its name may change while it counts on
+            # the number identifies a file: its name may change while the numbers continue
             _, index, at, row = position.rank
             return f"{index:012d}.{at:020d}.{row:010d}"
         case "lsn" | "scn" | "mongo":
@@ -69,9 +69,9 @@ def format_position(position: Position) -> str:
 
 
 def read_stream_position(source: Mapping[str, object]) -> Position | None:
-    """The position of the stream when a row was read beside it; None if the record lacks it.
+    """Read the position of the stream when a row was read beside it; None if the record lacks it.
 
-    Source: Debezium SourceInfo of PostgreSQL: `sequence` is that of the stream even where the row has no lsn.
+    Source: Debezium SourceInfo of PostgreSQL: `sequence` is that of the stream even if the row has no lsn.
     """
     sequence = source.get("sequence")
     if not isinstance(sequence, str) or source.get("connector") != "postgresql":

@@ -1,7 +1,7 @@
-"""How the rows of a lake table were read, and whether the history has changed for them since.
+"""Stale rows: those that were read before the history of their source changed.
 
-Law: a table with rows that were read by a wrong structure takes no rows, and nothing is renamed over them,
-until these rows are deleted.
+Law: a table with rows that were read by a wrong structure takes no further rows, and none of its columns is
+renamed, until these rows are deleted.
 """
 
 from __future__ import annotations
@@ -66,17 +66,17 @@ class StaleRowCheck:
     modes: ConnectorModes
 
     def find_stale_rows(
-        self, history: TableHistory, live: LakeTable, name: str, executor: Executor
+        self, history: TableHistory, lake: LakeTable, name: str, executor: Executor
     ) -> StaleRows | None:
-        """Why a table must take no rows; None if its rows were read by the right structure.
+        """Find why a table must take no rows; None if its rows were read by the right structure.
 
         `name` is the table as SQL writes it. Raises `StatementFailed`.
         """
-        known = _parse_property(live)
+        known = _parse_property(lake)
         if known is None:
             return _UNREADABLE_PROPERTY
-        count = self._count_read_observations(history, live)
-        if count is None or ORDER not in live.schema.names:
+        count = self._count_read_observations(history, lake)
+        if count is None or ORDER not in lake.schema.names:
             return None
         observations = self.store.load(history.table)
         before = fold(observations[:count], history.table, CONNECTORS.get)
@@ -86,8 +86,8 @@ class StaleRowCheck:
         modes = self.modes if self.modes != UNKNOWN_MODES else ConnectorModes(**known.get("modes", {}))
         all_stretches = find_reread_stretches(before, after, modes)
         for columns in dict.fromkeys(each.joined for each in all_stretches):
-            placed_column = _find_placed_column(live, before, columns)
-            column = placed_column or _find_named_column(live, columns)
+            placed_column = _find_placed_column(lake, before, columns)
+            column = placed_column or _find_named_column(lake, columns)
             if columns and column is None:
                 continue
             stretches = merge_stretches([each for each in all_stretches if each.joined == columns])
@@ -103,7 +103,7 @@ class StaleRowCheck:
         return None
 
     def _find_rename(self, before: TableHistory, after: TableHistory) -> TableId | None:
-        """A table that had rows, and whose rename to this one was read only since then."""
+        """Find a table that had rows, and whose rename to this one was read only after they were written."""
         known_before, known_after = (
             {a.name for a in h.aliases if a.kind == "table"} for h in (before, after)
         )
@@ -112,12 +112,12 @@ class StaleRowCheck:
             (t for t in tables if any(o.evidence not in STATEMENT_KINDS for o in self.store.load(t))), None
         )
 
-    def record_reading(self, history: TableHistory, live: LakeTable, name: str, executor: Executor) -> bool:
-        """Record in the table how its rows are read from now on; False if the store has newer facts.
+    def record_reading(self, history: TableHistory, lake: LakeTable, name: str, executor: Executor) -> bool:
+        """Record in the table how its rows are read from now on; False if the store has newer observations.
 
         Raises `StatementFailed`.
         """
-        known = _parse_property(live) or {}
+        known = _parse_property(lake) or {}
         current: dict[str, Any] = {
             "store": self.store.id, "table": str(history.table), "reading": hash_reading(history)
         }  # fmt: skip
@@ -132,19 +132,19 @@ class StaleRowCheck:
         executor.run(set_properties(name, {READ_PROPERTY: json.dumps(current, sort_keys=True)}))
         return True
 
-    def _count_read_observations(self, history: TableHistory, live: LakeTable) -> int | None:
-        """How many observations the rows were read by; None if unknown, or if none is new."""
-        known = _parse_property(live) or {}
+    def _count_read_observations(self, history: TableHistory, lake: LakeTable) -> int | None:
+        """Count the observations by which the rows were read; None if unknown, or if none is new."""
+        known = _parse_property(lake) or {}
         mine = known.get("store") == self.store.id and known.get("table") == str(history.table)
         if not mine or known.get("reading") == hash_reading(history):
             return None
         return int(known["said"])
 
 
-def _parse_property(live: LakeTable) -> Mapping[str, Any] | None:
-    """The property of a table as read; None if it cannot be parsed."""
+def _parse_property(lake: LakeTable) -> Mapping[str, Any] | None:
+    """Parse the property of a table; None if it cannot be parsed."""
     try:
-        property_value = json.loads(live.properties.get(READ_PROPERTY, "{}"))
+        property_value = json.loads(lake.properties.get(READ_PROPERTY, "{}"))
         is_valid = property_value == {} or (
             property_value["said"].isdecimal()
             and all(isinstance(property_value[m], str) for m in _PROPERTY_KEYS)
@@ -155,52 +155,52 @@ def _parse_property(live: LakeTable) -> Mapping[str, Any] | None:
     return dict(property_value) if is_valid else None
 
 
-def _find_placed_column(live: LakeTable, before: TableHistory, columns: JoinedColumns | None) -> str | None:
-    """The column of a table whose values belong into another one; None if the table lacks one of both.
+def _find_placed_column(lake: LakeTable, before: TableHistory, columns: JoinedColumns | None) -> str | None:
+    """Find the column whose values belong in another one; None if the table lacks one of the two.
 
-    The history when the rows were written decides: other columns may have had their names.
+    The history at the time of writing decides, since other columns may have had the names.
     """
     if columns is None:
         return None
-    names = map_columns(before, live).names
+    names = map_columns(before, lake).names
     lake_names = [names.get(id) for id in (columns.previous_id, columns.kept_id) if id is not None]
     return lake_names[0] if len({None, *lake_names}) == 3 else None
 
 
-def _find_named_column(live: LakeTable, columns: JoinedColumns | None) -> str | None:
-    """The same by names alone, where the version stamp does not decide."""
+def _find_named_column(lake: LakeTable, columns: JoinedColumns | None) -> str | None:
+    """Find the same column by names alone, where the version stamp does not decide."""
     if columns is None:
         return None
     previous, kept = columns.previous, columns.kept
     same_name = previous.casefold() == kept.casefold()  # a lake knows names without regard to case
     lake_names = (
-        _find_lake_name(live, previous, DISPLACED_SUFFIX if same_name else ""),
-        _find_lake_name(live, kept),
+        _find_lake_name(lake, previous, DISPLACED_SUFFIX if same_name else ""),
+        _find_lake_name(lake, kept),
     )
     return lake_names[0] if len({None, *lake_names}) == 3 else None
 
 
-def _find_lake_name(live: LakeTable, column: str, behind: str = "") -> str | None:
-    """The table's name of a column of the source with the suffix `behind`; None if it has none.
+def _find_lake_name(lake: LakeTable, column: str, behind: str = "") -> str | None:
+    """Find the table's name of a source column with the suffix `behind`; None if it has none.
 
-    The names that the table itself records come first, then the forms in which a name may travel.
+    The names that the table itself records come first, then the adjusted forms of the name in events.
     """
-    names = read_names(live)
+    names = read_names(lake)
     forms = {f"{form}{behind}".casefold() for form in list_adjusted_forms(column)}
-    named = (lake for lake, source_name in names.items() if source_name == f"{column}{behind}")
-    alike = sorted((lake for lake in live.schema.names if lake.casefold() in forms), key=names.__contains__)
+    named = (lake_name for lake_name, source_name in names.items() if source_name == f"{column}{behind}")
+    alike = sorted((own for own in lake.schema.names if own.casefold() in forms), key=names.__contains__)
     return next(iter((*named, *alike)), None)
 
 
 def _format_condition(one: RereadStretch, own: str | None) -> str:
     began = f"`{ORDER}` >= {literal(one.since)}"
     stretch = began if one.until is None else f"{began} AND `{ORDER}` < {literal(one.until)}"
-    # a row without a value in the old column lacks nothing in the new one
+    # a row without a value in the old column has lost no value
     return stretch if own is None else f"{stretch} AND {quote_name(own)} IS NOT NULL"
 
 
 def _format_count_query(name: str, where: str) -> str:
-    """A query by partition: how many rows of a table match, and the first offset of their records."""
+    """Write a query that counts matching rows by partition, with the first offset of their records."""
     partition = f"substring_index(substring_index(`{ORDER}`, '/', -1), '.', 1)"
     return (
         f"SELECT {partition}, count(*), min(substring_index(`{ORDER}`, '.', -1)) "

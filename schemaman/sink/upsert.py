@@ -1,7 +1,7 @@
-"""Changes of rows in terms of a lake table, and the fold of the changes of one key.
+"""Changes of rows in the columns of a lake table, and the fold of the changes of one key.
 
-Law: the fold of a key's changes, merged into a table where the greater position wins, leaves the row that
-merging them one after the other leaves; changes delivered twice, or late, change nothing.
+Law: in a table where the greater position wins, merging the fold of a key's changes gives the same row as
+merging the changes one after the other. Changes that are delivered twice, or late, change nothing.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ TopicOffset = tuple[str, int, int]
 class LakeChange:
     """A change of a row in the columns and types of one lake table.
 
-    `values` are those of the record. `unavailable` are columns whose value the source has and did not send,
-    since it did not change (TOAST). `redelivered`: it was most likely delivered before.
+    `values` are those of the record. `unavailable` are columns whose value the source did not send, since it
+    did not change (TOAST). `redelivered`: the change was most likely delivered before.
     """
 
     op: Op
@@ -33,15 +33,15 @@ class LakeChange:
 
 @dataclass(frozen=True, slots=True)
 class Upsert:
-    """The outcome for one row: `values` are set, `kept` columns stay as the table has them.
+    """The outcome for one row: `values` are set, `kept` columns keep the values of the table.
 
-    The table may have a newer row than some of the changes. `value_orders` gives for each value that is not
-    of the last change its order: the table keeps its own value if its row is not older. A column without a
-    value was cleared at that order, when the row began anew. `records` are all records of the fold.
+    The table may have a newer row than some of the changes. `value_orders` has the order of each value that
+    is not of the last change: the table keeps its own value unless its row is older. A column there without a
+    value was cleared at that order, when the row restarted. `records` are all records of the fold.
 
-    `needs_row`: the table must have some kept value already, in a row newer than `restart_order`, the order
-    at which the row last began anew. `unsent_order`: the oldest order of a value that a later change left out
-    as unchanged; a table that has the row deleted since then does not have the value.
+    `needs_row`: the table must already have some kept value, in a row newer than `restart_order`, the order
+    at which the row last restarted. `unsent_order`: the oldest order of a value that a later change left out
+    as unchanged; if the table's row was deleted after that order, the table lacks the value.
     """
 
     order: str
@@ -70,7 +70,7 @@ def fold_changes(
     if state.order is None:
         return None
     others = frozenset(columns) - state.values.keys()
-    # A soft-deleted row keeps all its values, and unsent values: some row of the table has to have them.
+    # A soft-deleted row keeps all its values. Unsent values must be in a row of the table, too.
     stay = others if state.deleted or state.restart_order is None else frozenset(state.unknown)
     words = {name: order for name, order in state.value_orders.items() if order != state.order}
     if state.restart_order is not None and state.restart_order != state.order:
@@ -90,10 +90,10 @@ def fold_changes(
 
 @dataclass(slots=True)
 class _FoldedRow:
-    """A row while its changes are folded.
+    """The state of a row while its changes are folded.
 
-    From `restart_order` on no earlier value counts. `value_orders` are the orders of the values. No change
-    since then has a value for `unknown` columns; later changes leave out those of `unsent` ones as unchanged.
+    Values before `restart_order` do not count. `value_orders` are the orders of the values. No change since
+    then has a value for `unknown` columns; later changes leave out the values of `unsent` ones as unchanged.
     """
 
     order: str | None = None
@@ -110,7 +110,7 @@ class _FoldedRow:
         self.order = change.order
         match change.op:
             case "d" | "c":
-                # The key's values stay, for a soft-deleted row needs them; the table has the other values.
+                # A soft-deleted row needs the key's values; the table has the other values.
                 self.restart_order = change.order
                 self._clear()
             case "u" | "r":

@@ -1,7 +1,7 @@
-"""Find the version of a table that a record belongs to, and the column that each of its fields carries.
+"""Find the version of a table that a record belongs to, and the column of each of its fields.
 
-Law: a record belongs to a version only if that version has exactly the fields of the record; where several
-do, the record's position in the source's log decides. A record that no version explains is refused.
+Law: a record belongs to a version only if that version has exactly the fields of the record. If several
+versions do, the record's position in the source's log decides. A record without a version is refused.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from schemaman.model.types import Type, without_labels
 from schemaman.sink.row_order import NO_POSITION_TEXT, format_position
 
 Fields = Mapping[str, Type | None]
-"""The fields of a row and their types in the event; None where no schema gives them."""
+"""The fields of a row and their types in the event; None without a schema."""
 
 
 class UnknownVersion(ValueError):
@@ -27,14 +27,14 @@ class UnknownVersion(ValueError):
 
 
 PositionBounds = tuple[str, str | None]
-"""The positions between which a record without one lies, as text of `row_order`: the first is empty, the
-other None, if unknown.
+"""The positions before and after a record without a position, as text of `row_order`; an unknown one is an
+empty text before the record, and None after it.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class CarriedVersion:
-    """A version as a record carries it: its structure, and the column of each field."""
+    """A version as records carry it: its structure, and the column of each field."""
 
     number: int
     schema: TableSchema
@@ -43,10 +43,10 @@ class CarriedVersion:
 
 
 def find_versions(history: TableHistory, fields: Fields) -> tuple[CarriedVersion, ...]:
-    """The versions that can have such records, oldest first.
+    """Find the versions that can have such records, oldest first.
 
-    First those whose fields have exactly these types, and those that only statements prove, whose event
-    schema is unknown; else those with the names.
+    Versions with exactly these types come first, and those that only statements prove, whose event schema is
+    unknown; else those with the same names.
 
     Raises:
         UnknownVersion: no version has these fields.
@@ -80,10 +80,10 @@ def _is_statement_only(version: SchemaVersion) -> bool:
 
 
 def choose_version(candidates: Sequence[CarriedVersion], coordinates: Coordinates) -> CarriedVersion:
-    """The version of a record at its coordinates: the last one that had begun there, else the first one.
+    """Choose the version of a record at its coordinates: the last one that had begun, else the first one.
 
-    Where that version had ended by then, it is the next one: the known begin of a version is its first stored
-    record, and others may have come before.
+    If that version had ended by then, it is the next one: the known begin of a version is its first stored
+    record, and other records may have come before.
     """
     if len(candidates) == 1:
         return candidates[0]
@@ -104,7 +104,7 @@ def _may_have_begun(version: SchemaVersion, coordinates: Coordinates) -> bool:
 
 
 def is_same_structure(candidates: Sequence[CarriedVersion]) -> bool:
-    """Whether all candidates carry the same columns in the same fields, so that any of them fits."""
+    """Whether all candidates have the same columns in the same fields, so that any of them fits."""
     first = candidates[0]
     return all(
         candidate.columns == first.columns and candidate.schema == first.schema
@@ -113,9 +113,9 @@ def is_same_structure(candidates: Sequence[CarriedVersion]) -> bool:
 
 
 def find_versions_by_key(history: TableHistory, fields: Collection[str]) -> tuple[CarriedVersion, ...]:
-    """The versions to which a key with these fields can belong, oldest first.
+    """Find the versions to which a key with these fields can belong, oldest first.
 
-    Those with exactly that key, if there are any; else those that have the fields; else all.
+    They are those with exactly that key, if there are any; else those that have the fields; else all.
     """
     exact: list[CarriedVersion] = []
     named: list[CarriedVersion] = []
@@ -139,10 +139,10 @@ def choose_version_by_bounds(
     coordinates: Coordinates,
     between: PositionBounds,
 ) -> CarriedVersion:
-    """The version of a record without a position: the last one that had begun; `fields` are its fields.
+    """Choose the version of a record without a position, with these `fields`: the last one that had begun.
 
     Raises:
-        UnknownVersion: the columns of its fields are ambiguous, as they may have swapped names.
+        UnknownVersion: the columns of its fields are ambiguous, since they may have swapped names.
     """
     earliest, latest = between
     found = (
@@ -167,7 +167,7 @@ def choose_version_by_bounds(
 
 
 def _list_key_fields(candidate: CarriedVersion) -> set[str]:
-    """The fields that carry the key of a version."""
+    """List the fields of the key of a version."""
     fields = {column.name: field for field, column in candidate.columns.items()}
     return {fields.get(name, name) for name in candidate.schema.key}
 
@@ -200,11 +200,11 @@ def _have_different_columns(one: CarriedVersion, other: CarriedVersion, fields: 
 
 
 FieldColumns = Mapping[str, tuple[Column, Type | None]]
-"""For each field its column, and its type in the event if known."""
+"""The column of each field, and its type in the event if known."""
 
 
 def _list_field_columns(version: SchemaVersion, fields: Fields) -> Iterator[FieldColumns]:
-    """The ways in which events carry a version: as it is, by each of its event schemas, by adjusted names."""
+    """List the forms of a version in events: as it is, by each of its event schemas, by adjusted names."""
     for event_schema in (None, *version.event_schemas):
         others = {} if event_schema is None else {field.column: field for field in event_schema.fields}
         found: dict[str, tuple[Column, Type | None]] = {}
@@ -236,7 +236,7 @@ def _has_same_types(carried: FieldColumns, fields: Fields) -> bool:
 
 
 def _is_at_or_after(coordinates: Coordinates, other: Coordinates) -> bool:
-    """Whether a record is at another one's coordinates, or after them, as far as these compare."""
+    """Whether a record is at the coordinates of another one, or after them, as far as they compare."""
     if other.position.kind == coordinates.position.kind and other.position.rank and coordinates.position.rank:
         return other.position.rank <= coordinates.position.rank
     if (other.topic, other.partition) == (coordinates.topic, coordinates.partition):

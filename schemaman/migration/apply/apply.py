@@ -1,7 +1,7 @@
-"""Applies a plan to its table: each step checked, journalled, run, read back, checked again.
+"""Applies a plan to its table: each step is checked, journalled, run, read back and checked again.
 
-Laws: a crash anywhere loses nothing and repeats nothing, since the table itself tells which steps ran; a
-plan whose table moved is not applied; after a whole plan the table is what the plan promised.
+Laws: a crash at any point loses nothing and repeats nothing, since the table itself shows which steps ran. A
+plan whose table changed is not applied. After a whole plan the table has the structure of the plan.
 """
 
 from __future__ import annotations
@@ -64,20 +64,32 @@ def apply(
 ) -> Migration:
     """Run the steps of a plan that the table does not show yet.
 
-    A table that stands where the journal of this very plan left it is taken up from there. `partial`: run
-    what is not refused. `approved`: people have approved the plan as far as it asks for approval. `store` is
-    the id of the store that keeps the table: the table is marked with it, with the plan's hash and with the
-    run's number before the first statement; `take_over` lets it be marked anew if another store keeps it.
-    `rehearse` is called with what is left of the plan before anything is run, and stops all by raising.
-    `report` hears of progress, also about every second while a statement runs.
+    A run continues where the journal of the same plan left the table. Before the first statement the table
+    is marked with the store, the hash of the plan and the number of the run.
+
+    Args:
+        plan: the plan to apply.
+        executor: runs the statements and reads the table.
+        journal: keeps the lines of the run.
+        clock: returns epoch milliseconds.
+        run: the name of the run.
+        leases: the leases of the store; with None no lease is taken.
+        owner: the owner of the lease.
+        partial: run the steps although the plan has refusals.
+        approved: people have approved what the plan asks approval for.
+        store: the id of the store that the table belongs to.
+        take_over: mark the table even if it belongs to another store.
+        rehearse: called with the remaining plan before any statement is run; it stops the run by raising.
+        report: called with the progress, also about every second while a statement runs.
+        lease_ms: how long a lease lasts without renewal.
 
     Raises:
         StalePlan: a statement does not follow from its step, the plan expired before it was begun, or its
-            table moved since it was made.
-        OtherStore: another store keeps this table.
-        Locked: someone else migrates this table.
-        StatementFailed: the target refused the first step; the table is untouched.
-        PartlyApplied: a later step failed; what was done is in the journal.
+            table changed since it was made.
+        OtherStore: the table belongs to another store.
+        Locked: another run migrates this table.
+        StatementFailed: the target refused the first step; the table is unchanged.
+        PartlyApplied: a later step failed; the journal holds the steps that are done.
     """
     name = plan_hash(plan)
     require_own_statements(plan)
@@ -91,8 +103,8 @@ def apply(
         options.report = report
     target = target_id(plan.format, plan.table)
     tick = None if report is None else applying.report_progress
-    with TargetLease(leases, target, owner, clock, ttl_ms=lease_ms, tick=tick) as tenure:
-        options.require_lease = tenure.require_held
+    with TargetLease(leases, target, owner, clock, ttl_ms=lease_ms, tick=tick) as held_lease:
+        options.require_lease = held_lease.require_held
         return applying.run()
 
 
@@ -110,7 +122,7 @@ def check(
     take_over: bool = False,
     rehearse: Callable[[Plan], None] | None = None,
 ) -> Migration:
-    """What `apply` would do now: all its checks on the live table, and no statement is run on it.
+    """Make all checks of `apply` on the lake table without running a statement on it.
 
     Raises:
         StalePlan, OtherStore, Locked: as `apply`.
@@ -133,7 +145,7 @@ def check(
 def is_begun(plan: Plan, journal: Journal) -> bool:
     """Whether a run of this plan sent a statement and stopped, and no other plan was begun since.
 
-    Such a plan is taken up whenever that is: it had not expired, and was approved, when it was begun.
+    Such a plan may be continued at any time: it was approved, and had not expired, when it was begun.
     """
     lines = journal.read_target_lines(target_id(plan.format, plan.table))
     if not is_in_progress(lines):
@@ -145,7 +157,7 @@ def is_begun(plan: Plan, journal: Journal) -> bool:
 
 
 def find_drift(lake: LakeTable, expected: TableSchema) -> Diff:
-    """What someone else changed: from the structure that the last migration left to the live one."""
+    """Find what others changed since the structure that the last migration left."""
     return diff(expected, lake.schema)
 
 

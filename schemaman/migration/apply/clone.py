@@ -1,7 +1,7 @@
-"""Tries a plan on an empty clone of its table: what the engine would refuse, it refuses there.
+"""Tries a plan on an empty clone of its table, so that the engine refuses a statement there first.
 
-Laws: the table itself is never written; the clone is gone afterwards, whatever happened. An empty clone says
-nothing of rows: gates are asked there for whether they can be asked, and rows are copied from nowhere.
+Laws: the table itself is never written. The clone is always dropped afterwards. An empty clone proves nothing
+about rows: its gates only prove that their queries run, and no rows are copied.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from schemaman.model.diff import diff
 from schemaman.store.log import MigrationEntry
 
 NAMESPACE = "schemaman_clones"
-"""Where clones lie, in the catalogue of the table; for a Delta path in the session's own."""
+"""The namespace of clones, in the catalogue of the table; for a Delta path in the session's own one."""
 
 _SESSION = "spark_catalog"
 
 
 def make_rehearsal(executor: Executor, target: Target, run: str) -> Callable[[Plan], None]:
-    """What tries a plan on an empty clone; see `migrate.apply`, `rehearse`.
+    """Make the function that tries a plan on an empty clone: the argument `rehearse` of `apply`.
 
     Raises, when it is called:
-        StatementFailed: a step failed on the clone, or led elsewhere than the plan says.
-        CouldNotDo: no clone can be made that is as the table.
+        StatementFailed: a step failed on the clone, or led to another structure than the plan's.
+        CouldNotDo: no exact clone of the table can be made.
     """
 
     def rehearse(plan: Plan) -> None:
@@ -61,7 +61,7 @@ def make_rehearsal(executor: Executor, target: Target, run: str) -> Callable[[Pl
 
 
 class _ScratchJournal:
-    """A journal that nobody reads."""
+    """A journal that keeps nothing."""
 
     def read_plan_lines(self, plan: str) -> tuple[MigrationEntry, ...]:
         """Nothing."""
@@ -72,16 +72,16 @@ class _ScratchJournal:
         return ()
 
     def begin(self, line: MigrationEntry) -> int:
-        """Always the first run."""
+        """Return 0: each run is the first one."""
         return 0
 
     def write(self, line: MigrationEntry) -> None:
-        """Forget it."""
+        """Drop the line."""
 
 
 @contextmanager
 def _open_clone(executor: Executor, target: Target, plan: Plan, name: str) -> Iterator[LakeTable | None]:
-    """The clone, None for a table that is not there yet; gone afterwards."""
+    """Create the clone, and drop it at the end; yields None if the table does not exist yet."""
     parts = sql.split_table_name(name)
     executor.run(sql.create_namespace(parts[:-1]))
     try:
@@ -110,7 +110,7 @@ def _clone_name(plan: Plan, run: str) -> str:
 
 
 def _redirect_plan(plan: Plan, target: Target, name: str, lake: LakeTable | None) -> Plan:
-    """The plan with every statement and every condition about the clone instead."""
+    """Redirect every statement and every condition of a plan to the clone."""
     old, new = target.table_name(plan.table), target.table_name(name)
     steps = (s for s in plan.steps if s.kind != "create-namespace")
     return replace(
@@ -127,7 +127,10 @@ def _redirect_plan(plan: Plan, target: Target, name: str, lake: LakeTable | None
 
 
 def _redirect_step(step: Step, old: str, new: str) -> Step:
-    """A step about the clone. One that only rows show to be done is run: without any it always seems so."""
+    """Redirect a step to the clone.
+
+    A step that only rows show as done loses its postcondition: an empty table always seems to meet it.
+    """
     statement = _redirect_statement(step.statement, old, new)
     if statement.startswith("INSERT INTO "):
         statement += " WHERE false"
@@ -144,5 +147,5 @@ def _redirect_step(step: Step, old: str, new: str) -> Step:
 
 
 def _redirect_statement(text: str, old: str, new: str) -> str:
-    """A statement or a query with another table in the place of its own, which is named first."""
+    """Replace the table of a statement or a query; the first name in it is the table."""
     return re.sub(rf"(?<!\.){re.escape(old)}(?!\.)", lambda _: new, text, count=1)

@@ -1,7 +1,7 @@
 """The journal of migrations: lines that are written before and after each step and never changed.
 
-Law: of two runs that write about one target, only the one that began last can still write; so nobody who was
-taken for dead goes on, whatever the clocks say.
+Law: of two runs on one target, only the run that began last can still write. So a run that lost its lease
+stops at its next line, whatever the clocks show.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ _FORGOTTEN = "forgotten"
 
 
 class Journal(Protocol):
-    """Where the lines of migrations are kept: written before and after each step, never changed."""
+    """Keeps the lines of migrations, which are written before and after each step and never changed."""
 
     def read_plan_lines(self, plan: str) -> Sequence[MigrationEntry]:
-        """The lines of one plan, oldest first, whatever run wrote them."""
+        """Return the lines of one plan of all runs, oldest first."""
 
     def read_target_lines(self, target: str) -> Sequence[MigrationEntry]:
-        """The lines of one target, oldest first, whatever plan they belong to."""
+        """Return the lines of one target of all plans, oldest first."""
 
     def begin(self, line: MigrationEntry) -> int:
-        """Add the first line of a run; a number that is greater than that of every run before."""
+        """Add the first line of a run, and return its number, which is greater than all before."""
 
     def write(self, line: MigrationEntry) -> None:
-        """Add a line; it is durable when this returns. Raises `Locked`: another run has begun since."""
+        """Add a line; it is durable when this returns. Raises `Locked` if another run has begun since."""
 
 
 class Log(Protocol):
@@ -42,18 +42,18 @@ class Log(Protocol):
         """Append if the log still ends at `expect`. Raises `Conflict` otherwise."""
 
     def read(self, after: int = 0, kinds: Iterable[type[Entry]] = ()) -> Iterator[LogEntry]:
-        """The entries behind `after` in order, of the given kinds or of all."""
+        """Return the entries behind `after` in order, of the given kinds or of all."""
 
     def end(self) -> int:
-        """Where the log ends."""
+        """Return the position of the end of the log."""
 
 
 class StoreJournal:
     """A journal in the registry's own log.
 
-    A run is numbered by the place of its first line in the log, which serves as a fencing token. Source:
-    M. Kleppmann, "How to do distributed locking" (2016), on tokens that only grow. Lines lie by plan and by
-    target, each read once: commands ask of thousands of targets, one after the other.
+    The number of a run is the position of its first line in the log, which serves as a fencing token. Source:
+    M. Kleppmann, "How to do distributed locking" (2016), on tokens that only grow. Each line is read once and
+    kept by plan and by target, since commands query thousands of targets one after the other.
     """
 
     def __init__(self, log: Log) -> None:
@@ -64,25 +64,25 @@ class StoreJournal:
         self._written_positions: dict[str, int] = {}
 
     def read_plan_lines(self, plan: str) -> Sequence[MigrationEntry]:
-        """The lines of one plan."""
+        """Return the lines of one plan."""
         self._read_new_lines()
         return tuple(self._of_plan.get(plan, ()))
 
     def read_target_lines(self, target: str) -> Sequence[MigrationEntry]:
-        """The lines of one target."""
+        """Return the lines of one target."""
         self._read_new_lines()
         return tuple(self._of_target.get(canonicalize_target(target), ()))
 
     def begin(self, line: MigrationEntry) -> int:
-        """Append the first line of a run; its place in the log."""
+        """Append the first line of a run, and return its position in the log."""
         self._written_positions.pop(line.target, None)
         return self._append(line)
 
     def write(self, line: MigrationEntry) -> None:
-        """Append a line, behind whatever else is written meanwhile.
+        """Append a line, behind all that others write meanwhile.
 
         Raises:
-            Locked: another run has begun on this target since ours did.
+            Locked: another run has begun on this target after this one.
         """
         self._append(line)
 
@@ -110,7 +110,7 @@ class StoreJournal:
                 raise refuse_taken_over(target, line.run)
 
     def _read_new_lines(self) -> None:
-        """Take in the lines that have come since the last look."""
+        """Read the lines that were added since the last call."""
         for stamped in self._log.read(self._read_position, [MigrationEntry]):
             self._read_position, line = stamped.sequence, stamped.entry
             if isinstance(line, MigrationEntry):
@@ -119,7 +119,7 @@ class StoreJournal:
 
 
 def refuse_taken_over(target: str, run: str) -> Locked:
-    """The refusal to go on beside a run that has begun since."""
+    """Make the error of a run that another run took over."""
     return Locked(
         f"{target}: the run {run} took over this migration after the lease had ended",
         hint="run `schemaman status`; the journal holds the steps that are done",
@@ -127,7 +127,7 @@ def refuse_taken_over(target: str, run: str) -> Locked:
 
 
 def find_expected_structure(lines: Iterable[MigrationEntry], format: str, table: str) -> TableSchema | None:
-    """The structure that the last finished migration of a table left; None if there was none."""
+    """Find the structure that the last finished migration of a table left; None if there was none."""
     target = target_id(format, table)
     finished = [
         line for line in lines if canonicalize_target(line.target) == target and line.state == "finished"
@@ -136,10 +136,10 @@ def find_expected_structure(lines: Iterable[MigrationEntry], format: str, table:
 
 
 def read_drift(lines: Iterable[MigrationEntry]) -> tuple[str, str]:
-    """What the lines of one target tell of changes by others, each empty if there is nothing to tell.
+    """Read the changes by others from the lines of one target, as two texts; an empty text means none.
 
-    First those that runs met and went on from, for as long as `drift` has not told of them; then what `drift`
-    found when it last looked, for as long as no run has finished since. Lines of `drift` belong to no plan.
+    The first text has the changes that runs met and `drift` has not reported yet. The second text has the
+    changes that `drift` found last, until a later run finishes. Lines of `drift` belong to no plan.
     """
     met: list[str] = []
     found = ""
@@ -157,12 +157,12 @@ def read_drift(lines: Iterable[MigrationEntry]) -> tuple[str, str]:
 
 
 def forget_target(target: str) -> MigrationEntry:
-    """The line by which a person says that a target is rightly gone."""
+    """Make the line by which a person accepts that a target was dropped."""
     return MigrationEntry("drift", "", target, None, "settled", _FORGOTTEN)
 
 
 def is_forgotten(lines: Iterable[MigrationEntry]) -> bool:
-    """Whether a person has let the target of these lines go, and nobody has begun to migrate it since."""
+    """Whether a person has accepted that the target was dropped, and no run has begun since."""
     marks = [
         line.statement == _FORGOTTEN for line in lines if line.state in ("started", "finished", "settled")
     ]
@@ -170,13 +170,13 @@ def is_forgotten(lines: Iterable[MigrationEntry]) -> bool:
 
 
 def is_in_progress(lines: Sequence[MigrationEntry]) -> bool:
-    """Whether the newest run that the lines of one target tell of has not finished."""
+    """Whether the newest run in the lines of one target has not finished."""
     marks = [line.state for line in lines if line.state in ("started", "finished")]
     return bool(marks) and marks[-1] == "started"
 
 
 def count_progress(lines: Sequence[MigrationEntry]) -> tuple[int, int]:
-    """How many steps of a plan its lines know to be done, and how many may be."""
+    """Count the steps of a plan that are done by its lines, and those that may be done."""
     done = [line.step for line in lines if line.step is not None and line.state in ("done", "skipped")]
     begun = [line.step for line in lines if line.step is not None and line.state == "intent"]
     return max(done, default=-1) + 1, max([*done, *begun], default=-1) + 1

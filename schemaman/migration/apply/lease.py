@@ -1,6 +1,6 @@
-"""A target that is held while it is migrated: a lease, and the heartbeat that keeps it.
+"""The lease of a target while it is migrated, and the heartbeat that renews it.
 
-Law: a lease that was lost is noticed before the next statement, and by nobody later than its end.
+Law: a run notices a lost lease before its next statement, and no later than at the end of the lease.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ LEASE_MS = 60_000
 """How long a target stays locked after its migration died."""
 
 _BEATS = 3
-"""How often a lease is renewed before it would end: two beats may be missed."""
+"""The number of renewals in the time of a lease: two may fail."""
 _TICK_SECONDS = 1.0
 
 
 class TargetLease:
     """Holds a target inside a `with`; a thread renews the lease, however long a statement runs.
 
-    `tick` is called about every second while the target is held. `clock` tells epoch milliseconds; the store
-    should be asked for it where several machines share one, since theirs disagree.
+    `tick` is called about every second while the target is held. `clock` returns epoch milliseconds; where
+    several machines share a store, use the clock of the store, since their own clocks disagree.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class TargetLease:
         self._thread: threading.Thread | None = None
 
     def __enter__(self) -> Self:
-        """Take the lease. Raises `Locked`: who holds it, until when."""
+        """Take the lease. Raises `Locked` with the holder and the end of the lease."""
         if self._leases is not None:
             self._token = self._leases.acquire(self._target, self._owner, self._clock(), self._ttl_ms)
         if self._leases is not None or self._tick is not None:
@@ -62,7 +62,7 @@ class TargetLease:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Give the lease back, if it is still ours; where the store does not answer it ends by itself."""
+        """Release the lease if this run still has it; without an answer of the store it ends by itself."""
         self._over.set()
         if self._thread is not None:
             self._thread.join()
@@ -71,7 +71,7 @@ class TargetLease:
                 self._leases.release(self._target, self._token)
 
     def require_held(self) -> None:
-        """Make sure that the target is ours for a while. Raises `Locked` if the lease was lost."""
+        """Renew the lease. Raises `Locked` if it was lost."""
         if self._lost is not None:
             raise self._lost
         if self._leases is not None:
@@ -83,14 +83,14 @@ class TargetLease:
         while not self._over.wait(tick):
             since += tick
             if self._tick is not None:
-                with suppress(Exception):  # who listens is not ours, and must not cost the lease
+                with suppress(Exception):  # a fault of the caller's function must not cost the lease
                     self._tick()
             if since * 1000 * _BEATS >= self._ttl_ms:
                 since = 0.0
                 self._renew()
 
     def _renew(self) -> None:
-        """A store that does not answer is asked again at the next beat."""
+        """Renew the lease; if the store does not answer, the next beat tries again."""
         try:
             self.require_held()
         except Locked as lost:

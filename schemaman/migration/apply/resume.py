@@ -1,6 +1,6 @@
-"""Where a table stands between the steps of a plan, told by its structure and by the journal together.
+"""Finds the resume point of a plan from the structure of its table and from the journal.
 
-Law: a table that this very plan did not leave where it stands is never taken up.
+Law: a plan is resumed only on a table that this plan itself left in its present state.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ REPLAN = "make the plan again with `schemaman plan`"
 
 
 def find_resume_point(plan: Plan, lake: LakeTable | None, done: int, begun: int) -> int:
-    """How many steps the table shows: none for the base, more only where this plan's journal agrees.
+    """Find how many steps the table shows as done; more than none only if the journal agrees.
 
     Raises:
-        StalePlan: it is another table, or it stands where this plan never left it.
+        StalePlan: it is another table, or it is in a state in which this plan never left it.
     """
     if plan.base_identity is not None and (lake is None or lake.identity != plan.base_identity):
         raise StalePlan(
@@ -50,12 +50,12 @@ def find_resume_point(plan: Plan, lake: LakeTable | None, done: int, begun: int)
 
 
 def count_steps_behind(plan: Plan, lake: LakeTable | None, done: int, begun: int) -> int:
-    """How many steps of a plan a table has behind it, where the journal may lack the last one's end.
+    """Count the steps of a plan that were run on a table; the journal may lack the end of the last one.
 
-    Rows do not show whether they were filled: who takes that back may do so twice.
+    Rows do not show whether a backfill ran, so its undo must be repeatable.
 
     Raises:
-        StalePlan: it is another table, or it stands where this plan never left it.
+        StalePlan: it is another table, or it is in a state in which this plan never left it.
     """
     if begun <= done:
         return done
@@ -67,7 +67,7 @@ def count_steps_behind(plan: Plan, lake: LakeTable | None, done: int, begun: int
 
 
 def _is_recreated(plan: Plan, lake: LakeTable | None) -> bool:
-    """Whether columns look as they did and are others; not where one of both sides does not tell."""
+    """Whether columns look the same but have other ids; False if one side has no ids."""
     if lake is None or fingerprint_structure(lake.schema) != fingerprint_structure(plan.base_schema):
         return False
     return bool(plan.base_column_ids and lake.column_ids) and plan.base_column_ids != lake.column_ids
@@ -79,7 +79,7 @@ def _structure_after(step: Step, before: str | None) -> str | None:
 
 
 def describe_move(plan: Plan, lake: LakeTable | None) -> str:
-    """How a table differs from the one that the plan was made for, in words."""
+    """Describe in words how a table differs from the one that the plan was made for."""
     if lake is None:
         return f"{plan.table} was dropped after the plan was made"
     if plan.base_schema is None:
@@ -89,7 +89,7 @@ def describe_move(plan: Plan, lake: LakeTable | None) -> str:
 
 
 def cut_plan(plan: Plan, at: int, lake: LakeTable | None) -> Plan:
-    """The plan from one step on, as if it had been made for the table as it is then."""
+    """Cut a plan: its steps from one number on, with the present table as its base."""
     return replace(
         plan,
         steps=plan.steps[at:],

@@ -1,7 +1,7 @@
-"""One run of one plan: where the table stands, then a step at a time.
+"""One run of one plan: it finds the resume point, then runs a step at a time.
 
-Laws: a step is run only if the table shows that it is due, and is done only if the table shows that it was;
-whoever was replaced by a later run notices it at his next look, or at the next line of his journal.
+Laws: a step is run only if the table shows that it is due, and is done only if the table shows its result. A
+run that a later one replaced notices it at its next inspection, or at its next line in the journal.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Clock = Callable[[], int]
 """The time in epoch milliseconds."""
 
 FRESH_MS = 250
-"""A look at the table that is no older is as good as one more."""
+"""The age up to which an inspection of the table need not be repeated."""
 
 _ATTEMPTS = 3
 _STATUS = "run `schemaman status`"
@@ -52,7 +52,7 @@ _STATUS = "run `schemaman status`"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one step: run now, found done already, or still to be run."""
+    """The outcome of one step: run now (`done`), done before (`skipped`), or to be run (`pending`)."""
 
     number: int
     state: Literal["done", "skipped", "pending"]
@@ -62,12 +62,12 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Migration(DisplayedValue):
-    """What applying a plan came to.
+    """The result of applying a plan.
 
-    `refused`: nothing was run, `reasons` names why. `unchanged`: every step had been done before. `checked`:
-    the plan could be applied now, and nothing was run. `differences` is empty when the table is what the plan
-    promised. `foreign` is what others changed since the migration before. `lake_table` is the table
-    afterwards. `took_ms` is the time from the first inspection to the last.
+    `refused`: nothing was run, `reasons` has the causes. `unchanged`: every step had been done before.
+    `checked`: the plan could be applied now, and nothing was run. `differences` is empty if the table has the
+    structure of the plan. `foreign` is what others changed since the migration before. `lake_table` is the
+    table afterwards. `took_ms` is the time from the first inspection to the last.
     """
 
     run: str
@@ -90,7 +90,7 @@ class Migration(DisplayedValue):
 
 @dataclass(frozen=True, slots=True)
 class MigrationProgress:
-    """How far a run is: `done` of `steps` steps, and what is being done now."""
+    """The progress of a run: `done` of `steps` steps, and the present activity."""
 
     run: str
     table: str
@@ -101,7 +101,7 @@ class MigrationProgress:
 
 @dataclass(slots=True)
 class ApplyOptions:
-    """What a caller asked for; see `migrate.apply`."""
+    """The options of a caller; see `apply`."""
 
     clock: Clock
     run: str
@@ -132,7 +132,7 @@ class PlanRun:
         self.is_marked = False
 
     def run(self) -> Migration:
-        """Every step, from where the table stands."""
+        """Run every step from the resume point on."""
         lake, at, foreign = self.inspect_state()
         if self.options.rehearse is not None and at < len(self.plan.steps):
             self.start_activity("trying the plan on a clone")
@@ -140,7 +140,7 @@ class PlanRun:
         if not self.plan.steps and (lake is None or self.plan.refusals):
             return self.make_migration(
                 "unchanged", lake, foreign
-            )  # no migration, and nothing to look for later
+            )  # no migration, so the journal gets no line
         fence = self.journal.begin(self.make_line(None, "started", lake, to_text(self.plan)))
         if self.options.store:
             self.mark = self.make_mark(f"{fence} {self.options.run}")
@@ -157,18 +157,18 @@ class PlanRun:
 
     @contextmanager
     def report_partial(self, number: int) -> Iterator[None]:
-        """Whatever fails once a step has run, foreseen or not, leaves the plan half done."""
+        """Turn any error after the first step into `PartlyApplied`."""
         try:
             yield
         except (Stale, PartlyApplied):
-            raise  # it says itself how far it came
-        except Exception as error:  # also one that nobody foresaw
+            raise  # the message already has the progress
+        except Exception as error:  # unforeseen errors too leave the plan partly applied
             if not self.outcomes:
                 raise
             raise self.wrap_error(number, error) from error
 
     def finish(self, foreign: Diff) -> Migration:
-        """What it came to, journalled if the table is as promised."""
+        """Return the result; the journal gets it if the table has the structure of the plan."""
         lake = self.inspect()
         if lake is None and self.plan.steps:
             raise PartlyApplied(f"{self.plan.table} was dropped during the run", hint=REPLAN)
@@ -182,7 +182,7 @@ class PlanRun:
         return self.make_migration(state, lake, foreign, differences)
 
     def check(self) -> Migration:
-        """What would be done, and nothing is."""
+        """Return what a run would do, without running it."""
         lake, at, foreign = self.inspect_state()
         for number, step in enumerate(self.plan.steps):
             state: Literal["skipped", "pending"] = "skipped" if number < at else "pending"
@@ -201,7 +201,7 @@ class PlanRun:
         return replace(self.make_migration("checked", lake, foreign), notes=notes)
 
     def inspect_state(self) -> tuple[LakeTable | None, int, Diff]:
-        """The table, how many steps it shows, and what someone else did to it since the last migration."""
+        """Inspect the table: it, the resume point, and what others changed since the last migration."""
         lake = self.inspect()
         self.require_ours(lake)
         at = find_resume_point(self.plan, lake, *count_progress(self.journal.read_plan_lines(self.name)))
@@ -212,7 +212,7 @@ class PlanRun:
         return lake, at, diff(expected, lake.schema)
 
     def require_ours(self, lake: LakeTable | None) -> None:
-        """Raises `OtherStore` for a table that another store keeps."""
+        """Raises `OtherStore` for a table that belongs to another store."""
         keeper = lake.properties.get(STORE_PROPERTY) if lake else None
         if keeper and self.options.store and keeper != self.options.store and not self.options.take_over:
             raise OtherStore(
@@ -221,7 +221,7 @@ class PlanRun:
             )
 
     def run_step(self, number: int, step: Step, lake: LakeTable | None) -> LakeTable | None:
-        """The table after one step, run or found done."""
+        """Run one step, or skip it if it is done, and return the table after it."""
         self.start_activity(step.kind)
         self.options.require_lease()
         if self.options.clock() - self.inspected_ms > FRESH_MS:
@@ -231,7 +231,7 @@ class PlanRun:
             return lake
         self.require_due(number, step, lake)
         if "version" in step.precondition:
-            self.is_marked = False  # our mark would be a commit before it, and what it restores bears another
+            self.is_marked = False  # a mark would be a commit before it, and the restored table has another
         elif lake is not None and not self.is_marked:
             lake = self.claim(lake)
             self.require_due(number, step, lake)
@@ -242,7 +242,7 @@ class PlanRun:
         return after
 
     def inspect_again(self, number: int, before: LakeTable | None) -> LakeTable | None:
-        """The table now, laid out as it was: no step says what it expects of that."""
+        """Inspect the table and check that its layout is unchanged, since no precondition has the layout."""
         lake = self.inspect()
         other = describe_layout_change(layout_of(before), layout_of(lake))
         if other:
@@ -250,19 +250,19 @@ class PlanRun:
         return lake
 
     def require_due(self, number: int, step: Step, lake: LakeTable | None) -> None:
-        """Raises `StalePlan` if the table is not as the step expects it, or `PartlyApplied`."""
+        """Raises `StalePlan` or `PartlyApplied` if the table does not meet the precondition of the step."""
         if not self.is_met(lake, step.precondition):
             changed = StalePlan(f"{self.plan.table} was changed by others during the run")
             raise self.wrap_error(number, self.explain_not_due(step, lake, changed))
 
     def explain_not_due(self, step: Step, lake: LakeTable | None, otherwise: StalePlan) -> StalePlan:
-        """Why a step cannot be made: its rows, by the query that counts them, or something else."""
+        """Explain why a step is not due: by the query of its rows, else by the given error."""
         query = find_unmet_query(lake, step.precondition, self.query_number)
         message = f"{self.plan.table} is not ready: {query}"
         return otherwise if query is None else StalePlan(message, hint=_SETTLE_ROWS)
 
     def attempt(self, number: int, step: Step) -> LakeTable | None:
-        """The table after the statement. What the table shows counts, not what the statement reported."""
+        """Run the statement and return the table after it; the table decides, not the statement's report."""
         for remaining in reversed(range(_ATTEMPTS)):
             failure = self.run_statement(step.statement)
             try:
@@ -284,7 +284,7 @@ class PlanRun:
         raise AssertionError("the last attempt returns or raises")
 
     def claim(self, lake: LakeTable | None) -> LakeTable | None:
-        """The table with our mark, so that anybody can tell whose it is, and we that we were replaced."""
+        """Mark the table, so that others see its run, and this run sees whether it was replaced."""
         if not self.mark or lake is None:
             return lake
         for remaining in reversed(range(_ATTEMPTS)):
@@ -300,16 +300,16 @@ class PlanRun:
         return lake
 
     def is_met(self, lake: LakeTable | None, condition: Mapping[str, object]) -> bool:
-        """Whether a condition of a step is true of the table."""
+        """Whether the table meets a condition of a step."""
         return is_met(lake, condition, self.query_number)
 
     def query_number(self, query: str) -> int:
-        """The one number that a query gives."""
+        """Return the one number that a query gives."""
         ((number,),) = self.executor.query(query)
         return int(str(number))
 
     def run_statement(self, statement: str) -> StatementFailed | None:
-        """What the statement reported if it failed."""
+        """Run a statement and return its error, or None."""
         try:
             self.executor.run(statement)
         except StatementFailed as error:
@@ -317,16 +317,16 @@ class PlanRun:
         return None
 
     def make_mark(self, fence: str) -> Mapping[str, str]:
-        """The properties by which a table shows who works on it."""
+        """Make the mark: properties with the store, the plan and the fencing token of the run."""
         return {STORE_PROPERTY: self.options.store, PLAN_PROPERTY: self.name, FENCE_PROPERTY: fence}
 
     def mark_statement(self) -> str:
-        """The statement that marks the table."""
+        """Write the statement that marks the table."""
         target = TARGETS.get(self.plan.format)
         return target.set_properties(self.plan.table, self.mark).statement
 
     def wrap_error(self, number: int, error: Exception) -> Exception:
-        """The error, or what it comes to when steps before have been run."""
+        """Return the error, or `PartlyApplied` with it if earlier steps were run."""
         if not self.outcomes and not isinstance(error, PartlyApplied):
             return error
         stopped = PartlyApplied(
@@ -337,12 +337,12 @@ class PlanRun:
         return stopped
 
     def skip_step(self, number: int, step: Step, lake: LakeTable | None) -> None:
-        """A step that the table shows already."""
+        """Record a step that the table already shows."""
         self.write_line(number, "skipped", lake, step.statement)
         self.outcomes.append(Outcome(number, "skipped", step.statement, _version(lake)))
 
     def inspect(self) -> LakeTable | None:
-        """The table now. Raises `Locked`: it bears the mark of a run that came after ours."""
+        """Inspect the table. Raises `Locked` if it has the mark of a later run."""
         lake = self.executor.inspect(self.plan.table, self.plan.format)
         self.inspected_ms = self.options.clock()
         if self.is_marked and lake is not None and not _has_mark(lake, self.mark, *self.mark):
@@ -356,19 +356,19 @@ class PlanRun:
         foreign: Diff,
         differences: Diff = (),
     ) -> Migration:
-        """What it came to so far."""
+        """Make the result so far."""
         return Migration(
             self.options.run, self.name, self.plan.table, state, tuple(self.outcomes), (), differences, lake,
             foreign, took_ms=self.options.clock() - self.began_ms,
         )  # fmt: skip
 
     def start_activity(self, doing: str) -> None:
-        """Something else is being done now."""
+        """Set the present activity and report it."""
         self.activity = doing
         self.report_progress()
 
     def report_progress(self) -> None:
-        """How far this run is, to whoever listens."""
+        """Report the progress to the caller."""
         steps = len(self.plan.steps)
         self.options.report(
             MigrationProgress(self.options.run, self.plan.table, len(self.outcomes), steps, self.activity)
@@ -382,7 +382,7 @@ class PlanRun:
         text: str,
         error: str = "",
     ) -> None:
-        """A line of the journal."""
+        """Write a line to the journal."""
         self.journal.write(self.make_line(step, state, lake, text, error))
 
     def make_line(
@@ -393,7 +393,7 @@ class PlanRun:
         text: str,
         error: str = "",
     ) -> MigrationEntry:
-        """A line of the journal, to be written."""
+        """Make a line of the journal."""
         return MigrationEntry(
             self.options.run, self.name, self.target, step, state, text, _version(lake), error
         )
@@ -404,7 +404,7 @@ _SETTLE_ROWS = "correct those rows, then plan again; this step was not run"
 
 
 def _has_mark(lake: LakeTable | None, mark: Mapping[str, str], *names: str) -> bool:
-    """Whether the table shows these parts of a mark; nothing is asked of a table that is to bear none."""
+    """Whether the table has these properties of a mark; True for an empty mark."""
     return not mark or (lake is not None and all(lake.properties.get(n) == mark[n] for n in names))
 
 
@@ -414,7 +414,7 @@ def _describe_takeover(plan: Plan, lake: LakeTable | None) -> str:
 
 
 def _describe_unexpected(step: Step) -> str:
-    """Why a statement that ran is not the end of its step."""
+    """Explain why a step is not done although its statement ran."""
     return f"{step.statement}: it ran, but the table is not as expected: others are changing it"
 
 

@@ -12,41 +12,41 @@ VERSION_PROPERTY = "schemaman.version"
 """Table property: the id of the version that the target table was last brought to."""
 
 BEGAN_PROPERTY = "schemaman.began"
-"""Table property: where that version began, as JSON; an id alone can come back, a place cannot."""
+"""Table property: the coordinates where that version began, as JSON; an id may recur, coordinates do not."""
 
 KEY_PROPERTY = "schemaman.key"
 """Table property: the key columns as a JSON list, whether or not the format knows keys."""
 
 DISPLACED_PROPERTY = "schemaman.retired"
-"""Table property: columns that a plan moved out of the way, as JSON: what each was called at the source."""
+"""Table property: displaced columns, as JSON: the former name of each at the source."""
 
 RECIPE_PROPERTY = "schemaman.recipe"
-"""Table property: columns that are exchanged in phases, as JSON, with the phase that the table is in."""
+"""Table property: column swaps in progress, as JSON, with the phase of the table."""
 
 NAMES_PROPERTY = "schemaman.names"
-"""Table property: the columns that the source calls otherwise, as JSON: name in the lake → name there."""
+"""Table property: columns with another name at the source, as JSON: name in the lake → name there."""
 
 METADATA_PROPERTY = "schemaman.metadata"
-"""Table property: the columns beside those of the source, as JSON: what each is for → its name."""
+"""Table property: the metadata columns, as JSON: role → name."""
 
 KEPT_PROPERTY = "schemaman.kept"
-"""Table property: what the source dropped and the table kept, as a JSON list; members by their paths."""
+"""Table property: what the source dropped and the table kept, as a JSON list; nested fields by path."""
 
 CHECK_PREFIX = "delta.constraints."
 """Table property of Delta: the expression of a CHECK constraint, under its name."""
 
 STORE_PROPERTY = "schemaman.store"
-"""Table property: the id of the store that keeps the table; set when a plan is first applied to it."""
+"""Table property: the id of the store that the table belongs to; the first applied plan sets it."""
 
 PLAN_PROPERTY = "schemaman.plan"
-"""Table property: the SHA-256 of the plan last begun on the table; the journal says how far it came."""
+"""Table property: the SHA-256 of the plan last begun on the table; the journal has its progress."""
 
 FENCE_PROPERTY = "schemaman.fence"
 """Table property: number and name of the run that last changed the table; a store's numbers only grow."""
 
 
 def read_key(properties: Mapping[str, str]) -> tuple[str, ...] | None:
-    """The key that a table's own property tells, None where it tells none that can be read."""
+    """Read the key from a table's property; None if it is missing or cannot be read."""
     try:
         return tuple(json.loads(properties[KEY_PROPERTY]))
     except (KeyError, ValueError, TypeError):
@@ -54,11 +54,11 @@ def read_key(properties: Mapping[str, str]) -> tuple[str, ...] | None:
 
 
 TRUNCATED_PROPERTY = "schemaman.truncated"
-"""Table property: the position of the newest TRUNCATE; no row that is older may come back."""
+"""Table property: the position of the newest TRUNCATE; no older row may be written again."""
 
 
 READ_PROPERTY = "schemaman.read"
-"""Table property: how much had been said of the source table when the rows were read, and as what."""
+"""Table property: the observations of the source table by which the rows were read, and their reading."""
 
 
 BATCH_PROPERTY = "schemaman.batch"

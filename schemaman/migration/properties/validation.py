@@ -1,6 +1,6 @@
-"""What the properties of a table must look like, which people may have edited.
+"""Checks of the properties of a table, which people may have edited.
 
-Law: what cannot be read is refused, never taken for something else.
+Law: a property that cannot be read is refused, never read as something else.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from schemaman.migration.target import LakeTable
 
 @dataclass(frozen=True, slots=True)
 class _PropertyShape:
-    """How a property looks, and when a table can do without it."""
+    """The form of a property, and when it can be unset."""
 
     type: Any
     words: str
@@ -60,7 +60,7 @@ _SHAPES: Mapping[str, _PropertyShape] = {
 
 
 def refuse_unreadable(lake: LakeTable) -> tuple[Refusal, ...]:
-    """The properties of ours that a table has and nobody can read."""
+    """Refuse the properties of schemaman that cannot be read."""
     return tuple(
         Refusal(
             f"read the property {name} of {lake.name}",

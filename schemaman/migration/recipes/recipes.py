@@ -1,7 +1,7 @@
 """Changes that no format makes in place, as several plans with gates: expand, backfill, swap, contract.
 
-Laws: a phase begins only where the table shows that the one before it is done and lost nothing; until the
-last phase the old values are still there; after the swap the table is what the ordinary plan wants.
+Laws: a phase begins only if the table shows that the one before it is done and lost nothing. Until the last
+phase the old values are kept. After the swap the table has the structure of the ordinary plan.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _SWAP_PHASES: tuple[SwapPhase, ...] = ("expand", "backfill", "swap", "contract")
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """The plans to apply one after the other, and what no recipe is known for."""
+    """The plans to apply one after the other, and the refusals of changes without a recipe."""
 
     phases: tuple[Plan, ...] = ()
     refusals: tuple[Refusal, ...] = ()
@@ -56,9 +56,9 @@ class Recipe:
 
 @dataclass(frozen=True, slots=True)
 class RecipePlanner:
-    """Draws recipes for one target table of one source. Nothing is changed by it.
+    """Makes recipes for one target table of one source, without changing the table.
 
-    `exact` names columns that shall have exactly the source's type, though the lake's is wide enough.
+    `exact` names columns that get exactly the source's type, even if the lake's type is wide enough.
     """
 
     source: MigrationSource
@@ -70,7 +70,7 @@ class RecipePlanner:
     expires_ms: int | None = None
 
     def plan_recipe(self, lake: LakeTable) -> Recipe:
-        """The phases that are left to go, from where the live table stands."""
+        """Plan the remaining phases, from the present state of the lake table."""
         if spoilt := refuse_unreadable(lake):
             return Recipe((), spoilt)
         open_swaps = read_swaps(lake)
@@ -99,7 +99,7 @@ class RecipePlanner:
         return Recipe((), tuple(refusals)) if refusals else self._plan_leftovers(lake)
 
     def make_plans(self, lake: LakeTable, into: str | None = None) -> tuple[Plan, ...]:
-        """The phases as plans; where there is no way, one plan without steps that says why."""
+        """Return the phases as plans; without any, one plan without steps that has the reasons."""
         found = self.plan_recipe(lake) if into is None else self.plan_into(lake, into)
         if found.phases:
             return (replace(found.phases[0], refusals=found.refusals), *found.phases[1:])
@@ -108,12 +108,12 @@ class RecipePlanner:
     def _explain(
         self, lake: LakeTable, refusals: tuple[Refusal, ...], otherwise: str = ""
     ) -> tuple[Plan, ...]:
-        """One plan without steps that says why."""
+        """Make one plan without steps that has the reasons."""
         empty = self._make_plan(PhaseDraft(self.target, self.table, lake), lake, None)
         return (replace(empty, refusals=refusals, notes=() if refusals else (otherwise,)),)
 
     def plan_into(self, lake: LakeTable, table: str) -> Recipe:
-        """A new table of the wanted structure, filled from the live one: for what no exchange can do."""
+        """Plan a new table of the wanted structure, filled from the lake table, where no swap is possible."""
         if spoilt := refuse_unreadable(lake):
             return Recipe((), spoilt)
         name, moment = self.target_name, self.expires_ms
@@ -135,7 +135,7 @@ class RecipePlanner:
         if made.refusals:
             return Recipe((), made.refusals)
         first = replace(made, phase=Phase("expand", 1, 2, "there is no such table yet"))
-        # What the steps of the first plan say of the table is all that there is of it.
+        # The table does not exist yet: only the steps of the first plan have its properties.
         kept = {k: v for each in made.steps for k, v in _read_properties(each).items() if v is not None}
         base = LakeTable(table, made.wanted, "", "", kept)
         draft = PhaseDraft(self.target, table, base)
@@ -146,7 +146,7 @@ class RecipePlanner:
         return Recipe((first, self._make_plan(draft, base, Phase("fill", 2, 2, gate, plan_hash(first)))))
 
     def plan_abandon(self, lake: LakeTable) -> tuple[Plan, ...]:
-        """The plan after which no column swap is in progress; without steps where there is no such way."""
+        """Plan to give up all column swaps; a plan without steps if that is not possible."""
         if spoilt := refuse_unreadable(lake):
             return self._explain(lake, spoilt)
         open_swaps = read_swaps(lake)
@@ -156,7 +156,7 @@ class RecipePlanner:
         return self._explain(lake, refused) if refused else (self._abandon_swaps(lake, open_swaps, (), ()),)
 
     def _continue_swaps(self, lake: LakeTable, open_swaps: tuple[ColumnSwap, ...]) -> Recipe:
-        """The phases that are left, from where the table stands; or the end of what nobody wants any more."""
+        """Plan the remaining phases of the swaps, or give up those that are outdated."""
         refused = self._refuse_half_swapped(lake, open_swaps)
         if refused:
             return Recipe((), refused)
@@ -181,7 +181,7 @@ class RecipePlanner:
         return (Refusal(change, "a phase is only partly applied", RESUME),) if half else ()
 
     def _refuse_drops(self, lake: LakeTable, ended: Sequence[ColumnSwap]) -> tuple[Refusal, ...]:
-        """Why columns cannot be dropped that were to take the place of others."""
+        """Refuse to drop the new columns of swaps where that is not possible."""
         found: list[Refusal] = []
         for e in ended:
             column = find_column(lake.schema, e.new)
@@ -207,7 +207,7 @@ class RecipePlanner:
         return SwapCheck(self.source, self.target, lake, projection, representation, self._policy_check())
 
     def _apply_exact_types(self, projection: Projection) -> tuple[TableSchema, list[Refusal]]:
-        """The wanted table, with the source's own types where the user said so."""
+        """Set the source's own types in the wanted table for the columns of `exact`."""
         refusals: list[Refusal] = []
         wanted, names = projection.wanted, projection.names
         for name in self.exact:
@@ -224,7 +224,7 @@ class RecipePlanner:
         return wanted, refusals
 
     def _refuse_by_policy(self, lake: LakeTable, swaps: Sequence[ColumnSwap]) -> tuple[Refusal, ...]:
-        """What the policy has against it."""
+        """Refuse swaps that the policy blocks."""
         change = f"swap {', '.join(quote_name(e.column) for e in swaps)}"
         retype, upgrade = self._policy_check().ask("retype"), self._policy_check().ask("upgrade")
         if retype.level not in ("auto", "approve"):
@@ -242,7 +242,7 @@ class RecipePlanner:
         return PolicyCheck(self.policy, self.source.table, self._target_names)
 
     def _find_approval_reason(self, kind: Literal["retype", "upgrade"]) -> str:
-        """Why a person has to approve a change of this kind; empty if nobody has to."""
+        """Find why a person has to approve a change of this kind; empty if no approval is needed."""
         ruling = self._policy_check().ask(kind)
         return "" if ruling.level == "auto" else ruling.why
 
@@ -253,7 +253,7 @@ class RecipePlanner:
         remaining: Sequence[SwapPhase],
         refusals: tuple[Refusal, ...] = (),
     ) -> tuple[Plan, ...]:
-        """The phases that are left; the first one says what there is no recipe for."""
+        """Make the plans of the remaining phases; the first one has the refusals."""
         plans: list[Plan] = []
         for name in remaining:
             draft = PhaseDraft(self.target, self.table, lake)
@@ -262,7 +262,7 @@ class RecipePlanner:
             one = self._make_plan(
                 draft, lake, Phase(name, _SWAP_PHASES.index(name) + 1, len(_SWAP_PHASES), gate, follows)
             )
-            # Which ids the columns get that a phase adds, the engine alone knows; identifier fields may go.
+            # Only the engine knows the ids of columns that a phase adds; identifier fields may be dropped.
             later = {k: v for k, v in one.base_layout.items() if not plans or k != "identifiers"}
             plans.append(replace(one, base_layout=later, refusals=() if plans else refusals))
             lake = replace(draft.now, column_ids="")
@@ -300,7 +300,7 @@ class RecipePlanner:
         )
 
     def _plan_leftovers(self, lake: LakeTable) -> Recipe:
-        """What earlier plans moved out of the way, to be dropped: the last phase alone."""
+        """Plan to drop the columns that earlier plans displaced: the last phase alone."""
         names = [name for name in read_displaced(lake) if is_moved_out(lake, name)]
         columns = [column for column in lake.schema.columns if column.name in names]
         answers = [self.target.draft_change(lake, DropColumn((column.name,), column)) for column in columns]
@@ -312,7 +312,7 @@ class RecipePlanner:
         return Recipe((self._make_plan(draft, lake, Phase("contract", 1, 1, gate)),))
 
     def _plan_rekey(self, lake: LakeTable, projection: Projection) -> Plan | Refusal | None:
-        """The plan after which rows are merged by the source's new key, where the rows allow it."""
+        """Plan the change to the source's new key, if the rows allow it."""
         names = projection.names
         found = [find_column(lake.schema, names.get(name, name)) for name in self.source.schema.key]
         columns = [column for column in found if column is not None]
@@ -339,6 +339,6 @@ def _list_columns(swaps: Sequence[ColumnSwap]) -> str:
 
 
 def _read_properties(step: Step) -> Mapping[str, str | None]:
-    """What a step makes of the table's properties."""
+    """Read the properties that a step sets."""
     properties = step.postcondition.get("properties")
     return {str(key): value for key, value in properties.items()} if isinstance(properties, Mapping) else {}

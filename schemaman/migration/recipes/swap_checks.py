@@ -1,6 +1,6 @@
-"""Whether a column of a live table can hand its place to one of another type, and why it cannot.
+"""Checks whether a column of a lake table can be swapped with one of another type.
 
-Law: no exchange gives a column values that its source never had.
+Law: no swap gives a column values that its source never had.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ INTO = "plan into a new table with `schemaman plan TABLE --recipe --into LAKE_TA
 
 @dataclass(frozen=True, slots=True)
 class SwapCheck:
-    """Asks about the columns of one live table, next to what its source wants of it."""
+    """Checks the columns of one lake table against the projection of its source."""
 
     source: MigrationSource
     target: Target
@@ -42,7 +42,7 @@ class SwapCheck:
     check: PolicyCheck
 
     def list_stuck_columns(self, wanted: TableSchema) -> tuple[str, ...]:
-        """The columns whose type cannot be changed in place."""
+        """List the columns whose type cannot be changed in place."""
         changes = [c for c in diff(self.lake.schema, wanted) if isinstance(c, ChangeType)]
         barred = self.check.ask("upgrade").level not in ("auto", "approve")
         stuck_columns = [
@@ -54,7 +54,7 @@ class SwapCheck:
         return tuple(dict.fromkeys(stuck_columns))
 
     def plan_swap(self, wanted: TableSchema, name: str) -> ColumnSwap | Refusal:
-        """How the values of a column move to one of the wanted type, or why they cannot."""
+        """Plan the swap of a column with one of the wanted type, or refuse it."""
         column, aim = self.lake.schema.column(name), find_column(wanted, name)
         assert column is not None
         assert aim is not None
@@ -75,7 +75,7 @@ class SwapCheck:
         return replace(refusal, change=change) if refusal else swap
 
     def explain_outdated(self, e: ColumnSwap) -> str:
-        """Why an exchange that was begun makes no sense any more; empty if it does."""
+        """Explain why a swap in progress is outdated; empty if it is not."""
         lake = self.lake
         column, new = find_column(lake.schema, e.column), find_column(lake.schema, e.new)
         aim = find_column(self.projection.wanted, e.column)
@@ -109,13 +109,13 @@ class SwapCheck:
         return explain_unconvertible(self.source, self._find_source_name(name), held, wanted)
 
     def _find_source_name(self, name: str) -> str:
-        """What the source calls a column of the lake; empty where it has no such column."""
+        """Find the source's name of a column of the lake; empty if the source has no such column."""
         return next(
             (source_name for source_name, lake_name in self.projection.names.items() if lake_name == name), ""
         )
 
     def _refuse_swap(self, e: ColumnSwap) -> Refusal | None:
-        """Why the names of two columns cannot be exchanged; None if they can."""
+        """Refuse a swap whose changes the format refuses; None if it makes them."""
         added = AddColumn((e.new,), Column(e.new, e.new_type), None)
         changes = (added, RenameColumn((e.column,), e.old), RenameColumn((e.new,), e.column))
         answers = (self.target.draft_change(remove_identifiers(self.lake), change) for change in changes)
@@ -123,5 +123,5 @@ class SwapCheck:
 
 
 def _is_same_type(here: Type, source_name: Type) -> bool:
-    """Whether two types are one but for comments on members, which come and go."""
+    """Whether two types are equal without the comments on nested fields, which vary."""
     return format_type(remove_comments(here)) == format_type(remove_comments(source_name))

@@ -1,4 +1,4 @@
-"""What the targets share in judging: which changes no format takes, and the drafts."""
+"""Drafts that the targets share, and the refusals of changes that no format makes."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ _REBUILD = "check the data in a separate job, or build a new table"
 
 
 def create_table(name: str, schema: TableSchema, provider: str, properties: Mapping[str, str]) -> Draft:
-    """The draft of a `CREATE TABLE`."""
+    """Draft a `CREATE TABLE`."""
     statement = sql.create_table(name, schema, provider, properties)
     after = {"properties": dict(properties)}
     return Draft((), "create-table", statement, "additive", "reversible", f"DROP TABLE {name}", after=after)
 
 
 def unset_properties(name: str, properties: Sequence[str]) -> Draft:
-    """The draft of an `UNSET TBLPROPERTIES`."""
+    """Draft an `UNSET TBLPROPERTIES`."""
     after = {"properties": dict.fromkeys(properties)}
     return Draft(
         (), "set-properties", sql.unset_properties(name, properties), "none", "reversible", after=after
@@ -50,25 +50,25 @@ def unset_properties(name: str, properties: Sequence[str]) -> Draft:
 
 
 def create_namespace(parts: Sequence[str]) -> Draft:
-    """The draft of a `CREATE NAMESPACE`."""
+    """Draft a `CREATE NAMESPACE`."""
     return Draft((), "create-namespace", sql.create_namespace(parts), "additive", "reversible")
 
 
 def set_properties(name: str, properties: Mapping[str, str]) -> Draft:
-    """The draft of a `SET TBLPROPERTIES`."""
+    """Draft a `SET TBLPROPERTIES`."""
     statement, after = sql.set_properties(name, properties), {"properties": dict(properties)}
     return Draft((), "set-properties", statement, "none", "reversible", after=after)
 
 
 def refuse_change(change: Change, reason: str, instead: str) -> Refusal:
-    """A refusal that says in words which change is meant."""
+    """Refuse a change, with its description."""
     return Refusal(describe_change(change), reason, instead)
 
 
 def draft_change(name: str, schema: TableSchema, change: Change) -> Draft | Refusal:
-    """The statement for a change that the format has agreed to; refused are those that no format takes.
+    """Draft the statement for a change that the format accepts, or refuse a change that no format makes.
 
-    `schema` is that of the table before the change.
+    `schema` is the schema of the table before the change.
 
     Source: Spark SQL reference, ALTER TABLE; Delta "Update table schema"; Iceberg "Spark DDL".
     """
@@ -114,10 +114,10 @@ def _name_readers(path: Path) -> str:
 
 
 def combine_drafts(name: str, drafts: Sequence[Draft]) -> Draft:
-    """One statement for several drafts of one kind; a single one is given back as it is.
+    """Combine several drafts of one kind in one statement; a single draft is returned as it is.
 
     Raises:
-        ValueError: no statement does several changes of this kind.
+        ValueError: no statement makes several changes of this kind.
     """
     if len(drafts) == 1:
         return drafts[0]
@@ -165,7 +165,7 @@ def _join_undos(name: str, kind: StepKind, changes: Sequence[Change]) -> str | N
 
 
 def refuse_type_change(change: ChangeType) -> Refusal:
-    """The refusal of a type change that this format cannot make in place, with the way around it."""
+    """Refuse a type change that the format cannot make in place, and suggest a recipe."""
     column, new = sql.path_name(change.path[:1]), sql.path_name((f"{change.path[0]}__new",))
     return refuse_change(
         change,
@@ -176,7 +176,7 @@ def refuse_type_change(change: ChangeType) -> Refusal:
 
 
 def refuse_drop(lake: LakeTable, change: DropColumn) -> Refusal | None:
-    """Drops that a format accepts and then chokes on, or refuses because the column is in use."""
+    """Refuse a drop that damages the table, or that the format refuses because the column is in use."""
     top = change.path[0]
     if len(change.path) == 1 and len(lake.schema.columns) == 1:
         return refuse_change(change, "it is the last column of the table", "drop the table instead")
@@ -195,13 +195,13 @@ def refuse_drop(lake: LakeTable, change: DropColumn) -> Refusal | None:
 
 
 def in_map_key(schema: TableSchema, path: Path) -> bool:
-    """Whether a path leads through the key of a map, and not through a member that is called `key`."""
+    """Whether a path leads through the key of a map, not through a nested field with the name `key`."""
     maps = {at for at, type, _ in walk_fields(schema) if isinstance(type, Map)}
     return any(path[:i] in maps and path[i] == "key" for i in range(1, len(path)))
 
 
 def _is_part(schema: TableSchema, path: Path) -> bool:
-    """Whether a path is that of an array's element or of a map's key or value, not a column's or member's."""
+    """Whether a path is that of an array's element, or of a map's key or value."""
     return any(at == path[:-1] and isinstance(type, Array | Map) for at, type, _ in walk_fields(schema))
 
 

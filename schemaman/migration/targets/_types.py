@@ -1,6 +1,6 @@
-"""How table formats hold logical types: without loss wherever there is a way, and saying what gets lost.
+"""How table formats hold logical types: without loss where possible, else with a note of the loss.
 
-Law: holding the type that a type is held as gives that type again.
+Law: a lake type is held as itself.
 """
 
 from __future__ import annotations
@@ -48,15 +48,15 @@ _LEAVE_OUT = "add this type to the connector, or leave the column out"
 
 @dataclass(frozen=True, slots=True)
 class TypeHolder:
-    """How one format holds types. `smallest_integer`: bits of the narrowest integer that it stores."""
+    """Holds types for one format. `smallest_integer`: bits of the narrowest integer that it stores."""
 
     representation: Representation = DEFAULT
     smallest_integer: int = 8
 
     def hold_type(self, type: Type) -> LakeType | Refusal:
-        """How the format holds a type, and what that loses.
+        """Find how the format holds a type, and what that loses.
 
-        Members of structs and elements are nullable in the lake: a stream cannot promise more.
+        Nested fields and elements are nullable in the lake, since a stream cannot guarantee their values.
         """
         match type:
             case Boolean() | Floating() | Date():
@@ -113,7 +113,7 @@ class TypeHolder:
         return LakeType(Decimal(max(before + behind, 1), behind))
 
     def _number(self, what: str) -> LakeType:
-        """Numbers for which no DECIMAL is told."""
+        """Hold numbers for which no DECIMAL is declared."""
         if self.representation.numeric == "double":
             return LakeType(Floating(64), f"{what} are rounded to the nearest DOUBLE, about fifteen digits")
         decimal = self.representation.decimal
@@ -160,7 +160,7 @@ class TypeHolder:
                 return self._struct(fields)
 
     def _as_json(self, type: Array | Map | Struct) -> LakeType | Refusal:
-        """JSON text of whatever else could be held, so that a type that nobody knows is refused here too."""
+        """Hold a nested type as JSON text; a type with unknown parts is refused here, too."""
         inner = TypeHolder(
             replace(self.representation, arrays="array", documents="struct"), self.smallest_integer
         )
@@ -209,7 +209,7 @@ class TypeHolder:
 
 
 def is_geometry(type: Struct) -> bool:
-    """Whether a struct is how Debezium sends a shape: well-known binary and its reference system.
+    """Whether a struct is a shape of Debezium: well-known binary and its reference system.
 
     Source: Debezium `io.debezium.data.geometry.Geometry` and `Point`.
     """
@@ -218,7 +218,7 @@ def is_geometry(type: Struct) -> bool:
 
 
 def _require_writable_key(answer: LakeType | Refusal) -> LakeType | Refusal:
-    """A map, unless no value of it can be written: Spark makes the table and then refuses each key.
+    """Refuse a map whose values cannot be written: Spark creates the table, but then refuses each key.
 
     Source: Spark's error condition `DATATYPE_MISMATCH.INVALID_MAP_KEY_TYPE`; Spark 4.1.1 tried.
     """
@@ -232,7 +232,7 @@ def _require_writable_key(answer: LakeType | Refusal) -> LakeType | Refusal:
 
 
 def has_part(type: Type, wanted: Callable[[Type], bool]) -> bool:
-    """Whether a type is what is wanted, or a part of it is."""
+    """Whether a type, or a part of it, is wanted."""
     if wanted(type):
         return True
     match type:
@@ -247,10 +247,10 @@ def has_part(type: Type, wanted: Callable[[Type], bool]) -> bool:
 
 
 def has_map(type: Type) -> bool:
-    """Whether a map is in it somewhere."""
+    """Whether a type is or contains a map."""
     return has_part(type, lambda part: isinstance(part, Map))
 
 
 def has_variant(type: Type) -> bool:
-    """Whether a VARIANT is in it somewhere."""
+    """Whether a type is or contains a VARIANT."""
     return has_part(type, lambda part: part == VARIANT)

@@ -49,7 +49,7 @@ _READERS = {
     "delta.enableTypeWidening": "readers without the table feature typeWidening (Delta 3.2), deltalake too",
     "delta.feature.timestampNtz": "readers without the table feature timestampNtz (Delta 2.4)",
 }
-"""Who cannot read a table that has a feature.
+"""The readers that cannot read a table with a feature.
 
 Source: Delta protocol, "Column Mapping", "Type Widening", "Timestamp without timezone"; deltalake 1.6 tried.
 """
@@ -60,8 +60,8 @@ _BIGINT_DIGITS = 20
 def widens_in_place(old: Type, new: Type, top_level: bool = True) -> bool:
     """Whether Delta changes the type without touching a file, given type widening and timestampNtz.
 
-    Source: Delta `TypeWidening.isTypeChangeSupported`; char and varchar: Spark `CharVarcharUtils`. Whole
-    arrays, maps and structs never: their parts are addressed instead.
+    Whole arrays, maps and structs are never widened, only their parts. Source: Delta
+    `TypeWidening.isTypeChangeSupported`; char and varchar: Spark `CharVarcharUtils`.
     """
     match old, new:
         case Integer(a), Integer(b):
@@ -91,11 +91,11 @@ class DeltaTarget:
     feature_properties = frozenset(_MAPPING | _WIDENING | _NTZ | _VARIANT)
 
     def hold_type(self, type: Type, representation: Representation = DEFAULT) -> LakeType | Refusal:
-        """How Delta holds a logical type."""
+        """Find how Delta holds a logical type."""
         return TypeHolder(representation).hold_type(type)
 
     def table_name(self, table: str) -> str:
-        """A path becomes ``delta.`path` ``; a name gets back-ticks around its parts.
+        """Write a path as ``delta.`path` ``, and a name with back-ticks around its parts.
 
         Raises:
             BadReference: neither a path nor a name that the session's own catalogue accepts.
@@ -112,9 +112,9 @@ class DeltaTarget:
         return sql.quote_table_name(parts)
 
     def canonical_name(self, table: str) -> str:
-        """The folder of a path, else the name in parts.
+        """Return the folder of a path, else the name in parts.
 
-        The session's own catalogue ignores case, and its name may be left out. Another catalogue may not.
+        The session's own catalogue ignores case, and its name is optional. Both may not hold for others.
         Source: Spark `SessionCatalog.formatTableName`, "Identifiers"; Hadoop `Path.normalizePath`.
 
         Raises:
@@ -132,43 +132,43 @@ class DeltaTarget:
         return sql.format_table_name(parts)
 
     def refuse_names(self, schema: TableSchema) -> Mapping[str, Refusal]:
-        """None: Delta chokes on no name that column mapping lets it store."""
+        """Refuse nothing: Delta reads every name that column mapping lets it store."""
         return {}
 
     def create_table(self, table: str, schema: TableSchema, properties: Mapping[str, str]) -> Draft:
-        """A table with column mapping, type widening and timestampNtz: later steps need them."""
+        """Draft a table with column mapping, type widening and timestampNtz, which later steps need."""
         switched_on = _MAPPING | _WIDENING | _NTZ
         return drafts.create_table(self.table_name(table), schema, "delta", switched_on | dict(properties))
 
     def create_namespace(self, table: str) -> Draft | None:
-        """The database of a table by name; a path needs none."""
+        """Draft the database of a table by name; a path needs none."""
         parts = () if _find_path(table) is not None else sql.split_table_name(table)[:-1]
         return drafts.create_namespace(parts) if parts and parts[-1] != "default" else None
 
     def set_key(self, table: str, schema: TableSchema) -> Draft | None:
-        """Delta keeps no key; the stamp does."""
+        """Return None: Delta keeps no key, so a property of schemaman has it."""
         return None
 
     def set_properties(self, table: str, properties: Mapping[str, str]) -> Draft:
-        """One `SET TBLPROPERTIES`."""
+        """Draft one `SET TBLPROPERTIES`."""
         return drafts.set_properties(self.table_name(table), properties)
 
     def unset_properties(self, table: str, properties: Sequence[str]) -> Draft:
-        """One `UNSET TBLPROPERTIES`."""
+        """Draft one `UNSET TBLPROPERTIES`."""
         return drafts.unset_properties(self.table_name(table), properties)
 
     def upgrade_features(self, table: str, properties: Mapping[str, str]) -> Draft:
-        """Features switched on, for good, with those who cannot read such a table."""
+        """Draft the permanent upgrade to features, with the readers that it stops."""
         draft = self.set_properties(table, properties)
         hurts = tuple(_READERS.get(key, f"readers that do not know {key}") for key in sorted(properties))
         return replace(draft, step_class="capability-upgrade", reversible="no", hurts=hurts)
 
     def drop_key(self, lake: LakeTable) -> Draft | None:
-        """None: Delta keeps no key that could stand against a change."""
+        """Return None: Delta keeps no key that could prevent a change."""
         return None
 
     def forbid_null(self, lake: LakeTable, column: str) -> Draft | Refusal | None:
-        """A CHECK constraint that reads every row; None where there is one. It is named for the column."""
+        """Draft a CHECK constraint, which reads every row and has the column's name; None if it exists."""
         constraint = f"{_OWN_CONSTRAINT}{column}"
         if f"{_CONSTRAINT}{constraint.lower()}" in lake.properties:
             return None
@@ -189,7 +189,7 @@ class DeltaTarget:
         )
 
     def allow_null(self, lake: LakeTable, column: str) -> Draft | None:
-        """The end of the constraint that `forbid_null` made; None where there is none."""
+        """Draft the drop of the constraint of `forbid_null`; None if there is none."""
         constraint = f"{_OWN_CONSTRAINT}{column}"
         key = f"{_CONSTRAINT}{constraint.lower()}"
         if key not in lake.properties:
@@ -201,7 +201,7 @@ class DeltaTarget:
         return Draft((), "drop-constraint", statement, "metadata", "reversible", undo, hurts, after, before)
 
     def find_missing_properties(self, lake: LakeTable, change: Change) -> Mapping[str, str]:
-        """Column mapping for names, type widening for types, timestampNtz for such columns."""
+        """Find missing features: column mapping for names, type widening for types, timestampNtz, VARIANT."""
         wanted: dict[str, str] = {}
         match change:
             case RenameColumn() | DropColumn():
@@ -218,7 +218,7 @@ class DeltaTarget:
         return {key: value for key, value in wanted.items() if not _is_on(lake, key, value)}
 
     def draft_change(self, lake: LakeTable, change: Change) -> Draft | Refusal:
-        """The statement for one change, or why Delta would refuse it."""
+        """Draft the statement for one change, or refuse it if Delta would."""
         refusal = _refuse_in_use(lake, change)
         if refusal is not None:
             return refusal
@@ -240,15 +240,15 @@ class DeltaTarget:
         return draft if isinstance(draft, Refusal) else _add_ways_back(lake, draft, change)
 
     def combine_drafts(self, lake: LakeTable, several: Sequence[Draft]) -> Draft:
-        """One statement for several drafts of one kind."""
+        """Combine several drafts of one kind in one statement."""
         return drafts.combine_drafts(self.table_name(lake.name), several)
 
     def draft_clone(self, executor: Executor, source: str, clone: str) -> Sequence[str]:
-        """A shallow clone, emptied: a whole DELETE unlists the files and rewrites nothing."""
+        """Draft an emptied shallow clone: a DELETE of all rows unlists the files, and rewrites none."""
         return [f"CREATE TABLE {clone} SHALLOW CLONE {source}", f"DELETE FROM {clone}"]
 
     def drop_clone(self, clone: str) -> str:
-        """A plain DROP TABLE: the files of a shallow clone belong to the source."""
+        """Write a plain DROP TABLE: the files of a shallow clone belong to the source."""
         return f"DROP TABLE IF EXISTS {clone}"
 
 
@@ -256,7 +256,7 @@ TARGET = DeltaTarget()
 
 
 def _canonicalize_path(path: str) -> str:
-    """A path without doubled slashes and dots, with its scheme unless that is `file`."""
+    """Normalize a path: no doubled slashes and dots, and its scheme unless that is `file`."""
     found = _URI.fullmatch(path)
     scheme, host, folder = (found[1].lower(), found[2] or "", found[3]) if found else ("file", "", path)
     folder = posixpath.normpath(f"/{folder.lstrip('/')}")
@@ -266,7 +266,7 @@ def _canonicalize_path(path: str) -> str:
 
 
 def _find_path(table: str) -> str | None:
-    """The folder of a table that is named by its path."""
+    """Find the folder of a table that is named by its path; None for another name."""
     if table.startswith("/") or re.match(r"[a-z][a-z0-9+.-]*:/", table):
         sql.refuse_variables(table)
         return table.rstrip("/") or "/"
@@ -312,7 +312,7 @@ def _needs_mapping(path: Path, type: Type) -> bool:
 
 
 def _add_ways_back(lake: LakeTable, draft: Draft, change: Change) -> Draft:
-    """The draft with Delta's own ways back, and with the readers that Delta itself stops.
+    """Add time travel to a draft where it is the only undo, and the readers that Delta itself stops.
 
     Source: Delta "Restore a Delta table to an earlier state", "Tracking non-additive schema changes".
     """
@@ -332,7 +332,7 @@ def _is_uniform(lake: LakeTable) -> bool:
 
 
 def _refuse_in_use(lake: LakeTable, change: Change) -> Refusal | None:
-    """Why a change must wait for the constraints and generated columns that use its column."""
+    """Refuse a change of a column that constraints or generated columns use."""
     if not isinstance(change, DropColumn | RenameColumn | ChangeType):
         return None
     name = change.path[0]
@@ -352,6 +352,6 @@ def _refuse_in_use(lake: LakeTable, change: Change) -> Refusal | None:
 
 
 def _is_mentioned(expression: str, name: str) -> bool:
-    """Whether an expression may use a column: as a word of its own, or in back-ticks."""
+    """Whether an expression may use a column: as a separate word, or in back-ticks."""
     spellings = "|".join(re.escape(each) for each in dict.fromkeys((name, name.replace("`", "``"))))
     return re.search(rf"(?<!\w)(?:{spellings})(?!\w)", expression, re.IGNORECASE) is not None

@@ -21,16 +21,16 @@ from schemaman.model.types import Array, Decimal, Floating, Integer, Map, Struct
 
 _SMALLEST_INTEGER = 32
 _VERSION_3 = {"format-version": "3"}
-"""Source: Iceberg spec, "Primitive Types": variant is there since version 3; Iceberg never goes back."""
+"""Source: Iceberg spec, "Primitive Types": variant exists since version 3. Iceberg never goes back."""
 _METADATA_COLUMNS = frozenset({
     "_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number",
 })  # fmt: skip
 _NO_PROPERTIES = frozenset(
     {"current-snapshot-id", "format", "identifier-fields", "location", "provider", "sort-order"}
 )
-"""What Iceberg shows among the properties and is none. Source: Iceberg `BaseSparkTable.properties`."""
+"""Entries that Iceberg shows as properties without being any. Source: Iceberg `BaseSparkTable.properties`."""
 _GC_PROPERTY = "gc.enabled"
-"""Says that files are never deleted: such a clone could not be purged. Source: Iceberg `TableProperties`."""
+"""With False, files are never deleted, so a clone could not be purged. Source: Iceberg `TableProperties`."""
 
 
 def widens_in_place(old: Type, new: Type) -> bool:
@@ -56,11 +56,11 @@ class IcebergTarget:
     feature_properties = frozenset({"format-version"})
 
     def hold_type(self, type: Type, representation: Representation = DEFAULT) -> LakeType | Refusal:
-        """How Iceberg holds a logical type: no integer below 32 bits."""
+        """Find how Iceberg holds a logical type: no integer has less than 32 bits."""
         return TypeHolder(representation, _SMALLEST_INTEGER).hold_type(type)
 
     def table_name(self, table: str) -> str:
-        """`catalog.namespace.table`, back-ticks around every part.
+        """Write `catalog.namespace.table` with back-ticks around every part.
 
         Raises:
             BadReference: no catalogue or no namespace is named.
@@ -74,7 +74,7 @@ class IcebergTarget:
         return sql.quote_table_name(parts)
 
     def canonical_name(self, table: str) -> str:
-        """The name in parts, as it is spelled: a catalogue may tell letters by case.
+        """Return the name in parts, as it is spelled, since a catalogue may be case-sensitive.
 
         Raises:
             BadReference: this is no table name.
@@ -82,7 +82,7 @@ class IcebergTarget:
         return sql.format_table_name(sql.split_table_name(table))
 
     def refuse_names(self, schema: TableSchema) -> Mapping[str, Refusal]:
-        """Names of metadata columns, and dots that read like the path of another place.
+        """Refuse names of metadata columns, and names whose dots make them equal to another path.
 
         Source: Iceberg `MetadataColumns`; `TypeUtil.indexByName` joins names by dots.
         """
@@ -103,17 +103,17 @@ class IcebergTarget:
         return refused
 
     def create_table(self, table: str, schema: TableSchema, properties: Mapping[str, str]) -> Draft:
-        """A table of format version 2, since version 3 locks readers out; only VARIANT needs that one."""
+        """Draft a table of format version 2, or 3 for VARIANT, since version 3 excludes readers."""
         version = _VERSION_3 if any(has_variant(c.type) for c in schema.columns) else {"format-version": "2"}
         chosen = version | dict(properties)
         return drafts.create_table(self.table_name(table), schema, "iceberg", chosen)
 
     def create_namespace(self, table: str) -> Draft | None:
-        """The namespace of the table; some catalogues insist on it."""
+        """Draft the namespace of the table; some catalogues require it."""
         return drafts.create_namespace(sql.split_table_name(table)[:-1])
 
     def set_key(self, table: str, schema: TableSchema) -> Draft | None:
-        """`SET IDENTIFIER FIELDS`, when every key column may be one: required, primitive, no float."""
+        """Draft `SET IDENTIFIER FIELDS` if every key column is required, primitive and no float."""
         columns = [schema.column(name) for name in schema.key]
         able = all(c and not c.nullable and not isinstance(c.type, _NO_IDENTIFIER) for c in columns)
         if not columns or not able:
@@ -125,21 +125,21 @@ class IcebergTarget:
         return Draft((), "set-key", statement, "metadata", "reversible", undo, after=after)
 
     def set_properties(self, table: str, properties: Mapping[str, str]) -> Draft:
-        """One `SET TBLPROPERTIES`."""
+        """Draft one `SET TBLPROPERTIES`."""
         return drafts.set_properties(self.table_name(table), properties)
 
     def unset_properties(self, table: str, properties: Sequence[str]) -> Draft:
-        """One `UNSET TBLPROPERTIES`."""
+        """Draft one `UNSET TBLPROPERTIES`."""
         return drafts.unset_properties(self.table_name(table), properties)
 
     def upgrade_features(self, table: str, properties: Mapping[str, str]) -> Draft:
-        """A later format version, for good."""
+        """Draft the permanent upgrade to a later format version."""
         draft = self.set_properties(table, properties)
         hurts = ("engines that do not read this format version",)
         return replace(draft, step_class="capability-upgrade", reversible="no", hurts=hurts)
 
     def drop_key(self, lake: LakeTable) -> Draft | None:
-        """`DROP IDENTIFIER FIELDS`, None where there are none: they cannot become nullable or leave."""
+        """Draft `DROP IDENTIFIER FIELDS`, None without any: they cannot become nullable or be dropped."""
         fields = read_identifiers(lake)
         if not fields:
             return None
@@ -152,22 +152,22 @@ class IcebergTarget:
         return Draft((), "drop-key", statement, "metadata", "reversible", undo, (_UPSERTS,), after, before)
 
     def forbid_null(self, lake: LakeTable, column: str) -> Draft | Refusal | None:
-        """Refused: no SQL makes a column of a live Iceberg table required."""
+        """Refuse: no SQL makes a column of an existing Iceberg table required."""
         change = f"forbid NULL in {sql.path_name((column,))}"
         instead = "prove that no row is NULL, and make it required through Iceberg's own API"
         return Refusal(change, "Iceberg's SQL cannot forbid NULL in a table that has rows", instead)
 
     def allow_null(self, lake: LakeTable, column: str) -> Draft | None:
-        """None: nothing was required."""
+        """Return None: `forbid_null` makes no column required."""
         return None
 
     def find_missing_properties(self, lake: LakeTable, change: Change) -> Mapping[str, str]:
-        """Format version 3 for VARIANT; every other change is made in every table."""
+        """Find format version 3 for VARIANT; every other change is possible in every table."""
         variant = isinstance(change, AddColumn) and has_variant(change.column.type)
         return _VERSION_3 if variant and lake.properties.get("format-version") != "3" else {}
 
     def draft_change(self, lake: LakeTable, change: Change) -> Draft | Refusal:
-        """The statement for one change, or why Iceberg would refuse it or choke on it."""
+        """Draft the statement for one change, or refuse it if Iceberg would, or if it damages the table."""
         match change:
             case AddColumn(path) | DropColumn(path) | RenameColumn(path) | ChangeType(path) if (
                 drafts.in_map_key(lake.schema, path)
@@ -204,15 +204,15 @@ class IcebergTarget:
         return drafts.draft_change(self.table_name(lake.name), lake.schema, change)
 
     def combine_drafts(self, lake: LakeTable, several: Sequence[Draft]) -> Draft:
-        """One statement for several drafts of one kind."""
+        """Combine several drafts of one kind in one statement."""
         return drafts.combine_drafts(self.table_name(lake.name), several)
 
     def draft_clone(self, executor: Executor, source: str, clone: str) -> Sequence[str]:
-        """An empty table of the same columns, partitions, sort order, identifier fields and properties."""
+        """Draft an empty table with the same columns, partitions, sort order, identifiers and properties."""
         return _clone_table(executor, source, clone)
 
     def drop_clone(self, clone: str) -> str:
-        """A DROP TABLE that deletes the files too."""
+        """Write a DROP TABLE that also deletes the files."""
         return f"DROP TABLE IF EXISTS {clone} PURGE"
 
 
@@ -236,10 +236,10 @@ def _has_dot(path: Path) -> bool:
 
 
 def _find_taken_name(lake: LakeTable, change: AddColumn | RenameColumn) -> str | None:
-    """The first name that a change would give to a column, and that a partition field has from elsewhere.
+    """Find the first new name of a change that belongs to a partition field of another column.
 
-    Partitions of the past count too: each change of the schema checks all of them. Source: Iceberg
-    `PartitionSpec.Builder.checkAndAddPartitionName`; measured, also behind DROP and REPLACE PARTITION FIELD.
+    Former partition fields count, too: each change of the schema checks all of them. Source: Iceberg
+    `PartitionSpec.Builder.checkAndAddPartitionName`; measured, also after DROP and REPLACE PARTITION FIELD.
     """
     reserved = lake.partition_names
     taken = ((".".join(new), old) for old, new in _list_given_paths(lake, change))
@@ -247,10 +247,10 @@ def _find_taken_name(lake: LakeTable, change: AddColumn | RenameColumn) -> str |
 
 
 def _find_joined_twice(lake: LakeTable, change: AddColumn | RenameColumn) -> str | None:
-    """The first path that a change would give, and that reads like another one once dots join it.
+    """Find the first new path of a change that equals another path once both are joined by dots.
 
-    One that has the very same place hands it on, or is in the way: that is not for this format to say.
-    Source: Iceberg `TypeUtil.indexByName`.
+    An equal path does not count: its column is renamed, or other checks refuse the change. Source: Iceberg
+    `TypeUtil.indexByName`.
     """
     named = _list_given_paths(lake, change)
     moved = {old for old, _ in named}
@@ -265,7 +265,7 @@ def _lower_path(path: Path) -> Path:
 
 
 def _list_given_paths(lake: LakeTable, change: AddColumn | RenameColumn) -> list[tuple[Path | None, Path]]:
-    """The paths that a change gives, to the column and inside of it, each with the one that it had."""
+    """List the new paths of a change, of the column and inside of it, each with the former path."""
     at, depth = change.path, len(change.path)
     if isinstance(change, AddColumn):
         inside = walk_fields(TableSchema((Column(at[-1], change.column.type),)))
@@ -279,14 +279,14 @@ def _describe_naming(name: str) -> str:
 
 
 def read_identifiers(lake: LakeTable) -> tuple[Path, ...]:
-    """The identifier fields of a live table, each as a path. Source: Iceberg table spec, "Schemas"."""
+    """Read the identifier fields of a lake table as paths. Source: Iceberg table spec, "Schemas"."""
     names = json.loads(lake.properties.get("identifier-fields", "[]"))
     paths = {".".join(path): path for path, _, _ in walk_fields(lake.schema)}
     return tuple(paths.get(name, (name,)) for name in names)
 
 
 def _clone_table(executor: Executor, source: str, clone: str) -> list[str]:
-    """Statements that make an empty Iceberg table of the same columns, partitions, order, key, properties."""
+    """Write the statements that create an empty clone of an Iceberg table."""
     definition = str(executor.query(f"SHOW CREATE TABLE {source}")[0][0])
     properties = {str(k): str(v) for k, v in executor.query(f"SHOW TBLPROPERTIES {source}")}
     columns_end = definition.index(")\nUSING")

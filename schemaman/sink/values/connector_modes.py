@@ -1,6 +1,6 @@
-"""How cells without a schema travel: by the type of their column and the modes of the connector.
+"""The encoding of cells without a schema, from the type of their column and the modes of the connector.
 
-Law: where two modes could have written a cell, the mode is configured, or the cell is refused.
+Law: if two modes could have written a cell, the mode is configured, or the cell is refused.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ UnsignedMode = Literal["long", "precise"]
 
 @dataclass(frozen=True, slots=True)
 class ConnectorModes:
-    """The settings of a connector that decide how values travel; None if unknown.
+    """The settings of a connector that decide how values are encoded; None if unknown.
 
-    They matter where records bring no schema, and `binary` also where bytes travel as text. Source: Debezium
+    They matter for records without a schema, and `binary` also for bytes sent as text. Source: Debezium
     `decimal.handling.mode`, `time.precision.mode`, `binary.handling.mode`, `interval.handling.mode`,
     `hstore.handling.mode`, `bigint.unsigned.handling.mode`.
     """
@@ -75,12 +75,12 @@ class UnknownMode(ValueError):
 
 
 def build_node(type: Type, modes: ConnectorModes) -> Node:
-    """The schema that a cell of that type would have brought.
+    """Build the schema that a cell of this type would have.
 
     Source: Debezium JdbcValueConverters, TemporalPrecisionMode, BinlogValueConverters.
 
     Raises:
-        UnknownMode: the mode is not configured, or the type travels in no known way.
+        UnknownMode: the mode is not configured, or the type has no known encoding.
     """
     match type:
         case Boolean():
@@ -88,7 +88,7 @@ def build_node(type: Type, modes: ConnectorModes) -> Node:
         case Integer(64, False):
             return _build_unsigned(_require_mode(modes.unsigned, "bigint.unsigned.handling.mode"))
         case Integer():
-            # the next larger number holds all that have no sign; JSON tells them apart by nothing
+            # int64 holds all smaller unsigned numbers; JSON does not distinguish them
             return {"type": "int64"}
         case Floating(bits):
             return {"type": "float" if bits == 32 else "double"}
@@ -123,7 +123,7 @@ def build_node(type: Type, modes: ConnectorModes) -> Node:
                 return {"type": "string", "name": f"{_D}Json"}
             return {"type": "map", "keys": build_node(key, modes), "values": build_node(value, modes)}
         case Struct(fields):
-            # No mode changes what is written inside of one. Source: Debezium io.debezium.data.geometry.
+            # No mode changes the fields inside. Source: Debezium io.debezium.data.geometry.
             inside = replace(modes, binary="bytes")
             parts = [{**build_node(f.type, inside), "field": f.name} for f in fields]
             return {"type": "struct", "fields": parts}

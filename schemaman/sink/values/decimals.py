@@ -1,4 +1,4 @@
-"""Decimal numbers as Kafka Connect and Debezium write them, read digit by digit.
+"""Readers of decimal numbers of Kafka Connect and Debezium, which keep every digit.
 
 Source: `org.apache.kafka.connect.data.Decimal` (unscaled, big-endian two's complement; the scale is a
 parameter of the schema), JsonConverter `decimal.format`, Debezium `io.debezium.data.VariableScaleDecimal`.
@@ -14,27 +14,27 @@ from decimal import Decimal, InvalidOperation
 from schemaman.sink.values.values import EXACT, Convert, UnfitValue, Value, abbreviate_value
 
 ReadBytes = Callable[[object], bytes]
-"""From a written value to its bytes. Raises UnfitValue."""
+"""Converts a written value to its bytes. Raises UnfitValue."""
 
 _SINGLE = struct.Struct("<f")
 _SPECIAL = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _DOUBLE_DIGITS = 15
-"""Every decimal number of so many digits is told from its neighbours by a double. Source: IEEE 754."""
+"""Doubles distinguish all decimal numbers of this many digits. Source: IEEE 754."""
 
 _SCALES = 1 << 14
 _DIGITS = 1 << 17
-"""Digits behind the point, and before it. Source: PostgreSQL, numeric: up to 16383 and 131072."""
+"""The limits of digits behind the point, and before it. Source: PostgreSQL, numeric: 16383 and 131072."""
 
 
 def read_unscaled(data: bytes, scale: int) -> Decimal:
-    """The number of those bytes, with just that scale; a negative scale counts zeros before the point."""
+    """Read a number with exactly this scale; a negative scale counts zeros before the point."""
     if not data:
         raise UnfitValue("a decimal number without bytes")
     return EXACT.scaleb(Decimal(int.from_bytes(data, "big", signed=True)), -scale)
 
 
 def make_decimal_reader(scale: int, read_bytes: ReadBytes) -> Convert:
-    """How a Decimal of that scale is read: bytes, or a JSON number where `decimal.format` is NUMERIC."""
+    """Make the reader of a Decimal of this scale: bytes, or a JSON number if `decimal.format` is NUMERIC."""
 
     def read(value: object) -> Value:
         if type(value) is int or type(value) is Decimal:
@@ -45,7 +45,7 @@ def make_decimal_reader(scale: int, read_bytes: ReadBytes) -> Convert:
 
 
 def make_variable_scale_reader(read_bytes: ReadBytes) -> Convert:
-    """How a VariableScaleDecimal is read: a struct of `scale` and `value`."""
+    """Make the reader of a VariableScaleDecimal: a struct of `scale` and `value`."""
 
     def read(value: object) -> Value:
         if not isinstance(value, Mapping) or type(value.get("scale")) is not int:
@@ -58,7 +58,7 @@ def make_variable_scale_reader(read_bytes: ReadBytes) -> Convert:
 
 
 def rescale_number(number: Decimal, scale: int) -> Decimal:
-    """The same number with that scale. Raises UnfitValue if digits would be lost."""
+    """Give a number this scale. Raises UnfitValue if digits would be lost."""
     if not number.is_finite():
         return number
     try:
@@ -70,7 +70,7 @@ def rescale_number(number: Decimal, scale: int) -> Decimal:
 
 
 def read_decimal_text(value: object) -> Decimal:
-    """A decimal number written out, as mode `string` does; NaN and the infinities too."""
+    """Read a decimal number in digits, as mode `string` writes it; also NaN and the infinities."""
     try:
         if type(value) is not str:
             raise InvalidOperation
@@ -84,10 +84,10 @@ def read_decimal_text(value: object) -> Decimal:
 
 
 def make_double_reader(scale: int) -> Convert:
-    """A number of that scale which was written as a double, as mode `double` does.
+    """Make the reader of a number of this scale that mode `double` wrote as a double.
 
-    Raises UnfitValue where a double does not tell it: from sixteen digits on, several numbers of that scale
-    have the same double.
+    The reader raises UnfitValue for sixteen digits or more: there, several numbers of this scale have the
+    same double.
     """
 
     def read(value: object) -> Value:
@@ -107,7 +107,7 @@ def make_double_reader(scale: int) -> Convert:
 
 
 def read_double(value: object) -> float:
-    """A number of 64 bits; JSON has no NaN and no infinities, which come as texts."""
+    """Read a number of 64 bits; NaN and the infinities are texts, since JSON has no such numbers."""
     if type(value) is float:
         return value
     if type(value) is int or isinstance(value, Decimal):
@@ -121,7 +121,7 @@ def read_double(value: object) -> float:
 
 
 def read_single(value: object) -> float:
-    """A number of 32 bits: JSON tells as many digits of it as tell it from its neighbours."""
+    """Read a number of 32 bits: JSON has only the digits that distinguish it from its neighbours."""
     number = read_double(value)
     try:
         (rounded,) = _SINGLE.unpack(_SINGLE.pack(number))
@@ -131,7 +131,7 @@ def read_single(value: object) -> float:
 
 
 def abbreviate_number(number: Decimal) -> str:
-    """A number in a message."""
+    """Abbreviate a number for a message."""
     text = format(number, "f")
     return text if len(text) <= 60 else f"{text[:59]}…"
 

@@ -1,7 +1,7 @@
-"""Cells as they travel, under the Connect schema of their own record, read as values of its logical type.
+"""Readers of cells by the Connect schema of their own record, which give values of its logical type.
 
-Law: `reader(node, written)` gives a value of `languages.connect.type_of(node)`, whoever wrote it; a cell
-that is not as its schema says is never taken for something else.
+Law: `make_reader(node, written)` gives values of the type `read_type(node)`, for every encoding. A cell that
+contradicts its schema is refused, never read as something else.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from schemaman.sink.values import temporal
 from schemaman.sink.values.values import Convert, UnfitValue, Value, abbreviate_value
 
 CellEncoding = Literal["json", "avro"]
-"""By whom a cell was written: JsonConverter, or AvroConverter as `languages.avro` reads it."""
+"""The writer of a cell: JsonConverter, or AvroConverter as `debezium.converters.avro` decodes it."""
 
 _T, _C = "io.debezium.time.", "org.apache.kafka.connect.data."
 _NAMED: dict[str, Convert] = {
@@ -52,11 +52,11 @@ _NAMED: dict[str, Convert] = {
 }
 _RANGES = {"int8": 1 << 7, "int16": 1 << 15, "int32": 1 << 31, "int64": 1 << 63}
 PLAIN: dict[str, type] = {"boolean": bool, "string": str}
-"""Connect types whose values are what JSON and Avro give, and the type of Python that they must have."""
+"""Connect types whose values need no conversion from JSON or Avro, and their required Python types."""
 
 
 def make_reader(node: Node, written: CellEncoding) -> Convert:
-    """How the cells of a schema node are read.
+    """Make the reader of the cells of a schema node.
 
     Raises:
         UnreadableInput: the node is no Connect schema.
@@ -96,13 +96,13 @@ def make_reader(node: Node, written: CellEncoding) -> Convert:
 
 
 def is_plain(node: Node) -> bool:
-    """Whether values of a Boolean or a text are what they travel as."""
+    """Whether values of a Boolean or a text need no conversion."""
     name = node.get("name")
     return not (isinstance(name, str) and (name in _NAMED or name.startswith(f"{_T}Structured")))
 
 
 def read_base64(value: object) -> bytes:
-    """Bytes as JsonConverter writes them."""
+    """Read bytes in base64, as JsonConverter writes them."""
     if type(value) is str:
         try:
             return base64.b64decode(value, validate=True)
@@ -122,8 +122,8 @@ def _make_bytes_reader(written: CellEncoding) -> numbers.ReadBytes:
 
 
 def _read_scale(node: Node) -> int:
-    """The scale as the schema tells it: negative ones of PostgreSQL travel as 2046, like their values."""
-    read_type(node)  # refuses what is no scale of any database
+    """Read the scale of the schema: PostgreSQL's negative scales are sent as 2046, like their values."""
+    read_type(node)  # refuses a scale that no database has
     parameters = node.get("parameters")
     scale = str(parameters.get("scale") or 0) if isinstance(parameters, Mapping) else "0"
     if not re.fullmatch(r"[+-]?[0-9]{1,10}", scale):
@@ -184,7 +184,7 @@ def _make_map_reader(node: Node, written: CellEncoding) -> Convert:
 
 
 def _list_entries(value: object) -> list[tuple[object, object]]:
-    """The entries of a map: JsonConverter writes pairs for keys that are no strings, AvroData records."""
+    """List the entries of a map: if keys are no strings, JsonConverter writes pairs, AvroData records."""
     if isinstance(value, dict):
         return list(value.items())
     if isinstance(value, list):
@@ -201,7 +201,7 @@ def _make_struct_reader(node: Node, written: CellEncoding) -> Convert:
 
 
 def make_fields_reader(fields: list[tuple[str, Callable[[object], Value]]]) -> Convert:
-    """How a struct of those members is read; members that it does not have are an error."""
+    """Make the reader of a struct with these fields; a missing field is an error."""
 
     def read(value: object) -> Value:
         if not isinstance(value, dict):

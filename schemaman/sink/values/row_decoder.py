@@ -1,6 +1,6 @@
-"""Rows decoded cell by cell, by decoders that were made once for a schema and a version of a table.
+"""Decoders of rows, made once for a schema and a version of a table.
 
-Law: a decoder gives all cells of a row, or a reason; none is left out in silence.
+Law: a decoder gives all cells of a row, or a reason; it never leaves out a cell silently.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from schemaman.sink.values.unavailable import PLACEHOLDER, Placeholders, list_pl
 from schemaman.sink.values.values import Convert, UnfitValue, Value, abbreviate_value
 
 Cell = tuple[str, str, Placeholders, type | None, Convert | None]
-"""Field, column, what stands for an unavailable value, and how a value is read: it must be of a type of
-Python and is taken as it is, or it is converted."""
+"""A field, its column, its placeholders for an unavailable value, and how a value is read: either it must
+have a Python type and is taken as it is, or it is converted."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecodedRow:
-    """The cells of a row under the names of their columns, without those that are unavailable.
+    """The cells of a row by column name, without those that are unavailable.
 
-    `unread_reasons` says of those that could not be had why that is, where a decoder goes on without them.
+    `unread_reasons` has the reasons for cells that could not be read, if a decoder continues without them.
     """
 
     row: Mapping[str, Value]
@@ -37,25 +37,25 @@ class DecodedRow:
 
     @property
     def missing_reasons(self) -> Mapping[str, str]:
-        """Why each cell that the row lacks is not there; empty of one that is whole."""
+        """The reason for each missing cell of the row; empty for a complete row."""
         return {**dict.fromkeys(self.unavailable, "the value was not sent"), **self.unread_reasons}
 
 
 class UnreadableCell(ValueError):
-    """A cell that cannot be had exactly; the message names its column and says why."""
+    """A cell that cannot be read exactly; the message has its column and the reason."""
 
 
 Decoder = Callable[[Mapping[str, object]], DecodedRow]
 _ALL: frozenset[str] = frozenset()
 _FAULTS = (UnfitValue, AttributeError, AssertionError, ArithmeticError, TypeError)
-"""What a cell that is not as its schema says makes converters raise."""
+"""The exceptions of converters for a cell that contradicts its schema."""
 
 
 def make_decoder(cells: Sequence[Cell]) -> Decoder:
-    """The decoder of rows with those cells.
+    """Make the decoder of rows with these cells.
 
-    It raises UnreadableCell for a cell that is missing or cannot be had exactly; also where it is null, if
-    its field is no such column: the record is of a structure that nobody has told of yet.
+    It raises UnreadableCell for a cell that is missing or cannot be read exactly. If the type of a field does
+    not fit its column, it refuses every row, also with null: the history does not have this structure yet.
     """
     for _, column, *_, read in cells:
         if isinstance(read, source.IncompatibleType):
@@ -90,7 +90,7 @@ def make_decoder(cells: Sequence[Cell]) -> Decoder:
 
 
 def _make_refusing_decoder(reason: str) -> Decoder:
-    """The decoder of rows of which a field is no value of its column, whatever they hold."""
+    """Make the decoder that refuses every row, since the type of a field does not fit its column."""
 
     def decode(row: Mapping[str, Any]) -> DecodedRow:
         raise UnreadableCell(reason)
@@ -99,7 +99,7 @@ def _make_refusing_decoder(reason: str) -> Decoder:
 
 
 def make_lenient_decoder(cells: Sequence[Cell]) -> Decoder:
-    """The decoder of rows of which only a part is asked: of what is missing or cannot be had it says why."""
+    """Make the decoder of rows that may be incomplete: it gives reasons for cells that it cannot read."""
     whole, each = make_decoder(cells), {made[1]: make_decoder([made]) for made in cells}
 
     def decode(row: Mapping[str, Any]) -> DecodedRow:
@@ -135,9 +135,9 @@ def make_cell(
     whole: bool = False,
     placeholder: bytes = PLACEHOLDER,
 ) -> Cell:
-    """How one field is read as its column, whatever the `modes` of its connector.
+    """Make the cell of a field with a schema, for any `modes` of its connector.
 
-    `whole`: no placeholder can stand in it, as in keys.
+    `whole`: the field cannot hold a placeholder, as in keys.
 
     Raises:
         UnreadableInput: the field is no Connect schema.
@@ -162,10 +162,10 @@ def make_cell(
 def make_cell_by_modes(
     field: str, column: Column, modes: ConnectorModes, written: CellEncoding, placeholder: bytes
 ) -> Cell:
-    """How a field is read that brings no schema; one that nobody can read is refused where it has a value.
+    """Make the cell of a field without a schema; if its mode is unknown, each value is refused.
 
     Raises:
-        UnreadableInput: the type of the column cannot travel at all.
+        UnreadableInput: the type of the column has no encoding.
     """
     try:
         node = {**build_node(column.type, modes), "field": field}
@@ -180,9 +180,9 @@ def make_cell_by_modes(
 
 
 def _accept_whole_number(made: Cell) -> Cell:
-    """The cell of a decimal without digits behind the point, which may come as a whole number in any mode.
+    """Accept whole numbers in a cell of a decimal without digits behind the point, in any mode.
 
-    Source: Debezium OracleValueConverters.getNumericSchema: by width, whatever `decimal.handling.mode` says.
+    Source: Debezium OracleValueConverters.getNumericSchema: by width, for every `decimal.handling.mode`.
     """
     field, name, unavailable, _, convert = made
 
@@ -197,7 +197,7 @@ def _accept_whole_number(made: Cell) -> Cell:
 
 
 def is_sign_unknown(column: Column) -> bool:
-    """Whether only events tell of a column of MySQL that it has 64 bits: it may have no sign at the source.
+    """Whether a 64-bit column of MySQL is known only from events, and so may be unsigned at the source.
 
     Source: Debezium `bigint.unsigned.handling.mode`, by default `long`: BIGINT UNSIGNED travels as int64.
     """
@@ -205,7 +205,7 @@ def is_sign_unknown(column: Column) -> bool:
 
 
 def refuse_unknown_sign(made: Cell) -> Cell:
-    """The cell of such a column: a negative number may be one of the upper half, and is refused."""
+    """Refuse negative numbers in such a cell: each may be a number of the upper half."""
     field, name, unavailable, expected, convert = made
     if isinstance(convert, source.IncompatibleType):
         return made

@@ -1,8 +1,8 @@
 """Values of structs under the present names of their nested fields.
 
-Law: no two nested fields of a struct get one name, and none gets a name that the lake's struct lacks. But a
-dropped field whose name another one has now gets a name that no struct has, so its values do not fit. So
-does a field with an undecided rename: its values wait for the answer.
+Law: no two nested fields of a struct get one name, and none gets a name that the lake's struct lacks. There
+is one exception: a dropped field whose name another field has now gets a name that no struct has, so its
+values do not fit. The values of a field with an undecided rename wait for the answer in the same way.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class FieldRenaming:
     undecided: Mapping[Path, str] = field(default_factory=dict)
 
     def rename_value(self, value: Value) -> Value:
-        """A value of the column with the names of today; other values stay as they are.
+        """Rename the fields in a value of the column; other values are kept.
 
-        Raises UnfitValue where a field with a value has to wait.
+        Raises UnfitValue if a field with a value has to wait.
         """
         return _rename_value(value, self.source_type, self, ())
 
@@ -43,34 +43,34 @@ def make_renaming(
     type: Type,
     lake: Type,
     names: Names,
-    gone: Collection[Path] = (),
+    dropped: Collection[Path] = (),
     wait: Mapping[Path, str] | None = None,
     sure: Names | None = None,
 ) -> FieldRenaming | None:
-    """How values of a type come to the names that a lake's type has; None where nothing is renamed.
+    """Make the renaming of values to the names of a lake's type; None if nothing is renamed.
 
-    `gone` are members that left, and whose names others have now; `wait` tells why others have to wait.
-    `sure` are names that a lake has for them, or they have no place; no name of their own counts.
+    `dropped` are dropped fields whose names others have now; `wait` has the reasons why others have to wait.
+    `sure` are the certain names of fields in the lake: such a field has this name there, or none.
     """
     waiting = wait or {}
     taken = dict(
-        _find_lake_names(type, lake, _FieldNames(names, sure or {}, frozenset({*gone, *waiting})), ())
+        _find_lake_names(type, lake, _FieldNames(names, sure or {}, frozenset({*dropped, *waiting})), ())
     )
     return FieldRenaming(_rename_type(type, taken, ()), type, taken, waiting) if taken else None
 
 
 @dataclass(frozen=True, slots=True)
 class _FieldNames:
-    """What is said of members: their names of now, those of which a lake is known to bear none but that."""
+    """The names of nested fields: their present ones, and the certain ones in the lake."""
 
     current: Names
     certain: Names
     dropped: Collection[Path]
 
     def assign_names(self, fields: Collection[Field], lake: Collection[str], at: Path) -> dict[str, str]:
-        """The names of a struct's members in a lake that has these; none is that of two.
+        """Assign the names of a lake's struct to the fields of a struct, each name at most once.
 
-        What the lake is known to call one goes before what it is called now, and that before its own name.
+        A certain name in the lake comes first, then the present name, then the field's own name.
         """
         stay = [(*at, f.name) for f in fields if (*at, f.name) not in self.dropped]
         own = {here: here[-1] for here in stay if here not in self.certain}
@@ -86,7 +86,7 @@ class _FieldNames:
 
 
 def _find_lake_names(type: Type, lake: Type, known: _FieldNames, at: Path) -> Iterator[tuple[Path, str]]:
-    """The names that the lake has; one of which another has the name gets none that a struct has."""
+    """Find the lake's names of fields; a field whose name another one has gets a name that no struct has."""
     match type, lake:
         case Struct(fields), Struct(others):
             there = {f.name.lower(): f.type for f in others}

@@ -1,4 +1,4 @@
-"""Times as Debezium writes them, in all its units, read exactly.
+"""Exact readers of Debezium's times, in all its units.
 
 Source: Debezium `io.debezium.time` (Date, Time, MicroTime, NanoTime, Timestamp, MicroTimestamp,
 NanoTimestamp, ZonedTime, ZonedTimestamp, Iso…, MicroDuration, NanoDuration) and
@@ -18,15 +18,16 @@ _FIRST, _LAST = date.min.toordinal() - _EPOCH_DAY, date.max.toordinal() - _EPOCH
 _DAY_US = 86_400_000_000
 _INFINITE = dict.fromkeys((9_223_372_036_825_200_000, (1 << 63) - 1), OutOfRange("infinity"))
 _INFINITE |= dict.fromkeys((-9_223_372_036_832_400_000, -(1 << 63)), OutOfRange("-infinity"))
-"""PostgreSQL's infinite timestamps, whatever the unit. Source: PGStatement.DATE_POSITIVE_INFINITY and
-DATE_NEGATIVE_INFINITY of the JDBC driver, which Debezium hands on; old releases, the ends of 64 bits.
+"""PostgreSQL's infinite timestamps, in any unit. Source: PGStatement.DATE_POSITIVE_INFINITY and
+DATE_NEGATIVE_INFINITY of the JDBC driver, which Debezium passes on; in old releases, the ends of 64 bits.
 """
 _INFINITE_DAYS = {-622_191_234: OutOfRange("infinity"), 622_191_233: OutOfRange("-infinity")}
-"""The same as days, cut to 32 bits: no date of PostgreSQL is so early, and none so late was ever meant."""
+"""The same as days, cut to 32 bits: PostgreSQL has no date so early, and no real date is so late."""
 
 _LATEST_YEAR = 294_276
-"""Of a timestamp in PostgreSQL; its first ones are of 4713 BC. Old releases print the infinite ones as the
-last ones of Java, `-292275055-05-16T23:00:00Z`. Source: PostgreSQL manual, date/time types; recordings."""
+"""The latest year of a PostgreSQL timestamp; the earliest one is 4713 BC. Old releases print infinite
+timestamps as the last ones of Java, `-292275055-05-16T23:00:00Z`. Source: PostgreSQL manual, date/time types;
+recordings."""
 
 _TIME = re.compile(r"(\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|[+-]\d\d(?::?\d\d(?::?\d\d)?)?)?\Z")
 _TIMESTAMP = re.compile(
@@ -35,14 +36,14 @@ _TIMESTAMP = re.compile(
 
 
 def require_whole(value: object) -> int:
-    """A whole number. Raises UnfitValue for anything else."""
+    """Return a whole number. Raises UnfitValue for anything else."""
     if type(value) is not int:
         raise UnfitValue(f"{abbreviate_value(value)} is no whole number")
     return value
 
 
 def read_date(value: object) -> Value:
-    """Days since 1970-01-01 as a date."""
+    """Read days since 1970-01-01 as a date."""
     days = require_whole(value)
     if _FIRST <= days <= _LAST:
         return date.fromordinal(days + _EPOCH_DAY)
@@ -50,13 +51,13 @@ def read_date(value: object) -> Value:
 
 
 def read_timestamp_ms(value: object) -> Value:
-    """Milliseconds since 1970-01-01 as a timestamp without a zone."""
+    """Read milliseconds since 1970-01-01 as a timestamp without a zone."""
     count = require_whole(value)
     return _INFINITE.get(count) or read_timestamp_us(count * 1000)
 
 
 def read_timestamp_us(value: object) -> Value:
-    """Microseconds since 1970-01-01 as a timestamp without a zone."""
+    """Read microseconds since 1970-01-01 as a timestamp without a zone."""
     count = require_whole(value)
     days, inside = divmod(count, _DAY_US)
     if _FIRST <= days <= _LAST:
@@ -65,9 +66,9 @@ def read_timestamp_us(value: object) -> Value:
 
 
 def read_timestamp_ns(value: object) -> Value:
-    """Nanoseconds since 1970-01-01 as a timestamp without a zone; `OutOfRange` if finer than microseconds."""
+    """Read nanoseconds since 1970-01-01 as a timestamp without a zone; `OutOfRange` if below microseconds."""
     count = require_whole(value)
-    if count in _INFINITE:  # which end in zeros, and would be days of the year 2262
+    if count in _INFINITE:  # they end in zeros, and would be read as days of the year 2262
         return _INFINITE[count]
     micros, nanos = divmod(count, 1000)
     if not nanos:
@@ -77,17 +78,17 @@ def read_timestamp_ns(value: object) -> Value:
 
 
 def read_instant_ms(value: object) -> Value:
-    """Milliseconds since 1970-01-01 as an instant."""
+    """Read milliseconds since 1970-01-01 as an instant."""
     return _set_utc(read_timestamp_ms(value))
 
 
 def read_instant_us(value: object) -> Value:
-    """Microseconds since 1970-01-01 as an instant."""
+    """Read microseconds since 1970-01-01 as an instant."""
     return _set_utc(read_timestamp_us(value))
 
 
 def read_instant_ns(value: object) -> Value:
-    """Nanoseconds since 1970-01-01 as an instant."""
+    """Read nanoseconds since 1970-01-01 as an instant."""
     return _set_utc(read_timestamp_ns(value))
 
 
@@ -100,22 +101,22 @@ def _set_utc(value: Value) -> Value:
 
 
 def read_time_ms(value: object) -> Value:
-    """Milliseconds past midnight as text; MySQL's TIME may be negative, and longer than a day."""
+    """Read milliseconds since midnight as text; MySQL's TIME may be negative, and longer than a day."""
     return format_time(require_whole(value) * 1_000_000)
 
 
 def read_time_us(value: object) -> Value:
-    """Microseconds past midnight as text."""
+    """Read microseconds since midnight as text."""
     return format_time(require_whole(value) * 1000)
 
 
 def read_time_ns(value: object) -> Value:
-    """Nanoseconds past midnight as text."""
+    """Read nanoseconds since midnight as text."""
     return format_time(require_whole(value))
 
 
 def format_time(nanos: int) -> str:
-    """A time of day, or a span in hours: `HH:MM:SS` and what is behind the point without trailing zeros."""
+    """Format a time of day, or a span in hours: `HH:MM:SS` and a fraction without trailing zeros."""
     sign = "-" if nanos < 0 else ""
     seconds, rest = divmod(abs(nanos), 1_000_000_000)
     text = f"{sign}{seconds // 3600:02d}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
@@ -123,13 +124,13 @@ def format_time(nanos: int) -> str:
 
 
 def read_local_time(value: object) -> Value:
-    """A time of day in the words of ISO 8601, without its `Z`, which is none of the source's."""
+    """Read a time of day in ISO 8601, without its `Z`, which the source does not have."""
     hours, minutes, seconds, fraction, _ = _split_time(value)
     return _join_time(hours, minutes, seconds, fraction)
 
 
 def read_zoned_time(value: object) -> Value:
-    """A time of day with an offset, in the words of ISO 8601."""
+    """Read a time of day with an offset, in ISO 8601."""
     hours, minutes, seconds, fraction, offset = _split_time(value)
     if offset is None:
         raise UnfitValue(f"the time {abbreviate_value(value)} has no offset")
@@ -150,7 +151,7 @@ def _join_time(hours: str, minutes: str, seconds: str, fraction: str) -> str:
 
 
 def read_iso_date(value: object) -> Value:
-    """A date in the words of ISO 8601; Debezium writes it with a `Z`."""
+    """Read a date in ISO 8601; Debezium writes it with a `Z`."""
     text = _require_text(value).removesuffix("Z")
     if text in ("infinity", "-infinity"):
         return OutOfRange(text)
@@ -164,12 +165,12 @@ def read_iso_date(value: object) -> Value:
 
 
 def read_iso_timestamp(value: object) -> Value:
-    """A timestamp without a zone in the words of ISO 8601; its `Z` is none of the source's."""
+    """Read a timestamp without a zone in ISO 8601, without its `Z`, which the source does not have."""
     return _read_timestamp(value, zoned=False)
 
 
 def read_zoned_timestamp(value: object) -> Value:
-    """An instant in the words of ISO 8601 with an offset, at UTC."""
+    """Read an instant in ISO 8601 with an offset, and convert it to UTC."""
     if (
         type(value) is str
         and len(value) in _USUAL_LENGTHS
@@ -185,7 +186,7 @@ def read_zoned_timestamp(value: object) -> Value:
 
 
 _USUAL_LENGTHS = range(20, 28)
-"""How long an instant is as Debezium writes it, with up to six digits behind the point."""
+"""The lengths of instants as Debezium writes them, with up to six digits behind the point."""
 
 
 def _read_timestamp(value: object, zoned: bool) -> Value:
@@ -204,7 +205,7 @@ def _read_timestamp(value: object, zoned: bool) -> Value:
     try:
         local = datetime.fromisoformat(f"{year}-{month}-{inside}T{at}")
         local = local.replace(microsecond=int(fraction.ljust(6, "0")))
-        # a shift may lead out of the years that Python knows
+        # the shift to UTC may leave the years that Python has
         return (local - _parse_offset(offset)).replace(tzinfo=UTC) if zoned else local
     except (ValueError, OverflowError):
         return _read_far_year(value, int(year), text)
@@ -227,17 +228,17 @@ def _parse_offset(text: str | None) -> timedelta:
 
 
 def read_duration_us(value: object) -> Value:
-    """A span of microseconds in the words of ISO 8601, days of 24 hours: `P1DT2H3M4.5S`."""
+    """Read microseconds as a span in ISO 8601 with days of 24 hours: `P1DT2H3M4.5S`."""
     return format_duration(require_whole(value) * 1000)
 
 
 def read_duration_ns(value: object) -> Value:
-    """A span of nanoseconds in the words of ISO 8601."""
+    """Read nanoseconds as a span in ISO 8601."""
     return format_duration(require_whole(value))
 
 
 def format_duration(nanos: int) -> str:
-    """A span in the words of ISO 8601; a negative one has its sign in front."""
+    """Format a span in ISO 8601; a negative span has its sign in front."""
     seconds, rest = divmod(abs(nanos), 1_000_000_000)
     days, seconds = divmod(seconds, 86_400)
     parts = [(seconds // 3600, "H"), (seconds // 60 % 60, "M")]
@@ -255,7 +256,7 @@ def _require_text(value: object) -> str:
 
 
 def _format_date(days: int) -> str:
-    """The day of any year, days since 1970-01-01, in ISO 8601; years above 9999 and below 0 with a sign."""
+    """Format days since 1970-01-01 in ISO 8601; years above 9999 and below 0 have a sign."""
     cycles, rest = divmod(days - _FIRST, 146_097)  # days of 400 years, from year 1 on
     inside = date.fromordinal(rest + 1)
     year = inside.year + 400 * cycles

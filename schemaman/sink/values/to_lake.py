@@ -1,7 +1,7 @@
-"""Values as the lake's type holds them: the same value, or the reason why it cannot be held.
+"""Converts values to the lake's type: the same value, or the reason why the type cannot hold it.
 
 Law: reading the lake's value back as the source's type gives the source's value; nothing is rounded, cut or
-made null. What the types decide is `projection`'s; here only values are asked.
+made null. The projection chooses the types; this module checks only values.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ from schemaman.sink.values.values import (
 
 _BEYOND = '`local_timestamp = "string"` keeps such values in a new table'
 _FINER = re.compile(r"(?!0000)[0-9]{4}-[^.]*\.[0-9]{7}")
-"""How a time of the years 1 to 9999 begins that is finer than microseconds."""
+"""The beginning of a time of the years 1 to 9999 that is finer than microseconds."""
 
 
 def make_fitter(source: Type, lake: Type) -> Convert:
-    """How values of a source's type become those of a lake's type; it raises UnfitValue for one that cannot.
+    """Make the converter from a source's type to a lake's type; it raises UnfitValue for an unfit value.
 
-    What comes out: bool, int, float, Decimal of the lake's scale, str, bytes, date, datetime (aware for
+    Results are bool, int, float, Decimal of the lake's scale, str, bytes, date, datetime (aware for
     TIMESTAMP, naive for TIMESTAMP_NTZ), list for an array, dict for maps and structs (under the lake's
     names).
     """
@@ -89,7 +89,7 @@ def make_fitter(source: Type, lake: Type) -> Convert:
 
 
 def fit_value(value: Value, source: Type, lake: Type, column: str) -> Value | UnfitColumn:
-    """One value as a lake's type holds it, or why it cannot; None is None."""
+    """Convert one value to a lake's type, or return why it does not fit; None stays None."""
     if value is None:
         return None
     try:
@@ -99,7 +99,7 @@ def fit_value(value: Value, source: Type, lake: Type, column: str) -> Value | Un
 
 
 _make_fitter = lru_cache(1 << 12)(make_fitter)
-"""Made once for each pair of types."""
+"""Cached, since most columns share a few pairs of types."""
 
 
 def _make_refusal(reason: str) -> Convert:
@@ -236,7 +236,7 @@ def _check_unicode(text: str) -> None:
 
 
 def _format_value(value: object) -> str:
-    """A value of a source in words that tell it exactly, where a lake's column is text."""
+    """Format a value exactly, for a text column of the lake."""
     match value:
         case bool():
             return "true" if value else "false"
@@ -249,7 +249,7 @@ def _format_value(value: object) -> str:
         case OutOfRange(text):
             return text
         case datetime():
-            # As a recipe writes what it turns into text: without zeros at the end.
+            # The same text as a recipe writes: without trailing zeros.
             text = value.isoformat().removesuffix("+00:00")
             return (text.rstrip("0") if value.microsecond else text) + ("Z" if value.tzinfo else "")
         case date():
@@ -279,7 +279,7 @@ def _make_map_fitter(key: Convert, fit_value_: Convert) -> Convert:
 
 
 def _make_struct_fitter(source: tuple[Field, ...], lake: tuple[Field, ...]) -> Convert:
-    """Members belong together by name, without regard to case, as the lake knows names."""
+    """Pair fields by name without regard to case, as the lake does."""
     source_fields = {f.name.lower(): f for f in source}
     pairs = []
     for field in lake:

@@ -1,7 +1,7 @@
-"""Values of types for which a projection chose another form than the usual one.
+"""Converts values to a form that a projection chose instead of the usual one.
 
-Law: the form tells the value exactly, and one that it cannot tell is unfit; only where the user chose DOUBLE
-for numbers that have no DECIMAL is the nearest one taken, as the plan says.
+Law: the form holds a value exactly, or the value is unfit. There is one exception, which the plan notes: if
+the user chose DOUBLE for numbers without a DECIMAL, the nearest DOUBLE is taken.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _split_set(value: object) -> Value:
 
 
 def choose_converter(source: Type, lake: Type) -> Convert | None:
-    """How values get the form that was chosen for them; None where the form is the usual one."""
+    """Choose the converter to the form that was chosen; None for the usual form."""
     match source, lake:
         case ((Array() | Map() | Struct()), String()):
             return format_json
@@ -70,7 +70,7 @@ def choose_converter(source: Type, lake: Type) -> Convert | None:
 
 
 def format_json(value: object) -> Value:
-    """A nested value as JSON: numbers digit by digit, bytes as hexadecimal text, times as text."""
+    """Format a nested value as JSON: numbers with all digits, bytes as hexadecimal text, times as text."""
     return _format_json(value)
 
 
@@ -119,7 +119,7 @@ def _fit_geometry(value: object) -> Value:
 
 
 def _fit_microseconds(value: object) -> Value:
-    """Microseconds since midnight; MySQL's TIME may be negative and longer than a day."""
+    """Convert a time to microseconds since midnight; MySQL's TIME may be negative and longer than a day."""
     found = _TIME.fullmatch(value) if isinstance(value, str) else None
     if found is None:
         raise UnfitValue(f"{abbreviate_value(value)} is no time of day")

@@ -1,6 +1,6 @@
-"""From what a record carries to the type of the source: another mode of the connector changes no value.
+"""Converts the values of a record to the type of the source, so no mode of the connector changes a value.
 
-Law: a conversion is exact, or it refuses; where a mode has lost something, that is said and not made good.
+Law: a conversion is exact, or it refuses. If a mode has lost something, the value is refused, not guessed.
 """
 
 from __future__ import annotations
@@ -49,25 +49,25 @@ _TEXTS = (String, Uuid, Json, Xml, Enum, EnumSet)
 
 @dataclass(frozen=True, slots=True)
 class IncompatibleType:
-    """Takes no value: what has the one type is no column of the other, also where its value is null."""
+    """Refuses every value, also null: a field of the event's type cannot belong to such a column."""
 
     event_type: Type
     source_type: Type
 
     @property
     def reason(self) -> str:
-        """Why, in words."""
+        """The reason of the refusal."""
         return f"{format_type(self.event_type)} does not carry {format_type(self.source_type)}"
 
     def __call__(self, value: object) -> NoReturn:
-        """Refuse whatever it is. Raises UnfitValue."""
+        """Refuse any value. Raises UnfitValue."""
         raise UnfitValue(self.reason)
 
 
 def make_converter(wire: Type, source: Type, modes: ConnectorModes = UNKNOWN_MODES) -> Convert | None:
-    """How a value of a wire type becomes one of the source's type; None where it is one already.
+    """Make the converter from the type in the event to the source's type; None if no conversion is needed.
 
-    `modes` are those of the connector that somebody told.
+    `modes` are the configured modes of the connector.
 
     Source: Debezium JdbcValueConverters and the value converters of each connector, in all their modes.
     """
@@ -117,7 +117,7 @@ def make_converter(wire: Type, source: Type, modes: ConnectorModes = UNKNOWN_MOD
 
 
 def _make_number_converter(wire: Type, source: Boolean | Integer | Decimal | Numeric | Floating) -> Convert:
-    """How a value becomes a number, or a Boolean, of the source's type."""
+    """Make the converter to a number, or a Boolean, of the source's type."""
     match source, wire:
         case Integer(64, False), Integer(64, True):
             return _restore_unsigned
@@ -159,7 +159,7 @@ def _make_refusal(reason: str) -> Convert:
 
 
 def _make_bytes_reader(mode: BinaryMode | None) -> Convert:
-    """How bytes are read that a mode wrote as text.
+    """Make the reader of bytes that a mode wrote as text.
 
     Source: Debezium BinaryHandlingMode: Base64 of java.util, with padding; lower-case hexadecimal digits.
     """
@@ -182,7 +182,7 @@ def _read_url_safe(value: object) -> Value:
 
 
 _URL_SAFE = {ord("-"): "+", ord("_"): "/", ord("+"): "!", ord("/"): "!"}
-"""The two characters that differ; those of the other alphabet become one of none."""
+"""The two characters that differ; those of the other alphabet become an invalid one."""
 
 
 def _read_hex(value: object) -> Value:
@@ -196,7 +196,7 @@ def _read_hex(value: object) -> Value:
 
 
 def _restore_unsigned(value: object) -> Value:
-    """BIGINT UNSIGNED in mode `long`: the upper half arrives as negative numbers, and loses nothing."""
+    """Restore a BIGINT UNSIGNED of mode `long`: the upper half arrives as negative numbers, without loss."""
     number = temporal.require_whole(value)
     return number + (1 << 64) if number < 0 else number
 
@@ -281,7 +281,7 @@ def _make_decimal_text_reader(source: Decimal | Numeric) -> Convert:
 
 
 def _format_number(value: object) -> Value:
-    """The digits of a column that travelled as text before: an epoch changes how, and no value."""
+    """Format a number of a column that was sent as text before: another epoch changes only the encoding."""
     if not isinstance(value, Number):
         raise UnfitValue(f"{abbreviate_value(value)} is no number")
     return format(value, "f")
@@ -351,7 +351,7 @@ def _make_map_converter(key_converter: Convert | None, value_converter: Convert 
 def _make_struct_converter(
     fields: tuple[Field, ...], others: tuple[Field, ...], modes: ConnectorModes
 ) -> Convert | None:
-    """Members by name; newer releases add some, such as the `extensions` of a geometry."""
+    """Pair fields by name; newer releases add some, such as the `extensions` of a geometry."""
     there = {f.name: f.type for f in others}
     own = {f.name: make_converter(there[f.name], f.type, modes) for f in fields if f.name in there}
     if [f.name for f in fields] == [f.name for f in others] and not any(own.values()):

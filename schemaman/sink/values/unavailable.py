@@ -1,11 +1,11 @@
 """Placeholders for a large value that did not change; a placeholder is never a value.
 
-PostgreSQL does not repeat such a value in its log, so that the connector writes a placeholder instead of it.
-Source: Debezium UnchangedToastedPlaceholder, in all releases: the text itself; its bytes; a map of it to
-itself; in the newest sources also shapes of PostGIS. Arrays have one only where
+PostgreSQL does not repeat such a value in its log, so the connector writes a placeholder instead. Source:
+Debezium UnchangedToastedPlaceholder, in all releases: the text itself; its bytes; a map of the text to
+itself; in the newest sources also shapes of PostGIS. Arrays have a placeholder only if
 UnchangedToastedReplicationMessageColumn names their type: of text, json and bytea one element, of integer,
-bigint and date one number for each byte of it, of UUIDs the one that its MD5 makes. An array of any other
-type, as of Booleans, is always a value: an unchanged one is left out by the connector, and arrives as NULL.
+bigint and date one number for each byte of the text, of UUIDs the one from its MD5. An array of any other
+type, such as Booleans, is always a value: the connector leaves out an unchanged one, which arrives as NULL.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from schemaman.sink.values.from_connect import CellEncoding
 PLACEHOLDER = b"__debezium_unavailable_value"
 """Source: Debezium `unavailable.value.placeholder`, its default."""
 PARAMETER = "__debezium.unavailable.value.placeholder"
-"""The schema parameter with which the newest releases give the placeholder. Source: Debezium
+"""The schema parameter that has the placeholder in the newest releases. Source: Debezium
 UnavailableValuePlaceholderParameter.
 """
 
@@ -45,25 +45,25 @@ _SHAPES: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "io.debezium.data.geometry.Geography": (_GEOGRAPHY, _GEOMETRY),
     "io.debezium.data.geometry.Point": (_POINT,),
 }
-"""Shapes that no row has: outside of their reference system, or a millionth of a degree from its edge.
+"""Placeholder shapes: outside of their reference system, or a millionth of a degree from its edge.
 
 Source: Debezium UnchangedToastedPlaceholder, in its newest sources; `Point.createWKB`.
 """
 
 
 def parse_placeholder(text: str) -> bytes:
-    """The placeholder that is configured under `unavailable.value.placeholder`: a text, or `hex:` and digits.
+    """Parse the setting `unavailable.value.placeholder`: a text, or `hex:` and digits.
 
     Source: Debezium RelationalDatabaseConnectorConfig.getUnavailableValuePlaceholder.
 
     Raises:
-        ValueError: no hexadecimal digits behind `hex:`.
+        ValueError: there are no hexadecimal digits after `hex:`.
     """
     return bytes.fromhex(text.removeprefix("hex:")) if text.startswith("hex:") else text.encode()
 
 
 def list_placeholders(node: Node, written: CellEncoding, placeholder: bytes = PLACEHOLDER) -> Placeholders:
-    """The raw forms that stand for an unavailable value in cells of a schema node; empty if there is none."""
+    """List the raw placeholders of an unavailable value in cells of a schema node; empty if there is none."""
     return _list_placeholders(json.dumps(node, sort_keys=True, default=str), written, placeholder)
 
 
@@ -76,7 +76,7 @@ def _list_placeholders(text: str, written: CellEncoding, placeholder: bytes) -> 
         case "string" if name == "io.debezium.data.Json":
             return (word, json.dumps({word: word}, separators=(",", ":"), ensure_ascii=False))
         case "string":
-            # of bytes in one of the modes that write them as text, too
+            # bytes may also be written as text, by the mode of the connector
             coded = (base64.b64encode(placeholder), base64.urlsafe_b64encode(placeholder))
             return tuple(dict.fromkeys((word, *(c.decode() for c in coded), placeholder.hex())))
         case "bytes":
@@ -112,7 +112,7 @@ def _list_array_placeholders(items: Node, written: CellEncoding, placeholder: by
 
 
 def _to_signed_byte(byte: int) -> int:
-    """Java's bytes have a sign."""
+    """Convert a byte to a signed one, as in Java."""
     return byte - 256 if byte > 127 else byte
 
 
@@ -121,5 +121,5 @@ def _write_bytes(data: bytes, written: CellEncoding) -> object:
 
 
 def _make_uuid(placeholder: bytes) -> str:
-    """As Java's UUID.nameUUIDFromBytes makes it: version 3 of the bytes alone."""
+    """Make a UUID as Java's UUID.nameUUIDFromBytes does: version 3 from the bytes alone."""
     return str(UUID(bytes=hashlib.md5(placeholder, usedforsecurity=False).digest(), version=3))

@@ -1,4 +1,4 @@
-"""What a cell of a row holds, exactly as its logical type says, and how an unfit value is reported.
+"""The values of cells by their logical types, and the report of an unfit value.
 
 Law: a value is never rounded, cut or replaced by null: it is exact, or it is `UnfitColumn`.
 """
@@ -28,25 +28,24 @@ Value = (
 )  # fmt: skip
 """A cell, by its logical type.
 
-Boolean: bool. Integer: int, unsigned ones not negative. Floating: float, of 32 bits rounded to those, with
-NaN and the infinities. Decimal: Decimal with just its scale; Numeric: Decimal with the scale that the value
-brings. String, Uuid, Json, Xml, Enum, EnumSet: str as it was emitted. Binary: bytes; Bits: bytes,
-little-endian. Date: date. Timestamp: datetime, aware (UTC) if zoned, else naive. Time: text `HH:MM:SS` with
-only the digits behind the point that are not trailing zeros, and its offset if zoned; Interval: text of ISO
-8601. Array: tuple, in the lake a list; Map and Struct: Mapping. Dates and timestamps that are out of
-the range of Python: `OutOfRange`."""
+Boolean: bool. Integer: int, never negative if unsigned. Floating: float, rounded to 32 bits if it has 32,
+with NaN and the infinities. Decimal: Decimal with exactly its scale; Numeric: Decimal with the scale of the
+value. String, Uuid, Json, Xml, Enum, EnumSet: str as it was emitted. Binary: bytes; Bits: bytes,
+little-endian. Date: date. Timestamp: datetime, aware (UTC) if zoned, else naive. Time: text `HH:MM:SS` with a
+fraction without trailing zeros, and its offset if zoned; Interval: text of ISO 8601. Array: tuple, in the
+lake a list; Map and Struct: Mapping. Dates and timestamps out of Python's range: `OutOfRange`."""
 
 Convert = Callable[[object], Value]
-"""From a value to the next form of it; never called with None. Raises UnfitValue."""
+"""Converts a value to its next form; never called with None. Raises UnfitValue."""
 
 
 class UnfitValue(ValueError):
-    """A value that its type, or that of the lake, cannot hold as it is; the message is the reason."""
+    """A value that its type, or the lake's type, cannot hold exactly; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnfitColumn:
-    """That a row cannot be written as it is, and why: its column, and the reason in words."""
+    """The column because of which a row cannot be written exactly, and the reason."""
 
     column: str
     reason: str
@@ -62,6 +61,6 @@ EXACT = Context(
 
 
 def abbreviate_value(value: object) -> str:
-    """A value in a message: its beginning, as it would stand in a program."""
+    """Abbreviate a value for a message: the beginning of its `repr`."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:59]}…"

@@ -1,6 +1,6 @@
-"""JSON documents that a lake holds as VARIANT: checked to come through as they are, and handed on as text.
+"""Checks JSON documents that a lake holds as VARIANT; they are passed on as text.
 
-Law: what Spark's `parse_json` would refuse, or would write as another value, is unfit.
+Law: a document that Spark's `parse_json` would refuse, or would write as another value, is unfit.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from schemaman.migration.type_mapping import MAX_DIGITS
 from schemaman.sink.values.values import UnfitValue, Value, abbreviate_value
 
 _MAX_DEPTH = 500
-"""Of nested arrays and objects; Jackson, with which Spark reads, ends at 1000."""
+"""The greatest depth of nested arrays and objects; Jackson, Spark's reader, allows 1000."""
 _MAX_LENGTH = 4 << 20
-"""Of characters; a VARIANT has at most 16 MiB. Source: Spark `VariantUtil.SIZE_LIMIT`."""
+"""The greatest number of characters; a VARIANT has at most 16 MiB. Source: Spark `VariantUtil.SIZE_LIMIT`."""
 _MAX_DIGITS = 1_000
-"""Of digits. Source: Jackson `StreamReadConstraints.DEFAULT_MAX_NUM_LEN`."""
+"""The greatest length of a number. Source: Jackson `StreamReadConstraints.DEFAULT_MAX_NUM_LEN`."""
 
 
 def check_document(value: object) -> Value:
-    """The text of a document that a VARIANT holds exactly.
+    """Return the text of a document if a VARIANT holds it exactly.
 
     Source: Spark `VariantBuilder`: whole numbers of 64 bits and decimals of 38 digits are kept as such, all
-    other numbers as doubles; a key that comes twice is an error.
+    other numbers as doubles; a repeated key is an error.
     """
     if type(value) is not str:
         raise UnfitValue(f"{abbreviate_value(value)} is no JSON text")
@@ -62,7 +62,7 @@ def _check_object(entries: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _check_number(text: str) -> int:
-    """Raises UnfitValue for a number that would be rounded; nothing asks for the number itself."""
+    """Raises UnfitValue for a number that would be rounded; the returned number is not used."""
     number = Number(text) if len(text) <= _MAX_DIGITS else Number("NaN")
     digits, exponent = number.as_tuple().digits, number.as_tuple().exponent
     plain = "e" not in text.lower() and isinstance(exponent, int)

@@ -72,7 +72,7 @@ class ReadingContext:
             placeholder=self.placeholder,
             past=self.read_orders,
             last=self.last,
-            doubts=self.ambiguity,
+            ambiguity=self.ambiguity,
         ).read
 
 
