@@ -32,7 +32,8 @@ class PreviousVersion:
     None for a column that has left since. `previous_ids` are ids that it had while no witness declared it.
     `nested_fields` tells of parts of columns that are no more what they were: the column's name now, then the
     names of that version. One that is what it was is told of where another version's of that name is not.
-    `types` are those of columns that are still there and have another type now.
+    `types` are those of columns that are still there and have another type now. `ids` are those of its
+    columns; they come from the history, and no plan file keeps them.
     """
 
     id: str
@@ -41,6 +42,7 @@ class PreviousVersion:
     previous_ids: tuple[str, ...] = ()
     nested_fields: Mapping[Path, CurrentField] = field(default_factory=dict)
     types: Mapping[str, Type] = field(default_factory=dict)
+    ids: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     def has_id(self, id: str | None) -> bool:
         """Whether an id belongs to this version, or did so before the version was declared."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 
+from schemaman.migration.column_map import FormerSpellings, read_names
 from schemaman.migration.plan import MigrationSource
-from schemaman.migration.projection.column_names import FormerSpellings, format_property, read_names
+from schemaman.migration.projection.column_names import format_property
 from schemaman.migration.projection.project import Projection
 from schemaman.migration.properties.displaced_columns import (
     DisplacedColumn,

@@ -12,6 +12,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from schemaman.migration.apply.apply import apply
+from schemaman.migration.column_map import make_column_map
 from schemaman.migration.plan import Policy
 from schemaman.migration.planner import make_plan
 from schemaman.migration.projection.project import Projection, project
@@ -19,7 +20,6 @@ from schemaman.migration.row_columns import add_row_columns, list_row_columns
 from schemaman.migration.source import migration_source
 from schemaman.migration.target import LakeTable, Target
 from schemaman.model.schema import TableSchema
-from schemaman.sink.column_mapping import place_columns
 from tests.migration.test_planner import TARGETS
 from tests.migration.test_values_in_columns import CALLED, lives, policies, written
 from tests.support.checkout import PROOF
@@ -68,9 +68,10 @@ def check_answers(
     told = history(versions)
     own = {c.name for c in list_row_columns(lake.schema.key)}
     columns = tuple(c for c in lake.schema.columns if c.name not in own)
-    placement = place_columns(replace(lake, schema=TableSchema(columns)), told)
-    by_row = {lake_name: id for id, lake_name in placement.names.items()}
-    projection = project(add_row_columns(migration_source(told)), lake, target, policy)
+    source = migration_source(told)
+    column_map = make_column_map(source, replace(lake, schema=TableSchema(columns)))
+    by_row = {lake_name: id for id, lake_name in column_map.names.items()}
+    projection = project(add_row_columns(source), lake, target, policy)
     current = {c.id: c.name for c in versions[-1].columns}
     by_plan = {} if is_held_back(projection) else match_names(projection, lake, versions[-1])
     for name, id in truth.items():
