@@ -280,7 +280,7 @@ class RecipePlanner:
                 return draft.contract({e.old: e.column for e in swaps})
 
     def _make_plan(self, draft: PhaseDraft, base: LakeTable, phase: Phase | None) -> Plan:
-        steps = tuple(draft.steps)
+        steps = draft.planned.steps
         return Plan(
             self.target_name or self.target.name,
             self.target.name,
@@ -291,7 +291,7 @@ class RecipePlanner:
             base.schema,
             draft.now.schema,
             steps,
-            approvals_needed=tuple(draft.approvals),
+            approvals_needed=draft.planned.approvals,
             expires_ms=self.expires_ms,
             phase=phase,
             point_of_no_return=find_point_of_no_return(steps),
