@@ -20,14 +20,14 @@ from schemaman.migration.agreement import (
 from schemaman.migration.layout import apply_changes, layout_of
 from schemaman.migration.plan import MigrationSource, Plan, Policy, Refusal, find_point_of_no_return
 from schemaman.migration.policy_checks import PolicyCheck
-from schemaman.migration.projection.project import has_known_key, project
+from schemaman.migration.projection.project import project
 from schemaman.migration.properties.displaced_columns import displace_column, format_displaced, read_displaced
 from schemaman.migration.properties.names import DISPLACED_PROPERTY, SOURCE_PROPERTY
 from schemaman.migration.replacement_table import NO_CARRIED_COLUMNS, CarriedColumns
 from schemaman.migration.stamp import VERSION_STAMP, make_stamp
 from schemaman.migration.step_order import group_changes, order_renames, place_at_end
 from schemaman.migration.step_sequence import StepSequence, set_on_table
-from schemaman.migration.target import Draft, LakeTable, Target
+from schemaman.migration.target import Draft, LakeTable, Target, has_known_key
 from schemaman.model.diff import (
     AddColumn,
     Change,

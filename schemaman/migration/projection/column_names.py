@@ -6,7 +6,6 @@ name there whatever comes later, unless the source renames it.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -306,11 +305,6 @@ def list_renamed_columns(named: Mapping[str, str], exact: Mapping[str, str]) -> 
         if lake_name.lower() != source_name.lower()
         or (lake_name != source_name and source_name.lower() in alike)
     }
-
-
-def format_property(value: Mapping[str, str] | Sequence[object]) -> str:
-    """A value of a table property, the same for equal values."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=isinstance(value, Mapping))
 
 
 _LEAVE_OUT = "leave the column out, or rename it at the source"

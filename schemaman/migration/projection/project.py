@@ -22,7 +22,6 @@ from schemaman.migration.projection.column_names import (
     NamedTable,
     Naming,
     distinguish_names,
-    format_property,
     has_case_variants,
     list_renamed_columns,
     read_naming,
@@ -46,13 +45,13 @@ from schemaman.migration.properties.column_swaps import read_swaps
 from schemaman.migration.properties.displaced_columns import is_moved_out, read_displaced
 from schemaman.migration.properties.names import (
     KEPT_PROPERTY,
-    KEY_PROPERTY,
     METADATA_PROPERTY,
     NAMES_PROPERTY,
+    format_property,
 )
 from schemaman.migration.properties.stamped_version import find_stamped_version
 from schemaman.migration.row_columns import refuse_key
-from schemaman.migration.target import LakeTable, Target
+from schemaman.migration.target import LakeTable, Target, has_known_key
 from schemaman.migration.type_mapping import Representation
 from schemaman.model.ddl import quote_name
 from schemaman.model.schema import Column, Path, TableSchema
@@ -415,11 +414,6 @@ def _write_properties(
     }
     had = tables.lake.properties if tables.lake else {}
     return {key: format_property(value) for key, value in properties.items() if value or key in had}
-
-
-def has_known_key(lake: LakeTable) -> bool:
-    """Whether a live table tells its key, be it an empty one."""
-    return KEY_PROPERTY in lake.properties or bool(lake.schema.key)
 
 
 def _create_schema(schema: TableSchema, held: Mapping[str, Type], comments: bool) -> TableSchema:
