@@ -114,7 +114,7 @@ def agree_on_creation(inputs: PlanInputs) -> Agreement:
     free = inputs.check.ask("set-not-null").level == "auto"
     return Agreement(
         required=_list_required_columns(inputs) if free else (),
-        creation_reason=_find_approval_reason(ruling),
+        creation_reason=_read_approval_reason(ruling),
         decisions=decisions,
     )
 
@@ -142,9 +142,9 @@ def agree_on_changes(inputs: PlanInputs, lake: LakeTable) -> Agreement:
         renamed=whole.renamed,
         staying=list_dropped_columns(changes) - list_dropped_columns(rest.changes),
         upgrade=upgrade,
-        upgrade_reason=_find_approval_reason(ruling),
+        upgrade_reason=_read_approval_reason(ruling),
         required=required,
-        required_reason=_find_approval_reason(inputs.check.ask("set-not-null")),
+        required_reason=_read_approval_reason(inputs.check.ask("set-not-null")),
         reasons={(type(v.change), v.path): v.approval_reason for v in verdicts if v.approval_reason},
         refusals=(*whole.refusals, *rest.refusals),
         notes=(
@@ -169,7 +169,7 @@ class _Renaming:
 def _agree_on_renames(inputs: PlanInputs, lake: LakeTable, changes: Diff) -> _Renaming:
     """Renames are taken all or none: they hang together."""
     renames = tuple(c for c in changes if isinstance(c, RenameColumn) and len(c.path) == 1)
-    verdicts = tuple(judge_change(inputs, lake, c) for c in renames)
+    verdicts = tuple(_judge_change(inputs, lake, c) for c in renames)
     made = all(verdict.is_agreed for verdict in verdicts)
     settled = inputs.projection.settled and _are_fields_renamed(inputs, lake, renames, changes)
     refusals = [verdict.refusal for verdict in verdicts if verdict.refusal is not None]
@@ -218,7 +218,7 @@ def _agree_on_other_changes(
         barred = refuse_addition(
             change, inputs.source, planned, inputs.source_names, settled=renaming.settled
         )
-        verdict = judge_change(inputs, planned, change) if barred is None else Verdict(change, barred)
+        verdict = _judge_change(inputs, planned, change) if barred is None else Verdict(change, barred)
         verdicts.append(verdict)
         refusals += [verdict.refusal] if verdict.refusal is not None else []
         if verdict.is_agreed:
@@ -231,7 +231,7 @@ def _agree_on_field_renames(
     inputs: PlanInputs, lake: LakeTable, field_renames: Sequence[RenameColumn], renaming: _Renaming
 ) -> _AgreedChanges:
     """Nested fields are renamed only where the stamp can record it."""
-    verdicts = tuple(judge_change(inputs, lake, c) for c in field_renames)
+    verdicts = tuple(_judge_change(inputs, lake, c) for c in field_renames)
     agreed = [c for c, verdict in zip(field_renames, verdicts, strict=True) if verdict.is_agreed]
     refusals = tuple(verdict.refusal for verdict in verdicts if verdict.refusal is not None)
     if renaming.settled:
@@ -239,7 +239,7 @@ def _agree_on_field_renames(
     return _AgreedChanges((), verdicts, (*refusals, *refuse_field_renames(agreed)))
 
 
-def judge_change(inputs: PlanInputs, lake: LakeTable, change: Change) -> Verdict:
+def _judge_change(inputs: PlanInputs, lake: LakeTable, change: Change) -> Verdict:
     """What target and policy answer to one change of a table that is `lake` by then."""
     answer = _draft_change(inputs, lake, change)
     refused = answer if isinstance(answer, Refusal) else None
@@ -286,8 +286,8 @@ def _explain_approval(inputs: PlanInputs, change: Change, kinds: Sequence[Change
 def find_approval_reason(reasons: ApprovalReasons, changes: Sequence[Change]) -> str:
     """Why a statement for these changes needs approval; renames hang together, of columns or of members.
 
-    By its turn a rename may have another path than it was judged by: what holds it has its old name yet, or
-    it goes by a temporary one.
+    A rename may have another path by its turn: what holds it still has its old name, or it has a temporary
+    name itself.
     """
     whys: list[str] = []
     for change in changes:
@@ -326,5 +326,5 @@ def _record_ruling(change: str, path: Path, ruling: Ruling) -> tuple[PolicyDecis
     return (PolicyDecision(change, path, ruling.kind, ruling.level, ruling.why),)
 
 
-def _find_approval_reason(ruling: Ruling) -> str:
+def _read_approval_reason(ruling: Ruling) -> str:
     return ruling.why if ruling.level == "approve" else ""
