@@ -32,7 +32,7 @@ class PreviousVersion:
     column. `previous_ids` are the ids that it had before it was declared. `nested_fields` has the fields that
     have changed, keyed by the current column name and the names of that version. An unchanged field is listed
     only if a field of that name in another version has changed. `types` are those of existing columns that
-    have another type now.
+    have another type now. `ids` are those of its columns; no plan file keeps them.
     """
 
     id: str
@@ -41,6 +41,7 @@ class PreviousVersion:
     previous_ids: tuple[str, ...] = ()
     nested_fields: Mapping[Path, CurrentField] = field(default_factory=dict)
     types: Mapping[str, Type] = field(default_factory=dict)
+    ids: Mapping[str, int] = field(default_factory=dict, compare=False)
 
     def has_id(self, id: str | None) -> bool:
         """Whether an id belongs to this version, or did so before the version was declared."""

@@ -5,7 +5,7 @@ Law: for a change of several kinds the strictest of their levels applies.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -140,46 +140,3 @@ def _classify_widening(old: object, new: object) -> ChangeKind:
             return "integer-to-double"
         case _:
             return "widen"
-
-
-_KEPT_BEFORE = "it was kept when the source dropped it, and another policy alone drops nothing"
-
-
-@dataclass(slots=True)
-class ApprovalCheck:
-    """Keeps of each change what a person has to approve of it; `kept` places were to be dropped before."""
-
-    check: PolicyCheck
-    kept: Collection[Path]
-    reasons: dict[tuple[type[Change], Path], str] = field(default_factory=dict)
-
-    def note_change(self, change: Change, kinds: Sequence[ChangeKind]) -> None:
-        """Keep what is to be approved of a change of these kinds; an upgrade is a step of its own."""
-        asked = [self.check.ask(kind) for kind in kinds if kind != "upgrade"]
-        why = "; ".join(r.why for r in asked if r.level == "approve")
-        if isinstance(change, DropColumn) and change.path in self.kept:
-            why = why or _KEPT_BEFORE
-        if why and not isinstance(change, ChangeKey):
-            self.reasons[type(change), change.path] = why
-
-    def find_reason(self, changes: Sequence[Change]) -> str:
-        """Why a statement for these changes needs approval; renames hang together, of columns or of members.
-
-        By its turn a rename may have another place than it was asked about: what holds it has its old name
-        yet, or it goes by a temporary one.
-        """
-        whys: list[str] = []
-        for change in changes:
-            match change:
-                case ChangeKey():
-                    continue
-                case RenameColumn():
-                    whys += self._find_rename_reasons(whole=len(change.path) == 1)
-                case _:
-                    whys.append(self.reasons.get((type(change), change.path), ""))
-        return "; ".join(dict.fromkeys(why for why in whys if why))
-
-    def _find_rename_reasons(self, *, whole: bool) -> list[str]:
-        """What is to be approved of the renames of columns, or of those of members."""
-        rename_reasons = [(at, why) for (kind, at), why in self.reasons.items() if kind is RenameColumn]
-        return [why for at, why in rename_reasons if (len(at) == 1) is whole]

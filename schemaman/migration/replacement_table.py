@@ -13,7 +13,6 @@ from typing import Any
 from schemaman.migration import casts as conversion
 from schemaman.migration.convertible import ORDINARY, RESPELLED, SNAPSHOT, explain_unconvertible
 from schemaman.migration.plan import MigrationSource, Refusal, describe_change
-from schemaman.migration.projection.column_names import format_property
 from schemaman.migration.projection.project import Projection
 from schemaman.migration.properties.column_swaps import RESUME, read_phase, read_swaps
 from schemaman.migration.properties.displaced_columns import displace_column, format_displaced, read_displaced
@@ -23,6 +22,7 @@ from schemaman.migration.properties.names import (
     METADATA_PROPERTY,
     NAMES_PROPERTY,
     TRUNCATED_PROPERTY,
+    format_property,
 )
 from schemaman.migration.row_columns import refuse_key
 from schemaman.migration.stamp import find_outlived_columns

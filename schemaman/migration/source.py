@@ -44,6 +44,7 @@ def migration_source(
             v.previous_ids,
             field_names[number],
             {c.name: c.type for c in v.schema.columns if types.get(same.get(c.id, c.id), c.type) != c.type},
+            {c.name: id for c in v.schema.columns if (id := same.get(c.id, c.id)) is not None},
         )
         for number, v in enumerate(versions)
     )

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 
+from schemaman.migration.column_map import FormerSpellings, read_names
 from schemaman.migration.plan import MigrationSource
-from schemaman.migration.projection.column_names import FormerSpellings, format_property, read_names
 from schemaman.migration.projection.project import Projection
 from schemaman.migration.properties.displaced_columns import (
     DisplacedColumn,
@@ -25,6 +25,7 @@ from schemaman.migration.properties.names import (
     NAMES_PROPERTY,
     SOURCE_PROPERTY,
     VERSION_PROPERTY,
+    format_property,
 )
 from schemaman.migration.properties.stamped_version import find_stamped_version, format_began
 from schemaman.migration.step_order import find_former_path

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from schemaman.migration.plan import Refusal, Reversible, StepClass, StepKind
-from schemaman.migration.properties.names import CHECK_PREFIX
+from schemaman.migration.properties.names import CHECK_PREFIX, KEY_PROPERTY
 from schemaman.migration.type_mapping import DEFAULT, Representation
 from schemaman.model.diff import Change
 from schemaman.model.schema import Column, Path, TableSchema
@@ -181,3 +181,8 @@ def find_column(schema: TableSchema, name: str) -> Column | None:
 
 TARGETS: Plugins[Target] = Plugins("schemaman.migration.targets", "TARGET", ("schemaman.targets",))
 """The table formats, by name."""
+
+
+def has_known_key(lake: LakeTable) -> bool:
+    """Whether a live table tells its key, be it an empty one."""
+    return KEY_PROPERTY in lake.properties or bool(lake.schema.key)

@@ -21,10 +21,8 @@ from schemaman.history.struct_fields import (
     trace_fields,
 )
 from schemaman.history.versions import SchemaVersion, TableHistory
-from schemaman.migration.target import LakeTable
 from schemaman.model.schema import Column, Path, TableSchema, walk_fields
 from schemaman.model.types import Array, Map, Struct, Type
-from schemaman.sink.column_mapping import list_versions_up_to_stamp
 from schemaman.sink.values.struct_values import FieldRenaming, make_renaming
 
 _UNDECIDED_RENAME = (
@@ -34,12 +32,13 @@ _UNDECIDED_RENAME = (
 
 
 def find_field_renamings(
-    undecided: TableHistory, joined: TableHistory, live: LakeTable, lake_types: Mapping[int, Type]
+    undecided: TableHistory, joined: TableHistory, stamped: int | None, lake_types: Mapping[int, Type]
 ) -> Iterator[tuple[tuple[int, str], FieldRenaming]]:
     """The columns of each version whose nested fields have other names in the lake, or have to wait.
 
     Each by the version's number and its name there. `joined` is the history with more renames applied.
-    `lake_types` are the types of the lake's columns, by the ids that the columns have in `undecided`.
+    `stamped` is the version that the table's stamp means. `lake_types` are the types of the lake's columns,
+    by the ids that the columns have in `undecided`.
     """
     incarnation = joined.latest.incarnation
     pairs = [
@@ -50,8 +49,8 @@ def find_field_renamings(
     if not any(isinstance(type, Array | Map | Struct) for type in lake_types.values()):
         return
     versions = [w for _, w in pairs]
-    stamped = len(list_versions_up_to_stamp(live, joined)) - 1
-    for ids, known in _group_by_last_version(versions, stamped, str(joined.table)):
+    at = -1 if stamped is None else stamped
+    for ids, known in _group_by_last_version(versions, at, str(joined.table)):
         for index, (version, same) in enumerate(pairs[: len(known)]):
             for column, other in zip(version.schema.columns, same.schema.columns, strict=True):
                 if other.id not in ids or column.id is None or column.id not in lake_types:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 from schemaman.history.versions import TableHistory
 from schemaman.migration.plan import Plan, Refusal
-from schemaman.migration.projection.project import has_known_key
 from schemaman.migration.properties.names import (
     BEGAN_PROPERTY,
     READ_PROPERTY,
@@ -19,7 +18,7 @@ from schemaman.migration.properties.names import (
     VERSION_PROPERTY,
 )
 from schemaman.migration.spark_sql import read_set_properties
-from schemaman.migration.target import TARGETS, Executor, LakeTable
+from schemaman.migration.target import TARGETS, Executor, LakeTable, has_known_key
 from schemaman.migration.target_id import target_id
 from schemaman.model.schema import TableId, TableSchema
 from schemaman.registry import Registry, RegistryStore

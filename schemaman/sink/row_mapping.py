@@ -14,6 +14,7 @@ from itertools import pairwise
 from schemaman.debezium.observation import STATEMENT_KINDS
 from schemaman.debezium.records import PositionKind, Rank
 from schemaman.history.versions import SchemaVersion, TableHistory, find_recreated_columns
+from schemaman.migration.column_map import make_column_map
 from schemaman.migration.projection.column_names import map_lake_names
 from schemaman.migration.projection.metadata_columns import read_metadata_columns
 from schemaman.migration.row_columns import (
@@ -25,9 +26,9 @@ from schemaman.migration.row_columns import (
     TOPIC,
     list_row_columns,
 )
+from schemaman.migration.source import migration_source
 from schemaman.migration.target import LakeTable
 from schemaman.model.schema import Column, TableSchema
-from schemaman.sink.column_mapping import place_columns
 from schemaman.sink.field_mapping import find_field_renamings
 from schemaman.sink.progress import UNKNOWN_POSITION
 from schemaman.sink.row_change import Row, RowChange
@@ -98,28 +99,28 @@ def map_columns(
     own = {c.name for c in list_row_columns(live.schema.key)}
     columns = tuple(c for c in live.schema.columns if c.name not in own)
     sourced = replace(live, schema=TableSchema(tuple(c for c in columns if c.name not in metadata.values())))
-    placement = place_columns(sourced, history)
+    column_map = make_column_map(migration_source(history), sourced)
     incarnations = {v.number: v.incarnation for v in history.versions}
     by_name = map_lake_names(newest.schema, sourced)
     current = {
-        c.name: by_name.get(c.name, "") if c.id is None else placement.names.get(c.id, "")
+        c.name: by_name.get(c.name, "") if c.id is None else column_map.names.get(c.id, "")
         for c in newest.schema.columns
     }
     current_names = {name: lake_name for name, lake_name in current.items() if name != lake_name}
     key, incarnation = live.schema.key, newest.incarnation
     same = _match_ids(told, history)
-    names = {id: placement.names[current] for id, current in same.items() if current in placement.names}
+    names = {id: column_map.names[current] for id, current in same.items() if current in column_map.names}
     undecided = find_undecided_columns(history)
     present = {c.id for c in newest.schema.columns}
     unmapped = {} if drops else {id: _NO_COLUMN for id, current in same.items() if current not in present}
     unmapped |= {id: undecided[current] for id, current in same.items() if current in undecided}
-    unclear = {c.id for c in newest.schema.columns if c.name.lower() in placement.unclear}
+    unclear = {c.id for c in newest.schema.columns if c.name.lower() in column_map.unclear}
     unmapped |= {
         id: _UNCLEAR_COLUMN for id, current in same.items() if current in unclear and id not in names
     }
     types = {c.name: c.type for c in columns}
-    placed_types = {id: types[n] for id, n in names.items() if n in types}
-    renamings = dict(find_field_renamings(told, history, sourced, placed_types))
+    held_types = {id: types[n] for id, n in names.items() if n in types}
+    renamings = dict(find_field_renamings(told, history, column_map.stamped, held_types))
     missing = _find_missing(history)
     mapped = {lake_name for name, lake_name in current.items() if name not in missing}
     dropped = frozenset(c.name for c in columns).difference(mapped, metadata.values())

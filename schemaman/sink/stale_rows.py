@@ -15,7 +15,7 @@ from schemaman.debezium.connector import CONNECTORS
 from schemaman.debezium.observation import STATEMENT_KINDS
 from schemaman.history.fold.fold import fold
 from schemaman.history.versions import TableHistory
-from schemaman.migration.projection.column_names import read_names
+from schemaman.migration.column_map import read_names
 from schemaman.migration.properties.names import READ_PROPERTY, SOURCE_PROPERTY
 from schemaman.migration.row_columns import ORDER
 from schemaman.migration.spark_sql import literal, set_properties

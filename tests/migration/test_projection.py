@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from schemaman.errors import BadConfiguration
 from schemaman.migration import spark_sql as sql
 from schemaman.migration.apply.apply import apply
+from schemaman.migration.column_map import read_names
 from schemaman.migration.plan import (
     MigrationSource,
     Plan,
@@ -21,7 +22,7 @@ from schemaman.migration.plan import (
 )
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import ProjectionRule
-from schemaman.migration.projection.column_names import map_lake_names, read_names
+from schemaman.migration.projection.column_names import map_lake_names
 from schemaman.migration.projection.metadata_columns import read_metadata_columns
 from schemaman.migration.projection.project import project
 from schemaman.migration.target import LakeTable, LakeType, Target

@@ -6,14 +6,14 @@ name there whatever comes later, unless the source renames it.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from schemaman.migration.column_map import FormerSpellings, read_names
 from schemaman.migration.plan import MigrationSource, PreviousVersion, Refusal
 from schemaman.migration.properties.displaced_columns import format_displaced, read_displaced
-from schemaman.migration.properties.names import DISPLACED_PROPERTY, NAMES_PROPERTY
+from schemaman.migration.properties.names import DISPLACED_PROPERTY
 from schemaman.migration.properties.stamped_version import find_stamped_version
 from schemaman.migration.target import LakeTable
 from schemaman.migration.type_mapping import Names, Representation
@@ -109,6 +109,7 @@ def _rename_source(source: MigrationSource, new: Mapping[str, str]) -> Migration
             names={call(n): None if now is None else call(now) for n, now in p.names.items()},
             nested_fields={(call(path[0]), *path[1:]): now for path, now in p.nested_fields.items()},
             types={call(n): type for n, type in p.types.items()},
+            ids={call(n): id for n, id in p.ids.items()},
         )
         for p in source.past
     )
@@ -178,54 +179,11 @@ def _find_variants(
     }
 
 
-class FormerSpellings:
-    """How the source called the columns of a live table, version by version.
-
-    `source_names` is what the table says (`read_names`), `versions` are the names of each, oldest first.
-    """
-
-    def __init__(self, source_names: Mapping[str, str], versions: Iterable[Iterable[str]]) -> None:
-        self.source_names = source_names
-        self.taken = frozenset(source_names.values())
-        self.versions: list[dict[str, list[str]]] = []
-        for names in versions:
-            self.versions.append({})
-            for name in names:
-                self.versions[-1].setdefault(name.lower(), []).append(name)
-
-    def find_name(self, lake_name: str) -> str | None:
-        """What a column of the lake was called in the last version that had it."""
-        exact = self.source_names.get(lake_name, lake_name)
-        others = self.taken - {exact} if lake_name in self.source_names else self.taken
-        alike = [names.get(exact.lower(), []) for names in self.versions]
-        if lake_name in self.source_names and any(exact in names for names in alike):
-            return exact
-        for found in reversed(alike):
-            if exact in found and exact not in others:
-                return exact
-            own = [name for name in found if name not in others]
-            if own:
-                # Of those that only case tells apart the first one has the name, as in `told_apart`.
-                seen = list(dict.fromkeys(name for names in alike for name in names))
-                return min(own, key=seen.index)
-        return None
-
-
-def read_names(lake: LakeTable) -> dict[str, str]:
-    """What a table says of its names, for columns that it has: name in the lake → the source's."""
-    source_names = json.loads(lake.properties.get(NAMES_PROPERTY, "{}"))
-    return {
-        lake_name: source_name
-        for lake_name, source_name in source_names.items()
-        if lake_name in lake.schema.names
-    }
-
-
 def map_lake_names(schema: TableSchema, lake: LakeTable) -> dict[str, str]:
     """The source's name of each column → its name in a live table that was brought up to date.
 
     Columns that the table does not have are left out, and no two have one place. It goes by names alone:
-    where rows have to be, `column_places` tells.
+    where rows have to be, `column_map` tells.
     """
     source_names = read_names(lake)
     spellings = FormerSpellings(source_names, [schema.names])
@@ -347,11 +305,6 @@ def list_renamed_columns(named: Mapping[str, str], exact: Mapping[str, str]) -> 
         if lake_name.lower() != source_name.lower()
         or (lake_name != source_name and source_name.lower() in alike)
     }
-
-
-def format_property(value: Mapping[str, str] | Sequence[object]) -> str:
-    """A value of a table property, the same for equal values."""
-    return json.dumps(value, ensure_ascii=False, sort_keys=isinstance(value, Mapping))
 
 
 _LEAVE_OUT = "leave the column out, or rename it at the source"

@@ -20,8 +20,8 @@ from schemaman.migration.plan import (
 from schemaman.migration.policy_checks import PolicyCheck, refuse_blocked
 from schemaman.migration.projection.column_names import (
     NamedTable,
+    Naming,
     distinguish_names,
-    format_property,
     has_case_variants,
     list_renamed_columns,
     read_naming,
@@ -38,20 +38,20 @@ from schemaman.migration.projection.match_columns import (
     match_columns,
 )
 from schemaman.migration.projection.match_fields import match_fields
-from schemaman.migration.projection.metadata_columns import plan_metadata_columns
+from schemaman.migration.projection.metadata_columns import MetadataColumns, plan_metadata_columns
 from schemaman.migration.projection.reinterpreted_columns import check_reinterpretation
 from schemaman.migration.projection.widen_types import TypeWidening, remove_comments
 from schemaman.migration.properties.column_swaps import read_swaps
 from schemaman.migration.properties.displaced_columns import is_moved_out, read_displaced
 from schemaman.migration.properties.names import (
     KEPT_PROPERTY,
-    KEY_PROPERTY,
     METADATA_PROPERTY,
     NAMES_PROPERTY,
+    format_property,
 )
 from schemaman.migration.properties.stamped_version import find_stamped_version
 from schemaman.migration.row_columns import refuse_key
-from schemaman.migration.target import LakeTable, Target
+from schemaman.migration.target import LakeTable, Target, has_known_key
 from schemaman.migration.type_mapping import Representation
 from schemaman.model.ddl import quote_name
 from schemaman.model.schema import Column, Path, TableSchema
@@ -111,254 +111,309 @@ def project(
     representation = policy.find_representation(source.table, *targets)
     notes = PlanNotes(PolicyCheck(policy, source.table, targets))
     if lake and is_blocked(source, lake, notes):
-        said = tuple(notes.notes), tuple(notes.refusals)
-        return Projection(lake.schema, {}, *said, settled=False, rulings=tuple(notes.check.rulings))
-    return _Projecting(source, lake, target, representation, notes).all()
-
-
-class _Projecting:
-    """One projection: thought in the source's names, then written in the lake's."""
-
-    def __init__(
-        self,
-        source: MigrationSource,
-        lake: LakeTable | None,
-        target: Target,
-        representation: Representation,
-        notes: PlanNotes,
-    ) -> None:
-        apart = representation.collisions == "number" or (lake is not None and has_case_variants(lake))
-        self.source, self.exact = distinguish_names(source, newest=apart)
-        self.target = target
-        self.how = representation
-        self.talk = notes
-        self.comments = notes.check.ask("change-comment").level != "ignore"
-        self.extras = plan_metadata_columns(self.source.schema, lake, representation)
-        notes.refusals += self.extras.refusals
-        notes.notes += self.extras.notes
-        self.naming = read_naming(
-            self.source, lake, representation, tuple(self.extras.names.values()), self.exact
-        )
-        self.lake = lake.schema if lake else None
-        self.live = rename_to_source(lake, self.naming) if lake else None
-        self.left_out: list[str] = []
-        self.asked, self.told = "", True
-        told = match_fields(self.source, find_stamped_version(self.source, lake)) if lake else {}
-        named = self.naming.source_names
-        left = {(named.get(path[0], path[0]), *path[1:]) for path in self.kept_before()}
-        self.merging = TypeWidening(self.comments, notes, told, left)
-        whole = [path[0] for path in left if not path[1:]]
-        self.parted = find_split_columns(self.source, self.live, whole) if self.live else {}
-        self.held = self.hold()
-
-    def all(self) -> Projection:
-        if self.live is None:
-            return self.named(_create_schema(self.source.schema, self.held, self.comments), None)
-        match = match_columns(self.source, self.live, self.held, self.talk)
-        columns = self.followed(self.live, match)
-        self.asked, self.told = check_reinterpretation(
-            self.source, self.live, self.target, self.how, match.partners, self.talk
-        )
-        key = _follow_key(self.source, self.live, match, self.talk)
-        comment = (self.source.schema.comment if self.comments else None) or self.live.schema.comment
-        return self.named(TableSchema(columns, key, comment), match)
-
-    def followed(self, lake: LakeTable, match: ColumnMatch) -> tuple[Column, ...]:
-        """The columns of a live table as they shall be, then those that it lacks."""
-        known = {name.lower() for past in self.source.past for name in past.names}
-        known |= {former.lower() for names in self.source.former_names.values() for former in names}
-        known |= {name.lower() for name in read_displaced(lake)}
-        exchanged = {e.new: e.column for e in read_swaps(lake)}
-        raw = {c.name: c for c in self.source.schema.columns}
-        columns: list[Column] = []
-        for column in lake.schema.columns:
-            name = match.partners.get(column.name)
-            if column.name in match.displaced:
-                columns.append(self.moved_away(column, match.displaced[column.name]))
-            elif column.name in exchanged:
-                self.talk.add_note(
-                    (column.name,), f"it is to take the place of {quote_name(exchanged[column.name])}"
-                )
-                columns.append(column)
-            elif (
-                column.name in match.frozen
-                or self.extras.has_column(column.name)
-                or (name is not None and name not in self.held)
-            ):
-                columns.append(column)
-            elif name is None:
-                columns += self.left(column, column.name.lower() in known)
-            else:
-                columns.append(
-                    _follow_column(column, raw[name], self.held[name], match.renames, self.merging)
-                )
-        taken = {name.lower() for name in (*(c.name for c in columns), *match.absent)}
-        columns += [
-            replace(_make_lake_column(raw[name], type, self.comments), nullable=True)
-            for name, type in self.held.items()
-            if name.lower() not in taken
-        ]
-        return tuple(columns)
-
-    def moved_away(self, lake: Column, name: str) -> Column:
-        """A live column that left, out of the way of another one of its name."""
-        text = f"the source made another column of this name: the old one gets the name {quote_name(name)}"
-        self.talk.add_note((lake.name,), text)
-        self.left_out.append(name)
-        return replace(lake, name=name, nullable=True)
-
-    def left(self, lake: Column, known: bool) -> list[Column]:
-        """A live column that the source does not have: it left, or it was never of the source."""
-        path, notes = (lake.name,), self.talk
-        if not known:
-            barred = "" if lake.nullable else "; it is NOT NULL, so writers that do not know it will fail"
-            notes.add_note(path, f"the source never had it: it stays as it is{barred}")
-            return [lake]
-        if self.live is not None and is_moved_out(self.live, lake.name):
-            notes.add_note(
-                path, "it was moved out of the way of another column: it stays until a recipe drops it"
-            )
-            self.left_out.append(lake.name)
-            return [replace(lake, nullable=True)]
-        if lake.name in self.parted:
-            other = quote_name(self.parted[lake.name])
-            notes.add_note(path, SPLIT_COLUMN.format(other))
-            self.left_out.append(lake.name)
-            return [replace(lake, nullable=True)]
-        if notes.check.ask("drop-column").level in ("auto", "approve"):
-            return []
-        change = f"drop {quote_name(lake.name)}"
-        ruling = notes.check.decide(change, path, "drop-column")
-        self.left_out.append(lake.name)
-        if ruling.level == "block":
-            notes.refusals.append(refuse_blocked(change, ruling))
-            return [lake]
-        notes.add_note(path, f"the source has dropped it: it stays with its old values ({ruling.why})")
-        return [replace(lake, nullable=True)]
-
-    def named(self, wanted: TableSchema, match: ColumnMatch | None) -> Projection:
-        """The projection under the lake's names, with the metadata columns behind all others."""
-        wanted = replace(wanted, columns=(*wanted.columns, *self.extras.added))
-        ages = {c.name: c.id or 0 for c in self.source.schema.columns}
-        away = match.displaced if match else {}
-        besides = (*self.extras.names.values(), *away.values())
-        renames = match.renames if match else {}
-        told = rename_to_lake(wanted, renames, self.live, self.naming, ages, besides)
-        self.say(told)
-        # A live column that differs by case alone keeps its name, but which of the source's it is counts.
-        partners = match.partners if match else {}
-        spelled = {
-            renames.get(lake_name, lake_name): source_name for lake_name, source_name in partners.items()
-        }
-        names = {spelled.get(name, name): lake_name for name, lake_name in told.names.items()}
-
-        def placed(path: Path) -> Path:
-            return (told.names.get(path[0], path[0]), *path[1:])
-
+        rulings = tuple(notes.check.rulings)
         return Projection(
-            told.schema,
-            told.renames,
-            tuple(self.talk.notes),
-            tuple(self.talk.refusals),
-            match is None
-            or (match.is_settled and self.told and not (self.merging.waiting or self.doubled())),
-            tuple(self.talk.check.rulings),
-            {self.exact.get(source_name, source_name): lake_name for source_name, lake_name in names.items()},
-            self.properties(told, names),
-            self.kept_before() | frozenset(map(placed, self.merging.kept)),
-            {new: self.exact.get(old, old) for old, new in away.items()},
-            {placed(path): name for path, name in self.merging.renames.items()},
-            self.asked,
+            lake.schema, {}, tuple(notes.notes), tuple(notes.refusals), settled=False, rulings=rulings
         )
+    tables = _make_tables(source, lake, target, representation, notes)
+    held = _hold_columns(tables)
+    return _name_columns(tables, _create_table(tables, held) if lake is None else _follow_table(tables, held))
 
-    def doubled(self) -> bool:
-        """Whether the table has one column for several that only case tells apart: no stamp says which."""
-        spellings = Counter(name.lower() for name in self.source.schema.names)
-        return any(spellings[name.lower()] > 1 for name in (self.live.schema.names if self.live else ()))
 
-    def say(self, told: NamedTable) -> None:
-        """What names columns get, where it is not their own, and which get none."""
-        own = {name.lower() for name in (self.live.schema.names if self.live else ())}
-        for source_name, lake_name in told.names.items():
-            exact = self.exact.get(source_name, source_name)
-            if lake_name.lower() != exact.lower() and source_name.lower() not in own:
-                self.talk.add_note((exact,), f"the lake calls it {quote_name(lake_name)}")
-        for source_name in told.kept:
-            self.talk.add_note(
-                (source_name,),
-                f"it keeps its name {quote_name(told.names[source_name])}: its new one is taken",
-            )
-        for source_name in told.refused:
-            name = self.naming.spell(source_name)
-            taken = f"another column of the table is called {quote_name(name)}"
-            instead = "say collisions = number in [[projection]], or rename the column at the source"
-            if name.lower() not in {lake_name.lower() for lake_name in told.schema.names}:
-                instead += "; or drop the other one first (`schemaman apply --partial`), and plan again"
-            self.talk.add_refusal(f"name a column {quote_name(source_name)}", taken, instead)
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    """A source and the lake table that follows it, both under the names of the source.
 
-    def properties(self, told: NamedTable, names: Mapping[str, str]) -> dict[str, str]:
-        """What the table is to say of its columns, by their `names` in it; only what there is to say."""
-        kept: list[object] = [*sorted(told.names[name] for name in self.left_out if name in told.names)]
-        kept += sorted([told.names.get(name, name), *rest] for name, *rest in self.merging.staying)
-        said: dict[str, Mapping[str, str] | Sequence[object]] = {
-            NAMES_PROPERTY: list_renamed_columns(names, self.exact),
-            METADATA_PROPERTY: self.extras.names,
-            KEPT_PROPERTY: kept,
-        }
-        had = self.live.properties if self.live else {}
-        return {key: format_property(value) for key, value in said.items() if value or key in had}
+    `exact` maps names that `distinguish_names` made to those of the source. `own_schema` is the lake table
+    under its own names. `kept` are paths that the source dropped and an earlier plan kept. `notes` gather
+    what there is to say, stage after stage.
+    """
 
-    def kept_before(self) -> frozenset[Path]:
-        """Columns, and members of structs, that the source had dropped and an earlier plan kept."""
-        told = json.loads(self.live.properties.get(KEPT_PROPERTY, "[]")) if self.live else []
-        return frozenset((each,) if isinstance(each, str) else tuple(each) for each in told)
+    source: MigrationSource
+    exact: Mapping[str, str]
+    lake: LakeTable | None
+    own_schema: TableSchema
+    target: Target
+    representation: Representation
+    comments: bool
+    metadata: MetadataColumns
+    naming: Naming
+    kept: frozenset[Path]
+    notes: PlanNotes
 
-    def hold(self) -> dict[str, Type]:
-        """Each column that the target can hold, and how."""
-        refused = self.unnameable()
-        self.talk.refusals += refused.values()
-        held: dict[str, Type] = {}
-        for column in self.source.schema.columns:
-            if column.name in refused:
-                continue
-            match self.target.hold_type(column.type, self.how):
-                case Refusal(_, reason, instead):
-                    self.talk.add_refusal(f"hold {quote_name(column.name)}", reason, instead)
-                case answer:
-                    held[column.name] = answer.type
-                    if answer.note:
-                        self.talk.add_note((column.name,), answer.note)
-        return held
 
-    def unnameable(self) -> dict[str, Refusal]:
-        """The columns that cannot be in the lake under the names that they have or would get there."""
-        schema = self.source.schema
-        told = {source_name.lower() for source_name in self.naming.source_names.values()}
-        lake_name = {
-            n: self.naming.find_lake_name(n) if n.lower() in told else self.naming.spell(n)
-            for n in schema.names
-        }
-        spelled = TableSchema(
-            (*(replace(c, name=lake_name[c.name]) for c in schema.columns), *self.extras.added)
+@dataclass(frozen=True, slots=True)
+class _ProjectedTable:
+    """The wanted table under the names of the source.
+
+    `match` tells which lake column is which; `dropped` are columns that the source dropped and that stay.
+    `widening` found the types. `approval_reason` and `settled` are those of a projection.
+    """
+
+    schema: TableSchema
+    match: ColumnMatch
+    dropped: tuple[str, ...]
+    widening: TypeWidening
+    approval_reason: str = ""
+    settled: bool = True
+
+
+def _make_tables(
+    source: MigrationSource,
+    lake: LakeTable | None,
+    target: Target,
+    representation: Representation,
+    notes: PlanNotes,
+) -> _Tables:
+    apart = representation.collisions == "number" or (lake is not None and has_case_variants(lake))
+    source, exact = distinguish_names(source, newest=apart)
+    metadata = plan_metadata_columns(source.schema, lake, representation)
+    notes.refusals += metadata.refusals
+    notes.notes += metadata.notes
+    naming = read_naming(source, lake, representation, tuple(metadata.names.values()), exact)
+    return _Tables(
+        source,
+        exact,
+        rename_to_source(lake, naming) if lake else None,
+        lake.schema if lake else TableSchema(()),
+        target,
+        representation,
+        notes.check.ask("change-comment").level != "ignore",
+        metadata,
+        naming,
+        _read_kept(lake) if lake else frozenset(),
+        notes,
+    )
+
+
+def _read_kept(lake: LakeTable) -> frozenset[Path]:
+    """Columns, and members of structs, that the source had dropped and an earlier plan kept."""
+    kept = json.loads(lake.properties.get(KEPT_PROPERTY, "[]"))
+    return frozenset((each,) if isinstance(each, str) else tuple(each) for each in kept)
+
+
+def _hold_columns(tables: _Tables) -> Mapping[str, Type]:
+    """Each column that the target can hold, and how."""
+    refused, notes = _refuse_names(tables), tables.notes
+    notes.refusals += refused.values()
+    held: dict[str, Type] = {}
+    for column in tables.source.schema.columns:
+        if column.name in refused:
+            continue
+        match tables.target.hold_type(column.type, tables.representation):
+            case Refusal(_, reason, instead):
+                notes.add_refusal(f"hold {quote_name(column.name)}", reason, instead)
+            case answer:
+                held[column.name] = answer.type
+                if answer.note:
+                    notes.add_note((column.name,), answer.note)
+    return held
+
+
+def _refuse_names(tables: _Tables) -> Mapping[str, Refusal]:
+    """The columns that cannot be in the lake under the names that they have or would get there."""
+    schema, naming, added = tables.source.schema, tables.naming, tables.metadata.added
+    recorded = {source_name.lower() for source_name in naming.source_names.values()}
+    lake_names = {
+        n: naming.find_lake_name(n) if n.lower() in recorded else naming.spell(n) for n in schema.names
+    }
+    spelled = TableSchema((*(replace(c, name=lake_names[c.name]) for c in schema.columns), *added))
+    taken = {name.lower() for name in spelled.names}
+    beside = (c for c in tables.own_schema.columns if c.name.lower() not in taken)
+    refused = tables.target.refuse_names(replace(spelled, columns=(*spelled.columns, *beside)))
+    tables.notes.refusals += (refused[c.name] for c in added if c.name in refused)
+    found = refuse_unusable_names(schema, lake_names)
+    for name in schema.names:
+        change = f"name a column {quote_name(name)}"
+        if tables.metadata.has_column(lake_names[name]):
+            reason = "the table has a metadata column of this name"
+            found[name] = Refusal(change, reason, "give the metadata column another name")
+        elif lake_names[name] in refused:
+            found[name] = refused[lake_names[name]]
+    return found
+
+
+def _create_table(tables: _Tables, held: Mapping[str, Type]) -> _ProjectedTable:
+    """The wanted table where there is none yet."""
+    schema = _create_schema(tables.source.schema, held, tables.comments)
+    return _ProjectedTable(schema, ColumnMatch({}, {}), (), TypeWidening(tables.comments, tables.notes))
+
+
+def _follow_table(tables: _Tables, held: Mapping[str, Type]) -> _ProjectedTable:
+    """The wanted table next to a live one: its columns matched, then typed."""
+    source, lake, notes = tables.source, tables.lake, tables.notes
+    assert lake is not None
+    named = tables.naming.source_names
+    kept = {(named.get(path[0], path[0]), *path[1:]) for path in tables.kept}
+    fates = match_fields(source, find_stamped_version(source, lake))
+    widening = TypeWidening(tables.comments, notes, fates, kept)
+    split = find_split_columns(source, lake, [path[0] for path in kept if not path[1:]])
+    match = match_columns(source, lake, held, notes)
+    columns, dropped = _follow_columns(tables, held, match, widening, split)
+    approval_reason, settled = check_reinterpretation(
+        source, lake, tables.target, tables.representation, match.partners, notes
+    )
+    key = _follow_key(source, lake, match, notes)
+    comment = (source.schema.comment if tables.comments else None) or lake.schema.comment
+    schema = TableSchema(columns, key, comment)
+    return _ProjectedTable(schema, match, dropped, widening, approval_reason, settled)
+
+
+def _follow_columns(
+    tables: _Tables,
+    held: Mapping[str, Type],
+    match: ColumnMatch,
+    widening: TypeWidening,
+    split: Mapping[str, str],
+) -> tuple[tuple[Column, ...], tuple[str, ...]]:
+    """The columns of a live table as they shall be, then those that it lacks; and dropped ones that stay."""
+    source, lake, notes = tables.source, tables.lake, tables.notes
+    assert lake is not None
+    known = {name.lower() for past in source.past for name in past.names}
+    known |= {former.lower() for names in source.former_names.values() for former in names}
+    known |= {name.lower() for name in read_displaced(lake)}
+    swapped = {e.new: e.column for e in read_swaps(lake)}
+    raw = {c.name: c for c in source.schema.columns}
+    columns, dropped = list[Column](), list[str]()
+    for column in lake.schema.columns:
+        name = match.partners.get(column.name)
+        if column.name in match.displaced:
+            moved = _displace_column(column, match.displaced[column.name], notes)
+            columns.append(moved)
+            dropped.append(moved.name)
+        elif column.name in swapped:
+            notes.add_note((column.name,), f"it is to take the place of {quote_name(swapped[column.name])}")
+            columns.append(column)
+        elif (
+            column.name in match.frozen
+            or tables.metadata.has_column(column.name)
+            or (name is not None and name not in held)
+        ):
+            columns.append(column)
+        elif name is not None:
+            columns.append(_follow_column(column, raw[name], held[name], match.renames, widening))
+        elif column.name.lower() in known:
+            staying = _follow_dropped(lake, column, split, notes)
+            columns += [staying] if staying else []
+            dropped += [column.name] if staying else []
+        else:
+            barred = "" if column.nullable else "; it is NOT NULL, so writers that do not know it will fail"
+            notes.add_note((column.name,), f"the source never had it: it stays as it is{barred}")
+            columns.append(column)
+    taken = {name.lower() for name in (*(c.name for c in columns), *match.absent)}
+    columns += [
+        replace(_make_lake_column(raw[name], type, tables.comments), nullable=True)
+        for name, type in held.items()
+        if name.lower() not in taken
+    ]
+    return tuple(columns), tuple(dropped)
+
+
+def _displace_column(lake: Column, name: str, notes: PlanNotes) -> Column:
+    """A live column that left, out of the way of another one of its name."""
+    text = f"the source made another column of this name: the old one gets the name {quote_name(name)}"
+    notes.add_note((lake.name,), text)
+    return replace(lake, name=name, nullable=True)
+
+
+def _follow_dropped(
+    lake: LakeTable, column: Column, split: Mapping[str, str], notes: PlanNotes
+) -> Column | None:
+    """A live column that the source has dropped; None where it goes."""
+    path = (column.name,)
+    if is_moved_out(lake, column.name):
+        notes.add_note(
+            path, "it was moved out of the way of another column: it stays until a recipe drops it"
         )
-        taken = {name.lower() for name in spelled.names}
-        beside = (c for c in (self.lake.columns if self.lake else ()) if c.name.lower() not in taken)
-        refused = dict(self.target.refuse_names(replace(spelled, columns=(*spelled.columns, *beside))))
-        self.talk.refusals += (refused[c.name] for c in self.extras.added if c.name in refused)
-        found = refuse_unusable_names(schema, lake_name)
-        for name in schema.names:
-            change = f"name a column {quote_name(name)}"
-            if self.extras.has_column(lake_name[name]):
-                reason = "the table has a metadata column of this name"
-                found[name] = Refusal(change, reason, "give the metadata column another name")
-            elif lake_name[name] in refused:
-                found[name] = refused[lake_name[name]]
-        return found
+        return replace(column, nullable=True)
+    if column.name in split:
+        notes.add_note(path, SPLIT_COLUMN.format(quote_name(split[column.name])))
+        return replace(column, nullable=True)
+    if notes.check.ask("drop-column").level in ("auto", "approve"):
+        return None
+    change = f"drop {quote_name(column.name)}"
+    ruling = notes.check.decide(change, path, "drop-column")
+    if ruling.level == "block":
+        notes.refusals.append(refuse_blocked(change, ruling))
+        return column
+    notes.add_note(path, f"the source has dropped it: it stays with its old values ({ruling.why})")
+    return replace(column, nullable=True)
 
 
-def has_known_key(lake: LakeTable) -> bool:
-    """Whether a live table tells its key, be it an empty one."""
-    return KEY_PROPERTY in lake.properties or bool(lake.schema.key)
+def _name_columns(tables: _Tables, projected: _ProjectedTable) -> Projection:
+    """The projection under the lake's names, with the metadata columns behind all others."""
+    exact, match, widening = tables.exact, projected.match, projected.widening
+    wanted = replace(projected.schema, columns=(*projected.schema.columns, *tables.metadata.added))
+    ages = {c.name: c.id or 0 for c in tables.source.schema.columns}
+    besides = (*tables.metadata.names.values(), *match.displaced.values())
+    named = rename_to_lake(wanted, match.renames, tables.lake, tables.naming, ages, besides)
+    _note_names(tables, named)
+    # A live column that differs by case alone keeps its name, but which of the source's it is counts.
+    spelled = {
+        match.renames.get(lake_name, lake_name): source_name
+        for lake_name, source_name in match.partners.items()
+    }
+    names = {spelled.get(name, name): lake_name for name, lake_name in named.names.items()}
+
+    def rename_path(path: Path) -> Path:
+        return (named.names.get(path[0], path[0]), *path[1:])
+
+    is_settled = match.is_settled and projected.settled
+    return Projection(
+        named.schema,
+        named.renames,
+        tuple(tables.notes.notes),
+        tuple(tables.notes.refusals),
+        is_settled and not (widening.waiting or _has_shared_column(tables)),
+        tuple(tables.notes.check.rulings),
+        {exact.get(source_name, source_name): lake_name for source_name, lake_name in names.items()},
+        _write_properties(tables, projected, named, names),
+        tables.kept | frozenset(map(rename_path, widening.kept)),
+        {new: exact.get(old, old) for old, new in match.displaced.items()},
+        {rename_path(path): name for path, name in widening.renames.items()},
+        projected.approval_reason,
+    )
+
+
+def _has_shared_column(tables: _Tables) -> bool:
+    """Whether the table has one column for several that only case tells apart: no stamp says which."""
+    spellings = Counter(name.lower() for name in tables.source.schema.names)
+    return any(spellings[name.lower()] > 1 for name in (tables.lake.schema.names if tables.lake else ()))
+
+
+def _note_names(tables: _Tables, named: NamedTable) -> None:
+    """What names columns get, where it is not their own, and which get none."""
+    notes = tables.notes
+    own = {name.lower() for name in (tables.lake.schema.names if tables.lake else ())}
+    for source_name, lake_name in named.names.items():
+        exact = tables.exact.get(source_name, source_name)
+        if lake_name.lower() != exact.lower() and source_name.lower() not in own:
+            notes.add_note((exact,), f"the lake calls it {quote_name(lake_name)}")
+    for source_name in named.kept:
+        kept = f"it keeps its name {quote_name(named.names[source_name])}: its new one is taken"
+        notes.add_note((source_name,), kept)
+    for source_name in named.refused:
+        name = tables.naming.spell(source_name)
+        taken = f"another column of the table is called {quote_name(name)}"
+        instead = "say collisions = number in [[projection]], or rename the column at the source"
+        if name.lower() not in {lake_name.lower() for lake_name in named.schema.names}:
+            instead += "; or drop the other one first (`schemaman apply --partial`), and plan again"
+        notes.add_refusal(f"name a column {quote_name(source_name)}", taken, instead)
+
+
+def _write_properties(
+    tables: _Tables, projected: _ProjectedTable, named: NamedTable, names: Mapping[str, str]
+) -> dict[str, str]:
+    """What the table is to say of its columns, by their `names` in it; only what there is to say."""
+    kept: list[object] = [*sorted(named.names[name] for name in projected.dropped if name in named.names)]
+    kept += sorted([named.names.get(name, name), *rest] for name, *rest in projected.widening.staying)
+    properties: dict[str, Mapping[str, str] | Sequence[object]] = {
+        NAMES_PROPERTY: list_renamed_columns(names, tables.exact),
+        METADATA_PROPERTY: tables.metadata.names,
+        KEPT_PROPERTY: kept,
+    }
+    had = tables.lake.properties if tables.lake else {}
+    return {key: format_property(value) for key, value in properties.items() if value or key in had}
 
 
 def _create_schema(schema: TableSchema, held: Mapping[str, Type], comments: bool) -> TableSchema:
@@ -373,8 +428,8 @@ def _create_schema(schema: TableSchema, held: Mapping[str, Type], comments: bool
 
 def _make_lake_column(column: Column, type: Type, comments: bool) -> Column:
     """The column without what only a source knows: default, spelling, wire name and id."""
-    told = type if comments else remove_comments(type)
-    return Column(column.name, told, column.nullable, comment=(column.comment or None) if comments else None)
+    held = type if comments else remove_comments(type)
+    return Column(column.name, held, column.nullable, comment=(column.comment or None) if comments else None)
 
 
 def _follow_column(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 SOURCE_PROPERTY = "schemaman.source"
 """Table property: the source table that a target table follows."""
@@ -51,6 +51,11 @@ def read_key(properties: Mapping[str, str]) -> tuple[str, ...] | None:
         return tuple(json.loads(properties[KEY_PROPERTY]))
     except (KeyError, ValueError, TypeError):
         return None
+
+
+def format_property(value: Mapping[str, str] | Sequence[object]) -> str:
+    """A value of a table property, the same for equal values."""
+    return json.dumps(value, ensure_ascii=False, sort_keys=isinstance(value, Mapping))
 
 
 TRUNCATED_PROPERTY = "schemaman.truncated"

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from schemaman.migration import casts as conversion
 from schemaman.migration import spark_sql as sql
-from schemaman.migration.conditions import make_step
-from schemaman.migration.plan import Refusal, Step
+from schemaman.migration.plan import Refusal
 from schemaman.migration.properties.column_swaps import ColumnSwap, format_swaps
 from schemaman.migration.properties.displaced_columns import DisplacedColumn, format_displaced, read_displaced
 from schemaman.migration.properties.names import DISPLACED_PROPERTY, KEY_PROPERTY, RECIPE_PROPERTY
 from schemaman.migration.row_columns import DELETED
+from schemaman.migration.step_sequence import StepSequence, set_on_table
 from schemaman.migration.target import Draft, LakeTable, Target
 from schemaman.model.ddl import format_type, quote_name
 from schemaman.model.diff import AddColumn, Change, ChangeNullable, DropColumn, RenameColumn, patch
@@ -33,27 +33,27 @@ Pairs = Sequence[tuple[Column, Column]]
 """Columns of a table, each with the one of another table that takes its values."""
 
 
-@dataclass(slots=True)
 class PhaseDraft:
-    """The steps of one phase: `now` is the table after those drawn so far."""
+    """The steps of one phase, drawn one after the other: `planned` are those so far."""
 
-    target: Target
-    table: str
-    now: LakeTable
-    steps: list[Step] = field(default_factory=list)
-    approvals: list[str] = field(default_factory=list)
+    def __init__(self, target: Target, table: str, lake: LakeTable) -> None:
+        self.target = target
+        self.table = table
+        self.planned = StepSequence(lake)
 
     @property
     def name(self) -> str:
         """The table as SQL writes it."""
         return self.target.table_name(self.table)
 
+    @property
+    def now(self) -> LakeTable:
+        """The table after the steps drawn so far."""
+        return self.planned.table
+
     def add_step(self, draft: Draft, after: LakeTable, why: str = "") -> None:
         """Another step; `why` says why a person has to approve it."""
-        self.steps.append(make_step(draft, self.now, after))
-        if why:
-            self.approvals.append(f"{draft.kind}: {draft.statement} ({why})")
-        self.now = after
+        self.planned = self.planned.add_step(draft, after, why)
 
     def expand(self, swaps: tuple[ColumnSwap, ...], why: str) -> str:
         """New columns beside the old ones; the gate in words. `why`: an upgrade has to be approved."""
@@ -167,7 +167,8 @@ class PhaseDraft:
             self.add_step(replace(unkeyed, before=before), remove_identifiers(self.now), _KEY)
         written = {KEY_PROPERTY: json.dumps(key, ensure_ascii=False)}
         self._set_properties(written, before=gate, why=_KEY, hurts=(_MERGE,))
-        self.now = replace(self.now, schema=replace(self.now.schema, key=key))
+        keyed_lake = replace(self.now, schema=replace(self.now.schema, key=key))
+        self.planned = replace(self.planned, lake=keyed_lake)
         keyed = self.target.set_key(self.table, self.now.schema)
         if keyed is not None:
             self.add_step(keyed, self.now)
@@ -280,11 +281,6 @@ def require_draft(answer: Draft | Refusal) -> Draft:
     if isinstance(answer, Refusal):
         raise AssertionError(f"agreed before, refused now: {answer.change}: {answer.reason}")
     return answer
-
-
-def set_on_table(lake: LakeTable, properties: Mapping[str, str]) -> LakeTable:
-    """The table with these properties set."""
-    return replace(lake, properties={**lake.properties, **properties})
 
 
 def remove_identifiers(lake: LakeTable) -> LakeTable:

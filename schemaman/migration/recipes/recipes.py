@@ -25,7 +25,7 @@ from schemaman.migration.plan import (
 from schemaman.migration.plan_file import plan_hash
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy_checks import PolicyCheck, refuse_blocked
-from schemaman.migration.projection.project import Projection, has_known_key, project
+from schemaman.migration.projection.project import Projection, project
 from schemaman.migration.properties.column_swaps import RESUME, ColumnSwap, read_phase, read_swaps
 from schemaman.migration.properties.displaced_columns import is_moved_out, read_displaced
 from schemaman.migration.properties.validation import refuse_unreadable
@@ -33,7 +33,7 @@ from schemaman.migration.recipes.phases import PhaseDraft, find_missing_properti
 from schemaman.migration.recipes.swap_checks import INTO, SwapCheck
 from schemaman.migration.replacement_table import plan_replacement
 from schemaman.migration.row_columns import refuse_key
-from schemaman.migration.target import LakeTable, Target, find_column
+from schemaman.migration.target import LakeTable, Target, find_column, has_known_key
 from schemaman.model.ddl import quote_name
 from schemaman.model.diff import ChangeKey, DropColumn
 from schemaman.model.schema import TableSchema
@@ -280,7 +280,7 @@ class RecipePlanner:
                 return draft.contract({e.old: e.column for e in swaps})
 
     def _make_plan(self, draft: PhaseDraft, base: LakeTable, phase: Phase | None) -> Plan:
-        steps = tuple(draft.steps)
+        steps = draft.planned.steps
         return Plan(
             self.target_name or self.target.name,
             self.target.name,
@@ -291,7 +291,7 @@ class RecipePlanner:
             base.schema,
             draft.now.schema,
             steps,
-            approvals_needed=tuple(draft.approvals),
+            approvals_needed=draft.planned.approvals,
             expires_ms=self.expires_ms,
             phase=phase,
             point_of_no_return=find_point_of_no_return(steps),
