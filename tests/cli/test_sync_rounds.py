@@ -1,4 +1,4 @@
-"""`sync` round after round over lakes on paper: what a round tells, and what stops it."""
+"""`sync` round after round over a lake in memory: what a round tells, and what stops it."""
 
 from __future__ import annotations
 

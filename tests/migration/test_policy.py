@@ -38,7 +38,7 @@ from schemaman.model.column_list import parse_columns
 from schemaman.model.schema import TableId, fingerprint
 from schemaman.report.document import Grid
 from schemaman.report.views.plans import build_plan_blocks
-from tests.support.memory_lake import PaperJournal, PaperLake
+from tests.support.memory_lake import MemoryJournal, MemoryTable
 
 TABLE = "shop.app.public.orders"
 TARGETS: dict[str, tuple[Target, str]] = {
@@ -78,9 +78,9 @@ def plan(format: str, following: MigrationSource, live: LakeTable | None, **leve
     return make_plan(following, live, target, table, Policy(rules=rules))
 
 
-def lake(format: str, ddl: str, **facts) -> PaperLake:
-    made = PaperLake(TARGETS[format][1])
-    apply(plan(format, source(ddl, **facts), None), made, PaperJournal(), lambda: 0, run="r")
+def lake(format: str, ddl: str, **facts) -> MemoryTable:
+    made = MemoryTable(TARGETS[format][1])
+    apply(plan(format, source(ddl, **facts), None), made, MemoryJournal(), lambda: 0, run="r")
     assert made.live is not None
     return made
 
@@ -229,7 +229,7 @@ def test_another_policy_alone_drops_nothing(format: str) -> None:
     later = source("id INT, b INT, PRIMARY KEY (id)", past=past)
     kept = plan(format, later, made.live)
     assert kept.steps[0].kind == "set-properties"
-    apply(kept, made, PaperJournal(), lambda: 0, run="r")
+    apply(kept, made, MemoryJournal(), lambda: 0, run="r")
     assert plan(format, later, made.live).steps == ()
     eager = plan(format, later, made.live, drop_column="auto")
     assert "another policy alone drops nothing" in eager.approvals_needed[0]

@@ -33,7 +33,7 @@ from schemaman.model.diff import AddColumn, ChangeType, RenameColumn, diff
 from schemaman.model.schema import fingerprint
 from schemaman.model.types import Binary, Field, Floating, Integer, String, Struct, Timestamp, Type, widens
 from tests.support import type_sheets as sheets
-from tests.support.memory_lake import PaperJournal, PaperLake
+from tests.support.memory_lake import MemoryJournal, MemoryTable
 from tests.support.random_histories import ALIKE, lives
 from tests.support.random_histories import source as following_all
 from tests.support.strategies import TYPES
@@ -78,14 +78,14 @@ def plan(
     return make_plan(following, live, target, table, options(how))
 
 
-def migrated(lake: PaperLake, drawn: Plan) -> PaperLake:
-    migration = apply(drawn, lake, PaperJournal(), lambda: 0, run="r", partial=True, approved=True)
+def migrated(lake: MemoryTable, drawn: Plan) -> MemoryTable:
+    migration = apply(drawn, lake, MemoryJournal(), lambda: 0, run="r", partial=True, approved=True)
     assert migration.differences == ()
     return lake
 
 
-def lake(format: str, ddl: str, how: Representation = DEFAULT) -> PaperLake:
-    return migrated(PaperLake(TARGETS[format][1]), plan(format, source(ddl), None, how))
+def lake(format: str, ddl: str, how: Representation = DEFAULT) -> MemoryTable:
+    return migrated(MemoryTable(TARGETS[format][1]), plan(format, source(ddl), None, how))
 
 
 # Types.
@@ -195,7 +195,7 @@ def test_another_choice_for_a_table_with_rows_changes_no_type_but_to_a_wider_one
     following = replace(
         following, schema=replace(following.schema, columns=(*following.schema.columns, column))
     )
-    made = PaperLake(TARGETS[format][1])
+    made = MemoryTable(TARGETS[format][1])
     migrated(made, plan(format, following, None, before))
     assert made.live is not None
     drawn = plan(format, following, made.live, after)
@@ -238,7 +238,7 @@ STYLES = st.builds(
 def test_names_never_collide_and_what_is_in_the_lake_keeps_its_name(
     format: str, life: list[MigrationSource], how: Representation
 ) -> None:
-    made = PaperLake(TARGETS[format][1])
+    made = MemoryTable(TARGETS[format][1])
     ages: dict[int, tuple[str, str]] = {}
     whose: dict[int, int | None] = {}
     for following in life:
@@ -278,7 +278,7 @@ def test_names_that_become_one_are_refused_or_numbered_by_age(format: str, colli
     assert drawn.refusals == ()
     assert drawn.wanted.names == ("x_y_2", "x_y", "z")
     assert "`X-y`: the lake calls it `x_y_2`" in drawn.notes
-    made = migrated(PaperLake(TARGETS[format][1]), drawn)
+    made = migrated(MemoryTable(TARGETS[format][1]), drawn)
     assert made.live is not None
     assert read_names(made.live) == {"x_y_2": "X-y"}
     later = source("`X-y` INT ID 2, x_y INT ID 1, z INT ID 3, X_Y INT ID 4")
@@ -307,7 +307,7 @@ def test_names_that_differ_only_by_case_are_numbered_where_that_is_wanted(format
 def test_a_column_of_which_only_case_tells_one_that_left_stays_itself(
     format: str, life: Sequence[str], field: int
 ) -> None:
-    made, how = PaperLake(TARGETS[format][1]), Representation(collisions="number")
+    made, how = MemoryTable(TARGETS[format][1]), Representation(collisions="number")
     schemas = [parse_columns(ddl) for ddl in life]
     for number in range(1, len(schemas) + 1):
         following = following_all(schemas[:number])
@@ -369,7 +369,7 @@ def test_metadata_columns_stand_behind_all_others_and_come_once(format: str) -> 
     drawn = plan(format, following, None, how)
     assert drawn.refusals == ()
     assert drawn.wanted.names == ("id", *(name for _, name in ALL_ROLES))
-    made = migrated(PaperLake(TARGETS[format][1]), drawn)
+    made = migrated(MemoryTable(TARGETS[format][1]), drawn)
     assert read_metadata_columns(made.live) == dict(ALL_ROLES)
     assert plan(format, following, made.live, how).steps == ()
     later = plan(format, source("id INT NOT NULL, b INT, PRIMARY KEY (id)"), made.live, how)
@@ -434,7 +434,7 @@ def test_projecting_its_own_result_gives_it_again() -> None:
     following = source("id INT NOT NULL, n NUMERIC, `a b` TIME(6), PRIMARY KEY (id)")
     how = Representation(names="avro", time="bigint", metadata=(("op", "_op"),))
     for format, (target, _) in TARGETS.items():
-        made = migrated(PaperLake(TARGETS[format][1]), plan(format, following, None, how))
+        made = migrated(MemoryTable(TARGETS[format][1]), plan(format, following, None, how))
         assert made.live is not None
         again = project(following, made.live, target, options(how))
         assert again.wanted == made.live.schema

@@ -22,7 +22,7 @@ from schemaman.spark.streaming.micro_batch import RAW
 from schemaman.spark.streaming.quarantine import Quarantine
 from schemaman.spark.streaming.sink import LakeSink
 from schemaman.store.sql.store import SqlStore
-from tests.spark.lake_comparison import ComparedTable
+from tests.lake_state.lake_comparison import ComparedTable
 from tests.support.checkout import CAPTURES
 from tests.support.memory_sink import EMPTYING, careful
 

@@ -29,7 +29,7 @@ from tests.spark import second_reader
 from tests.spark.apply_in_child import applied
 from tests.spark.formats import both
 from tests.support.checkout import PROOF, ROOT
-from tests.support.memory_lake import PaperJournal
+from tests.support.memory_lake import MemoryJournal
 from tests.support.random_histories import source
 
 pytestmark = pytest.mark.spark
@@ -58,7 +58,7 @@ def plan(format: str, table: str, following: MigrationSource, live: LakeTable | 
 
 
 def run(plan: Plan, executor: SparkExecutor) -> None:
-    migration = apply(plan, executor, PaperJournal(), lambda: 0, run="r", approved=True)
+    migration = apply(plan, executor, MemoryJournal(), lambda: 0, run="r", approved=True)
     assert (migration.state, migration.reasons, migration.differences) == ("applied", (), ())
 
 

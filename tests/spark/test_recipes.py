@@ -25,7 +25,7 @@ from schemaman.migration.target import LakeTable
 from schemaman.spark.executor import SparkExecutor
 from tests.spark.formats import both, slow
 from tests.spark.test_migrate import TARGETS, executor, plan, run, table_of, versions
-from tests.support.memory_lake import PaperJournal
+from tests.support.memory_lake import MemoryJournal
 
 pytestmark = pytest.mark.spark
 __all__ = ["executor"]
@@ -286,12 +286,12 @@ def test_phases_that_write_rows_are_tried_on_a_clone_that_has_none(executor, for
     cooked = cook(format, old, second)
     made, fill = cooked.make_plans(look(executor, old, format), new)
     applied(made, executor)
-    apply(fill, executor, PaperJournal(), lambda: 0, run="r", approved=True, rehearse=rehearse)
+    apply(fill, executor, MemoryJournal(), lambda: 0, run="r", approved=True, rehearse=rehearse)
     filled = executor.query(f"SELECT id, a FROM {TARGETS[format].table_name(new)} ORDER BY id")
     assert filled == ((1, "10"), (2, None))
     phases = cooked.make_plans(look(executor, old, format))[:3]
     for phase in phases:
-        done = apply(phase, executor, PaperJournal(), lambda: 0, run="r", approved=True, rehearse=rehearse)
+        done = apply(phase, executor, MemoryJournal(), lambda: 0, run="r", approved=True, rehearse=rehearse)
         assert (done.state, done.differences) == ("applied", ())
     assert executor.query(f"SELECT id, a FROM {name} ORDER BY id") == ((1, "10"), (2, None))
     catalog = "spark_catalog" if format == "delta" else "ice"
@@ -323,7 +323,7 @@ def test_a_plan_is_taken_back_step_by_step(executor, format: str) -> None:
     before = look(executor, table, format)
     forward = plan(format, table, BACK[1], before)
     assert forward.point_of_no_return is None
-    journal = PaperJournal()
+    journal = MemoryJournal()
     done = apply(forward, executor, journal, lambda: 0, run="r", approved=True)
     assert done.state == "applied"
     back = plan_rollback(forward, look(executor, table, format), count_progress(journal.lines)[0])
@@ -345,7 +345,7 @@ def test_a_widening_has_no_way_back_by_statements(executor, format: str) -> None
     run(plan(format, table, BACK[1], None), executor)
     forward = plan(format, table, BACK[2], look(executor, table, format))
     assert forward.point_of_no_return == 1
-    journal = PaperJournal()
+    journal = MemoryJournal()
     apply(forward, executor, journal, lambda: 0, run="r", approved=True)
     back = plan_rollback(forward, look(executor, table, format), count_progress(journal.lines)[0])
     assert back.steps == ()
@@ -359,7 +359,7 @@ def test_a_delta_table_is_restored_where_no_statement_leads_back_and_nobody_wrot
     executor.run(f"INSERT INTO {name} (id) VALUES (1)")
     before = look(executor, table, "delta")
     forward = plan("delta", table, BACK[2], before)
-    journal = PaperJournal()
+    journal = MemoryJournal()
     apply(forward, executor, journal, lambda: 0, run="r", approved=True, store="s")
     live, version = look(executor, table, "delta"), find_version_before(journal.lines)
     assert live.schema != before.schema
@@ -439,7 +439,7 @@ def test_identifier_fields_get_out_of_the_way_and_come_back(executor) -> None:
     later = plan("iceberg", table, second, look(executor, table, "iceberg"), drops="drop")
     assert [r.change for r in later.refusals] == ["drop `s`"]
     assert "partitioned" in later.refusals[0].reason
-    done = apply(later, executor, PaperJournal(), lambda: 0, run="r", partial=True, approved=True)
+    done = apply(later, executor, MemoryJournal(), lambda: 0, run="r", partial=True, approved=True)
     assert done.differences == ()
     live = look(executor, table, "iceberg")
     assert live.properties["identifier-fields"] == "[]"

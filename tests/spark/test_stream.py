@@ -22,8 +22,8 @@ from schemaman.spark.streaming.decoded import DecodedBatch, decode_batch
 from schemaman.spark.streaming.micro_batch import record_batch
 from schemaman.spark.streaming.sink import LakeSink
 from schemaman.store.sql.store import SqlStore
+from tests.lake_state.lake_comparison import compared
 from tests.spark.formats import slow
-from tests.spark.lake_comparison import compared
 from tests.spark.recordings_in_tables import Run, batches, frame, recorded
 from tests.streaming.test_deletes import bare
 from tests.streaming.test_late_schema_changes import LATE, TOLD_MEANWHILE, added, exchanged

@@ -22,7 +22,7 @@ from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_deletes import INT, SOURCE, bare, flat, key
 from tests.streaming.test_policy import alive, told
 from tests.support.checkout import PROOF
-from tests.support.memory_sink import EMPTYING, PaperMirror, batch_of
+from tests.support.memory_sink import EMPTYING, MemorySink, batch_of
 from tests.support.records import node, record, struct
 
 ADDING = Policy(rules=(PolicyRule("block", ("add-column",)),))
@@ -41,14 +41,14 @@ class Job:
 
     store: SqlStore
     policy: Policy = EMPTYING
-    lake: PaperMirror = field(init=False)
+    lake: MemorySink = field(init=False)
 
     def __post_init__(self) -> None:
-        self.lake = PaperMirror(self.store, lambda _: None, "delta", self.policy)
+        self.lake = MemorySink(self.store, lambda _: None, "delta", self.policy)
 
     def again(self) -> None:
         """Another process: what stands in the lake and in quarantine is there still."""
-        old, self.lake = self.lake, PaperMirror(self.store, lambda _: None, "delta", self.lake.policy)
+        old, self.lake = self.lake, MemorySink(self.store, lambda _: None, "delta", self.lake.policy)
         for name in ("tables", "sources", "kept", "aside", "unplaced", "rejected"):
             setattr(self.lake, name, getattr(old, name))
 

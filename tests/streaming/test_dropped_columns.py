@@ -12,7 +12,7 @@ from schemaman.debezium.records import Record
 from schemaman.migration.policy import ChangeKind, Level, Policy, PolicyRule
 from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_row_column_names import INT, TEXT
-from tests.support.memory_sink import PaperMirror
+from tests.support.memory_sink import MemorySink
 from tests.support.records import Node, event, node, record, struct
 
 NUMBER = node("int32", optional=True)
@@ -35,13 +35,13 @@ def told(offset: int, op: str, row: dict[str, Any], lsn: int | None = None, part
     return Record(made.topic, partition, offset, 1, made.key, made.value)
 
 
-def mirror(store: SqlStore, **levels: Level) -> PaperMirror:
+def mirror(store: SqlStore, **levels: Level) -> MemorySink:
     kinds: dict[str, ChangeKind] = {"drop": "drop-column", "add": "add-column"}
     rules = tuple(PolicyRule(level, (kinds[name],)) for name, level in levels.items())
-    return PaperMirror(store, lambda _: None, "delta", Policy(rules=rules))
+    return MemorySink(store, lambda _: None, "delta", Policy(rules=rules))
 
 
-def rows(lake: PaperMirror) -> list[dict[str, Any]]:
+def rows(lake: MemorySink) -> list[dict[str, Any]]:
     (table,) = lake.lake()
     own = ("_row_order", "_row_deleted")
     found = ({n: v for n, v in row.items() if n not in own} for row in table.rows if not row["_row_deleted"])

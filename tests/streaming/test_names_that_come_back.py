@@ -15,7 +15,7 @@ from schemaman.migration.policy import Policy, PolicyRule
 from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_late_schema_changes import ID, A, B, created, ddl, live, mirror, row
 from tests.streaming.test_policy import DEFAULTS
-from tests.support.memory_sink import PaperMirror, careful
+from tests.support.memory_sink import MemorySink, careful
 from tests.support.records import event, node, record, struct
 
 KEY = struct("srv.public.t.Key", id=node("int32"))
@@ -66,7 +66,7 @@ EXCHANGED = [told(0, 100, id=1, a="a", b="b"), told(1, 110, id=2, b="B", a="A")]
 """Two columns in another order: they exchanged their names, or one or both were dropped and made anew."""
 
 
-def outcome(lake: PaperMirror) -> Rows:
+def outcome(lake: MemorySink) -> Rows:
     return {
         id: {n: v for n, v in sorted(values.items()) if v is not None} for id, values in live(lake).items()
     }
@@ -133,7 +133,7 @@ def test_a_kept_column_takes_no_values_of_one_that_came_and_went_under_its_name(
 
 
 def test_where_the_policy_gives_no_name_away_the_old_rows_wait_until_it_does(store: SqlStore) -> None:
-    lake = PaperMirror(
+    lake = MemorySink(
         store, lambda _: None, "delta", Policy(rules=(PolicyRule("block", ("reuse-name",)),)), modes=DEFAULTS
     )
     lake.take(STREAMS["dropped, and one of its name added"])
@@ -198,7 +198,7 @@ def test_names_that_may_have_been_exchanged_wait_for_the_answer(
 
 def test_the_policy_may_say_that_names_always_mean_other_columns(store: SqlStore) -> None:
     reused = Policy(rules=(PolicyRule("auto", ("reuse-name",)),))
-    lake = PaperMirror(store, lambda _: None, "delta", reused, modes=DEFAULTS)
+    lake = MemorySink(store, lambda _: None, "delta", reused, modes=DEFAULTS)
     lake.take(EXCHANGED)
     assert lake.withheld() == {}
     assert outcome(lake) == {1: {"a__old": "a", "b__old": "b"}, 2: {"b": "B", "a": "A"}}

@@ -19,7 +19,7 @@ from schemaman.spark.streaming.unread_records import make_unread_records
 from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_policy import KEY, alive, mirror
 from tests.support.batches import cut
-from tests.support.memory_sink import EMPTYING, PaperMirror
+from tests.support.memory_sink import EMPTYING, MemorySink
 from tests.support.records import event, node, record, struct
 
 BIG = "__debezium_unavailable_value"
@@ -53,11 +53,11 @@ BAD = row(1, "u", 1, "new", INFINITE)
 BEHIND = row(2, "u", 1, BIG, 7)
 
 
-def bigs(lake: PaperMirror) -> dict[int, Any]:
+def bigs(lake: MemorySink) -> dict[int, Any]:
     return {found["id"]: found["big"] for found in alive(lake)}
 
 
-def waits(lake: PaperMirror) -> dict[int, str]:
+def waits(lake: MemorySink) -> dict[int, str]:
     """The offsets of what is withheld, each with the beginning of its reason."""
     short = {WAITS_FOR_OLDER: "waits", CAME_LATE: "late", NO_PREVIOUS_ROW: "no old row"}
     return {place[2]: short.get(reason, reason[:3]) for place, reason in lake.withheld().items()}
@@ -137,7 +137,7 @@ def shrunk(offset: int, op: str, b: str | None, lsn: int, partition: int = 0) ->
     return Record(made.topic, partition, offset, 1, made.key, made.value)
 
 
-def kept_b(lake: PaperMirror) -> object:
+def kept_b(lake: MemorySink) -> object:
     (found,) = alive(lake)
     return found["b"]
 
