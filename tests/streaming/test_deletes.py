@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,12 +20,6 @@ from tests.support.records import change, column, event, image, node, record, st
 
 INT = node("int32")
 SOURCE = {"name": "srv", "db": "shop", "schema": "public", "table": "t", "connector": "postgresql"}
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlStore]:
-    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as made:
-        yield made
 
 
 def key(id: int) -> dict[str, Any]:

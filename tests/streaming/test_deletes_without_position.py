@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -27,12 +26,6 @@ from tests.support.records import node, record, struct
 
 ADDING = Policy(rules=(PolicyRule("block", ("add-column",)),))
 """A column more stops the table."""
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlStore]:
-    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as made:
-        yield made
 
 
 @dataclass(slots=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,26 +11,16 @@ from schemaman.migration.policy import ChangeKind, Level, Policy, PolicyRule
 from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_row_column_names import INT, TEXT
 from tests.support.memory_sink import MemorySink
-from tests.support.records import Node, event, node, record, struct
+from tests.support.records import Node, node, row_event, struct
 
 NUMBER = node("int32", optional=True)
 KINDS = {"id": INT, "a": NUMBER, "b": TEXT, "c": NUMBER}
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlStore]:
-    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as made:
-        yield made
-
-
 def told(offset: int, op: str, row: dict[str, Any], lsn: int | None = None, partition: int = 0) -> Record:
     """A change of a row; the columns of the table are those of the row."""
-    place = 100 + offset if lsn is None else lsn
-    shape = struct("srv.public.t.Value", **{name: KINDS.get(name) or kind_of(row[name]) for name in row})
-    value = event(shape, op, lsn=place, sequence=f'["{place}","{place}"]')
-    value["payload"] |= {"before": row, "after": None} if op == "d" else {"after": row}
-    made = record(value, {"schema": struct("srv.public.t.Key", id=INT), "payload": {"id": row["id"]}})
-    return Record(made.topic, partition, offset, 1, made.key, made.value)
+    fields = {name: KINDS.get(name) or kind_of(row[name]) for name in row}
+    return row_event(fields, op, row, offset=offset, lsn=lsn, partition=partition)
 
 
 def mirror(store: SqlStore, **levels: Level) -> MemorySink:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,12 +21,6 @@ TEXT, NUMBER = node("string", optional=True), node("int32")
 SAYS = {"op": "c", "connector": "mysql", "name": "srv", "db": "shop", "table": "t"}
 """What `add.fields=op,connector,name,db,table` adds to a row."""
 EXCHANGED = "ALTER TABLE t RENAME COLUMN a TO b, RENAME COLUMN b TO a"
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlStore]:
-    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as made:
-        yield made
 
 
 def flat(offset: int, moment: int, image: dict[str, Any], *, told: bool) -> Record:

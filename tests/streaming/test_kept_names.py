@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from schemaman.debezium.records import Record
@@ -18,12 +15,6 @@ from tests.support.memory_sink import MemorySink
 SPACE, DASH = ("unit price", "VARCHAR", 12, 20), ("unit-price", "VARCHAR", 12, 20)
 X, Y, Z = ("x", "VARCHAR", 12, 20), ("y", "VARCHAR", 12, 20), ("z", "VARCHAR", 12, 20)
 formats = pytest.mark.parametrize("format", ["delta", "iceberg"])
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlStore]:
-    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as made:
-        yield made
 
 
 def mirror(store: SqlStore, policy: Policy, format: str = "delta") -> MemorySink:

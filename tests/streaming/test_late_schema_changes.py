@@ -41,12 +41,6 @@ TEXT = node("string", optional=True)
 MOMENT = 1_700_000_000_123
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlStore]:
-    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as made:
-        yield made
-
-
 def mirror(store: SqlStore, format: str = "delta") -> MemorySink:
     lake = MemorySink(store, lambda _: None, format, Policy(), modes=DEFAULTS)
     lake.approve = lambda _: True

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,16 +15,10 @@ from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_late_schema_changes import ID, A, B, created, ddl, live, mirror, row
 from tests.streaming.test_policy import DEFAULTS
 from tests.support.memory_sink import MemorySink, careful
-from tests.support.records import event, node, record, struct
+from tests.support.records import node, row_event, struct
 
 KEY = struct("srv.public.t.Key", id=node("int32"))
 Rows = dict[int, dict[str, Any]]
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlStore]:
-    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as made:
-        yield made
 
 
 def told(offset: int, lsn: int, **image: object) -> Record:
@@ -33,9 +26,7 @@ def told(offset: int, lsn: int, **image: object) -> Record:
     fields = {
         n: node("string" if isinstance(v, str) else "int32", optional=n != "id") for n, v in image.items()
     }
-    value = event(struct("srv.public.t.Value", **fields), "c", lsn=lsn, sequence=f'["{lsn}","{lsn}"]')
-    value["payload"]["after"] = image
-    return replace(record(value, {"schema": KEY, "payload": {"id": image["id"]}}), offset=offset)
+    return row_event(fields, "c", image, offset=offset, lsn=lsn)
 
 
 def stated(*turns: tuple[str, Sequence[Any]]) -> list[Record]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,6 @@ from tests.streaming.test_policy import alive, mirror, told
 from tests.support.memory_lake import MemoryTable
 from tests.support.memory_sink import MemorySink, batch_of
 from tests.support.records import event, node, record, struct
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlStore]:
-    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as made:
-        yield made
 
 
 def flattened(offset: int, row: dict[str, Any], table: str = "t") -> Record:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,18 +21,12 @@ from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_recordings import batches, found_of, opened, unknown
 from tests.support.memory_lake import MemoryTable
 from tests.support.memory_sink import EMPTYING, MemorySink
-from tests.support.records import event, node, record, struct
+from tests.support.records import event, node, record, row_event, struct
 
 INT, TEXT = node("int32"), node("string")
 KEY = struct("srv.public.t.Key", id=INT)
 DEFAULTS = ConnectorModes("precise", "adaptive_time_microseconds", "bytes", "numeric", "json", "long")
 """What the connectors do where nothing is configured. Source: Debezium, the defaults of those settings."""
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlStore]:
-    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as made:
-        yield made
 
 
 def policy(**levels: Level) -> Policy:
@@ -49,15 +42,8 @@ def mirror(store: SqlStore, **levels: Level) -> MemorySink:
 
 def told(offset: int, op: str = "c", row: dict[str, Any] | None = None, **source: Any) -> Record:
     """An event of a row, at a place of its own unless `source` says otherwise."""
-    place = {"lsn": 100 + offset, "sequence": f'["{100 + offset}","{100 + offset}"]'}
-    fields = {
-        name: INT if isinstance(value, int) else TEXT for name, value in (row or {"id": 1, "n": 1}).items()
-    }
-    value = event(struct("srv.public.t.Value", **fields), op, **{**place, **source})
-    value["payload"]["after"] = row
-    key = None if row is None else {"schema": KEY, "payload": {"id": row["id"]}}
-    made = record(value, key)
-    return Record(made.topic, 0, offset, 1, made.key, made.value)
+    fields = {n: INT if isinstance(value, int) else TEXT for n, value in (row or {"id": 1, "n": 1}).items()}
+    return row_event(fields, op, row, offset=offset, **source)
 
 
 def alive(lake: MemorySink) -> list[dict[str, Any]]:

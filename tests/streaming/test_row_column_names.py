@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +11,7 @@ from schemaman.migration.policy import Policy, ProjectionRule
 from schemaman.migration.row_columns import KEYED, KEYLESS
 from schemaman.store.sql.store import SqlStore
 from tests.support.memory_sink import MemorySink
-from tests.support.records import event, node, record, struct
+from tests.support.records import node, row_event
 
 INT, TEXT = node("int32"), node("string", optional=True)
 HELPERS = ("__kept", "__needs_row", "__reason", "__places")
@@ -21,22 +19,10 @@ BEHIND_KEYED = tuple(name for name, _ in KEYED)
 BEHIND_KEYLESS = tuple(name for name, _ in KEYLESS)
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlStore]:
-    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as made:
-        yield made
-
-
 def told(offset: int, row: dict[str, Any], *, keyed: bool = True, table: str = "t") -> Record:
     """A row that was made; all of its columns but `id` are texts."""
     fields = {name: INT if name == "id" else TEXT for name in row}
-    topic = f"srv.public.{table}"
-    place = {"lsn": 100 + offset, "sequence": f'["{100 + offset}","{100 + offset}"]', "table": table}
-    value = event(struct(f"{topic}.Value", **fields), "c", **place)
-    value["payload"]["after"] = row
-    key = {"schema": struct(f"{topic}.Key", id=INT), "payload": {"id": row["id"]}} if keyed else None
-    made = record(value, key, topic)
-    return Record(topic, 0, offset, 1, made.key, made.value)
+    return row_event(fields, "c", row, offset=offset, table=table, keyed=keyed)
 
 
 def rows(lake: MemorySink) -> list[dict[str, Any]]:
