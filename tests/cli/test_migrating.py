@@ -18,20 +18,16 @@ from schemaman.sink.stale_rows import StaleRowCheck
 from schemaman.sink.values.connector_modes import ConnectorModes
 from schemaman.store.memory import MemoryStore
 from schemaman.store.sql.store import SqlStore
-from tests.support.memory_commands import Commands, commands
+from tests.support.memory_commands import Commands
+from tests.support.memory_commands import commands as run
 from tests.support.memory_lake import Crash, MemoryLake
 from tests.support.report_example import history
+
+__all__ = ["run"]
 
 DAY_MS = 86_400_000
 WAS = (("id", "INT"), ("price", "INT"))
 TEXT = (("id", "INT"), ("price", "VARCHAR"))
-
-
-@pytest.fixture
-def run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
-) -> Commands:
-    return commands(tmp_path, monkeypatch, capfdbinary)
 
 
 def phase(number: int, name: str, folder: str = "plans") -> str:

@@ -13,18 +13,14 @@ from schemaman.migration.target import LakeTable
 from schemaman.migration.target_id import canonicalize_target
 from schemaman.store.log import MigrationEntry
 from schemaman.store.sql.store import SqlStore
-from tests.support.memory_commands import Commands, commands
+from tests.support.memory_commands import Commands
+from tests.support.memory_commands import commands as run
 from tests.support.memory_lake import Crash
+
+__all__ = ["run"]
 
 WAS = (("id", "INT"), ("price", "INT"))
 MORE = (*WAS, ("q", "INT"))
-
-
-@pytest.fixture
-def run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
-) -> Commands:
-    return commands(tmp_path, monkeypatch, capfdbinary)
 
 
 def two_streams(run: Commands) -> None:

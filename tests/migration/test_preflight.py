@@ -27,21 +27,22 @@ from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_late_schema_changes import FALSIFIED, live, mirror
 from tests.streaming.test_policy import DEFAULTS
 from tests.support.checkout import CAPTURES
+from tests.support.command_line import place
 from tests.support.memory_commands import Commands, commands
 from tests.support.memory_lake import Crash, MemoryLake, MemoryTable
 from tests.support.memory_sink import MemorySink
 from tests.support.report_example import history as shop
 
+__all__ = ["commands", "place"]
+
+
 ORDERS = (("id", "INT"), ("price", "INT"))
 
 
 @pytest.fixture
-def run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
-) -> Commands:
-    made = commands(tmp_path, monkeypatch, capfdbinary)
-    made.learns(made.table(ORDERS, type="CREATE"))
-    return made
+def run(commands: Commands) -> Commands:
+    commands.learns(commands.table(ORDERS, type="CREATE"))
+    return commands
 
 
 def planned(run: Commands, *words: str) -> Any:

@@ -16,7 +16,7 @@ from schemaman.settings import TargetSetting
 from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.streaming.sink import LakeSink
 from schemaman.store.sql.store import SqlStore
-from tests.spark.formats import on_delta
+from tests.spark.formats import on_iceberg
 from tests.spark.recordings_in_tables import Run, frame
 from tests.spark.test_migrate import run
 from tests.support.records import Node, node, row_event
@@ -31,7 +31,7 @@ def told(offset: int, op: str, row: dict[str, object], types: dict[str, Node]) -
     return row_event(types, op, row, offset=offset, ts_ms=offset)
 
 
-@on_delta
+@on_iceberg
 def test_a_mirror_goes_on_in_the_table_that_took_its_rows_over(spark, tmp_path: Path, format: str) -> None:
     executor = SparkExecutor(spark)
     with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as store:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,8 +11,7 @@ import pytest
 from schemaman.api import spark_session
 from schemaman.migration.target import LakeTable
 from schemaman.migration.targets import iceberg
-from schemaman_cli.main import main
-from tests.support.command_result import Done
+from tests.support.command_line import Done, finished
 from tests.support.memory_lake import MemoryLake
 
 _JDBC = {"INT": 4, "BIGINT": -5, "VARCHAR": 12, "DATE": 91, "TEXT": 12}
@@ -30,10 +28,7 @@ class Commands:
         self.place = 0
 
     def __call__(self, *words: object) -> Done:
-        self.capture.readouterr()
-        code = main([str(word) for word in words])
-        out, err = self.capture.readouterr()
-        return Done(code, out.decode(), err.decode())
+        return finished(self.capture, words)
 
     def settings(self, format: str = "iceberg", table: str = "ice.raw.{table}", more: str = "") -> None:
         """Another target, for every table of the database `app`; `more` is TOML in front of it."""
@@ -106,14 +101,12 @@ class Commands:
         self.lake.table(table).run(f"ALTER TABLE {iceberg.TARGET.table_name(table)} {action}")
 
 
+@pytest.fixture
 def commands(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capture: pytest.CaptureFixture[bytes]
+    place: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> Commands:
     """Command lines in an empty folder, without Spark."""
-    monkeypatch.chdir(tmp_path)
-    for name in [n for n in os.environ if n.startswith("SCHEMAMAN_")]:
-        monkeypatch.delenv(name)
-    made = Commands(capture)
+    made = Commands(capfdbinary)
     monkeypatch.setattr(spark_session, "_open_session", lambda workspace: None)
     monkeypatch.setattr("schemaman.spark.executor.SparkExecutor", lambda spark: made.lake)
     made.settings()
