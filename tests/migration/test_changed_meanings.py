@@ -12,10 +12,11 @@ from schemaman.migration.policy import Policy, PolicyRule, ProjectionRule
 from schemaman.migration.properties.names import VERSION_PROPERTY
 from schemaman.migration.source import migration_source
 from schemaman.model.column_list import parse_columns
-from tests.migration.test_nested_fields import TARGETS, both, migrated, renamed, until
 from tests.migration.test_nested_fields import plan as drawn
+from tests.migration.test_nested_fields import renamed, until
 from tests.migration.test_nested_fields import told as of_columns
 from tests.support.memory_lake import MemoryTable
+from tests.support.plans import TARGETS, both, migrated
 from tests.support.random_histories import history as history_of
 
 

@@ -12,9 +12,9 @@ from schemaman.migration.apply.clone import NAMESPACE, make_rehearsal
 from schemaman.migration.plan import Plan
 from schemaman.migration.rollback import plan_restore, plan_rollback
 from schemaman.migration.target import LakeTable
-from tests.migration.test_planner import TARGETS, both, lake, plan, source
 from tests.migration.test_recipes import cook, done, live_of
 from tests.support.memory_lake import MemoryJournal, MemoryTable
+from tests.support.plans import TARGETS, both, lake, plan, source
 
 EARLIER = "id INT NOT NULL, a INT, PRIMARY KEY (id)"
 LATER = "id INT NOT NULL, a TEXT, PRIMARY KEY (id)"

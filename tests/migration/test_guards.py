@@ -25,9 +25,9 @@ from schemaman.model.column_list import parse_columns
 from schemaman.model.diff import AddColumn, ChangeNullable, ChangeType, DropColumn, RenameColumn
 from schemaman.model.schema import Column
 from schemaman.model.types import Floating, Integer
-from tests.migration.test_planner import TARGETS, both, lake, migrated, plan, source
 from tests.migration.test_recipes import live_of
 from tests.support.memory_lake import MemoryJournal, MemoryTable
+from tests.support.plans import TARGETS, both, lake, migrated, plan, source
 from tests.support.random_histories import lives
 from tests.support.random_histories import source as life_source
 

@@ -21,7 +21,6 @@ from schemaman.history.decisions import (
 )
 from schemaman.history.past_versions import CurrentField
 from schemaman.history.versions import NestedFieldAnswer, TableHistory
-from schemaman.migration.apply.apply import apply
 from schemaman.migration.conditions import is_met
 from schemaman.migration.plan import MigrationSource, Plan, Policy
 from schemaman.migration.plan_file import from_text, to_text
@@ -31,22 +30,16 @@ from schemaman.migration.projection.project import project
 from schemaman.migration.recipes.recipes import RecipePlanner
 from schemaman.migration.rollback import plan_rollback
 from schemaman.migration.source import migration_source
-from schemaman.migration.target import Target
-from schemaman.migration.targets import delta, iceberg
 from schemaman.model.column_list import parse_columns
 from schemaman.model.ddl import format_type
 from schemaman.model.diff import RenameColumn, diff, patch
 from schemaman.model.schema import Column, Path, TableSchema, walk_fields
 from schemaman.model.types import Array, Field, Integer, Map, String, Struct, Type
 from schemaman.sink.row_mapping import map_columns
-from tests.support.memory_lake import MemoryJournal, MemoryTable
+from tests.support.memory_lake import MemoryTable
+from tests.support.plans import TARGETS, both, migrated, statements
 from tests.support.random_histories import history as history_of
 
-TARGETS: dict[str, tuple[Target, str]] = {
-    "delta": (delta.TARGET, "/lake/t"),
-    "iceberg": (iceberg.TARGET, "ice.raw.t"),
-}
-both = pytest.mark.parametrize("format", TARGETS)
 TABLE = "shop.app.public.t"
 DROPS = Policy(drops="drop")
 AUTO = Policy(rules=(PolicyRule("auto", ("drop-column",)),))
@@ -90,22 +83,11 @@ def plan(format: str, following: MigrationSource, lake: MemoryTable, policy: Pol
     return drawn
 
 
-def migrated(lake: MemoryTable, drawn: Plan) -> None:
-    done = apply(drawn, lake, MemoryJournal(), lambda: 0, run="r", partial=True, approved=True)
-    assert done.state != "refused"
-    assert done.differences == ()
-
-
 def standing(format: str, history: TableHistory, number: int) -> MemoryTable:
     """A lake that was brought to that version."""
     made = MemoryTable(TARGETS[format][1])
     migrated(made, plan(format, until(history, number), made))
     return made
-
-
-def statements(drawn: Plan) -> list[str]:
-    texts = (s.statement.partition("`t` ")[2] or s.statement.partition("/t` ")[2] for s in drawn.steps)
-    return [text for text in texts if not text.startswith("SET TBLPROPERTIES ('schemaman")]
 
 
 def kinds(drawn: Plan) -> list[str]:

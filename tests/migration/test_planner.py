@@ -9,11 +9,9 @@ from hypothesis import given
 
 from schemaman.debezium.records import Coordinates
 from schemaman.history.versions import RenameCandidate, Revision, SchemaVersion, TableHistory
-from schemaman.migration.apply.apply import apply
 from schemaman.migration.conditions import fingerprint_structure, is_met
 from schemaman.migration.plan import (
     MigrationSource,
-    Plan,
     Policy,
     PreviousVersion,
 )
@@ -23,50 +21,15 @@ from schemaman.migration.properties.displaced_columns import read_displaced
 from schemaman.migration.properties.names import VERSION_PROPERTY
 from schemaman.migration.properties.stamped_version import format_began
 from schemaman.migration.source import migration_source
-from schemaman.migration.target import LakeTable, Target
-from schemaman.migration.targets import delta, iceberg
+from schemaman.migration.target import LakeTable
 from schemaman.model.column_list import parse_columns
 from schemaman.model.ddl import quote_name
 from schemaman.model.schema import Column, Scalar, TableId, TableSchema, fingerprint
 from schemaman.model.types import Integer, widens
-from tests.support.memory_lake import MemoryJournal, MemoryTable
+from tests.support.memory_lake import MemoryTable
+from tests.support.plans import TARGETS, both, lake, migrated, plan, source, statements
 from tests.support.random_histories import history as history_of
 from tests.support.random_histories import lives
-
-TARGETS: dict[str, tuple[Target, str]] = {
-    "delta": (delta.TARGET, "/lake/t"),
-    "iceberg": (iceberg.TARGET, "ice.raw.t"),
-}
-both = pytest.mark.parametrize("format", TARGETS)
-
-
-def source(ddl: str, **facts) -> MigrationSource:
-    schema = parse_columns(ddl)
-    return replace(MigrationSource("shop.public.t", 1, fingerprint(schema), 0, schema), **facts)
-
-
-def plan(format: str, following: MigrationSource, live: LakeTable | None, **policy) -> Plan:
-    target, table = TARGETS[format]
-    return make_plan(following, live, target, table, Policy(**policy))
-
-
-def migrated(lake: MemoryTable, plan: Plan) -> None:
-    migration = apply(plan, lake, MemoryJournal(), lambda: 0, run="r", partial=True, approved=True)
-    assert migration.state != "refused"
-    assert migration.differences == ()
-
-
-def lake(format: str, ddl: str, **facts) -> MemoryTable:
-    """A lake that schemaman made for this source."""
-    made = MemoryTable(TARGETS[format][1])
-    migrated(made, plan(format, source(ddl, **facts), None))
-    return made
-
-
-def statements(plan: Plan) -> list[str]:
-    """The steps without the table's name, and without stamps."""
-    told = (s.statement.partition("`t` ")[2] or s.statement.partition("/t` ")[2] for s in plan.steps)
-    return [text for text in told if not text.startswith("SET TBLPROPERTIES ('schemaman")]
 
 
 @both

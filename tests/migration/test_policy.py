@@ -32,20 +32,16 @@ from schemaman.migration.policy import (
     list_names,
 )
 from schemaman.migration.source import migration_source
-from schemaman.migration.target import LakeTable, Target
-from schemaman.migration.targets import delta, iceberg
+from schemaman.migration.target import LakeTable
 from schemaman.model.column_list import parse_columns
 from schemaman.model.schema import TableId, fingerprint
 from schemaman.report.document import Grid
 from schemaman.report.views.plans import build_plan_blocks
+from tests.support import plans
 from tests.support.memory_lake import MemoryJournal, MemoryTable
+from tests.support.plans import TARGETS, both
 
 TABLE = "shop.app.public.orders"
-TARGETS: dict[str, tuple[Target, str]] = {
-    "delta": (delta.TARGET, "/lake/t"),
-    "iceberg": (iceberg.TARGET, "ice.raw.t"),
-}
-both = pytest.mark.parametrize("format", TARGETS)
 
 PATTERNS = st.sampled_from([ANY, "orders", "public.orders", "public.*", "*.orders", TABLE, "other", "o?ders"])
 WORDS = st.sampled_from([ANY, "raw", "delta", "iceberg"])
@@ -68,8 +64,7 @@ POLICIES = st.builds(
 
 
 def source(ddl: str, **facts) -> MigrationSource:
-    schema = parse_columns(ddl)
-    return replace(MigrationSource(TABLE, 1, fingerprint(schema), 0, schema), **facts)
+    return plans.source(ddl, table=TABLE, **facts)
 
 
 def plan(format: str, following: MigrationSource, live: LakeTable | None, **levels: Level) -> Plan:

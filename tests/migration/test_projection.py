@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from schemaman.errors import BadConfiguration
 from schemaman.migration import spark_sql as sql
-from schemaman.migration.apply.apply import apply
 from schemaman.migration.plan import (
     MigrationSource,
     Plan,
@@ -24,25 +23,19 @@ from schemaman.migration.policy import ProjectionRule
 from schemaman.migration.projection.column_names import map_lake_names, read_names
 from schemaman.migration.projection.metadata_columns import read_metadata_columns
 from schemaman.migration.projection.project import project
-from schemaman.migration.target import LakeTable, LakeType, Target
-from schemaman.migration.targets import delta, iceberg
+from schemaman.migration.target import LakeTable, LakeType
+from schemaman.migration.targets import delta
 from schemaman.migration.type_mapping import CHOICES, DEFAULT, ROLES, VARIANT, Representation
 from schemaman.model.column_list import parse_columns
 from schemaman.model.ddl import format_type, parse_type
 from schemaman.model.diff import AddColumn, ChangeType, RenameColumn, diff
-from schemaman.model.schema import fingerprint
 from schemaman.model.types import Binary, Field, Floating, Integer, String, Struct, Timestamp, Type, widens
 from tests.support import type_sheets as sheets
-from tests.support.memory_lake import MemoryJournal, MemoryTable
+from tests.support.memory_lake import MemoryTable
+from tests.support.plans import TARGETS, both, migrated, source
 from tests.support.random_histories import ALIKE, lives
 from tests.support.random_histories import source as following_all
 from tests.support.strategies import TYPES
-
-TARGETS: dict[str, tuple[Target, str]] = {
-    "delta": (delta.TARGET, "/lake/t"),
-    "iceberg": (iceberg.TARGET, "ice.raw.t"),
-}
-both = pytest.mark.parametrize("format", TARGETS)
 
 SHEET_TYPES = sorted(
     {row.type for name in sheets.sheets() for row in sheets.rows(name)} - {sheets.ABSENT, ""}
@@ -66,22 +59,11 @@ def options(how: Representation) -> Policy:
     return Policy(projections=(ProjectionRule(tuple(chosen)),))
 
 
-def source(ddl: str, **facts) -> MigrationSource:
-    schema = parse_columns(ddl)
-    return replace(MigrationSource("shop.public.t", 1, fingerprint(schema), 0, schema), **facts)
-
-
 def plan(
     format: str, following: MigrationSource, live: LakeTable | None, how: Representation = DEFAULT
 ) -> Plan:
     target, table = TARGETS[format]
     return make_plan(following, live, target, table, options(how))
-
-
-def migrated(lake: MemoryTable, drawn: Plan) -> MemoryTable:
-    migration = apply(drawn, lake, MemoryJournal(), lambda: 0, run="r", partial=True, approved=True)
-    assert migration.differences == ()
-    return lake
 
 
 def lake(format: str, ddl: str, how: Representation = DEFAULT) -> MemoryTable:

@@ -24,8 +24,8 @@ from schemaman.migration.recipes.recipes import RecipePlanner
 from schemaman.migration.target import LakeTable
 from schemaman.model.column_list import parse_columns
 from schemaman.model.ddl import parse_type
-from tests.migration.test_planner import TARGETS, both, lake, source
 from tests.support.memory_lake import Crash, MemoryJournal, MemoryTable
+from tests.support.plans import TARGETS, both, lake, source
 from tests.support.random_histories import lives
 
 PHASES = ("expand", "backfill", "swap", "contract")

@@ -31,9 +31,9 @@ from schemaman.migration.rollback import find_version_before, list_row_writes, p
 from schemaman.migration.target import LakeTable
 from schemaman.report.views.plans import build_plan_blocks
 from schemaman.store.log import MigrationEntry
-from tests.migration.test_planner import TARGETS, both, lake, plan, source
 from tests.migration.test_recipes import cook, live_of
 from tests.support.memory_lake import MemoryJournal, MemoryTable
+from tests.support.plans import TARGETS, both, lake, plan, source
 from tests.support.random_histories import lives
 
 

@@ -16,8 +16,8 @@ from schemaman.migration.target_id import canonicalize_target, target_id
 from schemaman.migration.targets import delta, iceberg
 from schemaman.store.log import Entry, LogEntry, MigrationEntry, RunState
 from schemaman.store.memory import MemoryStore
-from tests.migration.test_planner import plan, source
 from tests.support.memory_lake import MemoryTable
+from tests.support.plans import plan, source
 
 SAME = {
     "delta:/lake/t": (

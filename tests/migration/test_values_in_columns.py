@@ -25,9 +25,9 @@ from schemaman.migration.type_mapping import Names
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Integer
 from schemaman.sink.row_mapping import RowMap, map_columns
-from tests.migration.test_planner import TARGETS
 from tests.support.checkout import PROOF
 from tests.support.memory_lake import MemoryJournal, MemoryTable
+from tests.support.plans import TARGETS
 from tests.support.random_histories import ALIKE, history
 
 RULED: tuple[ChangeKind, ...] = (

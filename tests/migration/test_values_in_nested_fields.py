@@ -33,17 +33,13 @@ from schemaman.sink.values.values import UnfitColumn, Value
 from tests.migration.test_nested_fields import (
     DROPS,
     TABLE,
-    TARGETS,
     Answer,
     answered,
-    both,
     in_turn,
     lives_of,
-    migrated,
     plan,
     renamed,
     standing,
-    statements,
     told,
     until,
     with_words,
@@ -51,6 +47,7 @@ from tests.migration.test_nested_fields import (
 from tests.migration.test_values_in_columns import written
 from tests.support.checkout import PROOF
 from tests.support.memory_lake import MemoryJournal, MemoryTable
+from tests.support.plans import TARGETS, both, migrated, statements
 from tests.support.random_histories import history as history_of
 
 UNDECIDED = (

@@ -25,13 +25,13 @@ from schemaman.model.column_list import parse_columns
 from schemaman.model.ddl import format_type
 from schemaman.model.schema import TableSchema
 from schemaman.sink.row_mapping import map_columns
-from tests.migration.test_nested_fields import migrated, renamed, until
 from tests.migration.test_nested_fields import plan as drawn
+from tests.migration.test_nested_fields import renamed, until
 from tests.migration.test_nested_fields import told as of_columns
-from tests.migration.test_planner import TARGETS, both
 from tests.migration.test_values_in_columns import CALLED, lives, none_twice, policies, schema_of, written
 from tests.support.checkout import PROOF
 from tests.support.memory_lake import MemoryJournal, MemoryTable
+from tests.support.plans import TARGETS, both, migrated
 from tests.support.random_histories import history
 
 ACTS = ("plan", "plan", "plan", "skip", "into", "into-unplanned")
