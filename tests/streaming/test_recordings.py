@@ -13,12 +13,11 @@ import pytest
 
 from schemaman.debezium.records import Record
 from schemaman.history.decisions import Decisions, NotRename, Rename, format_coordinates
-from schemaman.io import files
-from schemaman.io.schema_registry import NO_REGISTRY, load_export
 from schemaman.store.sql.store import SqlStore
 from tests.lake_state.lake_comparison import Comparison, compared
 from tests.support.checkout import CAPTURES, PROOF
 from tests.support.memory_sink import MemorySink
+from tests.support.recordings import recorded, registry
 
 RECORDINGS = sorted(
     f"{kind}/{folder.name}" for kind in ("postgres", "mariadb") for folder in (CAPTURES / kind).iterdir()
@@ -38,12 +37,9 @@ KNOWN = tomllib.loads((Path(__file__).parent / "differences.toml").read_text("ut
 
 def opened(name: str, format: str, folder: Path) -> tuple[MemorySink, list[Record]]:
     """A mirror that has seen nothing yet, and the records of a recording."""
-    file = files.find_file(str(CAPTURES / name))
-    records = [record for record in files.read_records(file) if isinstance(record, Record)]
-    schemas = NO_REGISTRY if file.registry is None else load_export(file.registry)
     number = len(list(folder.iterdir()))
     store = SqlStore.open(f"sqlite:///{folder / f'{number}.db'}", create=True).__enter__()
-    return MemorySink(store, schemas, format), records
+    return MemorySink(store, registry(name), format), list(recorded(name))
 
 
 def batches(records: list[Record], count: int) -> list[list[Record]]:
