@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from schemaman.report.json import schemas
 from schemaman_cli.main import main
-from tests.support.checkout import CAPTURES
+from tests.support.checkout import CAPTURES, PROOF
 from tests.support.command_line import Done, Run
 from tests.support.command_line import run as ask
 
@@ -184,7 +184,9 @@ def test_every_json_of_several_recordings_is_as_its_schema_says(ask: Run, severa
     for store in (several, blank):
         at = ("--format", "json", "--store", f"sqlite:///{store}")
         tables = [t["id"] for t in ask("tables", *at).json["tables"]]
-        asked = [*ALL, *(fits(command, table) for table in tables for command in EACH)]
+        # of every table in a proof: the next test asks all of them in text
+        some = tables[:: 1 if PROOF else 3]
+        asked = [*ALL, *(fits(command, table) for table in some for command in EACH)]
         for words in asked:
             said = ask(*words, *at)
             assert said.code in (0, 1), (words, said.err)
