@@ -1,4 +1,4 @@
-"""`python -m bench`: the ratios of this checkout."""
+"""`python -m bench` prints the ratios of this checkout."""
 
 from bench.run import main
 

@@ -1,4 +1,4 @@
-"""Two results of `python -m bench` side by side: `python -m bench.compare OLD NEW`."""
+"""Compares two results of `python -m bench`: `python -m bench.compare OLD NEW`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from pathlib import Path
 
 
 def main(old: str, new: str) -> None:
-    """Print every ratio of both, and how the second differs."""
+    """Print every ratio of both results, and the difference in percent."""
     before, after = (_ratios(Path(path)) for path in (old, new))
     for name in sorted({*before, *after}):
         then, now = before.get(name), after.get(name)
-        moved = f"{now / then - 1:+.0%}" if then and now else "new" if then is None else "gone"
-        print(f"{then or 0:8.2f}  {now or 0:8.2f}  {moved:>6}  {name}")
+        difference = f"{now / then - 1:+.0%}" if then and now else "new" if then is None else "gone"
+        print(f"{then or 0:8.2f}  {now or 0:8.2f}  {difference:>6}  {name}")
 
 
 def _ratios(path: Path) -> dict[str, float]:

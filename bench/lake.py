@@ -1,8 +1,8 @@
-"""What a migration of many tables costs, and whose part it is: `python -m bench.lake [TABLES [FORMAT]]`.
+"""Measures a migration of many tables, for Spark and for schemaman: `python -m bench.lake [TABLES [FORMAT]]`.
 
-Every table gets one more column at its source, is planned and altered: one session, one store with journal
-and leases. The engine's part is what passes inside Spark, the rest is ours. Every answer is checked. 1000 is
-the full size.
+Every table gets one more column at its source, and is planned and altered, in one session and with one store
+with journal and leases. Time inside of the executor counts for Spark, the rest for schemaman. Every result
+is checked. The full size is 1000 tables.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Timed:
-    """An executor that counts what passes inside it: calls, wall seconds, and this process's CPU seconds."""
+    """An executor that counts its calls, wall seconds, and CPU seconds of this process."""
 
     executor: Executor
     calls: int = 0
@@ -47,15 +47,15 @@ class Timed:
     cpu: float = 0.0
 
     def inspect(self, table: str, format: str) -> LakeTable | None:
-        """As the executor."""
+        """Call the executor and count."""
         return self._timed(lambda: self.executor.inspect(table, format))
 
     def run(self, statement: str) -> None:
-        """As the executor."""
+        """Call the executor and count."""
         self._timed(lambda: self.executor.run(statement))
 
     def query(self, statement: str) -> tuple[tuple[object, ...], ...]:
-        """As the executor."""
+        """Call the executor and count."""
         return self._timed(lambda: self.executor.query(statement))
 
     def _timed(self, call: Callable[[], T]) -> T:
@@ -76,7 +76,7 @@ def main(count: int, formats: Sequence[str]) -> None:
         spark = start_session(warehouse=Path(folder) / "warehouse")
         try:
             for format in formats:
-                found |= _moved(SparkExecutor(spark), format, count, Path(folder))
+                found |= _measure_format(SparkExecutor(spark), format, count, Path(folder))
         finally:
             spark.stop()
     for name, value in found.items():
@@ -84,19 +84,19 @@ def main(count: int, formats: Sequence[str]) -> None:
     print(json.dumps({"tables": count, "python": platform.python_version(), "ratios": found}))
 
 
-def _moved(executor: SparkExecutor, format: str, count: int, folder: Path) -> dict[str, float]:
+def _measure_format(executor: SparkExecutor, format: str, count: int, folder: Path) -> dict[str, float]:
     with SqlStore.open(f"sqlite:///{folder / format}.db", create=True) as store:
         registry = Registry(store, _now_ms)
         _record(registry, count, 0)
         _make(registry, executor, format, folder)
         _record(registry, count, 1)
         planning, applying = Timed(executor), Timed(executor)
-        plans, planned = _measured(planning, lambda: _planned(registry, planning, format, folder))
-        _, applied = _measured(applying, lambda: _applied(plans, applying, store))
+        plans, planned = _measure(planning, lambda: _plan_tables(registry, planning, format, folder))
+        _, applied = _measure(applying, lambda: _apply_plans(plans, applying, store))
     return {
-        f"{format}, {part}: {name}": value / (count if name.endswith("a table") else 1)
-        for part, told in (("plan", planned), ("apply", applied))
-        for name, value in told.items()
+        f"{format}, {part}: {name}": value / (count if name.endswith("per table") else 1)
+        for part, figures in (("plan", planned), ("apply", applied))
+        for name, value in figures.items()
     }
 
 
@@ -107,7 +107,7 @@ def _record(registry: Registry, count: int, version: int) -> None:
 
 
 def _make(registry: Registry, executor: SparkExecutor, format: str, folder: Path) -> None:
-    """The tables as they are before the change; a Delta table that is made by a copy takes no engine."""
+    """Create the tables before the change; further Delta tables are copies of the first, without Spark."""
     first, *others = registry.tables()
     for history in (first,) if format == "delta" else (first, *others):
         plan = _plan(history, executor, format, folder)
@@ -117,10 +117,10 @@ def _make(registry: Registry, executor: SparkExecutor, format: str, folder: Path
         made = Path(shutil.copytree(_table(first, format, folder), _table(history, format, folder)))
         for log in made.glob("_delta_log/*"):
             if log.name.startswith("."):
-                log.unlink()  # Hadoop's checksum of what is changed now
+                log.unlink()  # Hadoop's checksum of the file that changes below
             elif log.is_file():
-                told = log.read_text(encoding="utf-8").replace(str(first.table), str(history.table))
-                log.write_text(told, encoding="utf-8")
+                text = log.read_text(encoding="utf-8").replace(str(first.table), str(history.table))
+                log.write_text(text, encoding="utf-8")
 
 
 def _table(history: TableHistory, format: str, folder: Path) -> str:
@@ -135,37 +135,37 @@ def _plan(history: TableHistory, executor: Executor, format: str, folder: Path) 
     )
 
 
-def _measured(timed: Timed, work: Callable[[], T]) -> tuple[T, dict[str, float]]:
+def _measure(timed: Timed, work: Callable[[], T]) -> tuple[T, dict[str, float]]:
     wall, cpu = time.perf_counter(), time.process_time()
     done = work()
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     return done, {
-        "milliseconds a table": 1000 * wall,
-        "our milliseconds a table": 1000 * (wall - timed.wall),
-        "our CPU milliseconds a table": 1000 * (cpu - timed.cpu),
-        "ours / all": (wall - timed.wall) / wall,
-        "calls of the engine a table": timed.calls,
+        "milliseconds per table": 1000 * wall,
+        "milliseconds of schemaman per table": 1000 * (wall - timed.wall),
+        "CPU milliseconds of schemaman per table": 1000 * (cpu - timed.cpu),
+        "schemaman / total": (wall - timed.wall) / wall,
+        "calls of the executor per table": timed.calls,
     }
 
 
-def _planned(registry: Registry, executor: Executor, format: str, folder: Path) -> Sequence[Plan]:
+def _plan_tables(registry: Registry, executor: Executor, format: str, folder: Path) -> Sequence[Plan]:
     plans = [_plan(history, executor, format, folder) for history in registry.tables()]
-    _right(
+    _require(
         "plan", all([step.kind for step in p.steps][:1] == ["add-columns"] and not p.refusals for p in plans)
     )
     return plans
 
 
-def _applied(plans: Iterable[Plan], executor: Executor, store: SqlStore) -> None:
+def _apply_plans(plans: Iterable[Plan], executor: Executor, store: SqlStore) -> None:
     journal = StoreJournal(store)
     for number, plan in enumerate(plans):
         done = apply(plan, executor, journal, _now_ms, run=f"{number:012}", leases=store, store="bench")
-        _right(plan.table, done.state == "applied" and not done.differences)
+        _require(plan.table, done.state == "applied" and not done.differences)
 
 
-def _right(name: str, good: bool) -> None:
-    if not good:
-        raise SystemExit(f"{name}: a wrong answer, so no times")
+def _require(name: str, correct: bool) -> None:
+    if not correct:
+        raise SystemExit(f"{name}: wrong result, no times are printed")
 
 
 def _now_ms() -> int:

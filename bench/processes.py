@@ -1,4 +1,4 @@
-"""Processes that are measured: what they told, their CPU time and their peak memory."""
+"""Runs processes and measures them: output, CPU time and peak memory."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ SCRIPT = str(Path(sys.executable).with_name("schemaman"))
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """Standard output, CPU seconds of user and system, and the most memory that was held (kB)."""
+    """Standard output, CPU seconds of user and system, and peak memory (kB)."""
 
-    told: str
+    output: str
     cpu: float
     peak: int
 
 
-def finished(*command: str) -> Finished:
-    """Run a Python script, or the interpreter with options, to its end. Ends the benchmark if that fails."""
+def run_process(*command: str) -> Finished:
+    """Run a Python script, or the interpreter with options. Ends the benchmark on a failure."""
     process = subprocess.Popen([sys.executable, *command], stdout=subprocess.PIPE, text=True)
-    told = process.stdout.read() if process.stdout else ""
+    output = process.stdout.read() if process.stdout else ""
     _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise SystemExit(f"{' '.join(command)}: exit code {process.returncode}")
-    return Finished(told, used.ru_utime + used.ru_stime, used.ru_maxrss)
+    return Finished(output, used.ru_utime + used.ru_stime, used.ru_maxrss)

@@ -1,7 +1,7 @@
-"""Rows a second out of change events, beside what parsing their JSON alone costs: `python -m bench.rows`.
+"""Measures rows per second from change events, compared to parsing their JSON: `python -m bench.rows`.
 
-The events are those of one recording, repeated; Avro bodies are those of another one. The ratio is of times:
-1.0 is as fast as `json.loads` of the whole record.
+The events are those of one recording, repeated; Avro events are from another recording. The ratio compares
+times: 1.0 is as fast as `json.loads` of the whole record.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Callable, Iterable
 
-from bench.gen import events
+from bench.made_events import events
 from schemaman.debezium.records import Record
 from schemaman.migration.targets import delta
 from schemaman.model.types import Type
@@ -30,19 +30,19 @@ def main() -> None:
     """Print the figures."""
     read = events(RECORDS)
     floor = _best(lambda: [json.loads(r.value or b"") for r in read])
-    _tell("json.loads of each record", len(read), floor, floor)
+    _print("json.loads of each record", len(read), floor, floor)
     histories = {h.table: h for h in chain.histories(JSON)}
     alone = _best(lambda: _changes(RowReader(), read))
-    _tell("rows of JSON, each of its own structure", len(read), alone, floor)
+    _print("rows of JSON, each with its own schema", len(read), alone, floor)
     typed = _best(lambda: _changes(RowReader(histories), read))
-    _tell("rows of JSON, typed by a history", len(read), typed, floor)
+    _print("rows of JSON, typed by a history", len(read), typed, floor)
     fitted = _best(lambda: _fitted(RowReader(histories), read))
-    _tell("the same, as a Delta table holds them", len(read), fitted, floor)
+    _print("rows of JSON, converted to types of Delta", len(read), fitted, floor)
     folder = CAPTURES / AVRO
     bodies = [r for _ in range(8) for r in records(folder)]
     known = {h.table: h for h in chain.histories(AVRO)}
     avro = _best(lambda: _changes(RowReader(known, registry(folder)), bodies))
-    _tell("rows of Avro, typed by a history", len(bodies), avro, floor * len(bodies) / len(read))
+    _print("rows of Avro, typed by a history", len(bodies), avro, floor * len(bodies) / len(read))
 
 
 def _changes(reader: RowReader, read: Iterable[Record]) -> int:
@@ -50,7 +50,7 @@ def _changes(reader: RowReader, read: Iterable[Record]) -> int:
 
 
 def _fitted(reader: RowReader, read: Iterable[Record]) -> int:
-    """What a writer does: every value in the type that the table holds it in."""
+    """Convert every value to the type of its lake column, as a writer does."""
     made: dict[Type, Callable[[object], object]] = {}
     known: dict[int, dict[str, Callable[[object], object]]] = {}
     count = 0
@@ -59,7 +59,7 @@ def _fitted(reader: RowReader, read: Iterable[Record]) -> int:
             fitters = known.get(id(outcome.schema))
             if fitters is None:
                 fitters = known[id(outcome.schema)] = {
-                    c.name: made.setdefault(c.type, make_fitter(c.type, _held(c.type)))
+                    c.name: made.setdefault(c.type, make_fitter(c.type, _find_lake_type(c.type)))
                     for c in outcome.schema.columns
                 }
             row = {n: None if v is None else fitters[n](v) for n, v in outcome.after.items()}
@@ -67,13 +67,13 @@ def _fitted(reader: RowReader, read: Iterable[Record]) -> int:
     return count
 
 
-def _held(type: Type) -> Type:
-    held = delta.TARGET.hold_type(type)
-    return getattr(held, "type", type)
+def _find_lake_type(type: Type) -> Type:
+    lake_type = delta.TARGET.hold_type(type)
+    return getattr(lake_type, "type", type)
 
 
 def _best(work: Callable[[], object]) -> float:
-    """The shortest of three CPU times, in seconds."""
+    """Return the shortest of three CPU times, in seconds."""
     times = []
     for _ in range(3):
         before = time.process_time()
@@ -82,7 +82,7 @@ def _best(work: Callable[[], object]) -> float:
     return min(times)
 
 
-def _tell(what: str, count: int, seconds: float, floor: float) -> None:
+def _print(what: str, count: int, seconds: float, floor: float) -> None:
     print(f"{count / seconds:10,.0f} rows/s  {seconds / floor:5.2f}  {what}")
 
 

@@ -1,6 +1,6 @@
-"""What schemaman costs, as ratios of CPU time within one run; answers are checked before a time counts.
+"""Measures schemaman in ratios of CPU time within one run; each time counts only with a correct result.
 
-Every variant runs in a process of its own, in turn inside each repetition; the first repetition is dropped.
+Every variant runs in its own process, in turn in each repetition; the first repetition is dropped.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from bench import gen
+from bench import made_events
 
 RECORDS = int(os.environ.get("BENCH_RECORDS", "100000"))
 REPETITIONS = int(os.environ.get("BENCH_REPETITIONS", "4"))
@@ -45,7 +45,7 @@ def main() -> None:
     """Print the ratios, then one line of JSON for `bench.compare`."""
     with tempfile.TemporaryDirectory() as folder:
         records = Path(folder) / "records.jsonl"
-        shapes = gen.write(records, RECORDS)
+        shapes = made_events.write(records, RECORDS)
         script = str(Path(sys.executable).with_name("schemaman"))
         variants = {
             "empty interpreter": [sys.executable, "-c", "pass"],
@@ -87,5 +87,5 @@ def _cpu(command: list[str], expect: str | None) -> float:
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if expect is not None and ran.stdout.strip() != expect:
-        raise SystemExit(f"a wrong answer: {ran.stdout!r} instead of {expect}")
+        raise SystemExit(f"wrong result: {ran.stdout!r} instead of {expect}")
     return (after.ru_utime - before.ru_utime) + (after.ru_stime - before.ru_stime)

@@ -1,7 +1,7 @@
-"""Made observations of many tables, as a PostgreSQL stream tells them: versions that differ by a column.
+"""Makes observations of many tables, as from a PostgreSQL stream, with versions that differ by a column.
 
-A version adds a column at the end, and from `WIDTH` columns on the oldest of those added leaves; its run has
-ten records. The truth comes along: a table of `n` observations has `n` versions.
+Each version adds a column at the end; from `WIDTH` columns on it also drops the oldest added column. Its run
+has ten records. A table with `n` observations must have `n` versions.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ _START_MS = 1_700_000_000_000
 
 
 def table_of(number: int) -> TableId:
-    """The table of that number; a hundred share a schema."""
+    """Return the table with that number; a hundred tables share a schema."""
     return TableId("erp", "erp", f"module_{number // 100:04}", f"table_{number:06}")
 
 
 def topic_of(number: int) -> str:
-    """The topic in which its events lie."""
+    """Return the topic of the table's events."""
     return ".".join(table_of(number).parts[1:])
 
 
 def structure(version: int) -> TableSchema:
-    """The structure of a version (from 0), for every table the same."""
+    """Return the schema of a version (from 0), the same for every table."""
     first = max(0, version - (WIDTH - len(_FIRST)))
     added = range(first, version)
     columns = tuple(
@@ -52,8 +52,8 @@ def structure(version: int) -> TableSchema:
     return TableSchema(_FIRST + columns, ("id",))
 
 
-def said(number: int, version: int) -> Observation:
-    """What the events of one version of a table tell."""
+def make_observation(number: int, version: int) -> Observation:
+    """Make the observation of one version of a table."""
     table, topic = table_of(number), topic_of(number)
     first = version * RECORDS
     return Observation(
@@ -62,8 +62,8 @@ def said(number: int, version: int) -> Observation:
         "image",
         "postgresql",
         "3.5.0.Final",
-        _mark(topic, first),
-        _mark(topic, first + RECORDS - 1),
+        _make_coordinates(topic, first),
+        _make_coordinates(topic, first + RECORDS - 1),
         RECORDS,
         False,
         structure(version),
@@ -72,24 +72,26 @@ def said(number: int, version: int) -> Observation:
 
 
 def covered(number: int, versions: range) -> CoveredRange:
-    """That the records of these versions have been read."""
+    """Make the covered range of the records of these versions."""
     first, last = versions.start * RECORDS, versions.stop * RECORDS - 1
     return CoveredRange("main", topic_of(number), 0, first, last, f"{first:016x}", f"{last:016x}")
 
 
 def chunk(tables: Iterable[int], versions: range) -> tuple[list[Observation], list[CoveredRange]]:
-    """What a chunk of an ingest brings that read these versions of these tables."""
+    """Make the chunk of an ingest of these versions of these tables."""
     numbers = list(tables)
-    return [said(n, v) for n in numbers for v in versions], [covered(n, versions) for n in numbers]
+    return [make_observation(n, v) for n in numbers for v in versions], [
+        covered(n, versions) for n in numbers
+    ]
 
 
 def chunks(tables: int, versions: int, size: int) -> Iterator[tuple[list[Observation], list[CoveredRange]]]:
-    """All versions of all tables, table after table, `size` tables at a time."""
+    """Make chunks of all versions of all tables, table after table, `size` tables at a time."""
     for start in range(0, tables, size):
         yield chunk(range(start, min(tables, start + size)), range(versions))
 
 
-def _mark(topic: str, offset: int) -> Coordinates:
+def _make_coordinates(topic: str, offset: int) -> Coordinates:
     lsn = 10_000_000 + 100 * offset
     at = _START_MS + 1000 * offset
     return Coordinates(topic, 0, offset, Position("lsn", str(lsn), str(lsn)), at, at + 500, at + 600)

@@ -1,4 +1,4 @@
-"""Questions to the person at the terminal; where nobody sits, the answer is no."""
+"""Asks the user at the terminal; without a terminal the answer is no."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from schemaman.errors import UsageError
 
 
 def confirm(question: str, yes: bool, example: str) -> bool:
-    """Whether the person says yes, now or by a flag.
+    """Whether the user confirms, at the prompt or with `--yes`.
 
     Raises:
-        UsageError: nobody can be asked and no flag says yes; `example` is the command that does.
+        UsageError: there is neither a terminal nor `--yes`; `example` is the command without `--yes`.
     """
     if yes:
         return True
     if not at_terminal():
-        raise UsageError(f"{question} Nobody can be asked here", hint=f"{example} --yes")
+        raise UsageError(f"{question} There is no terminal to ask at", hint=f"{example} --yes")
     return click.confirm(question, default=False, err=True)
 
 
 def at_terminal() -> bool:
-    """Whether somebody can answer."""
+    """Whether standard input is a terminal."""
     stream: TextIO | None = sys.stdin
     return stream is not None and stream.isatty()

@@ -1,4 +1,4 @@
-"""Where results, warnings and progress go: results to stdout, everything else to stderr."""
+"""Writes results to stdout, and warnings and progress to stderr."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ _REDRAW_SECONDS = 0.1
 
 @dataclass(slots=True)
 class Console:
-    """Writes for a person or a pipe; `color` is the setting, `quiet` keeps warnings and progress away."""
+    """Writes to a terminal or a pipe; `color` is the setting, `quiet` suppresses warnings and progress."""
 
     color: str = "auto"
     quiet: bool = False
     _progress: Progress | None = field(default=None, init=False)
 
     def show(self, report: Report, format: str) -> None:
-        """A report on stdout, in the format of that name."""
+        """Write a report to stdout in the named format."""
         self.write(self.render(report, format))
 
     def render(self, report: Report, format: str) -> str:
-        """A report as text; colour only in the format for people."""
+        """Return a report as text; only the format `text` has colours."""
         if format == "text":
             return TextFormat(color=is_colored(self.color, sys.stdout, os.environ)).render(report)
         return FORMATS.get(format).render(report)
 
     def write(self, text: str) -> None:
-        """Text on stdout, as it is. A reader who has gone changes nothing of what the command does."""
+        """Write text to stdout unchanged. A closed pipe does not stop the command."""
         self.end_progress()
         try:
             click.echo(text.encode("utf-8", "backslashreplace"), nl=False)
@@ -46,20 +46,20 @@ class Console:
             discard_output(sys.stdout)
 
     def inform(self, text: str) -> None:
-        """A line on stderr that `--quiet` keeps away."""
+        """Write a line to stderr unless `--quiet` is set."""
         self.end_progress()
         if not self.quiet:
             write_error_lines(text)
 
     def warn(self, text: str, hint: str | None = None) -> None:
-        """A warning on stderr."""
+        """Write a warning to stderr."""
         self.inform(f"warning: {text}")
         if hint:
             self.inform(f"  hint: {hint}")
 
     def progress(self, text: str) -> None:
-        """What is being done: drawn over itself on a terminal, else a plain line every ten seconds."""
-        stream: IO[str] | None = sys.stderr  # none at all if the descriptor was closed at the start
+        """Show progress: one redrawn line on a terminal, otherwise a plain line every ten seconds."""
+        stream: IO[str] | None = sys.stderr  # None if the descriptor was closed at the start
         if self.quiet or stream is None:
             return
         if self._progress is None:
@@ -67,13 +67,13 @@ class Console:
         self._progress.update(text)
 
     def end_progress(self) -> None:
-        """The line of progress goes, so that something else can be written."""
+        """Clear the progress line before other output."""
         if self._progress is not None:
             self._progress.clear()
 
 
 class Progress:
-    """One line that tells what is being done."""
+    """The progress line."""
 
     def __init__(self, terminal: bool) -> None:
         self.terminal = terminal
@@ -81,7 +81,7 @@ class Progress:
         self.shown = False
 
     def update(self, text: str) -> None:
-        """The newest state; shown only when enough time has passed."""
+        """Show the newest state if enough time has passed since the previous one."""
         now = time.monotonic()
         if now - self.last < (_REDRAW_SECONDS if self.terminal else HEARTBEAT_SECONDS):
             return
@@ -90,7 +90,7 @@ class Progress:
         self.shown = self.terminal
 
     def clear(self) -> None:
-        """An empty line on a terminal."""
+        """Clear the line on a terminal."""
         if self.shown:
             draw("\r\x1b[2K")
             self.shown = False

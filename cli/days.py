@@ -1,4 +1,4 @@
-"""The last day of what people decide for a while."""
+"""Parses the last day of an approval or a waiver."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from schemaman.migration.plan_file import parse_expiry
 
 
 def parse_last_day(text: str, what: str) -> date:
-    """The day that is meant by `14d` or by itself.
+    """Parse a last day: a number of days such as `14d`, or a date. `what` names the decision.
 
     Raises:
-        BadConfiguration: no day is meant.
-        UsageError: it is over already.
+        BadConfiguration: the text is neither, or means never.
+        UsageError: the day is in the past.
     """
     until = parse_expiry(text, now_ms())
     if until is None:
-        raise BadConfiguration(f"{what} ends some day", hint="say 14d, or a day such as 2027-01-31")
+        raise BadConfiguration(f"{what} needs a last day", hint="give 14d, or a date such as 2027-01-31")
     day = datetime.fromtimestamp(until // 1000, UTC).date()
     if day < datetime.now(UTC).date():
-        raise UsageError(f"{day} is over already", hint="say a day to come, or 14d")
+        raise UsageError(f"{day} is in the past", hint="give a later date, or 14d")
     return min(day, date.max - timedelta(1))

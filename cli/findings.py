@@ -1,4 +1,4 @@
-"""One finding by its fingerprint."""
+"""Looks up one finding by its fingerprint."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from schemaman_cli.options import CommandContext
 
 
 def find_finding(context: CommandContext, fingerprint: str) -> JudgedFinding:
-    """The finding whose fingerprint begins so. Raises `UnknownName`: there is none, or several."""
+    """Find the finding whose fingerprint starts with a text. Raises `UnknownName`: none or several match."""
     judge = make_workspace(context).build_judge()
     found: dict[str, JudgedFinding] = {}
     for history in open_registry(context).select():
@@ -17,7 +17,7 @@ def find_finding(context: CommandContext, fingerprint: str) -> JudgedFinding:
             if judged.finding.fingerprint.startswith(fingerprint):
                 found.setdefault(judged.finding.fingerprint, judged)
     if len(found) != 1:
-        problem = "several findings begin with" if found else "no finding is called"
-        listed = ", ".join(found) or "schemaman report lists them, as schemaman check does"
+        problem = "several fingerprints start with" if found else "no fingerprint starts with"
+        listed = ", ".join(found) or "schemaman report and schemaman check list the findings"
         raise UnknownName(f"{problem} {fingerprint!r}", hint=listed)
     return next(iter(found.values()))

@@ -1,4 +1,4 @@
-"""The group of commands: one file each, loaded when it is asked for; and how each shows its help."""
+"""The group of commands, one file each and loaded on use; formats their help."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ import click
 
 COMMANDS = Path(__file__).parent / "commands"
 SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Begin", ("demo", "ingest")),
-    ("Look", ("tables", "history", "show", "blame", "diff", "names", "rejects", "report")),
-    ("Judge", ("check", "snapshot", "accept", "rules", "explain", "waive", "decide")),
-    ("Move", ("plan", "approve", "apply", "sync", "status", "resume", "unlock", "drift")),
+    ("Start", ("demo", "ingest")),
+    ("Inspect", ("tables", "history", "show", "blame", "diff", "names", "rejects", "report")),
+    ("Check", ("check", "snapshot", "accept", "rules", "explain", "waive", "decide")),
+    ("Migrate", ("plan", "approve", "apply", "sync", "status", "resume", "unlock", "drift")),
 )
-"""The order of the commands in the help; other commands follow."""
+"""The order of the commands in the help; other commands come last."""
 
 
 class LazyGroup(click.Group):
-    """Finds `NAME` as `COMMAND` in the file `commands/NAME.py`; helps from the first lines of those files.
+    """Loads the command `NAME` from `COMMAND` in `commands/NAME.py`; lists the first lines of these files.
 
-    Commands are no plug-ins: a search for those of other distributions would double the time of a start.
+    Commands are not plug-ins: a search in other distributions would double the start-up time.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names of all commands."""
+        """List the names of all commands."""
         files = (path.stem for path in COMMANDS.glob("[!_]*.py"))
         return sorted(name.replace("_", "-") for name in files)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name; None if there is none."""
+        """Return the command with that name; None if there is none."""
         if cmd_name not in self.list_commands(ctx):
             return None
         module = import_module(f"schemaman_cli.commands.{cmd_name.replace('-', '_')}")
@@ -41,10 +41,10 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the arguments name; an unknown one suggests the nearest."""
+        """Return the command that the arguments name; an error suggests the most similar name."""
         name = args[0]
         if self.get_command(ctx, name) is None and not name.startswith("-"):
-            from difflib import get_close_matches  # loaded for a mistyped name alone
+            from difflib import get_close_matches  # loaded only for a mistyped name
 
             near = get_close_matches(name, self.list_commands(ctx), 1, 0.5)
             meant = f"; did you mean {near[0]}?" if near else ""
@@ -52,16 +52,16 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Two examples, then the usual."""
+        """Write two examples before the usual help."""
         _examples(formatter, ("schemaman demo", "schemaman ingest records.jsonl.gz"))
         super().format_help(ctx, formatter)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The commands by what one wants to do, without loading them."""
+        """List the commands in sections, without loading the commands."""
         names = self.list_commands(ctx)
         listed = [name for _, section in SECTIONS for name in section]
         rest = tuple(name for name in names if name not in listed)
-        for title, section in (*SECTIONS, ("Else", rest)):
+        for title, section in (*SECTIONS, ("Other", rest)):
             rows = [(name, self._first_line(name)) for name in section if name in names]
             if rows:
                 with formatter.section(title):
@@ -73,20 +73,20 @@ class LazyGroup(click.Group):
 
 
 class ExampleCommand(click.Command):
-    """A command whose help starts with examples that work."""
+    """A command whose help starts with working examples."""
 
     def __init__(self, *, examples: Sequence[str] = (), **options: Any) -> None:
         super().__init__(**options)
         self.examples = tuple(examples)
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The examples, then the usual."""
+        """Write the examples before the usual help."""
         _examples(formatter, self.examples)
         super().format_help(ctx, formatter)
 
 
 def command(name: str, *examples: str) -> Callable[[Callable[..., Any]], ExampleCommand]:
-    """Makes a function the command of that name."""
+    """Turn a function into the command with that name."""
 
     def decorate(function: Callable[..., Any]) -> ExampleCommand:
         return click.command(name, cls=ExampleCommand, examples=examples)(function)

@@ -1,4 +1,4 @@
-"""The library behind a command: workspace, registry, store, and REFs, all closed when the command ends."""
+"""Opens workspace, registry and store for a command and resolves REFs; all close when the command ends."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from schemaman_cli.options import CommandContext
 
 
 def make_workspace(context: CommandContext) -> Workspace:
-    """The workspace of a command: its settings, its console, closed when the command ends."""
+    """Make the workspace of a command from its settings and console; it closes when the command ends."""
     return Workspace(context.settings, context.console, resources=context.resources)
 
 
 def open_registry(context: CommandContext, *, create: bool = False) -> Registry:
-    """The registry that the settings name; made if `create` asks for it.
+    """Open the registry that the settings name; `create` makes a missing one.
 
     Raises:
-        UsageError: the command line holds a password.
+        UsageError: the command line contains a password.
         StoreUnavailable: as `SqlStore.open`.
     """
     _require_no_password(context)
@@ -31,17 +31,17 @@ def open_registry(context: CommandContext, *, create: bool = False) -> Registry:
 
 
 def open_store(context: CommandContext, *, create: bool = False) -> SqlStore:
-    """The store of that registry. Raises as `open_registry`."""
+    """Open the store of that registry. Raises as `open_registry`."""
     _require_no_password(context)
     return make_workspace(context).open_store(create=create)
 
 
 def resolve(context: CommandContext, text: str) -> ResolvedSchema:
-    """The schema that a REF means; the store is opened only for a table of the history.
+    """Resolve a REF to its schema; only a REF to a table of the history opens the store.
 
     Raises:
-        UsageError: the REF cannot be read, or names nothing, several things, or an uncertain moment.
-        CouldNotDo: what it names cannot be read.
+        UsageError: the REF is malformed, unknown or ambiguous, or its time is inside an uncertain interval.
+        CouldNotDo: the source that the REF names cannot be read.
     """
     reference = parse(text)
     if isinstance(reference, TableRef):
@@ -53,6 +53,6 @@ def _require_no_password(context: CommandContext) -> None:
     setting = context.settings.store
     if setting.origin.startswith("--") and has_password(setting.value):
         raise UsageError(
-            "the address of the store holds a password, and others can see a command line",
-            hint="say it in PGPASSWORD, ~/.pgpass or SCHEMAMAN_STORE",
+            "the store URL on the command line contains a password, and other users can see command lines",
+            hint="put the password in PGPASSWORD, ~/.pgpass or SCHEMAMAN_STORE",
         )

@@ -1,13 +1,13 @@
-"""The entry point: finds commands, turns faults into messages and exit codes.
+"""The entry point: runs a command, turns errors into messages and exit codes.
 
 | code | meaning |
 |---|---|
-| 0 | clean |
+| 0 | success |
 | 1 | findings at or above `--fail-on`, refusals, drift |
-| 2 | usage or configuration |
-| 3 | could not be done or checked |
-| 4 | stale or locked |
-| 5 | partly applied |
+| 2 | wrong usage or configuration |
+| 3 | the work or the check was impossible |
+| 4 | stale plan or locked target |
+| 5 | plan partly applied |
 | 130, 143 | Ctrl-C, SIGTERM |
 """
 
@@ -33,14 +33,14 @@ from schemaman_cli.output import discard_output, write_error_lines
 
 PROGRAM = "schemaman"
 COMPLETION = "_SCHEMAMAN_COMPLETE"
-"""The variable in which a shell asks for completions, as the scripts of `completion` set it."""
+"""The environment variable with a shell's completion request; the scripts of `completion` set it."""
 
 INTERRUPTED, TERMINATED = 130, 143
-_CONTINUE = "run the same command again: it goes on where it stopped"
+_CONTINUE = "run the same command again to continue"
 
 
 class Terminated(BaseException):
-    """SIGTERM came: what holds something open lets go of it on the way out."""
+    """SIGTERM was received. Open resources are released while this propagates."""
 
 
 def _show_version(context: click.Context, _: click.Parameter, asked: bool) -> None:
@@ -59,32 +59,32 @@ def _show_version(context: click.Context, _: click.Parameter, asked: bool) -> No
     help="Show the version and exit.",
 )
 def root() -> None:
-    """Know every change of every table behind a Debezium stream, and migrate the lake behind it."""
+    """Record every schema change of the tables in a Debezium stream, and migrate the lake tables."""
 
 
 COLLECT = (50_000, 20, 50)
-"""When Python looks for cycles. Histories are values by the hundred thousand and have none: looking at all of
-them again and again takes as long as reading them."""
+"""The thresholds of Python's cycle collector. Histories are hundreds of thousands of values without cycles;
+scanning them again and again takes as long as reading them."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line; the exit code."""
+    """Run a command line and return the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     gc.set_threshold(*COLLECT)
     signal.signal(signal.SIGTERM, _terminate)
     if not _has_stdout():
         return _report_error(
-            "standard output is closed", "redirect it to /dev/null if nobody reads it", FAILED
+            "standard output is closed", "redirect it to /dev/null if you do not need it", FAILED
         )
     try:
-        result = _done(words or ["--help"])
+        result = _run_command(words or ["--help"])
         sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except click.exceptions.Exit as exit:
         return exit.exit_code
     except click.ClickException as error:
-        return _usage(error)
+        return _report_usage(error)
     except (click.Abort, KeyboardInterrupt):
         _end_line()
         return _report_error("interrupted", _CONTINUE, INTERRUPTED)
@@ -95,25 +95,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         return _report_error(error.message, error.hint, exit_code(error))
     except Exception as error:
-        if isinstance(error, OSError) and _of_stdout(error):
+        if isinstance(error, OSError) and _is_stdout_error(error):
             discard_output(sys.stdout)
             if isinstance(error, BrokenPipeError):
                 return 0
             what = f"standard output cannot be written: {error.strerror or error}"
-            return _report_error(what, "make room, or write somewhere else", FAILED)
+            return _report_error(what, "free disk space, or redirect the output elsewhere", FAILED)
         if debug:
             raise
         return _report_error(message_of(error), REPORT, FAILED)
 
 
-def _done(words: list[str]) -> object:
-    """What the command gives.
+def _run_command(words: list[str]) -> object:
+    """Return the result of the command.
 
-    Click's own `main` would end with 1, a finding, whenever a pipe is broken, whosever it is.
+    Click's own `main` exits with 1 for any broken pipe, and 1 means findings here.
     """
     instruction = os.environ.get(COMPLETION)
     if instruction:
-        from click.shell_completion import shell_complete  # only when a shell asks
+        from click.shell_completion import shell_complete  # loaded only for a completion request
 
         return shell_complete(root, {}, PROGRAM, COMPLETION, instruction)
     with root.make_context(PROGRAM, words) as context:
@@ -121,15 +121,15 @@ def _done(words: list[str]) -> object:
 
 
 def _has_stdout() -> bool:
-    """Whether there is a stream at all: Python has none if the descriptor was closed at the start."""
+    """Whether standard output exists: `sys.stdout` is None if the descriptor was closed at the start."""
     stream: TextIO | None = sys.stdout
     return stream is not None
 
 
-def _of_stdout(error: OSError) -> bool:
-    """Whether standard output refused what was written: all of it goes through `click.echo`.
+def _is_stdout_error(error: OSError) -> bool:
+    """Whether a write to standard output raised the error: all such writes use `click.echo`.
 
-    Asking the stream again tells nothing where it has no buffer: it then holds nothing back.
+    A second flush would show nothing: an unbuffered stream keeps no text for it.
     """
     frames = [frame.f_code for frame, _ in walk_tb(error.__traceback__)]
     return frames[-1] in (click.echo.__code__, main.__code__)
@@ -139,7 +139,7 @@ def _terminate(number: int, frame: FrameType | None) -> None:
     raise Terminated
 
 
-def _usage(error: click.ClickException) -> int:
+def _report_usage(error: click.ClickException) -> int:
     context = getattr(error, "ctx", None)
     hint = f"{context.command_path} --help" if isinstance(context, click.Context) else "schemaman --help"
     return _report_error(error.format_message().rstrip(), hint, USAGE)
@@ -153,7 +153,7 @@ def _report_error(what: str, hint: str | None, code: int) -> int:
 
 
 def _end_line() -> None:
-    """Close the line in which a terminal shows ^C."""
+    """End the line in which a terminal shows ^C."""
     stream: TextIO | None = sys.stderr
     if stream is not None and stream.isatty():
         write_error_lines("")

@@ -1,4 +1,4 @@
-"""Plans applied by a command, one after the other, and the exit code of what became of them."""
+"""Applies plans one after another and returns the exit code."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def apply_plans(
     format: str,
     unread: Sequence[tuple[str, str, SchemamanError]] = (),
 ) -> int:
-    """Apply plans, each with the name of its run, and print what became of them; the exit code.
+    """Apply plans, each under its run id; print the results and return the exit code.
 
-    A single plan that fails raises. Of several plans each is tried, and the highest exit code counts.
-    `unread` are files that hold no plan to apply: run, file, and what is wrong.
+    A failed single plan raises. Several plans are all tried, and the highest exit code is returned.
+    `unread` lists files without a valid plan: run, file, and error.
 
     Raises:
-        Stale: the table moved, the plan expired, or another process migrates the table.
+        Stale: the table has changed, the plan has expired, or another process migrates the table.
         PartlyApplied: a later step failed.
         StatementFailed: the first step failed.
     """
@@ -51,7 +51,7 @@ def apply_plans(
         except SchemamanError as error:
             results.append(FailedPlan(run, plan_hash(plan), plan.table, error.message, error.hint or ""))
             codes.append(exit_code(error))
-        except Exception as error:  # unexpected; the other plans go on all the same
+        except Exception as error:  # unexpected; the other plans are still applied
             failed = FailedPlan(run, plan_hash(plan), plan.table, message_of(error), REPORT_ONE_PLAN)
             results.append(failed)
             codes.append(FAILED)

@@ -1,4 +1,4 @@
-"""What every command shares: its options, and the settings behind them; light, as every start loads it."""
+"""The common options of all commands, and their settings. Every start loads this module: keep it light."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COMMON = ("store", "stream", "color", "debug", "quiet")
 
 
 def with_context(function: F) -> F:
-    """Gives a command its common options and a `CommandContext` as its first argument."""
+    """Add the common options to a command, and pass a `CommandContext` as its first argument."""
 
     @wraps(function)
     def opened(**arguments: Any) -> Any:
@@ -32,17 +32,20 @@ def with_context(function: F) -> F:
             return function(context, **kept)
 
     options: Iterable[Callable[[Any], Any]] = (
-        click.option("--debug", is_flag=True, help="Show the traceback of a fault."),
-        click.option("-q", "--quiet", is_flag=True, help="Nothing on stderr but errors."),
+        click.option("--debug", is_flag=True, help="Show the traceback of an error."),
+        click.option("-q", "--quiet", is_flag=True, help="Write only errors to stderr."),
         click.option(
-            "--color", type=click.Choice(["auto", "always", "never"]), help="Colour; NO_COLOR wins."
+            "--color",
+            type=click.Choice(["auto", "always", "never"]),
+            help="When to use colour; NO_COLOR overrides this.",
         ),
         click.option(
             "--stream",
             metavar="NAME",
-            help="Where records come from; default main. What lists or judges tables takes all without it.",
+            help="Name of the stream of records (default: main). Commands that list or check tables use all "
+            "streams by default.",
         ),
-        click.option("--store", metavar="URL", help="The store; default sqlite:///schemaman.db."),
+        click.option("--store", metavar="URL", help="The store (default: sqlite:///schemaman.db)."),
     )
     decorated: Any = opened
     for option in options:
@@ -52,42 +55,42 @@ def with_context(function: F) -> F:
 
 
 def format_option(*choices: str, default: str = "text") -> Callable[[F], F]:
-    """`--format` with the choices of a command."""
+    """Make `--format` with the choices of a command."""
     return click.option(
         "--format",
         "format",
         type=click.Choice(choices),
         default=default,
         show_default=True,
-        help="How to print.",
+        help="Output format.",
     )
 
 
-class _Pause(click.FloatRange):
-    """Seconds between two looks, a day at most; no comparison keeps out what is no number."""
+class _Interval(click.FloatRange):
+    """A number of seconds in a range. NaN needs its own check: no comparison rejects NaN."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         seconds = float(super().convert(value, param, ctx))
         if math.isnan(seconds):
-            self.fail(f"{value!r} is no number of seconds", param, ctx)
+            self.fail(f"{value!r} is not a number of seconds", param, ctx)
         return seconds
 
 
-def interval_option(told: str) -> Callable[[F], F]:
-    """`--interval`, in seconds."""
+def interval_option(help: str) -> Callable[[F], F]:
+    """Make `--interval`, in seconds."""
     return click.option(
         "--interval",
-        type=_Pause(min=0.1, max=86_400),
+        type=_Interval(min=0.1, max=86_400),
         default=5.0,
         show_default=True,
         metavar="SECONDS",
-        help=told,
+        help=help,
     )
 
 
 @dataclass
 class CommandContext:
-    """What a command works with: settings, console, and `resources` that are open until it ends."""
+    """The settings and the console of a command, and `resources` that close when the command ends."""
 
     settings: Settings
     console: Console
@@ -103,6 +106,6 @@ class CommandContext:
 
 @contextmanager
 def reopen_context(context: CommandContext) -> Iterator[CommandContext]:
-    """A context with the settings of the working folder of now, and the same console."""
+    """Give a context with the same console and the settings of the current working folder."""
     with CommandContext(load_settings({}), context.console) as other:
         yield other

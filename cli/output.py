@@ -1,4 +1,4 @@
-"""Standard output and error when nobody takes them: no result depends on who listens."""
+"""Writes to standard output and error; a closed stream does not change the result of a command."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from schemaman.report.formats._characters import escape_invisible
 
 
 def write_error_lines(text: str) -> None:
-    """Lines on stderr; lost if they cannot be written. A name in them moves no terminal's cursor."""
+    """Write lines to stderr, or drop them if it is closed. Control characters in names are escaped."""
     try:
         click.echo(escape_invisible(text, lines=True), err=True)
     except OSError:
@@ -20,7 +20,7 @@ def write_error_lines(text: str) -> None:
 
 
 def draw(text: str) -> None:
-    """Text on stderr as it is, at once; lost if it cannot be written."""
+    """Write text to stderr unchanged and flush it, or drop it if stderr is closed."""
     try:
         sys.stderr.write(text)
         sys.stderr.flush()
@@ -29,7 +29,7 @@ def draw(text: str) -> None:
 
 
 def discard_output(stream: IO[str]) -> None:
-    """What is written from now on goes nowhere; Python would complain once more when it closes the stream."""
+    """Send further output to the null device; otherwise Python reports an error when it closes the stream."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, stream.fileno())
     os.close(nowhere)

@@ -1,4 +1,4 @@
-"""Rows that the demo writes between migrations, so that it can show that old ones still read right."""
+"""Writes rows between the demo's migrations, and checks that earlier rows are still read correctly."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from schemaman.model.ddl import parse_type, quote_name
 from schemaman.model.types import Boolean, Date, Decimal, Floating, Integer, Timestamp, Type
 
 Columns = Sequence[Mapping[str, Any]]
-"""Columns as a plan document prints them: `name` and `type`."""
+"""Columns with `name` and `type`, as in a plan document."""
 
 
 @dataclass(slots=True)
 class Rows:
-    """The rows of one lake table as they were written: of each row, the value of each column as SQL."""
+    """The written rows of one lake table: the value of each column as SQL, for each row."""
 
     executor: Executor
     table: str
     written: list[dict[str, str]] = field(default_factory=list)
 
     def insert(self, columns: Columns) -> None:
-        """One more row, with a value in every column."""
+        """Insert one row with a value in every column."""
         number = len(self.written) + 1
         row = {c["name"]: literal(parse_type(c["type"]), number) for c in columns}
         names = ", ".join(quote_name(name) for name in row)
@@ -31,11 +31,11 @@ class Rows:
         self.written.append(row)
 
     def rename(self, old: str, new: str) -> None:
-        """A column has another name from now on."""
+        """Rename a column in the expected rows."""
         self.written = [{new if name == old else name: v for name, v in row.items()} for row in self.written]
 
     def read_right(self, columns: Columns) -> bool:
-        """Whether every row reads as it was written, and NULL where a column came later."""
+        """Whether every row is read as it was written, with NULL in columns that were added later."""
         names = [str(c["name"]) for c in columns]
         tests = [
             " AND ".join(f"{quote_name(n)} <=> {row.get(n, 'NULL')}" for n in names) for row in self.written
@@ -46,7 +46,7 @@ class Rows:
 
 
 def literal(type: Type, number: int) -> str:
-    """A value of a type as SQL; other numbers give other values, but for true and false."""
+    """Return a value of a type as SQL; different numbers give different values, except for booleans."""
     match type:
         case Boolean():
             return str(number % 2 == 0).upper()

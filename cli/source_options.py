@@ -1,4 +1,4 @@
-"""Options of the commands that read SOURCEs, and the exit code for records that were rejected."""
+"""The options of commands that read SOURCEs, and the exit code for rejected records."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def source_options(function: F) -> F:
-    """The options of a command that reads SOURCEs; all but `--from` reach it as settings."""
+    """Add the options of a command that reads SOURCEs; all except `--from` are settings."""
     decorated: Any = function
     for option in reversed(_OPTIONS):
         decorated = option(decorated)
@@ -30,45 +30,53 @@ def source_options(function: F) -> F:
 
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
-        "--engine", type=click.Choice(["auto", "local", "spark"]), help="Who reads; auto goes by size."
+        "--engine",
+        type=click.Choice(["auto", "local", "spark"]),
+        help="Engine to read with (auto: by input size).",
     ),
     click.option(
         "--registry",
         metavar="URL|FILE",
-        help="A schema registry, or its export; default registry.json beside SOURCE.",
+        help="Schema registry, or a file exported from one (default: registry.json beside SOURCE).",
     ),
     click.option(
         "--registry-config",
         multiple=True,
         metavar="FILE|NAME=VALUE",
-        help="Options of the registry's client; secrets in a FILE.",
+        help="Option of the registry client; put secrets in a FILE. Repeatable.",
     ),
     click.option(
         "--kafka-config",
         multiple=True,
         metavar="FILE|NAME=VALUE",
-        help="Options of librdkafka; secrets in a FILE.",
+        help="Option of librdkafka; put secrets in a FILE. Repeatable.",
     ),
     click.option(
-        "--format-key", type=click.Choice(FORMS), help="How keys are framed; auto takes what is proven."
+        "--format-key",
+        type=click.Choice(FORMS),
+        help="Encoding of record keys (auto: detect from the bytes).",
     ),
-    click.option("--format-value", type=click.Choice(FORMS), help="How values are framed."),
+    click.option(
+        "--format-value",
+        type=click.Choice(FORMS),
+        help="Encoding of record values (auto: detect from the bytes).",
+    ),
     click.option(
         "--added-prefix",
         metavar="TEXT",
-        help="What fields begin with that flattening added (add.fields.prefix); __ if not said.",
+        help="Prefix of fields that the flattening transform adds, its add.fields.prefix (default: __).",
     ),
     click.option(
         "--from",
         "since",
         metavar="TIME",
-        help="Topics from their first record of that time on (2026-11-01T12:00Z) instead of their beginning.",
+        help="Read topics from TIME on (such as 2026-11-01T12:00Z), not from the beginning.",
     ),
 )
 
 
 def count_versions(registry: Registry, done: Summary) -> dict[str, int]:
-    """How many versions each table of a summary has."""
+    """Count the versions of each table in a summary."""
     versions: dict[str, int] = {}
     for table in done.tables:
         try:
@@ -81,20 +89,20 @@ def count_versions(registry: Registry, done: Summary) -> dict[str, int]:
 def rate_rejects(
     context: CommandContext, done: Summary, max_rejects: int | None, sources: RecordSources
 ) -> int:
-    """The exit code: rejected records are a warning, unless all records are, or too many.
+    """Return exit code 0, with a warning if some records were rejected.
 
     Raises:
-        UnreadableInput: no record was understood, or more than `max_rejects` were not.
+        UnreadableInput: all records were rejected, or more than `max_rejects`.
     """
     if not done.rejects:
         return 0
-    # a tombstone has no bytes that could be misunderstood
+    # A tombstone has no value: it does not prove that the input is readable.
     skipped = [kind for kind, _ in done.skipped if kind != "tombstone"]
     if not (done.observations or done.known > done.waiting or skipped):
         raise UnreadableInput(
-            f"nothing in {', '.join(sources.names)} could be understood", hint="schemaman rejects"
+            f"no record in {', '.join(sources.names)} could be decoded", hint="schemaman rejects"
         )
-    counted = f"{format_count(done.rejects, 'record')} could not be understood"
+    counted = f"{format_count(done.rejects, 'record')} could not be decoded"
     if max_rejects is not None and done.rejects > max_rejects:
         raise UnreadableInput(f"{counted}, more than --max-rejects {max_rejects}", hint="schemaman rejects")
     context.console.warn(counted, hint="schemaman rejects")

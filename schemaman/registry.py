@@ -52,7 +52,7 @@ from schemaman.store.log import (
 from schemaman.store.offsets import Partition, Ranges
 
 _ATTEMPTS = 1000
-"""A failed attempt means that another writer succeeded, so the limit is only reached by a fault."""
+"""A failed attempt means that another writer succeeded, so only a defect reaches this limit."""
 
 
 class RegistryStore(Store, Projections, Leases, Protocol):
@@ -64,7 +64,7 @@ class RegistryStore(Store, Projections, Leases, Protocol):
 
 
 class Services(Protocol):
-    """What a registry has besides its store: settings, decisions, and what needs files or clients.
+    """The services of a registry beyond its store: settings, decisions, and work that needs files or clients.
 
     `schemaman.api` implements it; the methods of `Registry` document the arguments.
     """
@@ -74,10 +74,10 @@ class Services(Protocol):
         """The settings, each with its origin."""
 
     def read_decisions(self) -> Decisions:
-        """The answers of people as the decisions file has them now. Raises `BadConfiguration`."""
+        """Read the current decisions file. Raises `BadConfiguration`."""
 
     def show(self, registry: Registry, ref: str) -> ResolvedSchema:
-        """The schema that a REF means, wherever it lies."""
+        """Resolve any REF to its schema."""
 
     def check(
         self,
@@ -88,7 +88,7 @@ class Services(Protocol):
         level: str | None,
         fail_on: Severity | None,
     ) -> CheckResult:
-        """The findings about tables since a baseline."""
+        """Check tables since a baseline."""
 
     def plan(
         self,
@@ -101,13 +101,13 @@ class Services(Protocol):
         policy: Policy | None,
         expires: str | None,
     ) -> Plan:
-        """The plan for one lake table."""
+        """Make the plan for one lake table."""
 
     def report(self, registry: Registry, tables: Sequence[str], plans: Sequence[Plan], format: str) -> str:
-        """The compatibility report as text."""
+        """Render the compatibility report."""
 
     def close(self) -> None:
-        """Close what was opened for this registry."""
+        """Close the resources of this registry."""
 
 
 HistoryLookup = Callable[[TableId], TableHistory | None]
@@ -149,7 +149,7 @@ class RecordedTable:
         old = self.before.versions if self.before else ()
         new = self.after.versions if self.after else ()
         pairs: list[tuple[SchemaVersion | None, SchemaVersion | None]] = []
-        # Most recordings extend the history: only the part that differs is compared at length.
+        # Most recordings extend the history: only the part that differs needs the slow comparison.
         for one, other in zip(_list_shapes(old), _list_shapes(new), strict=False):
             if one != other:
                 break
@@ -202,35 +202,35 @@ class Registry:
         self.close()
 
     def close(self) -> None:
-        """Close the store and what else `schemaman.open` opened."""
+        """Close the store and the other resources of `schemaman.open`."""
         if self._services is not None:
             self._services.close()
 
     @property
     def store(self) -> RegistryStore:
-        """The log and what is derived from it."""
+        """The store with the log and the data derived from it."""
         return self._store
 
     @property
     def clock(self) -> Callable[[], int]:
-        """The time in epoch milliseconds."""
+        """The function that returns the time in epoch milliseconds."""
         return self._clock
 
     @property
     def services(self) -> Services | None:
-        """What `schemaman.open` added; None for a registry over a bare store."""
+        """The services that `schemaman.open` added; None for a registry with only a store."""
         return self._services
 
     def decisions(self) -> Decisions:
-        """People's answers to open questions; none without services. Raises `BadConfiguration`."""
+        """Read the decisions; empty without services. Raises `BadConfiguration`."""
         return Decisions() if self._services is None else self._services.read_decisions()
 
     def show(self, ref: str) -> ResolvedSchema:
-        """The schema that a REF means: a version (`orders@3`), a file, a git revision, a live lake table.
+        """Resolve a REF to its schema: a version (`orders@3`), a file, a git revision, a lake table.
 
         Raises:
-            UsageError: the REF cannot be read, or names nothing, several things, or an uncertain moment.
-            CouldNotDo: what it names cannot be read.
+            UsageError: the REF is malformed, unknown or ambiguous, or its time is in an uncertain interval.
+            CouldNotDo: the source that the REF names cannot be read.
         """
         return self.resolve(ref) if self._services is None else self._services.show(self, ref)
 
@@ -241,18 +241,18 @@ class Registry:
         level: str | None = None,
         fail_on: Severity | None = None,
     ) -> CheckResult:
-        """Judge every revision of tables since a baseline, as the settings have rules, readers and waivers.
+        """Check every revision of tables since a baseline, with rules, readers and waivers of the settings.
 
         Args:
-            tables: names; without any, every table.
-            since: the baseline of a single table: a version number or a REF. Without it, the snapshot files
-                at the merge base of git.
+            tables: table names; without names, all tables.
+            since: the baseline of a single table: a version number or a REF; by default the snapshot files
+                at git's merge base.
             level: one of Avro's compatibility levels.
-            fail_on: the mildest severity that fails; by default that of the settings.
+            fail_on: the lowest severity that fails; by default that of the settings.
 
         Raises:
             UsageError: there is no baseline, or one baseline for several tables.
-            NoHistory: nothing is known of a table.
+            NoHistory: a table has no history.
         """
         return self._require_services().check(self, tables, since=since, level=level, fail_on=fail_on)
 
@@ -266,19 +266,19 @@ class Registry:
         policy: Policy | None = None,
         expires: str | None = None,
     ) -> Plan:
-        """Plan the steps that bring one lake table to the schema of its source; nothing is changed.
+        """Plan the steps that migrate one lake table to the schema of its source; change nothing.
 
         Args:
             source: the table of the source; `orders@3` plans for that version.
             target: a target of the settings; or a format, `delta` or `iceberg`, together with `table`.
-            table: the lake table or its path, where `target` is a format.
-            executor: what reads the lake table; by default a Spark session as the settings describe it.
-            policy: what a plan may do; by default that of the settings.
-            expires: until when the plan may be applied: `30d`, `12h`, a day, `never`.
+            table: the lake table or its path, if `target` is a format.
+            executor: reads the lake table; by default a Spark session from the settings.
+            policy: the policy of the plan; by default that of the settings.
+            expires: the expiry of the plan: `30d`, `12h`, a date, or `never`.
 
         Raises:
-            UsageError: the target is not known, or several lake tables follow the source.
-            NoHistory: nothing is known of the source.
+            UsageError: the target is unknown, or several lake tables follow the source.
+            NoHistory: the source table has no history.
             StatementFailed: the lake table cannot be read.
         """
         services = self._require_services()
@@ -287,10 +287,10 @@ class Registry:
         )
 
     def report(self, *tables: str, plans: Sequence[Plan] = (), format: str = "html") -> str:
-        """The compatibility report of tables, or of all: history, changes, verdicts, and the given plans.
+        """Render the compatibility report: history, changes, findings, and the given plans.
 
         Args:
-            tables: names; without any, every table.
+            tables: table names; without names, all tables.
             plans: plans for lake tables of these tables.
             format: `html`, `markdown`, `text` or `json`.
         """
@@ -298,7 +298,7 @@ class Registry:
 
     def _require_services(self) -> Services:
         if self._services is None:
-            raise UsageError("this registry knows its store alone", hint="open it with schemaman.open(URL)")
+            raise UsageError("this registry has only a store", hint="open it with schemaman.open(URL)")
         return self._services
 
     def record(self, outcomes: Iterable[Outcome], covered: Iterable[CoveredRange]) -> RecordResult:
@@ -306,7 +306,7 @@ class Registry:
 
         Raises:
             Conflict: another writer recorded a part of a range meanwhile; read the missing part again.
-            UsageError: an offset that was read before has other bytes now.
+            UsageError: a record differs from the known record at its offset.
             StoreUnavailable: the store cannot be written; nothing was added.
         """
         all_outcomes, read = tuple(outcomes), tuple(covered)
@@ -337,17 +337,17 @@ class Registry:
                 _count_entries(admitted.entries, NoteEntry),
                 self._shifts(end + len(admitted.entries), last),
             )
-        raise Conflict("others keep writing into the store", hint="run again")
+        raise Conflict("other writers keep changing the store", hint="run the command again")
 
     def tables(self, decisions: Decisions | None = None) -> tuple[TableHistory, ...]:
-        """The history of every table, in order of stream and name, with people's decisions applied."""
+        """Returns the history of every table, in order of stream and name, with decisions applied."""
         answers = self.decisions() if decisions is None else decisions
         found = (self._store.history(table) for table in self._store.tables())
         histories = (_apply_decisions(history, answers) for history in found if history is not None)
         return tuple(sorted(histories, key=lambda h: (h.table.stream, h.table)))
 
     def select(self, *names: str, decisions: Decisions | None = None) -> tuple[TableHistory, ...]:
-        """The histories of the named tables, each once; without names, of all, or all of the chosen stream.
+        """Returns the history of each named table once; without names all, or all of the chosen stream.
 
         Raises as `history`.
         """
@@ -364,7 +364,7 @@ class Registry:
         A name without a stream means the stream of the settings, or else the stream `main` first.
 
         Raises:
-            BadReference: the text is no name.
+            BadReference: the text is not a name.
             AmbiguousName: several tables have the name; the message lists them.
             NoHistory: no table has the name; the hint lists similar names.
         """
@@ -379,30 +379,30 @@ class Registry:
             return candidates[0]
         if candidates:
             listed = ", ".join(str(name) for name in references.name_distinctly(candidates).values())
-            raise AmbiguousName(f"{wanted} may be any of: {listed}", hint="write more of its name")
+            raise AmbiguousName(f"{wanted} may be any of: {listed}", hint="give more parts of the name")
         raise NoHistory(
-            f"nothing is known of a table {wanted}", hint=_hint_nearest(wanted, self._store.tables())
+            f"there is no table {wanted} in the history", hint=_hint_nearest(wanted, self._store.tables())
         )
 
     def history(self, table: TableId | str, decisions: Decisions | None = None) -> TableHistory:
-        """What is known of a table, with people's decisions applied.
+        """Returns the history of a table, with decisions applied.
 
         Args:
-            table: the table, or a name of it as `find` reads it.
-            decisions: the answers to apply; by default those of the decisions file, if there is one.
+            table: the table, or a name for `find`.
+            decisions: the decisions to apply; by default those of the decisions file, if there is one.
 
         Raises:
-            UsageError: the text is no name, or the name of several tables.
-            NoHistory: nothing is known of it.
+            UsageError: the text is not a name, or the name of several tables.
+            NoHistory: the table has no history.
         """
         id = self.find(table) if isinstance(table, str) else table
         found = self._store.history(id)
         if found is None:
-            raise NoHistory(f"nothing is known of {id}", hint="run `schemaman ingest SOURCE` first")
+            raise NoHistory(f"{id} has no history", hint="run `schemaman ingest SOURCE` first")
         return _apply_decisions(found, self.decisions() if decisions is None else decisions)
 
     def _chosen_stream(self) -> str | None:
-        """The stream that somebody chose, None where it is the default."""
+        """Returns the stream that the user chose; None for the default stream."""
         if self._services is None or self._services.settings.stream.origin == "default":
             return None
         return self._services.settings.stream.value
@@ -412,15 +412,15 @@ class Registry:
         return tuple(self._store.load(table))
 
     def schema(self, ref: str, readers: ReferenceReaders = HISTORY_ONLY) -> TableSchema:
-        """Returns the structure of a REF. Raises the errors of `resolve`."""
+        """Returns the schema of a REF. Raises the errors of `resolve`."""
         return self.resolve(ref, readers).schema
 
     def resolve(self, ref: str, readers: ReferenceReaders = HISTORY_ONLY) -> ResolvedSchema:
-        """Resolves a REF: structure, version, revision; `readers` read files, git, lake and registry.
+        """Resolves a REF: schema, version, revision; `readers` read files, git, lake and registry.
 
         Raises:
-            UsageError: the text is no REF, or it names nothing, several things, or an uncertain moment.
-            NoHistory: the table has no history, or none so early.
+            UsageError: the REF is malformed, unknown or ambiguous, or its time is in an uncertain interval.
+            NoHistory: the table has no history, or none that early.
         """
         return resolve(references.parse(ref), self, readers)
 
@@ -439,7 +439,7 @@ class Registry:
         )
 
     def known_offsets(self, stream: str) -> tuple[Mapping[Partition, Ranges], EdgeSource]:
-        """`offsets`, and `edges`, which are gone for when the first of them is asked for."""
+        """Returns `offsets`, and `edges`, which are read on first use."""
         return self.offsets(stream), EdgesOnDemand(partial(self.edges, stream))
 
     def rejects(self, stream: str | None = None) -> tuple[Reject, ...]:
@@ -469,13 +469,13 @@ class Registry:
     def journal(
         self, *, run: str | None = None, plan: str | None = None, target: str | None = None
     ) -> tuple[MigrationEntry, ...]:
-        """The journal of migrations, of one run, plan or target if named, in the order of the log."""
+        """Returns the journal of migrations, or of one run, plan or target, in the order of the log."""
         return tuple(line for _, line in self.dated_journal(run=run, plan=plan, target=target))
 
     def dated_journal(
         self, *, run: str | None = None, plan: str | None = None, target: str | None = None
     ) -> tuple[tuple[int, MigrationEntry], ...]:
-        """The journal with the time of each line (epoch ms)."""
+        """Returns the journal with the time of each line (epoch ms)."""
         dated = (_date_line(stamped) for stamped in self._store.read(kinds=[MigrationEntry]))
         return tuple(
             (at_ms, line)
@@ -486,24 +486,24 @@ class Registry:
         )
 
     def note(self, *lines: MigrationEntry) -> int:
-        """Write lines into the journal, all or none; the new end of the log."""
+        """Writes lines into the journal, all or none; returns the new end of the log."""
         for _ in range(_ATTEMPTS):
             try:
                 return self._store.append(lines, self._store.end())
             except Conflict:
                 continue
-        raise Conflict("others keep writing into the store", hint="run again")
+        raise Conflict("other writers keep changing the store", hint="run the command again")
 
     def acquire(self, target: str, owner: str, ttl_ms: int) -> str:
-        """Hold a target for a while; a token. Raises `Locked`: who holds it, until when."""
+        """Acquires the lease of a target; returns its token. Raises `Locked` with holder and expiry."""
         return self._store.acquire(target, owner, self._clock(), ttl_ms)
 
     def renew(self, target: str, token: str, ttl_ms: int) -> None:
-        """Hold it for a while more. Raises `Locked` if it was lost."""
+        """Extends the lease. Raises `Locked` if the lease was lost."""
         self._store.renew(target, token, self._clock(), ttl_ms)
 
     def release(self, target: str, token: str) -> None:
-        """Give it back."""
+        """Releases the lease."""
         self._store.release(target, token)
 
     def _known(self, read: Iterable[CoveredRange], strays: Iterable[Reject]) -> list[CoveredRange]:
@@ -519,11 +519,11 @@ class Registry:
         """Reads the renumberings of the log after one entry, up to another."""
         if after == last:
             return ()
-        behind = islice(self._store.read(after), last - after)
-        return tuple(s.entry for s in behind if isinstance(s.entry, RenumberingEntry))
+        later = islice(self._store.read(after), last - after)
+        return tuple(s.entry for s in later if isinstance(s.entry, RenumberingEntry))
 
     def _rejected(self) -> tuple[Reject, ...]:
-        """Every reject of the log."""
+        """Reads all rejects of the log."""
         entries = (stamped.entry for stamped in self._store.read(kinds=[RejectEntry]))
         return tuple(entry.reject for entry in entries if isinstance(entry, RejectEntry))
 
@@ -554,8 +554,8 @@ def _hint_nearest(wanted: TableName, tables: Sequence[TableId]) -> str:
     near += difflib.get_close_matches(str(wanted), names, n=3, cutoff=0.6)
     listed = dict.fromkeys(str(names[n]) for n in near)
     if not listed:
-        return f"`schemaman tables` lists the {len(tables)} that are known"
-    return f"the nearest: {', '.join(listed)}"
+        return f"`schemaman tables` lists the {len(tables)} known tables"
+    return f"similar names: {', '.join(listed)}"
 
 
 def _list_shapes(versions: Sequence[SchemaVersion]) -> list[tuple[int, str]]:
@@ -571,7 +571,7 @@ def _apply_decisions(history: TableHistory, decisions: Decisions) -> TableHistor
 
 
 def _date_line(stamped: LogEntry) -> tuple[int, MigrationEntry]:
-    """Returns a line of the journal with its time and the present address of its target."""
+    """Returns a line of the journal with its time and the current address of its target."""
     assert isinstance(stamped.entry, MigrationEntry)
     return stamped.at_ms, replace(stamped.entry, target=canonicalize_target(stamped.entry.target))
 

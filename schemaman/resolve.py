@@ -1,6 +1,6 @@
-"""Resolves a REF to a structure: the version of a table, or the structure of a file or a lake table.
+"""Resolves a REF to a schema: the version of a table, or the schema of a file or a lake table.
 
-Law: a moment or a position inside the interval in which a version began is refused, never guessed.
+Law: a time or a position inside the interval in which a version began is refused, never guessed.
 """
 
 from __future__ import annotations
@@ -57,18 +57,18 @@ class HistorySource(Protocol):
     """Finds tables and their histories: the registry."""
 
     def find(self, name: str | TableName) -> TableId:
-        """The one table of that name."""
+        """Finds the only table with that name."""
 
     def history(self, table: TableId) -> TableHistory:
-        """What is known of it."""
+        """Returns the history of the table."""
 
 
 def _refuse_outside(*_: object) -> str:
-    raise UsageError("nothing but the history can be read here", hint="name a table: orders@3")
+    raise UsageError("only the history can be read here", hint="name a table: orders@3")
 
 
 def _refuse_lake(_: str) -> TableSchema:
-    raise UsageError("no lake can be reached from here", hint="name a table: orders@3")
+    raise UsageError("the lake cannot be read here", hint="name a table: orders@3")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class ReferenceReaders:
     """The functions that read outside the history; callers pass them, because this module uses no clients.
 
     `file(path)`, `git(revision, path)` and `registry(subject, version)` (None for the latest) return
-    text, `lake(table)` the structure of a lake table.
+    text, `lake(table)` the schema of a lake table.
     """
 
     file: Callable[[str], str] = _refuse_outside
@@ -90,11 +90,11 @@ HISTORY_ONLY = ReferenceReaders()
 
 @dataclass(frozen=True, slots=True)
 class ResolvedSchema(DisplayedValue):
-    """The result of a reference: a structure, and for a table in the history its version and revision.
+    """The result of a reference: a schema, and for a table in the history its version and revision.
 
     `ref` is the reference with the full name of its table and the number of its version. It has the number of
     the revision if there are several. `last_seen` are the coordinates of the last record of the table, if the
-    reference is after it: later changes are not known.
+    reference is after that record: later changes are unknown.
     """
 
     ref: str
@@ -108,22 +108,22 @@ class ResolvedSchema(DisplayedValue):
         return f"<ResolvedSchema {self.ref}: {len(self.schema.columns)} columns>"
 
     def to_text(self, language: str) -> str:
-        """The schema in a language: `ddl`, `spark`, `delta`, `iceberg`, `avro`, `connect` or `columns`.
+        """Write the schema in a language: `ddl`, `spark`, `delta`, `iceberg`, `avro`, `connect` or `columns`.
 
         Raises:
             UnknownName: there is no such language.
-            UsageError: the language has no word for a column.
+            UsageError: the language cannot express a column.
         """
         name = "row" if self.table is None else ".".join(self.table.parts)
         return write_schema(SCHEMA_LANGUAGES.get(language), self.schema, f"{name}.Value", self.ref).text
 
 
 def find_version(history: TableHistory, text: str) -> SchemaVersion:
-    """The version that the part of a REF behind the `@` means. Raises as `select_version`."""
+    """Find the version for the part of a REF after the `@`. Raises as `select_version`."""
     reference = parse(f"{name_table(history.table)}@{text}")
     found = select_version(history, reference.selector) if isinstance(reference, TableRef) else None
     if found is None or found.version is None:
-        raise NoHistory(f"nothing is known of {history.table}@{text}")
+        raise NoHistory(f"{history.table}@{text} has no history")
     return found.version
 
 
@@ -133,9 +133,9 @@ def resolve(
     """Resolves a reference.
 
     Raises:
-        UsageError: it names nothing, several things, or a moment at which two versions may have been valid.
-        NoHistory: the table has no history, or none so early.
-        UnreadableInput: a file has no structure. Errors of the readers are raised, too.
+        UsageError: the reference is unknown or ambiguous, or two versions may have been valid at that time.
+        NoHistory: the table has no history, or none that early.
+        UnreadableInput: a file contains no schema. Errors of the readers are raised, too.
     """
     match reference:
         case TableRef(name, selector):
@@ -157,9 +157,9 @@ def select_version(history: TableHistory, selector: Selector) -> ResolvedSchema:
 
     Raises:
         UnknownName: there is no such version, revision or id.
-        AmbiguousName: several ids begin with the digits.
+        AmbiguousName: several ids start with the digits.
         UsageError: the table has no positions of that kind, or two versions may have been valid there.
-        NoHistory: the history has no record so early.
+        NoHistory: the history has no record that early.
     """
     match selector:
         case VersionNumber(number, revision):
@@ -200,8 +200,8 @@ def _find_number(history: TableHistory, number: int, revision: int | None) -> Re
     found = next((r for r in version.revisions if r.number == revision), None)
     if found is None:
         numbers = ", ".join(f"{number}.{r.number}" for r in version.revisions)
-        there = f"there {'are' if len(version.revisions) > 1 else 'is only'} {numbers}"
-        raise UnknownName(f"{history.table}@{number}.{revision}: {there}", hint=_hint_history(history))
+        existing = f"there {'are' if len(version.revisions) > 1 else 'is only'} {numbers}"
+        raise UnknownName(f"{history.table}@{number}.{revision}: {existing}", hint=_hint_history(history))
     return _build_result(history, version, found)
 
 
@@ -209,14 +209,15 @@ def _find_shape(history: TableHistory, digits: str) -> ResolvedSchema:
     found = [v for v in history.versions if v.has_id(digits)]
     if not found:
         ids = ", ".join(dict.fromkeys(v.id for v in history.versions))
-        message = f"{history.table}@id:{digits}: no version of that shape; there are: {ids}"
+        message = f"{history.table}@id:{digits}: no version has that id; ids are: {ids}"
         raise UnknownName(message, hint=_hint_history(history))
     # A version that was declared later keeps the id of its events beside its own.
     meant = [v for v in found if v.id == digits] or [v for v in found if digits in v.previous_ids] or found
     if len({v.id for v in meant}) > 1:
         ids = ", ".join(sorted({v.id for v in meant}))
         raise AmbiguousName(
-            f"{history.table}@id:{digits}: several shapes begin so: {ids}", hint="write more of its digits"
+            f"{history.table}@id:{digits}: several ids start with these digits: {ids}",
+            hint="give more digits",
         )
     return _build_result(history, meant[-1])
 
@@ -224,16 +225,16 @@ def _find_shape(history: TableHistory, digits: str) -> ResolvedSchema:
 def _find_at_position(
     history: TableHistory, selector: SourcePosition, kind: PositionKind, value: str
 ) -> ResolvedSchema:
-    kinds = {mark.position.kind for mark in _list_coordinates(history)} - {"none"}
+    kinds = {at.position.kind for at in _list_coordinates(history)} - {"none"}
     if kind not in kinds:
         reason = f"its positions are of kind {', '.join(sorted(kinds))}" if kinds else "it has no positions"
-        raise UsageError(f"{history.table}@{selector}: {reason}", hint="kinds of positions never compare")
+        raise UsageError(f"{history.table}@{selector}: {reason}", hint="use a position of that kind")
     logs = {find_log_name(m.position) for m in _list_coordinates(history) if m.position.kind == kind}
     if find_log_name(Position(kind, value)) not in logs:
         raise UsageError(
-            f"{history.table}@{selector}: the binary log of its stream has other files, called "
+            f"{history.table}@{selector}: the files of its binary log have other names: "
             f"{' or '.join(sorted(log for log in logs if log))}",
-            hint="write binlog:FILE:POSITION as the connector prints them",
+            hint="write binlog:FILE:POSITION as the connector prints it",
         )
     named = [
         v
@@ -249,19 +250,19 @@ def _find_at_position(
         ranks = [rank for rank in here if rank is not None]
         if not ranks:
             return _build_result(history, named[0])
-        return _select_revision(history, named[0], lambda mark: find_rank(mark, kind), max(ranks))
+        return _select_revision(history, named[0], lambda at: find_rank(at, kind), max(ranks))
     wanted = rank_position(Position(kind, value, value))
     if wanted is None or len(logs) > 1:
         what = f"those of {' and '.join(sorted(logs))}" if len(logs) > 1 else f"{kind} positions"
         raise UsageError(
-            f"{history.table}@{selector}: it has no record there, and {what} have no order",
+            f"{history.table}@{selector}: there is no record at this position, and {what} have no order",
             hint="name a version or a time",
         )
-    return _find_certain(history, selector, lambda mark: find_rank(mark, kind), wanted)
+    return _find_certain(history, selector, lambda at: find_rank(at, kind), wanted)
 
 
 def _find_at_time(history: TableHistory, selector: AsOf, ts_ms: int) -> ResolvedSchema:
-    """Finds the version at a moment; refuses it if an inexact time allows another version."""
+    """Finds the version at a time; refuses the time if it is so inexact that another version is possible."""
     wanted, versions = (ts_ms,), history.versions
     early_rank, late_rank = make_earliest_rank(history), make_latest_rank(history)
     surely, perhaps = _list_begun(history, late_rank, wanted), _list_begun(history, early_rank, wanted)
@@ -274,15 +275,15 @@ def _find_at_time(history: TableHistory, selector: AsOf, ts_ms: int) -> Resolved
     except NoHistory as error:
         number = versions[surely[-1]].number
         raise UsageError(
-            f"{history.table}@{selector}: version {number} may have been valid then, or the table had ended "
-            "already: the time of its end is not exact enough",
-            hint=f"name it: {history.table}@{number}",
+            f"{history.table}@{selector}: version {number} was valid then, or the table no longer existed: "
+            "the time of its end is not exact enough",
+            hint=f"name the version: {history.table}@{number}",
         ) from error
     if early.ref != late.ref:
         raise UsageError(
-            f"{history.table}@{selector}: {late.ref} or {early.ref} may have been valid then: "
+            f"{history.table}@{selector}: {late.ref} or {early.ref} was valid then: "
             "the time of the change is not exact enough",
-            hint=f"name one: {late.ref} or {early.ref}",
+            hint=f"name the version: {late.ref} or {early.ref}",
         )
     return replace(early, version=_merge_uncertainty(early.version, late.version))
 
@@ -314,15 +315,15 @@ def _find_certain(history: TableHistory, selector: Selector, rank: RankOf, wante
     began = _list_begun(history, rank, wanted)
     if not began:
         raise NoHistory(
-            f"{history.table}@{selector}: nothing is known so early",
+            f"{history.table}@{selector}: the history begins later",
             hint=_hint_first(history),
         )
     version = history.versions[began[-1]]
-    over = explain_end(history, version, lambda mark: _is_reached(rank(mark), wanted))
+    over = explain_end(history, version, lambda at: _is_reached(rank(at), wanted))
     if over is not None:
         raise NoHistory(
             f"{history.table}@{selector}: {over}",
-            hint=f"its last version before that is {history.table}@{version.number}",
+            hint=f"the last version before that is {history.table}@{version.number}",
         )
     shown = find_first_event(version, rank) if is_noticed_late(version) else None
     if shown is not None and wanted < shown:
@@ -337,7 +338,7 @@ def _find_certain(history: TableHistory, selector: Selector, rank: RankOf, wante
         message = (
             f"{history.table}@{selector}: records around it show version {version.number}, but {otherwise}"
         )
-        raise UsageError(message, hint=f"name it: {history.table}@{version.number}")
+        raise UsageError(message, hint=f"name the version: {history.table}@{version.number}")
     found = _select_revision(history, version, rank, wanted)
     return replace(found, last_seen=_find_last_seen(history, rank, wanted))
 
@@ -345,22 +346,22 @@ def _find_certain(history: TableHistory, selector: Selector, rank: RankOf, wante
 def _refuse_unshown(
     history: TableHistory, selector: Selector, index: int, rank: RankOf, wanted: Rank
 ) -> SchemamanError:
-    """Builds the error for a moment after the notice of a version and before its first event."""
-    version, former = history.versions[index], history.versions[index - 1] if index else None
-    if former is None:
-        return NoHistory(f"{history.table}@{selector}: nothing is known so early", hint=_hint_first(history))
-    if former.incarnation != version.incarnation:
+    """Builds the error for a time after the notice of a version and before its first event."""
+    version, previous = history.versions[index], history.versions[index - 1] if index else None
+    if previous is None:
+        return NoHistory(f"{history.table}@{selector}: the history begins later", hint=_hint_first(history))
+    if previous.incarnation != version.incarnation:
         for event in history.events:
             # A table whose end was noticed only with the next incarnation also ended after that position.
             ended = event.kind in ("dropped", "renamed") and event.at != version.at
-            if ended and event.incarnation == former.incarnation and _is_reached(rank(event.at), wanted):
+            if ended and event.incarnation == previous.incarnation and _is_reached(rank(event.at), wanted):
                 return NoHistory(
-                    f"{history.table}@{selector}: the table was {event.kind} by then, and no event shows the "
-                    f"one that was made anew before {format_first_event(version)}",
-                    hint=f"its last version before that is {history.table}@{former.number}, "
-                    f"the first of the new one {history.table}@{version.number}",
+                    f"{history.table}@{selector}: the table was {event.kind} by then, and the first event of "
+                    f"the recreated table is at {format_first_event(version)}",
+                    hint=f"the last version before that is {history.table}@{previous.number}, "
+                    f"the first version of the new table is {history.table}@{version.number}",
                 )
-    return _refuse_uncertain(history, selector, former, version, _describe_change(version))
+    return _refuse_uncertain(history, selector, previous, version, _describe_change(version))
 
 
 def _select_revision(
@@ -375,8 +376,8 @@ def _select_revision(
 def _is_revised(version: SchemaVersion, revision: Revision, rank: RankOf, wanted: Rank) -> bool:
     at = rank(revision.at)
     if at is None:
-        behind = (rank(mark) for mark in list_coordinates(version) if is_behind(mark, revision.at))
-        return any(_is_reached(found, wanted) for found in behind)
+        later = (rank(at) for at in list_coordinates(version) if is_behind(at, revision.at))
+        return any(_is_reached(found, wanted) for found in later)
     return at <= wanted
 
 
@@ -384,7 +385,7 @@ def _is_begun(version: SchemaVersion, rank: RankOf, wanted: Rank) -> bool:
     at = rank(version.at)
     if at is None:
         # Rows that are read outside the stream have no position in it; later events have one.
-        return any(_is_reached(rank(mark), wanted) for mark in list_coordinates(version))
+        return any(_is_reached(rank(each), wanted) for each in list_coordinates(version))
     if at != wanted or not is_noticed_late(version):
         return _is_reached(at, wanted)
     shown = find_first_event(version, rank)
@@ -398,9 +399,9 @@ def _hint_first(history: TableHistory) -> str | None:
 
 def _find_last_seen(history: TableHistory, rank: RankOf, wanted: Rank) -> Coordinates | None:
     """Finds the last record of the table, if all of its records are before `wanted`."""
-    ranked = [(found, mark) for mark in _list_coordinates(history) if (found := rank(mark)) is not None]
-    last, mark = max(ranked, key=lambda pair: (pair[0], pair[1].offset))
-    return mark if last < wanted else None
+    ranked = [(found, at) for at in _list_coordinates(history) if (found := rank(at)) is not None]
+    last, newest = max(ranked, key=lambda pair: (pair[0], pair[1].offset))
+    return newest if last < wanted else None
 
 
 def _is_reached(rank: Rank | None, wanted: Rank) -> bool:
@@ -428,7 +429,7 @@ def _refuse_uncertain(
     return UsageError(
         f"{table}@{selector}: it is not certain whether version {one.number} or version {other.number} "
         f"was valid then: {reason}",
-        hint=f"name one: {table}@{one.number} or {table}@{other.number}",
+        hint=f"name the version: {table}@{one.number} or {table}@{other.number}",
     )
 
 
@@ -444,7 +445,7 @@ def _describe_change(following: SchemaVersion) -> str:
 
 
 def _hint_history(history: TableHistory) -> str:
-    return f"schemaman history {history.table} lists them"
+    return f"schemaman history {history.table} lists the versions"
 
 
 def _describe_versions(history: TableHistory) -> str:

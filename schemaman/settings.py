@@ -43,7 +43,7 @@ _SECRET = re.compile(
 
 
 def is_secret(name: str) -> bool:
-    """Returns whether an option of a client holds a secret, by its name."""
+    """Returns whether the name of an option denotes a secret."""
     return _SECRET.search(name) is not None
 
 
@@ -57,7 +57,7 @@ class Setting(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class SettingsFile:
-    """A file that may hold settings: its path for people, its text, and the TOML table to read."""
+    """A file with settings: its path for messages, its text, and the TOML table to read."""
 
     path: str
     text: str
@@ -94,17 +94,18 @@ class Settings:
     upgrades: Setting[bool]
     policies: Setting[tuple[PolicyRule, ...]]
     plan_expires: Setting[str]
+    plan_key_file: Setting[str]
     projections: Setting[tuple[ProjectionRule, ...]]
     targets: Setting[tuple[TargetSetting, ...]]
 
     @property
     def forms(self) -> Forms:
-        """How keys and values are framed, and what flattening adds to them."""
+        """The encodings of keys and values, and the prefix of fields that flattening adds."""
         return Forms(self.format_key.value, self.format_value.value, self.added_prefix.value)
 
     @property
     def policy(self) -> Policy:
-        """What a plan may do."""
+        """The policy of plans."""
         return Policy(
             self.drops.value,
             self.comments.value,
@@ -114,20 +115,20 @@ class Settings:
         )
 
     def target(self, name: str) -> TargetSetting:
-        """The target of that name. Raises `UnknownName`."""
+        """Return the target with that name. Raises `UnknownName`."""
         found = next((t for t in self.targets.value if t.name == name), None)
         if found is not None:
             return found
         names = tuple(t.name for t in self.targets.value)
-        known = f"there are: {', '.join(names)}" if names else f"{self.targets.origin} names none"
+        known = f"targets are: {', '.join(names)}" if names else f"{self.targets.origin} has no target"
         hint = (
             suggest_word(name, names)
-            or "add a [[target]] to schemaman.toml, or say --target delta --table TABLE"
+            or "add a [[target]] to schemaman.toml, or use --target delta --table TABLE"
         )
-        raise UnknownName(f"no target is called {name!r}; {known}", hint=hint)
+        raise UnknownName(f"there is no target {name!r}; {known}", hint=hint)
 
     def origins(self) -> tuple[tuple[str, object, str], ...]:
-        """Name, value and origin of every setting, in the order in which they are printed."""
+        """Return name, value and origin of every setting, in the order for printing."""
         found = ((name, getattr(self, name)) for name in self.__slots__)
         return tuple((name, setting.value, setting.origin) for name, setting in found)
 
@@ -138,7 +139,7 @@ def read_settings(
     """Reads the effective settings; a flag that is None was not given.
 
     Raises:
-        BadConfiguration: a value is not allowed, a key is unknown, or a file is no TOML.
+        BadConfiguration: a value is not allowed, a key is unknown, or a file is not TOML.
     """
     sources = _Sources(flags, environment, {} if file is None else _read_section(file), file)
     found = Settings(
@@ -168,6 +169,7 @@ def read_settings(
         upgrades=sources.get("upgrades", _read_boolean, True),
         policies=sources.get("policy", read_policies, ()),
         plan_expires=sources.get("plan_expires", _read_text, "30d"),
+        plan_key_file=sources.get("plan_key_file", _read_text, ""),
         projections=sources.get("projection", read_projections, ()),
         targets=sources.get("target", read_targets, ()),
     )
@@ -177,7 +179,7 @@ def read_settings(
 
 _ENTRIES = {"policies": "policy", "projections": "projection", "targets": "target"}
 KEYS = tuple(_ENTRIES.get(name, name) for name in Settings.__slots__)
-"""What `schemaman.toml` may hold."""
+"""The keys that `schemaman.toml` may contain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +190,7 @@ class _Sources:
     file: SettingsFile | None
 
     def get(self, key: str, read: Callable[[object], T], default: T) -> Setting[T]:
-        """The value of the highest source that has one; a `ValueError` of `read` becomes a message."""
+        """Read the value from the highest source that has one; a `ValueError` of `read` becomes a message."""
         variable = PREFIX + key.upper()
         found: list[tuple[object, str, str]] = []
         if self.flags.get(key) not in (None, ()):
@@ -211,7 +213,7 @@ def _read_section(file: SettingsFile) -> Mapping[str, object]:
     try:
         document: object = tomllib.loads(file.text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise BadConfiguration(f"{file.path} is not valid TOML: {error}", hint="mend that line") from error
+        raise BadConfiguration(f"{file.path} is not valid TOML: {error}", hint="correct that line") from error
     for name in file.section:
         document = document.get(name, {}) if isinstance(document, dict) else {}
     if not isinstance(document, dict):
@@ -226,14 +228,14 @@ def _read_section(file: SettingsFile) -> Mapping[str, object]:
 def _read_text(value: object) -> str:
     if isinstance(value, str):
         return value
-    raise ValueError(f"expected a text, found {value!r}")
+    raise ValueError(f"expected a string, found {value!r}")
 
 
 def _read_stream(value: object) -> str:
-    """A name that every store, terminal and log can hold, and that a person can type."""
+    """Read a name that every store, terminal and log can represent, and that a person can type."""
     name = _read_text(value)
     if not name.strip():
-        raise ValueError("a stream needs a name; leave it out for the default")
+        raise ValueError("a stream needs a name; omit the setting for the default")
     if len(name) > _STREAM_LENGTH or not name.isprintable():
         raise ValueError(
             f"the name of a stream is at most {_STREAM_LENGTH} printable characters, found {name[:40]!r}"
@@ -275,11 +277,11 @@ def _read_words(value: object) -> tuple[str, ...]:
         return tuple(word.strip() for word in value.split(",") if word.strip())
     if isinstance(value, list | tuple):
         return tuple(_read_text(word) for word in value)
-    raise ValueError(f"expected a list of texts, found {value!r}")
+    raise ValueError(f"expected a list of strings, found {value!r}")
 
 
 def _read_pairs(value: object) -> tuple[tuple[str, str], ...]:
-    """A TOML table of texts; in a flag or variable `name=value,name=value`."""
+    """Read a TOML table of strings; in a flag or variable `name=value,name=value`."""
     if isinstance(value, dict):
         return tuple((str(name), _read_text(text)) for name, text in value.items())
     parts = [word.partition("=") for word in _read_words(value)]
@@ -289,7 +291,7 @@ def _read_pairs(value: object) -> tuple[tuple[str, str], ...]:
 
 
 def _read_options(value: object) -> tuple[str, ...]:
-    """Files of options and single ones, `name=value`; a TOML table is options alone."""
+    """Read files of options and single options `name=value`; a TOML table contains only options."""
     if isinstance(value, dict):
         return tuple(f"{name}={_format_scalar(text)}" for name, text in value.items())
     return _read_words(value)
@@ -307,7 +309,7 @@ def _read_rules(value: object) -> tuple[tuple[str, Severity], ...]:
 
 
 def _check_targets(settings: Settings) -> None:
-    """Every target that an entry names is there. Raises `BadConfiguration`."""
+    """Raises `BadConfiguration` if an entry names an unknown target."""
     rules: tuple[PolicyRule | ProjectionRule, ...] = (*settings.policies.value, *settings.projections.value)
     named = {word: rule.origin for rule in rules for word in rule.targets if word != ANY}
     if not named:
@@ -315,5 +317,5 @@ def _check_targets(settings: Settings) -> None:
     known = (*(t.name for t in settings.targets.value), *TARGETS.names())
     for word, origin in sorted(named.items()):
         if word not in known:
-            hint = suggest_word(word, known) or f"there are: {', '.join(known)}"
-            raise BadConfiguration(f"{origin} names the target {word!r}, which is none", hint=hint)
+            hint = suggest_word(word, known) or f"targets are: {', '.join(known)}"
+            raise BadConfiguration(f"{origin} names the unknown target {word!r}", hint=hint)

@@ -122,6 +122,6 @@ def test_the_demo_says_how_to_go_on_typing_the_command(tmp_path: Path) -> None:
     for name in ("python", "schemaman", "activate"):
         (scripts / name).touch()
     told = describe_command(scripts / "python", tmp_path, None)
-    assert told == "To go on, type `. .venv/bin/activate`, then `schemaman …`; or .venv/bin/schemaman …"
+    assert told == "To continue, type `. .venv/bin/activate`, then `schemaman …`; or .venv/bin/schemaman …"
     assert describe_command(scripts / "python", tmp_path / "x", None).endswith(f"or {scripts}/schemaman …")
     assert describe_command(scripts / "python", tmp_path, str(scripts / "schemaman")) == ""

@@ -61,7 +61,7 @@ def test_a_section_of_pyproject_is_read_alike() -> None:
     ("text", "message", "hint"),
     [
         ("stor = 'x'", "/p/schemaman.toml: unknown key 'stor'", "did you mean store?"),
-        ("store = 3", "/p/schemaman.toml: store: expected a text, found 3", None),
+        ("store = 3", "/p/schemaman.toml: store: expected a string, found 3", None),
         ("store = ", "/p/schemaman.toml is not valid TOML", None),
         ("fail_on = 'brake'", "fail_on: expected one of .*did you mean break", None),
         ("readers = ['spark', 'delt']", "readers: expected one of .*did you mean delta", None),
@@ -157,7 +157,7 @@ def test_a_lake_table_that_is_no_name_is_refused_when_settings_are_read(table: s
 
 
 def test_an_unknown_target_lists_the_known_ones() -> None:
-    with pytest.raises(UnknownName, match="there are: raw") as caught:
+    with pytest.raises(UnknownName, match="targets are: raw") as caught:
         of("[[target]]\nname='raw'\nformat='delta'\ntable='x'").target("row")
     assert caught.value.hint == "did you mean raw?"
 
@@ -196,7 +196,7 @@ def test_policy_entries_become_rules_that_say_where_they_stand() -> None:
     )
     assert policy.find_ruling("drop-column", "shop.app.billing.x", "raw", "iceberg").level == "approve"
     assert policy.find_ruling("rename-stated", "shop.app.public.orders", "delta").level == "approve"
-    assert policy.find_ruling("widen", "t", "iceberg").why == "widen = ignore, says [[policy]] 2"
+    assert policy.find_ruling("widen", "t", "iceberg").why == "widen = ignore, from [[policy]] 2"
     assert settings.policies.origin == "/p/schemaman.toml"
 
 
@@ -204,14 +204,14 @@ def test_policy_entries_become_rules_that_say_where_they_stand() -> None:
     ("text", "message"),
     [
         ("policy = 'auto'", "policies are written as"),
-        ("[[policy]]\ntables='x'", "policy 1 says no level"),
+        ("[[policy]]\ntables='x'", "policy 1 sets no level"),
         ("[[policy]]\ndrop-colum='auto'", "unknown kind of change 'drop-colum'; did you mean drop-column"),
         ("[[policy]]\ntabels='x'\nwiden='auto'", "'tabels'; did you mean tables"),
         ("[[policy]]\nwiden='aprove'", "unknown level 'aprove'; did you mean approve"),
         ("[[policy]]\nnarrow='auto'", "narrow cannot be auto; it may be ignore, quarantine, block"),
-        ("[[policy]]\ntables=''\nwiden='auto'", "policy 1 means no tables"),
+        ("[[policy]]\ntables=''\nwiden='auto'", "policy 1 selects no tables"),
         ("[[policy]]\ntargets=[1]\nwiden='auto'", "expected a list of texts"),
-        ("[[policy]]\ntargets='detla'\nwiden='auto'", "names the target 'detla', which is none"),
+        ("[[policy]]\ntargets='detla'\nwiden='auto'", "names the unknown target 'detla'"),
     ],
 )
 def test_a_policy_that_cannot_be_meant_is_an_error(text: str, message: str) -> None:

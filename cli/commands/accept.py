@@ -1,4 +1,4 @@
-"""Accept the state of tables: their snapshot files are written anew."""
+"""Accept the current schema of tables: rewrite their snapshot files."""
 
 from __future__ import annotations
 
@@ -19,16 +19,21 @@ from schemaman_cli.options import CommandContext, with_context
 
 @command("accept", "schemaman accept orders", "schemaman accept orders@3 customers")
 @click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="The folder; default schemas.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Folder of the snapshot files (default: schemas)."
+)
 @with_context
 def accept(context: CommandContext, tables: tuple[str, ...], output: Path | None) -> None:
-    """Write the snapshot of each TABLE, as it is now or at the version that a REF names; commit it then."""
+    """Write the snapshot file of each TABLE: its newest version, or the version that a REF names.
+
+    Commit the file afterwards.
+    """
     folder = output or resolve_path(context.settings.snapshots)
     registry = open_registry(context)
     for text in tables:
         reference = parse(text)
         if not isinstance(reference, TableRef):
-            raise BadReference(f"{text} is no table of the history", hint="schemaman accept orders@3")
+            raise BadReference(f"{text} is not a table of the history", hint="schemaman accept orders@3")
         history = registry.history(registry.find(reference.name))
         found = select_version(history, reference.selector)
         version = found.version or history.latest

@@ -1,4 +1,4 @@
-"""Run plans, step by step, with a journal."""
+"""Apply plans step by step, and record each step in a journal."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 import click
 
 from schemaman.api.applying import ApplyRequest, new_run
-from schemaman.api.files import is_folder, name_files, read_text
+from schemaman.api.files import is_folder, name_files
+from schemaman.api.plan_files import read_plan
 from schemaman.errors import SchemamanError, UnreadableInput, UsageError
 from schemaman.migration.plan import Plan
-from schemaman.migration.plan_file import from_text
 from schemaman_cli.group import command
 from schemaman_cli.migrating import apply_plans
 from schemaman_cli.options import CommandContext, format_option, with_context
@@ -18,10 +18,14 @@ from schemaman_cli.options import CommandContext, format_option, with_context
 
 @command("apply", "schemaman apply orders.plan.json --dry-run", "schemaman apply orders.plan.json --clone")
 @click.argument("plans", nargs=-1, required=True, metavar="PLAN...")
-@click.option("--partial", is_flag=True, help="Make the steps of a plan that has refusals.")
-@click.option("--dry-run", is_flag=True, help="Check everything on the live table; run nothing.")
+@click.option("--partial", is_flag=True, help="Apply the steps of a plan even if it has refusals.")
+@click.option("--dry-run", is_flag=True, help="Check the plan against the table; run nothing.")
 @click.option("--clone", is_flag=True, help="Try the plan on an empty clone of the table first.")
-@click.option("--take-over", is_flag=True, help="Also if another store keeps the table, which is gone.")
+@click.option(
+    "--take-over",
+    is_flag=True,
+    help="Apply even if the table belongs to another store. Use this only if that store no longer exists.",
+)
 @format_option("text", "json", "markdown")
 @with_context
 def apply(
@@ -33,15 +37,15 @@ def apply(
     take_over: bool,
     format: str,
 ) -> int:
-    """Run each plan file PLAN, or each one in a folder, exactly as it was made, if its table has not moved.
+    """Apply each plan file PLAN, or all plan files in a folder, unless the table has changed meanwhile.
 
     Each step is checked, journalled, run, and checked again. After a crash, apply the same plan again.
     """
-    files = [file for place in plans for file in _files(place)]
+    files = [file for path in plans for file in _list_plan_files(path)]
     request = ApplyRequest(partial, dry_run, clone, take_over)
     if len(files) == 1:
-        return apply_plans(context, [(new_run(), from_text(read_text(files[0])))], request, format)
-    read = [(new_run(), file, _read(file)) for file in files]
+        return apply_plans(context, [(new_run(), read_plan(context.settings, files[0]))], request, format)
+    read = [(new_run(), file, _read_plan(context, file)) for file in files]
     good = [(run, plan) for run, _, plan in read if isinstance(plan, Plan)]
     bad = [(run, file, error) for run, file, error in read if isinstance(error, SchemamanError)]
     if bad and not good:
@@ -49,24 +53,26 @@ def apply(
     return apply_plans(context, good, request, format, bad)
 
 
-def _read(file: str) -> Plan | SchemamanError:
-    """A plan, or what is wrong with its file: that stops none of the others."""
+def _read_plan(context: CommandContext, file: str) -> Plan | SchemamanError:
+    """Return a plan, or the error in its file, which does not stop the other plans."""
     try:
-        return from_text(read_text(file))
+        return read_plan(context.settings, file)
     except SchemamanError as error:
         return error
 
 
-def _files(place: str) -> list[str]:
-    """A plan file, or those of a folder in order."""
-    if not place:
-        raise UsageError("a plan without a name", hint="is a variable of the shell unset? name a file, or .")
-    if not is_folder(Path(place)):
-        return [place]
-    found = sorted(str(path) for path in Path(place).glob("*.plan.json"))
+def _list_plan_files(path: str) -> list[str]:
+    """List one plan file, or the plan files of a folder in order."""
+    if not path:
+        raise UsageError(
+            "the name of the plan is empty", hint="is a shell variable unset? name a file or a folder"
+        )
+    if not is_folder(Path(path)):
+        return [path]
+    found = sorted(str(file) for file in Path(path).glob("*.plan.json"))
     if not found:
         raise UnreadableInput(
-            f"{place}: a folder without a plan", hint=f"name a file in it: {name_files(Path(place))}"
+            f"{path}: no *.plan.json in this folder", hint=f"name a file in it: {name_files(Path(path))}"
         )
     return found
 

@@ -1,4 +1,4 @@
-"""Say since when each column is as it is, and by which record."""
+"""Show when each column last changed, and the record that proves it."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from schemaman_cli.options import CommandContext, format_option, with_context
 @format_option("text", "json", "markdown", "html")
 @with_context
 def blame(context: CommandContext, table: str, format: str) -> None:
-    """Say of each column of TABLE since which version it is as it is, by which record, and who said so.
+    """Show version, record and evidence of the last change of each column of TABLE.
 
-    That is told of its type, nullability, default and comment, and of the key; then the statements that are
-    known. TABLE may be a REF: then it is told of that version.
+    The report covers name, type, nullability, default and comment of each column, the key, and known DDL
+    statements. TABLE may be a REF: then the report describes that version.
     """
     reference = parse(table)
     if not isinstance(reference, TableRef):
-        raise UsageError(f"{table} is no table of the history", hint="schemaman tables lists them")
+        raise UsageError(f"{table} is not a table of the history", hint="schemaman tables lists them")
     registry = open_registry(context)
     history = registry.history(registry.find(reference.name))
     found = select_version(history, reference.selector)

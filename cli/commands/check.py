@@ -1,4 +1,4 @@
-"""Judge every change since the accepted state: the gate."""
+"""Check every change since the accepted state (the gate in CI)."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from schemaman_cli.options import CommandContext, format_option, with_context
 
 @command("check", "schemaman check", "schemaman check orders --against orders@1 --format github")
 @click.argument("tables", nargs=-1, metavar="[TABLE]...")
-@click.option("--against", metavar="REF", help="The baseline of one TABLE; default the snapshots in git.")
-@click.option("--level", metavar="LEVEL", help="Avro's compatibility level: BACKWARD, FULL_TRANSITIVE, ...")
+@click.option("--against", metavar="REF", help="Baseline of one TABLE (default: snapshots in git).")
+@click.option("--level", metavar="LEVEL", help="Avro compatibility level: BACKWARD, FULL_TRANSITIVE, ...")
 @click.option(
     "--fail-on",
     type=click.Choice(["break", "danger", "note", "off"]),
-    help="The mildest severity that fails; default break.",
+    help="Lowest severity that fails the check (default: break).",
 )
 @format_option("text", "json", "github", "markdown")
 @with_context
@@ -31,11 +31,10 @@ def check(
     format: str,
     **_: object,
 ) -> int:
-    """Judge every revision of each TABLE, or of all, since the baseline.
+    """Check every revision since the baseline, for each TABLE or for all tables.
 
-    The baseline is what the snapshot files say where this branch left the default one. The exit code is 1 for
-    findings at or above --fail-on that nobody has waived, 2 without a baseline, 3 if nothing is known of a
-    table.
+    The baseline is the snapshot files at the merge base with the default branch. The exit code is 1 if a
+    finding at or above --fail-on is not waived, 2 without a baseline, and 3 if a TABLE has no history.
     """
     result = check_tables(
         make_workspace(context), open_registry(context), tables, against=against, level=level

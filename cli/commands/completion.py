@@ -1,4 +1,4 @@
-"""Print what makes a shell complete commands and options."""
+"""Print the script that completes commands and options in a shell."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from schemaman_cli.options import CommandContext, with_context
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @with_context
 def completion(context: CommandContext, shell: str) -> None:
-    """Print the script for SHELL."""
+    """Print the completion script for SHELL."""
     kind = get_completion_class(shell)
     root = click.get_current_context().find_root().command
     if kind is not None:

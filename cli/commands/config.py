@@ -1,4 +1,4 @@
-"""Show every setting and where it was said."""
+"""Show every setting and where its value comes from."""
 
 from __future__ import annotations
 
@@ -18,45 +18,49 @@ from schemaman_cli.options import CommandContext, format_option, with_context
 @format_option("text", "json", "markdown")
 @with_context
 def config(context: CommandContext, action: str, format: str) -> None:
-    """Show every setting, its value and where it comes from. Passwords are not shown."""
+    """Show every setting with its value and the origin of the value. Passwords are not shown."""
     origins = context.settings.origins()
     rows = tuple(
-        ((Text(name, code=True),), (Text(_words(value), code=True),), (Text(origin, "muted"),))
+        ((Text(name, code=True),), (Text(_format_value(value), code=True),), (Text(origin, "muted"),))
         for name, value, origin in origins
     )
     data: dict[str, object] = {
         "schema_version": 1,
-        "settings": [{"name": n, "value": _value(v), "origin": o} for n, v, o in origins],
+        "settings": [{"name": n, "value": _build_value(v), "origin": o} for n, v, o in origins],
     }
-    grid = Grid("Flag, then environment, then file, then default", ("setting", "value", "from"), rows)
+    grid = Grid(
+        "A flag overrides the environment, the environment a file, a file the default",
+        ("setting", "value", "from"),
+        rows,
+    )
     context.console.show(Report("config", (grid,), data), format)
 
 
-def _words(value: object) -> str:
+def _format_value(value: object) -> str:
     if isinstance(value, TargetSetting):
         return f"{value.name} ({value.format}): {', '.join(value.tables)} to {value.table or value.path}"
     if isinstance(value, PolicyRule):
         where = f"{', '.join(value.tables)} to {', '.join(value.targets)}"
         return f"{', '.join(value.changes)} = {value.level} for {where}"
     if isinstance(value, ProjectionRule):
-        chosen = ", ".join(f"{option} = {_option(choice)}" for option, choice in value.options)
+        chosen = ", ".join(f"{option} = {_format_option(choice)}" for option, choice in value.options)
         return f"{chosen} for {', '.join(value.tables)} to {', '.join(value.targets)}"
     if isinstance(value, CatalogSetting):
         return ", ".join(
-            [f"{value.name} ({value.type})", *(f"{k}={_pair((k, v))}" for k, v in value.options)]
+            [f"{value.name} ({value.type})", *(f"{k}={_mask_pair((k, v))}" for k, v in value.options)]
         )
     if isinstance(value, tuple):
-        pairs = [f"{v[0]}={_pair(v)}" if isinstance(v, tuple) else _words(v) for v in value]
+        pairs = [f"{v[0]}={_mask_pair(v)}" if isinstance(v, tuple) else _format_value(v) for v in value]
         return ", ".join(pairs) or "none"
-    return _shown(value) or "none"
+    return _mask_text(value) or "none"
 
 
-def _option(choice: object) -> str:
+def _format_option(choice: object) -> str:
     pairs = choice if isinstance(choice, tuple) else ()
     return " ".join(f"{role}={name}" for role, name in pairs) if pairs else str(choice)
 
 
-def _value(value: object) -> object:
+def _build_value(value: object) -> object:
     if isinstance(value, TargetSetting):
         return {
             "name": value.name,
@@ -79,22 +83,22 @@ def _value(value: object) -> object:
         return {
             "name": value.name,
             "type": value.type,
-            "options": {name: _pair((name, text)) for name, text in value.options},
+            "options": {name: _mask_pair((name, text)) for name, text in value.options},
             "packages": list(value.packages),
         }
     if isinstance(value, tuple):
         if all(isinstance(v, tuple) for v in value) and value:
-            return {pair[0]: _pair(pair) for pair in value}
-        return [_value(v) for v in value]
-    return value if isinstance(value, bool) else _shown(value)
+            return {pair[0]: _mask_pair(pair) for pair in value}
+        return [_build_value(v) for v in value]
+    return value if isinstance(value, bool) else _mask_text(value)
 
 
-def _pair(pair: tuple[str, object]) -> str:
-    """The value of a pair; a star where its name says that it is a secret."""
-    return "***" if is_secret(pair[0]) else _shown(pair[1])
+def _mask_pair(pair: tuple[str, object]) -> str:
+    """Return the value of a pair; asterisks if its name denotes a secret."""
+    return "***" if is_secret(pair[0]) else _mask_text(pair[1])
 
 
-def _shown(value: object) -> str:
+def _mask_text(value: object) -> str:
     text = str(value).lower() if isinstance(value, bool) else str(value)
     name, sign, _ = text.partition("=")
     if sign and is_secret(name):

@@ -1,4 +1,4 @@
-"""Answer a question of the history, in a file for git."""
+"""Answer an open question of the history in schemaman.decisions.toml."""
 
 from __future__ import annotations
 
@@ -38,32 +38,32 @@ from schemaman_cli.options import CommandContext, with_context
 @click.argument("words", nargs=-1, required=True, metavar="OLD NEW | FACT")
 @with_context
 def decide(context: CommandContext, answer: str, table: str, words: tuple[str, ...]) -> None:
-    """Say that column OLD of TABLE became NEW, that it did not, or that a provisional FACT is true.
+    """State that column OLD of TABLE became NEW, that it did not, or that a provisional FACT is true.
 
-    A member of a struct goes by its path, address.street. A FACT is key, nullable:COLUMN or type:COLUMN.
-    TABLE may name a version, orders@5; default is where the question arose. The answer is added to
-    schemaman.decisions.toml: commit it.
+    A nested field is named by its path, such as address.street. A FACT is key, nullable:COLUMN or
+    type:COLUMN. TABLE may name a version, such as orders@5 (default: the newest version with that question).
+    The answer is added to schemaman.decisions.toml. Commit that file.
     """
     reference = parse_reference(table)
     if not isinstance(reference, TableRef):
-        raise UsageError(f"{table} is no table of the history", hint="schemaman tables lists them")
+        raise UsageError(f"{table} is not a table of the history", hint="schemaman tables lists them")
     registry = open_registry(context)
     history = registry.history(registry.find(reference.name), Decisions())
     version = select_version(history, reference.selector).version if "@" in table else None
     path = resolve_path(context.settings.decisions)
     before = read_text(path) if path.exists() else ""
     known = parse(before, str(path))
-    decision = _decision(answer, history, known, version, words)
+    decision = _make_decision(answer, history, known, version, words)
     if other := find_contradiction(history, known, decision):
-        raise _contradiction(str(path), before, known, other)
+        raise _make_contradiction_error(str(path), before, known, other)
     if decision in (*known.renames, *known.not_renames, *known.confirmations):
-        context.console.inform(f"{path} says so already")
+        context.console.inform(f"{path} already contains this answer")
         return
     write_text(path, before + format_decision(decision))
     context.console.inform(f"written to {path}")
 
 
-def _decision(
+def _make_decision(
     answer: str,
     history: TableHistory,
     known: Decisions,
@@ -73,66 +73,68 @@ def _decision(
     table = str(history.table)
     if answer == "confirm":
         if len(words) != 1:
-            raise UsageError("one fact is confirmed at a time", hint="schemaman decide confirm orders key")
-        chosen = _unsure(history, version, words[0])
+            raise UsageError("confirm takes one FACT", hint="schemaman decide confirm orders key")
+        chosen = _find_provisional_version(history, version, words[0])
         return Confirmation(table, words[0], chosen.id, format_coordinates(chosen.at))
     if len(words) != 2:
-        raise UsageError(f"{answer} needs two columns", hint=f"schemaman decide {answer} orders note remark")
+        raise UsageError(f"{answer} takes two columns", hint=f"schemaman decide {answer} orders note remark")
     old, new = words
-    chosen = _replaced(history, known, version, old, new)
+    chosen = _find_rename_version(history, known, version, old, new)
     kind = Rename if answer == "rename" else NotRename
     return kind(table, old, new, chosen.id, format_coordinates(chosen.at))
 
 
-def _replaced(
+def _find_rename_version(
     history: TableHistory, decisions: Decisions, version: SchemaVersion | None, old: str, new: str
 ) -> SchemaVersion:
-    """The version in which `old` is gone and `new` has come: the one that was named, or the newest.
+    """Find the version in which `old` disappeared and `new` appeared: the named one, or the newest.
 
-    Members of what was renamed, a column or another member, went and came as far as that is answered.
+    Fields nested in a renamed column or field count as far as the decisions state that rename.
     """
     steps = reversed(
         list(pairwise(zip(history.versions, apply_decisions(history, decisions).versions, strict=True)))
     )
     pairs = {
-        after.number: (after, list_rename_pairs(before, after) | list_rename_pairs(told_before, told))
-        for (before, told_before), (after, told) in steps
+        after.number: (after, list_rename_pairs(before, after) | list_rename_pairs(decided_before, decided))
+        for (before, decided_before), (after, decided) in steps
     }
     if version is None:
         found = next((v for v, known in pairs.values() if (old, new) in known), None)
         if found is not None:
             return found
         raise UsageError(
-            f"in no step of {history.table} did {old} go and {new} come",
-            hint=f"schemaman history {history.table} shows the steps",
+            f"no version of {history.table} drops {old} and adds {new}",
+            hint=f"schemaman history {history.table} shows the versions",
         )
     _, known = pairs.get(version.number, (version, frozenset()))
     if (old, new) in known:
         return version
     ref = f"{history.table}@{version.number}"
-    went, came = (", ".join(sorted(set(names))) for names in zip(*known, strict=True)) if known else ("", "")
+    dropped, added = (
+        (", ".join(sorted(set(names))) for names in zip(*known, strict=True)) if known else ("", "")
+    )
     raise UsageError(
-        f"in the step to {ref} {old} did not go and {new} come",
-        hint=f"there went: {went}; there came: {came}"
-        if known
-        else "no column was list_rename_pairs in that step",
+        f"{ref} does not drop {old} and add {new}",
+        hint=f"it drops: {dropped}; it adds: {added}" if known else "it does not replace any column",
     )
 
 
-def _unsure(history: TableHistory, version: SchemaVersion | None, fact: str) -> SchemaVersion:
-    """The version of which the fact is provisional: the one that was named, or the newest."""
+def _find_provisional_version(
+    history: TableHistory, version: SchemaVersion | None, fact: str
+) -> SchemaVersion:
+    """Find the version with this provisional fact: the named one, or the newest."""
     asked = history.versions if version is None else (version,)
     found = next((v for v in reversed(asked) if fact in v.unconfirmed), None)
     if found is None:
         facts = dict.fromkeys(f for v in asked for f in v.unconfirmed)
         where = history.table if version is None else f"{history.table}@{version.number}"
-        hint = f"provisional are: {', '.join(facts)}" if facts else "all its facts are confirmed"
-        raise UsageError(f"{fact} is no provisional fact of {where}", hint=hint)
+        hint = f"provisional facts: {', '.join(facts)}" if facts else "all its facts are confirmed"
+        raise UsageError(f"{fact} is not a provisional fact of {where}", hint=hint)
     return found
 
 
-def _contradiction(path: str, text: str, known: Decisions, other: Answer) -> UsageError:
-    """What to say when the file holds the contrary already, with the line where it begins."""
+def _make_contradiction_error(path: str, text: str, known: Decisions, other: Answer) -> UsageError:
+    """Make the error for a file that already contains the opposite answer, with its line."""
     renames = isinstance(other, Rename)
     section, entries = ("rename", known.renames) if renames else ("not-rename", known.not_renames)
     number = [e is other for e in entries].index(True)
@@ -141,8 +143,8 @@ def _contradiction(path: str, text: str, known: Decisions, other: Answer) -> Usa
     line = "" if header is None else f"line {text.count(chr(10), 0, header.end()) + 1}, "
     pair = f"{other.old} → {other.new}" if not isinstance(other, Confirmation) else other.fact
     return UsageError(
-        f"{path} says the contrary: [[{section}]] {pair}",
-        hint=f"to change your mind, remove that answer first: {line}entry {number + 1} of [[{section}]]",
+        f"{path} contains the opposite answer: [[{section}]] {pair}",
+        hint=f"to change the answer, remove that entry first: {line}entry {number + 1} of [[{section}]]",
     )
 
 

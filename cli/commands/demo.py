@@ -1,4 +1,4 @@
-"""Show the whole chain on recorded streams, up to ALTERs on real lake tables."""
+"""Run everything on recorded streams, up to ALTERs on real Delta and Iceberg tables."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ RECORDINGS = Path(__file__).parent.parent / "demo"
 MARKER = ".schemaman-demo"
 TABLE = "customers"
 LAST = 7
-"""The version at which a person has to decide more than a name: there the demo stops."""
+"""The last version of the demo: the next one needs more decisions than a name."""
 
 SETTINGS = """\
 # Two lake tables follow the table `customers` of the shop.
@@ -51,29 +51,29 @@ table = "ice.shop.{{table}}"
 @command("demo", "schemaman demo", "schemaman demo --dir /tmp/demo --open")
 @click.option(
     "--dir", "folder", type=click.Path(path_type=Path), default=Path("schemaman-demo"), show_default=True,
-    help="Everything lies in this folder; a demo that is there is made anew.",
+    help="Folder for all files of the demo; replaces an earlier demo.",
 )  # fmt: skip
-@click.option("--open", "show", is_flag=True, help="Show the report in the browser.")
+@click.option("--open", "show", is_flag=True, help="Open the report in the browser.")
 @with_context
 def demo(context: CommandContext, folder: Path, show: bool) -> None:
-    """Read recorded Debezium streams on Spark, judge what changed, and follow a table into Delta and Iceberg.
+    """Read recorded Debezium streams on Spark, check the changes, and migrate a Delta and an Iceberg table.
 
-    Every step prints the command that you would type. It takes a minute or two.
+    Every step prints the command that you would type. The demo takes one or two minutes.
     """
     started = time.monotonic()
     hint = describe_command(Path(sys.executable), Path.cwd(), shutil.which("schemaman"))
-    place = _prepared(folder.absolute())
-    with contextlib.chdir(place), reopen_context(context) as inner:
+    demo_folder = _prepare_folder(folder.absolute())
+    with contextlib.chdir(demo_folder), reopen_context(context) as inner:
         script = _DemoScript(inner)
-        script.line(f"Everything here is real and lies in {folder}; the commands are typed there.")
+        script.line(f"All files are real and are in {folder}; the commands run in that folder.")
         spark = open_executor(make_workspace(inner))
         script.ingest()
-        script.look()
-        script.judge()
-        script.follow(spark)
-        report = script.report()
+        script.show_history()
+        script.check()
+        script.migrate(spark)
+        report = script.write_report()
         script.line(
-            f"\nDone in {time.monotonic() - started:.0f} s. Delete {folder} when you have seen enough."
+            f"\nDone in {time.monotonic() - started:.0f} s. Delete {folder} when you no longer need it."
         )
         if hint:
             script.line(hint)
@@ -82,22 +82,24 @@ def demo(context: CommandContext, folder: Path, show: bool) -> None:
 
 
 def describe_command(python: Path, folder: Path, found: str | None) -> str:
-    """How to go on typing `schemaman` from a folder; empty where the PATH finds the one of this Python."""
+    """Describe how to run `schemaman` from a folder; empty if the PATH finds this Python's command."""
     own = python.with_name("schemaman")
     if (found is not None and Path(found).absolute() == own) or not own.exists():
         return ""
-    place = own.relative_to(folder) if own.is_relative_to(folder) else own
-    activate = place.with_name("activate")
+    path = own.relative_to(folder) if own.is_relative_to(folder) else own
+    activate = path.with_name("activate")
     if not own.with_name("activate").exists():
-        return f"To go on, type {quote(str(place))}: schemaman is not on the PATH."
-    return f"To go on, type `. {quote(str(activate))}`, then `schemaman …`; or {quote(str(place))} …"
+        return f"To continue, type {quote(str(path))}: schemaman is not on the PATH."
+    return f"To continue, type `. {quote(str(activate))}`, then `schemaman …`; or {quote(str(path))} …"
 
 
-def _prepared(folder: Path) -> Path:
-    """The folder with recordings and settings; only what a demo has made is ever deleted."""
+def _prepare_folder(folder: Path) -> Path:
+    """Make the folder with recordings and settings; delete only the folder of an earlier demo."""
     if folder.exists():
         if not (folder / MARKER).exists() and any(folder.iterdir()):
-            raise UsageError(f"{folder} is not the folder of a demo", hint="schemaman demo --dir ANOTHER")
+            raise UsageError(
+                f"{folder} exists and is not the folder of a demo", hint="schemaman demo --dir ANOTHER"
+            )
         shutil.rmtree(folder)
     shutil.copytree(RECORDINGS, folder / "recordings")
     (folder / MARKER).touch()
@@ -107,7 +109,7 @@ def _prepared(folder: Path) -> Path:
 
 
 class _DemoScript:
-    """Runs commands as a user types them, and prints a few lines about each."""
+    """Runs commands as a user types them, and prints a summary of each."""
 
     def __init__(self, context: CommandContext) -> None:
         self.context = context
@@ -121,7 +123,7 @@ class _DemoScript:
         self.line(f"\n{self.number}  {title}")
 
     def run(self, *words: str, expect: Sequence[int] = (0,), show: bool = True) -> Any:
-        """The JSON that a command prints; the command is shown as it is typed."""
+        """Run a command and return its JSON output; `show` prints the command line first."""
         if show:
             self.line(f"   $ schemaman {' '.join(words)}")
         self.context.console.progress(f"schemaman {' '.join(words)}")
@@ -143,16 +145,18 @@ class _DemoScript:
         records = done["records"]
         self.line(
             f"   {records['read']} records, {len(done['tables'])} tables, {versions} versions, "
-            f"{records['rejected']} not understood"
+            f"{records['rejected']} rejected"
         )
 
-    def look(self) -> None:
-        self.step("What happened to one table, and since when")
+    def show_history(self) -> None:
+        self.step("The history of one table")
         found = self.run("history", TABLE)
         for version in found["versions"]:
-            self.line(f"   v{version['version']:<3} {_since(version)}  {self.changes(version)}")
+            self.line(
+                f"   v{version['version']:<3} {_format_begin(version)}  {self.describe_changes(version)}"
+            )
 
-    def changes(self, version: Mapping[str, Any]) -> str:
+    def describe_changes(self, version: Mapping[str, Any]) -> str:
         number = version["version"]
         if number == 1:
             return f"{len(version['columns'])} columns, key ({', '.join(version['key'])})"
@@ -161,72 +165,72 @@ class _DemoScript:
         words = [f"{signs.get(c['change'], '~')} {'.'.join(c['path'])}" for c in found["changes"]]
         return "  ".join(dict.fromkeys(words))
 
-    def judge(self) -> None:
-        self.step("Who breaks: the gate, as it runs in CI")
+    def check(self) -> None:
+        self.step("Breaking changes: the gate, as it runs in CI")
         found = self.run("check", TABLE, "--against", f"{TABLE}@1", expect=(1,))
         for finding in found["findings"]:
             if finding["severity"] == "break":
                 self.line(f"   ✗ {finding['rule']:24} {finding['message']}")
-        mild = sum(f["severity"] != "break" for f in found["findings"])
-        self.line(f"   {found['verdict']}, exit code 1; {mild} milder findings are in the report")
+        others = sum(f["severity"] != "break" for f in found["findings"])
+        self.line(f"   {found['verdict']}, exit code 1; the report lists {others} less severe findings")
 
-    def follow(self, spark: Executor) -> None:
-        self.step("Follow it into a Delta and an Iceberg table, version by version, rows written in between")
+    def migrate(self, spark: Executor) -> None:
+        self.step("Migrate a Delta and an Iceberg table version by version, and write rows in between")
         self.line(f"   $ schemaman plan {TABLE}@N -o plans/N          $ schemaman apply plans/N/PLAN")
         lakes: dict[str, Rows] = {}
         wanted: dict[str, Any] = {}
         for number in range(1, LAST + 1):
-            plans = self.plans(number)
+            plans = self.make_plans(number)
             self.approve(number, [p for p in plans if p["approvals_needed"]])
             if any(p["refusals"] for p in plans):
-                self.refused(number, plans)
+                self.show_refusal(number, plans)
                 continue
-            self.line(f"   v{number:<3} {' '.join(f'{self.applied(p, number):38}' for p in plans)}".rstrip())
+            self.line(f"   v{number:<3} {' '.join(f'{self.apply(p, number):38}' for p in plans)}".rstrip())
             for plan in plans:
                 wanted[plan["format"]] = plan
-                self.write(spark, lakes, plan)
+                self.write_row(spark, lakes, plan)
         self.verify(lakes, wanted)
 
     def approve(self, number: int, plans: Sequence[Mapping[str, Any]]) -> None:
-        """What a person has to approve, approved."""
+        """Approve the plans that need an approval."""
         if not plans:
             return
-        self.line(f"   v{number:<3} waits for a person: {plans[0]['approvals_needed'][0]}")
-        self.line("         the approval holds for this very plan, and goes into a file for git:")
+        self.line(f"   v{number:<3} needs an approval: {plans[0]['approvals_needed'][0]}")
+        self.line("         the approval is valid for exactly this plan, and is kept in a file for git:")
         for plan in plans:
-            self.run("approve", str(self.file(plan, number)), "--yes")
+            self.run("approve", str(self.find_plan_file(plan, number)), "--yes")
 
-    def file(self, plan: Mapping[str, Any], number: int) -> Path:
+    def find_plan_file(self, plan: Mapping[str, Any], number: int) -> Path:
         return next(Path(f"plans/{number}").glob(f"{plan['target']}.*.plan.json"))
 
-    def plans(self, number: int) -> list[dict[str, Any]]:
+    def make_plans(self, number: int) -> list[dict[str, Any]]:
         shutil.rmtree(f"plans/{number}", ignore_errors=True)
         words = ("plan", f"{TABLE}@{number}", "-o", f"plans/{number}")
         found: list[dict[str, Any]] = self.run(*words, expect=(0, 1), show=False)["plans"]
         return found
 
-    def refused(self, number: int, plans: Sequence[Mapping[str, Any]]) -> None:
+    def show_refusal(self, number: int, plans: Sequence[Mapping[str, Any]]) -> None:
         refusal = next(r for p in plans for r in p["refusals"])
-        self.line(f"   v{number:<3} refused, nothing is done: {refusal['change']}")
+        self.line(f"   v{number:<3} refused, nothing was changed: {refusal['change']}")
         self.line(f"         why: {refusal['reason']}")
         self.line(f"         instead: {refusal['instead']}")
 
-    def applied(self, plan: Mapping[str, Any], number: int) -> str:
+    def apply(self, plan: Mapping[str, Any], number: int) -> str:
         if not plan["steps"]:
             return (
-                f"{plan['format']}: nothing to do, it is kept ✓"
+                f"{plan['format']}: no change, column kept ✓"
                 if plan["notes"]
-                else f"{plan['format']}: as it is ✓"
+                else f"{plan['format']}: no change ✓"
             )
-        file = self.file(plan, number)
+        file = self.find_plan_file(plan, number)
         done = self.run("apply", str(file), show=False)
         kinds = [s["kind"] for s in plan["steps"] if s["kind"] not in ("set-properties", "create-namespace")]
         if done["state"] != "applied" or done["differences"]:
-            raise CouldNotDo(f"{file} was applied, and the table is not what it promised")
+            raise CouldNotDo(f"{file} was applied, but the table differs from the plan")
         return f"{plan['format']}: {', '.join(dict.fromkeys(kinds))} ✓"
 
-    def write(self, spark: Executor, lakes: dict[str, Rows], plan: Mapping[str, Any]) -> None:
-        """A row in the table as it is now; earlier rows follow a rename."""
+    def write_row(self, spark: Executor, lakes: dict[str, Rows], plan: Mapping[str, Any]) -> None:
+        """Insert a row with the current columns; apply renames to the expected earlier rows."""
         format = plan["format"]
         rows = lakes.setdefault(format, Rows(spark, TARGETS.get(format).table_name(plan["table"])))
         for step in plan["steps"]:
@@ -238,20 +242,20 @@ class _DemoScript:
         rows.insert(plan["wanted"]["columns"])
 
     def verify(self, lakes: Mapping[str, Rows], wanted: Mapping[str, Any]) -> None:
-        self.step("Do both tables hold the right structure, and do old rows still read right?")
+        self.step("Check the schema of both tables, and the rows written before each migration")
         found = self.run("drift")
-        self.line(f"   {len(found['tables'])} tables as the last migration left them")
+        self.line(f"   no drift in {len(found['tables'])} tables since the last migration")
         for format, rows in lakes.items():
             columns = wanted[format]["wanted"]["columns"]
-            reader, seen = _second_reader(rows, format)
+            reader, seen = _read_metadata(rows, format)
             if not rows.read_right(columns) or seen != tuple((c["name"], c["type"]) for c in columns):
-                raise CouldNotDo(f"the {format} table does not hold what was planned and written")
+                raise CouldNotDo(f"the {format} table differs from what was planned and written")
             self.line(
-                f"   {format:8} {len(columns)} columns, {len(rows.written)} rows: read right by Spark, "
-                f"and {reader} tells the same columns ✓"
+                f"   {format:8} {len(columns)} columns, {len(rows.written)} rows: Spark reads the rows as "
+                f"written, and {reader} has the same columns ✓"
             )
 
-    def report(self) -> Path:
+    def write_report(self) -> Path:
         self.step("The report")
         path = Path("report.html").absolute()
         self.run("report", "--format", "html", "-o", path.name)
@@ -259,16 +263,16 @@ class _DemoScript:
         return path
 
 
-def _second_reader(rows: Rows, format: str) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """What a lake table's own files say of its columns, and how these files are called."""
+def _read_metadata(rows: Rows, format: str) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Return the name of a lake table's metadata files, and the columns in them."""
     if format == "delta":
-        return "Delta's own log", delta_columns(Path("lake") / TABLE)
+        return "Delta's log", delta_columns(Path("lake") / TABLE)
     newest = f"SELECT file FROM {rows.table}.metadata_log_entries ORDER BY timestamp DESC LIMIT 1"
     file = str(rows.executor.query(newest)[0][0]).removeprefix("file:")
     return "Iceberg's metadata file", iceberg_columns(Path(file))
 
 
-def _since(version: Mapping[str, Any]) -> str:
+def _format_begin(version: Mapping[str, Any]) -> str:
     at = version["from"]["at"]["ts_ms"]
     return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(at / 1000)) if at else "time unknown"
 

@@ -1,4 +1,4 @@
-"""Say what changed between two structures."""
+"""Show the differences between two schemas."""
 
 from __future__ import annotations
 
@@ -21,27 +21,27 @@ from schemaman_cli.options import CommandContext, format_option, with_context
 @format_option("text", "json", "markdown", "html")
 @with_context
 def diff(context: CommandContext, old: str, new: str | None, format: str) -> None:
-    """Say what changed from OLD to NEW; with a single table, between its last two versions.
+    """Show the changes from OLD to NEW. With one table only: the changes between its last two versions.
 
-    Of a table with a single version it is what its revisions changed: defaults, comments, order.
+    If the table has only one version, show the changes of its revisions: defaults, comments, order.
     """
-    found = _last_two(context, old) if new is None else (resolve(context, old), resolve(context, new))
+    found = _select_last_two(context, old) if new is None else (resolve(context, old), resolve(context, new))
     match found:
         case (before, after):
-            remarks = _remarks(context, before, after)
-            report = build_diff_report(before, after, _candidates(before, after), remarks)
+            remarks = _list_remarks(context, before, after)
+            report = build_diff_report(before, after, _list_candidates(before, after), remarks)
         case (only,):
-            report = build_only_version_report(only, _remarks(context, only, only))
+            report = build_only_version_report(only, _list_remarks(context, only, only))
     context.console.show(report, format)
 
 
-def _last_two(
+def _select_last_two(
     context: CommandContext, table: str
 ) -> tuple[ResolvedSchema, ResolvedSchema] | tuple[ResolvedSchema]:
-    """The last two versions of a table as people have answered it; of one its first and last revision."""
+    """Select the last two versions of a decided table; for one version, its first and last revision."""
     reference = parse(table)
     if not isinstance(reference, TableRef) or reference.selector != VersionsBack(0):
-        raise UnknownName(f"{table} is one structure; a diff needs two", hint=f"schemaman diff {table} OTHER")
+        raise UnknownName(f"{table} is one schema; a diff needs two", hint=f"schemaman diff {table} OTHER")
     registry = open_registry(context)
     history = registry.history(registry.find(reference.name))
     latest = select_version(history, VersionsBack(0))
@@ -52,17 +52,17 @@ def _last_two(
     return (latest,)
 
 
-def _candidates(before: ResolvedSchema, after: ResolvedSchema) -> tuple[RenameCandidate, ...]:
-    """What the history suspects, where the two are neighbours in it."""
+def _list_candidates(before: ResolvedSchema, after: ResolvedSchema) -> tuple[RenameCandidate, ...]:
+    """List the suspected renames between two consecutive versions; none for other pairs."""
     if before.version is None or after.version is None or before.table != after.table:
         return ()
     return after.version.candidates if after.version.number == before.version.number + 1 else ()
 
 
-def _remarks(
+def _list_remarks(
     context: CommandContext, before: ResolvedSchema, after: ResolvedSchema
 ) -> tuple[Disagreement, ...]:
-    """What records leave open about the two, or lose of them, where they are versions of one table."""
+    """List what records do not decide or do not carry about two versions of one table."""
     if before.version is None or after.version is None or after.table is None or before.table != after.table:
         return ()
     first, last = sorted((before.version.number, after.version.number))

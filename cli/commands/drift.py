@@ -1,4 +1,4 @@
-"""Find what someone else changed on lake tables."""
+"""Find changes to lake tables that no plan made."""
 
 from __future__ import annotations
 
@@ -34,62 +34,68 @@ from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace, open_registry
 from schemaman_cli.options import CommandContext, format_option, with_context
 
-_Asked = tuple[set[str] | None, set[str]]
-"""The sources that are asked for, if not all, and those of which a table was looked at."""
+_Selection = tuple[set[str] | None, set[str]]
+"""The requested sources (None: all), and those of them that have an inspected table."""
 
 
 @command("drift", "schemaman drift", "schemaman drift orders --format json")
 @click.argument("tables", nargs=-1, metavar="[TABLE]...")
 @click.option(
     "--forget",
-    "gone",
+    "dropped",
     multiple=True,
     metavar="LAKE_TABLE",
-    help="A table that is rightly gone: look for it no more.",
+    help="Stop checking LAKE_TABLE, because it was dropped on purpose. Repeatable.",
 )
-@click.option("-y", "--yes", is_flag=True, help="With --forget: do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="With --forget: forget without a question.")
 @format_option("text", "json", "markdown", "html", "github")
 @with_context
 def drift(
-    context: CommandContext, tables: tuple[str, ...], gone: tuple[str, ...], yes: bool, format: str
+    context: CommandContext, tables: tuple[str, ...], dropped: tuple[str, ...], yes: bool, format: str
 ) -> int:
-    """Compare lake tables with what the last migration left: those that follow TABLE, or all of them.
+    """Compare lake tables with the result of their last migration: those that follow TABLE, or all.
 
-    What runs met meanwhile and went on from is told as well, once. The exit code is 1 if one is not as it was
-    left, and 3 if one could not be looked at, or no lake table of TABLE is known. A table that --forget named
-    is looked at again once a plan for it is applied.
+    Drift that an earlier run found and accepted is reported once. The exit code is 1 if a table has changed,
+    and 3 if a table cannot be read or TABLE has no known lake table. A table given to --forget is checked
+    again after the next plan for it is applied.
     """
     registry = open_registry(context)
-    if gone:
+    if dropped:
         if tables:
-            raise UsageError("--forget goes alone", hint=f"schemaman drift --forget {quote(gone[0])}")
-        return _let_go(context, registry, gone, yes)
+            raise UsageError(
+                "--forget takes no other TABLE", hint=f"schemaman drift --forget {quote(dropped[0])}"
+            )
+        return _forget_targets(context, registry, dropped, yes)
     sources = {str(h.table) for h in registry.select(*tables)} if tables else None
-    told: dict[str, list[MigrationEntry]] = {}
+    journal: dict[str, list[MigrationEntry]] = {}
     for line in registry.journal():
-        told.setdefault(line.target, []).append(line)
-    every = {target: ls for target, ls in told.items() if any(line.state == "finished" for line in ls)}
+        journal.setdefault(line.target, []).append(line)
+    every = {target: ls for target, ls in journal.items() if any(line.state == "finished" for line in ls)}
     if not every:
-        raise NoHistory("no migration has been journalled yet", hint="schemaman apply PLAN makes one")
+        raise NoHistory("the journal contains no migration yet", hint="schemaman apply PLAN makes one")
     migrated = {target: lines for target, lines in every.items() if not is_forgotten(lines)}
-    unseen: list[str] = []
-    looked: set[str] = set()
-    seen = _found(context, open_executor(make_workspace(context)), migrated, (sources, looked), unseen)
-    found = tuple(replace(d, earlier_drift=read_drift(told[target_id(d.format, d.table)])[0]) for d in seen)
-    if marks := tuple(_marks(told, found)):
-        _noted(context, registry, marks)
+    unread: list[str] = []
+    inspected: set[str] = set()
+    drifts = _find_drifts(
+        context, open_executor(make_workspace(context)), migrated, (sources, inspected), unread
+    )
+    found = tuple(
+        replace(d, earlier_drift=read_drift(journal[target_id(d.format, d.table)])[0]) for d in drifts
+    )
+    if entries := tuple(_make_entries(journal, found)):
+        _record_drift(context, registry, entries)
     context.console.show(build_drift_report(found), format)
-    missed = sorted((sources or set()) - looked) if not unseen else []
+    missed = sorted((sources or set()) - inspected) if not unread else []
     for source in missed:
-        context.console.warn(f"no lake table of {source} is known", "schemaman status lists those that are")
-    return 3 if unseen or missed else 1 if any(d.is_drifted for d in found) else 0
+        context.console.warn(f"no lake table of {source} is known", "schemaman status lists the lake tables")
+    return 3 if unread or missed else 1 if any(d.is_drifted for d in found) else 0
 
 
-def _let_go(context: CommandContext, registry: Registry, tables: Sequence[str], yes: bool) -> int:
-    """Forget targets that are there no more, all or none.
+def _forget_targets(context: CommandContext, registry: Registry, tables: Sequence[str], yes: bool) -> int:
+    """Forget targets that no longer exist, all or none.
 
     Raises:
-        UsageError: nothing of that name was migrated, or it is there.
+        UsageError: no migration of such a target is known, or the target exists.
     """
     known = dict.fromkeys(line.target for line in registry.journal() if line.state == "finished")
     targets: list[str] = []
@@ -100,114 +106,122 @@ def _let_go(context: CommandContext, registry: Registry, tables: Sequence[str], 
         targets += named
     spark = open_executor(make_workspace(context))
     for target in targets:
-        _require_gone(context, spark, target)
+        _require_dropped(context, spark, target)
     named = [target.partition(":")[2] for target in targets]
     example = f"schemaman drift {' '.join(f'--forget {quote(table)}' for table in tables)}"
-    if confirm(f"Look for {', '.join(named)} no more?", yes, example):
+    if confirm(f"Stop checking {', '.join(named)}?", yes, example):
         registry.note(*map(forget_target, targets))
-        context.console.inform(f"{', '.join(named)} is forgotten until a plan for it is applied")
+        context.console.inform(f"{', '.join(named)} is not checked until a plan for it is applied")
     return 0
 
 
-def _require_gone(context: CommandContext, spark: Executor, target: str) -> None:
-    """Raises `UsageError` for a table that is there; one that cannot be looked at is told of."""
+def _require_dropped(context: CommandContext, spark: Executor, target: str) -> None:
+    """Raises `UsageError` for a table that exists; warns about a table that cannot be read."""
     format, _, table = target.partition(":")
     try:
-        live = spark.inspect(table, format)
+        lake = spark.inspect(table, format)
     except CouldNotDo as error:
-        context.console.warn(f"{table} cannot be looked at: {error.message}", error.hint)
+        context.console.warn(f"{table} cannot be read: {error.message}", error.hint)
         return
-    if live is not None:
-        hint = "drop it first, if it is to go"
-        raise UsageError(f"{table} is there: it would not be compared any more", hint=hint)
+    if lake is not None:
+        hint = "to forget it, drop the table first"
+        raise UsageError(f"{table} exists: drift in it would no longer be found", hint=hint)
 
 
-def _found(
+def _find_drifts(
     context: CommandContext,
     spark: Executor,
     migrated: Mapping[str, Sequence[MigrationEntry]],
-    asked: _Asked,
-    unseen: list[str],
+    selection: _Selection,
+    unread: list[str],
 ) -> Iterable[Drift]:
-    """What is known of each target by its lines; one that cannot be looked at hides no other: `unseen`."""
+    """Compare each target with its journal lines; targets that cannot be read are added to `unread`."""
     for target, lines in migrated.items():
-        what = f"{target.partition(':')[2]} cannot be looked at"
+        what = f"{target.partition(':')[2]} cannot be read"
         try:
-            yield from _looked_at(context, spark, lines, target, asked)
+            yield from _find_drift(context, spark, lines, target, selection)
         except CouldNotDo as error:
-            unseen.append(target)
+            unread.append(target)
             context.console.warn(f"{what}: {error.message}", error.hint)
-        except Exception as error:  # nobody foresaw it
+        except Exception as error:  # unexpected
             if len(migrated) == 1:
                 raise
-            unseen.append(target)
+            unread.append(target)
             context.console.warn(f"{what}: {message_of(error)}", describe_report_hint("TABLE"))
 
 
-def _looked_at(
-    context: CommandContext, spark: Executor, lines: Sequence[MigrationEntry], target: str, asked: _Asked
+def _find_drift(
+    context: CommandContext,
+    spark: Executor,
+    lines: Sequence[MigrationEntry],
+    target: str,
+    selection: _Selection,
 ) -> Sequence[Drift]:
-    """What is known of one target; nothing if it is not asked for."""
+    """Compare one target with its journal lines; empty if its source is not requested."""
     format, _, table = target.partition(":")
-    live = spark.inspect(table, format)
+    lake = spark.inspect(table, format)
     expected = find_expected_structure(lines, format, table)
-    if expected is None or not _wanted(live, lines, asked):
+    if expected is None or not _is_requested(lake, lines, selection):
         return ()
-    if live is None:
+    if lake is None:
         return (Drift(format, table, (), missing=True),)
-    if run := _half_way(lines, live):
-        context.console.warn(f"{table} is half-way: run {run} has not finished", f"schemaman resume {run}")
+    if run := _find_unfinished_run(lines, lake):
+        context.console.warn(
+            f"{table} is partly migrated: run {run} has not finished", f"schemaman resume {run}"
+        )
         return (Drift(format, table, ()),)
-    return (Drift(format, table, drifted(live, expected)),)
+    return (Drift(format, table, drifted(lake, expected)),)
 
 
-def _half_way(lines: Sequence[MigrationEntry], live: LakeTable) -> str:
-    """The run that has not finished, if the table stands where it left it: that was nobody else."""
+def _find_unfinished_run(lines: Sequence[MigrationEntry], lake: LakeTable) -> str:
+    """Find the unfinished run that left the table in this state; empty if there is none."""
     if not is_in_progress(lines):
         return ""
     last = next(line for line in reversed(lines) if line.state == "started")
     try:
         plan = from_text(last.statement)
-        find_resume_point(plan, live, *count_progress([line for line in lines if line.plan == last.plan]))
+        find_resume_point(plan, lake, *count_progress([line for line in lines if line.plan == last.plan]))
     except (StalePlan, UsageError):
         return ""
     return last.run
 
 
-def _noted(context: CommandContext, registry: Registry, marks: Sequence[MigrationEntry]) -> None:
-    """Keep what was found; who may only read the store is told, and has his answer all the same."""
+def _record_drift(context: CommandContext, registry: Registry, entries: Sequence[MigrationEntry]) -> None:
+    """Write the drift into the journal; only warn if the store is read-only, so that the report is shown."""
     try:
-        registry.note(*marks)
+        registry.note(*entries)
     except StoreUnavailable as error:
-        context.console.warn(f"`schemaman status` will not know of it: {error.message}", error.hint)
+        context.console.warn(f"`schemaman status` will not show this drift: {error.message}", error.hint)
 
 
-def _marks(lines: Mapping[str, Sequence[MigrationEntry]], found: Iterable[Drift]) -> Iterable[MigrationEntry]:
-    """Lines for what the journal does not know yet, so that `status` tells of it, too."""
+def _make_entries(
+    lines: Mapping[str, Sequence[MigrationEntry]], found: Iterable[Drift]
+) -> Iterable[MigrationEntry]:
+    """Make journal lines for drift that is not in the journal yet, so that `status` shows it."""
     for drift in found:
         target = target_id(drift.format, drift.table)
-        told = "the table is gone" if drift.missing else "; ".join(map(describe_change, drift.changes))
-        before, standing = read_drift(lines[target])
-        if before or told != standing:
-            yield MigrationEntry("drift", "", target, None, "drifted" if told else "settled", told)
+        text = "the table is gone" if drift.missing else "; ".join(map(describe_change, drift.changes))
+        earlier, current = read_drift(lines[target])
+        if earlier or text != current:
+            yield MigrationEntry("drift", "", target, None, "drifted" if text else "settled", text)
 
 
-def _wanted(live: LakeTable | None, lines: Sequence[MigrationEntry], asked: _Asked) -> bool:
-    """Whether a table follows a source that is asked for, as it says or as its journal does; kept if it does.
+def _is_requested(lake: LakeTable | None, lines: Sequence[MigrationEntry], selection: _Selection) -> bool:
+    """Whether a table follows a requested source by its property or its journal; records that source.
 
-    Whoever makes a table anew takes what it said along; one that is gone is always told of.
+    Both count because recreating a table removes its properties. A missing table is always reported.
     """
-    sources, looked = asked
+    sources, inspected = selection
     if sources is None:
         return True
-    told = live.properties.get(SOURCE_PROPERTY) if live is not None else None
-    follows = sources & {told or "", _followed(lines)}
-    looked |= follows
-    return live is None or bool(follows)
+    source = lake.properties.get(SOURCE_PROPERTY) if lake is not None else None
+    follows = sources & {source or "", _find_source(lines)}
+    inspected |= follows
+    return lake is None or bool(follows)
 
 
-def _followed(lines: Sequence[MigrationEntry]) -> str:
-    """The source that the last plan for a target was made for; empty where nobody can read it."""
+def _find_source(lines: Sequence[MigrationEntry]) -> str:
+    """Return the source of the last plan for a target; empty if that plan cannot be read."""
     texts = [line.statement for line in lines if line.state == "started" and line.statement]
     try:
         return from_text(texts[-1]).source.table if texts else ""

@@ -1,4 +1,4 @@
-"""Say why a finding fired, what it does, and what to do."""
+"""Explain a finding: its cause, its effect, and how to fix it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from schemaman_cli.options import CommandContext, format_option, with_context
 @format_option("text", "json", "markdown", "html")
 @with_context
 def explain(context: CommandContext, finding: str, format: str) -> None:
-    """Tell of the finding with the fingerprint FINDING (its beginning is enough), and of its rule."""
+    """Explain the finding with the fingerprint FINDING, and its rule. The first digits are enough."""
     judged = find_finding(context, finding)
     context.console.show(build_explain_report(judged, RULES.get(judged.finding.rule)), format)
 

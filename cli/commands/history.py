@@ -1,4 +1,4 @@
-"""Show the versions of a table and since when each holds."""
+"""Show the versions of a table and when each began."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from schemaman_cli.options import CommandContext, format_option, with_context
 
 @command("history", "schemaman history orders", "schemaman history public.orders --format json")
 @click.argument("table")
-@click.option("--last", type=click.IntRange(1), metavar="N", help="Only the last N versions.")
+@click.option("--last", type=click.IntRange(1), metavar="N", help="Show only the last N versions.")
 @format_option("text", "json", "markdown", "html")
 @with_context
 def history(context: CommandContext, table: str, last: int | None, format: str) -> None:
-    """Show every version of TABLE: when it began at the source, what changed, how sure that is."""
+    """Show every version of TABLE: when it began at the source, what changed, and how certain that is."""
     registry = open_registry(context)
     found = registry.history(table)
     notes = select_notes(found, registry.notes(found.table.stream))
@@ -30,8 +30,8 @@ def history(context: CommandContext, table: str, last: int | None, format: str) 
         context.console.show(build_history_data(shown, notes, extent, found), format)
         return
     judge = make_workspace(context).build_judge()
-    told = build_chapter(found, judge) if last is None else build_recent_chapter(found, last, judge)
-    context.console.show(build_history_report(told, found, notes, extent), format)
+    chapter = build_chapter(found, judge) if last is None else build_recent_chapter(found, last, judge)
+    context.console.show(build_history_report(chapter, found, notes, extent), format)
 
 
 COMMAND = history

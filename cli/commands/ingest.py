@@ -21,11 +21,15 @@ from schemaman_cli.source_options import count_versions, rate_rejects, source_op
 )
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @source_options
-@click.option("--topic", metavar="NAME", help="SOURCE holds bare values of this topic, one a line.")
-@click.option("--max-rejects", type=click.IntRange(min=0), help="With more rejects than these, exit code 3.")
-@click.option("--keep-payload", is_flag=True, help="Keep the bytes of rejects: they may hold personal data.")
-@click.option("--follow", is_flag=True, help="Go on with what comes later, until the command is ended.")
-@interval_option("The pause between two looks at the topics, with --follow.")
+@click.option("--topic", metavar="NAME", help="Topic of a SOURCE with bare values, one per line.")
+@click.option("--max-rejects", type=click.IntRange(min=0), help="Exit with 3 if more records are rejected.")
+@click.option(
+    "--keep-payload",
+    is_flag=True,
+    help="Keep the bytes of rejected records; they may contain personal data.",
+)
+@click.option("--follow", is_flag=True, help="Keep reading new records until the command is stopped.")
+@interval_option("With --follow: pause between two reads of the topics.")
 @format_option("text", "json", "markdown")
 @with_context
 def ingest(
@@ -43,9 +47,9 @@ def ingest(
     """Read the records of each SOURCE into the history; reading them again changes nothing.
 
     A SOURCE is a file of kcat -J lines (.jsonl, .gz, .zst), Parquet with the columns of Spark's Kafka source,
-    a folder that holds records.*, - for standard input, or kafka://BROKERS/TOPIC[,TOPIC...|*]: what these
-    topics hold now, but for what has been read before. With --follow, also what they will hold; each time
-    that something is new, a report.
+    a folder that contains records.*, - for standard input, or kafka://BROKERS/TOPIC[,TOPIC...|*]. From Kafka,
+    it reads the unread records in the topics. With --follow, it also reads later records, and prints a report
+    whenever there are new ones.
     """
     workspace = make_workspace(context)
     found = find_sources(workspace, sources, topic=topic, keep_payload=keep_payload, since=since)

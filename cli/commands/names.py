@@ -1,4 +1,4 @@
-"""Show original and emitted names, and what collides."""
+"""Show original names, names in events, and collisions."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from schemaman_cli.options import CommandContext, format_option, with_context
 @format_option("text", "json", "markdown", "html")
 @with_context
 def names(context: CommandContext, tables: tuple[str, ...], format: str) -> None:
-    """Show which columns of each TABLE, or of all, travel under another name and why, and what collides.
+    """Show columns with another name in events, the reason, and collisions, for each TABLE or all tables.
 
-    Collisions are told that events show now, and those of modes that a connector could be switched to.
+    Collisions are those in current events, and those that other naming modes of the connector would cause.
     """
     found = open_registry(context).select(*tables)
     context.console.show(build_names_report(found, whole=bool(tables)), format)

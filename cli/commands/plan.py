@@ -1,4 +1,4 @@
-"""Plan the steps that bring lake tables to the source's structure."""
+"""Plan the steps that migrate lake tables to the source schema."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import click
 
 from schemaman.api.exit_codes import FAILED, exit_code
 from schemaman.api.files import is_folder
-from schemaman.api.plan_files import plan_file, write_plan
+from schemaman.api.plan_files import plan_file, read_plan_key, write_plan
 from schemaman.api.planning import LakePlanner, make_preflight
 from schemaman.api.recipe_plans import plan_phases, plan_way_back
 from schemaman.api.services import read_expiry
@@ -35,26 +35,24 @@ PHASES = ("expand", "backfill", "swap", "contract", "abandon", "rekey", "fill")
     "schemaman plan orders --target raw --recipe -o plans/",
 )
 @click.argument("tables", nargs=-1, metavar="[TABLE]...")
-@click.option(
-    "--target", metavar="NAME", help="A target of schemaman.toml; or delta or iceberg, with --table."
-)
-@click.option("--table", "lake_table", metavar="LAKE_TABLE|PATH", help="The lake table, for a single TABLE.")
+@click.option("--target", metavar="NAME", help="Target of schemaman.toml; with --table, delta or iceberg.")
+@click.option("--table", "lake_table", metavar="LAKE_TABLE|PATH", help="Lake table of a single TABLE.")
 @click.option(
     "-o",
     "--output",
     type=click.Path(),
-    help="Write the plan file; for several tables or phases a folder, which may also be said as plans/.",
+    help="Plan file to write; a folder, such as plans/, for several tables or phases.",
 )
 @click.option(
-    "--expires", metavar="WHEN", help="Until when it may be applied: 30d, 12h, a day, never. Default 30d."
+    "--expires", metavar="WHEN", help="Expiry of the plan: 30d, 12h, a date, or never (default: 30d)."
 )
-@click.option("--recipe", is_flag=True, help="Plan in phases what no format changes in place.")
-@click.option("--phase", type=click.Choice(PHASES), help="With --recipe: this phase alone.")
-@click.option("--into", metavar="LAKE_TABLE|PATH", help="With --recipe: a new table, to be filled.")
+@click.option("--recipe", is_flag=True, help="Plan, in phases, changes that no format makes in place.")
+@click.option("--phase", type=click.Choice(PHASES), help="With --recipe: plan only this phase.")
+@click.option("--into", metavar="LAKE_TABLE|PATH", help="With --recipe: new table to fill.")
 @click.option(
     "--exact", multiple=True, metavar="COLUMN", help="With --recipe: give COLUMN the source's narrower type."
 )
-@click.option("--rollback", metavar="PLAN|RUN", help="Plan the way back from a plan that was applied.")
+@click.option("--rollback", metavar="PLAN|RUN", help="Plan the rollback of an applied plan.")
 @format_option("text", "json", "markdown", "html", "sql")
 @with_context
 def plan(
@@ -71,20 +69,20 @@ def plan(
     rollback: str | None,
     format: str,
 ) -> int:
-    """Plan steps and refusals for the lake tables that follow each TABLE, or all; nothing is changed.
+    """Plan steps and refusals for the lake tables that follow each TABLE, or all; change nothing.
 
-    All are those of --stream; a TABLE may be of another one, dev:orders. A table that cannot be planned for
-    is told of, and hides no other. The exit code is 1 if anything is refused, and the gravest of what could
-    not be done: 3 if a lake table could not be looked at.
+    Without TABLE, plan all tables of --stream; a TABLE may name another stream, such as dev:orders. A table
+    that cannot be planned does not stop the others. The exit code is 1 if a change is refused, 3 if a lake
+    table cannot be read; the highest code counts.
     """
     if (phase or into or exact) and not recipe:
-        raise UsageError("--phase, --into and --exact go with --recipe")
+        raise UsageError("--phase, --into and --exact need --recipe")
     if output is not None and output.endswith(".sql"):
-        hint = f"-o {output.removesuffix('.sql')}.plan.json; the statements are written beside it"
-        raise UsageError(f"{output} would hold the statements alone, and apply reads the plan", hint=hint)
+        hint = f"-o {output.removesuffix('.sql')}.plan.json also writes the statements, to a file beside it"
+        raise UsageError(f"{output} is an SQL file, but apply needs a plan file", hint=hint)
     if rollback is not None:
         if recipe or tables or target or lake_table:
-            raise UsageError("--rollback goes alone: the plan says which table it was for")
+            raise UsageError("--rollback takes no table or target: the plan names its table")
         registry = open_registry(context)
         back = plan_way_back(_make_planner(context, registry), registry, rollback)
         return _show(context, [back], output, format)
@@ -93,7 +91,7 @@ def plan(
     if not tables:
         warn_of_other_streams(workspace, registry.store.tables(), target)
     if into and len(chosen) != 1:
-        raise UsageError("--into goes with a single TABLE")
+        raise UsageError("--into takes exactly one TABLE")
     planner = _make_planner(context, registry) if chosen else None
     until = read_expiry(workspace, expires)
 
@@ -101,7 +99,7 @@ def plan(
         assert planner is not None
         if recipe:
             return plan_phases(planner, table, phase, into, exact, until)
-        context.console.progress(f"looking at {table.table}")
+        context.console.progress(f"reading {table.table}")
         return [planner.plan_table(table, until)]
 
     plans, codes = _plan_each(context, chosen, plan_one)
@@ -118,11 +116,11 @@ def _make_planner(context: CommandContext, registry: Registry) -> LakePlanner:
 def _plan_each(
     context: CommandContext, chosen: Sequence[TargetTable], plan_one: Callable[[TargetTable], Sequence[Plan]]
 ) -> tuple[list[Plan], list[int]]:
-    """The plans of lake tables, and an exit code for each that has none: it stops no other one."""
+    """Plan each lake table; return the plans, and an exit code for each table that failed."""
     plans: list[Plan] = []
     codes: list[int] = []
     for table in chosen:
-        what = f"{table.table} cannot be planned for"
+        what = f"cannot plan {table.table}"
         try:
             plans += plan_one(table)
         except SchemamanError as error:
@@ -147,7 +145,7 @@ def _show(
     failed: int = 0,
     several: bool = False,
 ) -> int:
-    """Print and write the plans; `several` tables have one document, however many plans they have."""
+    """Print and write the plans; `several` tables share one document, with any number of plans."""
     if output is not None:
         _write(context, plans, output, several)
     if format == "sql":
@@ -160,9 +158,9 @@ def _show(
 
 
 def _write(context: CommandContext, plans: Sequence[Plan], output: str, several: bool) -> None:
-    path = Path(output)
+    path, key = Path(output), read_plan_key(context.settings)
     if not several and not is_folder(path) and not output.endswith(("/", os.sep)):
-        write_plan(path, plans[0])
+        write_plan(path, plans[0], key)
         context.console.inform(f"written to {path}; next: schemaman apply {path}")
         return
     written: list[Path] = []
@@ -171,7 +169,7 @@ def _write(context: CommandContext, plans: Sequence[Plan], output: str, several:
         again = written.count(file)
         written.append(file)
         name = file.name.removesuffix(".plan.json")
-        write_plan(file.with_name(f"{name}-{again + 1}.plan.json") if again else file, one)
+        write_plan(file.with_name(f"{name}-{again + 1}.plan.json") if again else file, one, key)
     counted = "1 plan" if len(plans) == 1 else f"{len(plans)} plans"
     context.console.inform(f"{counted} written to {path}; next: schemaman apply {path}")
 

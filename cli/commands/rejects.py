@@ -1,4 +1,4 @@
-"""List records that could not be understood."""
+"""List records that could not be decoded."""
 
 from __future__ import annotations
 
@@ -15,25 +15,27 @@ from schemaman_cli.options import CommandContext, format_option, with_context
 
 @command("rejects", "schemaman rejects", "schemaman rejects orders --format json")
 @click.argument("tables", nargs=-1, metavar="[TABLE]...")
-@click.option("--topic", "topics", multiple=True, metavar="TOPIC", help="Only records of this topic.")
+@click.option(
+    "--topic", "topics", multiple=True, metavar="TOPIC", help="List only records of this topic. Repeatable."
+)
 @format_option("text", "json", "markdown", "html")
 @with_context
 def rejects(context: CommandContext, tables: tuple[str, ...], topics: tuple[str, ...], format: str) -> None:
-    """List where records could not be understood, and why; their bytes are kept only if asked for.
+    """List rejected records with the reason, then notes about decoded records, such as unparsed DDL.
 
-    Then what is to know of records that were understood: a DDL text that cannot be parsed, and the like.
-    With a TABLE: records in the topics of its rows, and what is to know of that table.
+    The bytes of a rejected record are kept only with ingest --keep-payload. With a TABLE, list rejected
+    records in the topics of its rows, and notes about that table.
     """
     setting = context.settings.stream
     stream = None if setting.origin == "default" else setting.value
     registry = open_registry(context)
     asked = registry.select(*tables) if tables else ()
-    places = _places(asked)
+    topics_of_tables = _list_topics(asked)
     named = {h.table for h in asked}
     found = [
         r
         for r in registry.rejects(stream)
-        if (not tables or (r.stream, r.topic) in places) and (not topics or r.topic in topics)
+        if (not tables or (r.stream, r.topic) in topics_of_tables) and (not topics or r.topic in topics)
     ]
     notes = [
         n
@@ -43,7 +45,7 @@ def rejects(context: CommandContext, tables: tuple[str, ...], topics: tuple[str,
     context.console.show(build_rejects_report(found, notes), format)
 
 
-def _places(histories: Sequence[TableHistory]) -> set[tuple[str, str]]:
+def _list_topics(histories: Sequence[TableHistory]) -> set[tuple[str, str]]:
     return {(h.table.stream, topic) for h in histories for topic in h.topics}
 
 

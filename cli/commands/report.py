@@ -1,4 +1,4 @@
-"""Write the compatibility report: history, changes, verdicts, plans."""
+"""Write the compatibility report: history, changes, findings, plans."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import click
 
 from schemaman.api.files import read_text, write_text
 from schemaman.migration.plan_file import from_text, to_document
-from schemaman.report.views.overview import build_report as summarise
+from schemaman.report.views.overview import build_report
 from schemaman.report.views.table_changes import build_chapter
 from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace, open_registry
@@ -19,9 +19,9 @@ from schemaman_cli.options import CommandContext, format_option, with_context
     "report", "schemaman report --format html -o report.html", "schemaman report orders --format markdown"
 )
 @click.argument("tables", nargs=-1, metavar="[TABLE]...")
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Write into this file.")
-@click.option("--full", is_flag=True, help="A chapter for each table, however many there are.")
-@click.option("--plan", "plans", multiple=True, metavar="FILE", help="A plan file to tell of with its table.")
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write.")
+@click.option("--full", is_flag=True, help="Write a chapter for each table, even for many tables.")
+@click.option("--plan", "plans", multiple=True, metavar="FILE", help="Plan file to include. Repeatable.")
 @format_option("text", "markdown", "html", "json")
 @with_context
 def report(
@@ -32,18 +32,18 @@ def report(
     plans: tuple[str, ...],
     format: str,
 ) -> None:
-    """Tell of each TABLE, or of all: what it is, how it got there, who breaks, what is not certain."""
+    """Report on each TABLE, or all tables: columns, history, broken readers, uncertain facts."""
     judge = make_workspace(context).build_judge()
     read = [from_text(read_text(path)) for path in plans]
-    stories = [
+    chapters = [
         build_chapter(h, judge, (p for p in read if p.source.table == str(h.table)))
         for h in open_registry(context).select(*tables)
     ]
-    told = summarise(stories, {p.table: to_document(p) for p in read}, full=full or bool(tables))
+    whole = build_report(chapters, {p.table: to_document(p) for p in read}, full=full or bool(tables))
     if output is None:
-        context.console.show(told, format)
+        context.console.show(whole, format)
     else:
-        write_text(output, context.console.render(told, format))
+        write_text(output, context.console.render(whole, format))
         context.console.inform(f"written to {output}")
 
 

@@ -1,4 +1,4 @@
-"""Show the catalogue of rules, or one of them."""
+"""Show the catalogue of rules, or one rule."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from schemaman_cli.options import CommandContext, format_option, with_context
 @format_option("text", "json", "markdown", "html")
 @with_context
 def rules(context: CommandContext, name: str | None, format: str) -> None:
-    """Show every rule and whom it speaks for; with NAME, its whole page."""
+    """Show every rule and the readers it protects; with NAME, the full page of one rule."""
     chosen = RULES.load_all() if name is None else (RULES.get(name),)
     context.console.show(build_rules_report(chosen, whole=name is not None), format)
 

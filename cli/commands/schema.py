@@ -1,4 +1,4 @@
-"""Print the JSON Schema of an output."""
+"""Print the JSON Schema of a command's JSON output."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from schemaman_cli.options import CommandContext, with_context
 @click.argument("name", required=False)
 @with_context
 def schema(context: CommandContext, name: str | None) -> None:
-    """Print the JSON Schema of the output NAME; without a name, list the outputs that have one."""
+    """Print the JSON Schema of the output NAME; without NAME, list all outputs with a schema."""
     if name is None:
         context.console.write("\n".join(schemas.list_names()) + "\n")
     else:

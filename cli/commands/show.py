@@ -1,4 +1,4 @@
-"""Show one structure."""
+"""Show one schema."""
 
 from __future__ import annotations
 
@@ -26,76 +26,80 @@ LANGUAGES = ("ddl", "spark", "delta", "iceberg", "avro", "connect", "json", "col
     "--as",
     "language",
     type=click.Choice(LANGUAGES),
-    help="Write it in a schema language: Spark's DDL or StructType, the schema of a Delta or an Iceberg "
-    "table, an Avro or a Connect schema, this command's JSON, or a column list that says everything.",
+    help="Schema language of the output: Spark DDL, Spark StructType, Delta, Iceberg, Avro, Kafka Connect, "
+    "this command's JSON, or a complete column list.",
 )
 @click.option(
     "--face",
     type=click.Choice(["source", "wire"]),
     default="source",
     show_default=True,
-    help="As the database declares it, or as events carry it.",
+    help="Schema in the source database, or schema of the events.",
 )
-@click.option("--key", is_flag=True, help="The columns of the key alone, in key order.")
-@click.option("--partial", is_flag=True, help="Leave out columns that the language cannot express.")
+@click.option("--key", is_flag=True, help="Show only the key columns, in key order.")
+@click.option("--partial", is_flag=True, help="Omit columns that the schema language cannot express.")
 @format_option("text", "json", "markdown", "html")
 @with_context
 def show(
     context: CommandContext, ref: str, language: str | None, face: str, key: bool, partial: bool, format: str
 ) -> None:
-    """Show the structure that REF means: a version of a table, a file, a live table.
+    """Show the schema that REF names: a version of a table, a file, or a lake table.
 
-    What a schema language says otherwise, or not at all, is told on stderr; a column that it has no word for
-    is an error, unless --partial leaves it out.
+    Warnings on stderr list what the schema language expresses differently or not at all. A column that it
+    cannot express is an error, unless --partial omits it.
     """
     found = resolve(context, ref)
-    carried = _find_event_schema(context, found) if face == "wire" else None
-    if carried is not None:
-        found = replace(found, schema=_name_as_emitted(carried.schema))
+    emitted = _find_event_schema(context, found) if face == "wire" else None
+    if emitted is not None:
+        found = replace(found, schema=_name_as_emitted(emitted.schema))
     if key:
         found = replace(found, schema=extract_key(found.schema))
     if language in (None, "json"):
-        report = build_show_report(found, None if carried is None else carried.at)
+        report = build_show_report(found, None if emitted is None else emitted.at)
         context.console.show(report, language or format)
     else:
-        notation, name = SCHEMA_LANGUAGES.get(language or ""), _name(found, carried, key)
-        done = write_schema(notation, found.schema, name, found.ref, partial=partial)
+        writer, name = SCHEMA_LANGUAGES.get(language or ""), _make_name(found, emitted, key)
+        done = write_schema(writer, found.schema, name, found.ref, partial=partial)
         context.console.write(f"{done.text}\n")
         for remark in done.remarks:
             context.console.warn(f"{language}: {remark}")
-        if found.version is not None and found.version.unconfirmed and carried is None:
+        if found.version is not None and found.version.unconfirmed and emitted is None:
             context.console.warn(
                 f"{found.ref}: not confirmed: {late.enumerate_facts(found.version.unconfirmed)}"
             )
-    if carried is not None and carried.has_changed:
-        context.console.warn(f"the first events of {found.ref} carried another structure")
+    if emitted is not None and emitted.has_changed:
+        context.console.warn(f"the first events of {found.ref} have another schema")
 
 
 def _find_event_schema(context: CommandContext, found: ResolvedSchema) -> EmittedSchema:
-    """The schema of a version as events carry it.
+    """Find the event schema of a version.
 
     Raises:
-        UsageError: the REF means no version of a table.
-        NoHistory: no event with a schema has carried that version.
+        UsageError: the REF does not name a version of a table.
+        NoHistory: no event with a schema is known for that version.
     """
     if found.table is None or found.version is None:
-        raise UsageError(f"{found.ref} has no wire face: it is no version of the history", hint="orders@3")
-    carried = find_emitted_schema(found.version, open_registry(context).observations(found.table))
-    if carried is None:
-        raise NoHistory(f"no event with a schema has carried {found.ref}", hint="--face source shows it")
-    return carried
+        raise UsageError(
+            f"{found.ref} has no event schema: it is not a version of the history", hint="use a REF: orders@3"
+        )
+    emitted = find_emitted_schema(found.version, open_registry(context).observations(found.table))
+    if emitted is None:
+        raise NoHistory(
+            f"no event with a schema is known for {found.ref}", hint="--face source shows the source schema"
+        )
+    return emitted
 
 
 def _name_as_emitted(schema: TableSchema) -> TableSchema:
-    """The schema under the names in events."""
+    """Rename the columns to their names in events."""
     names = {c.name: c.emitted_name or c.name for c in schema.columns}
     columns = tuple(replace(c, name=names[c.name]) for c in schema.columns)
     return replace(schema, columns=columns, key=tuple(names[k] for k in schema.key))
 
 
-def _name(found: ResolvedSchema, carried: EmittedSchema | None, key: bool) -> str:
-    """What the rows are called: as their own schema, or as the table."""
-    own = carried.name if carried is not None else None
+def _make_name(found: ResolvedSchema, emitted: EmittedSchema | None, key: bool) -> str:
+    """Make the schema name: the name of the event schema, or one from the table's name."""
+    own = emitted.name if emitted is not None else None
     parts = ".".join(found.table.parts) if found.table is not None else "row"
     name = own or f"{parts}.Value"
     return f"{name.removesuffix('.Value')}.Key" if key else name

@@ -1,4 +1,4 @@
-"""Write the accepted state of tables, one file each, for git."""
+"""Write snapshot files, one per table, as the accepted state in git."""
 
 from __future__ import annotations
 
@@ -17,12 +17,14 @@ from schemaman_cli.options import CommandContext, with_context
 
 @command("snapshot", "schemaman snapshot", "schemaman snapshot orders -o schemas")
 @click.argument("tables", nargs=-1, metavar="[TABLE]...")
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="The folder; default schemas.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Folder of the snapshot files (default: schemas)."
+)
 @with_context
 def snapshot(context: CommandContext, tables: tuple[str, ...], output: Path | None) -> None:
-    """Write the newest structure of each TABLE, or of all that are not dropped, where there is no file yet.
+    """Write the newest schema of each TABLE, or of all tables that are not dropped, if it has no file yet.
 
-    A file that says something else is left as it is: schemaman accept TABLE writes it anew.
+    Existing files are not changed. To replace one, run schemaman accept TABLE.
     """
     folder = output or resolve_path(context.settings.snapshots)
     written, differing = 0, []
@@ -38,8 +40,8 @@ def snapshot(context: CommandContext, tables: tuple[str, ...], output: Path | No
     context.console.inform(f"{written} written to {folder}")
     if differing:
         context.console.warn(
-            f"changed since they were accepted: {', '.join(differing)}",
-            hint=f"schemaman check says how; schemaman accept {differing[0]} accepts it",
+            f"these tables have changed since their snapshot: {', '.join(differing)}",
+            hint=f"schemaman check shows the changes; schemaman accept {differing[0]} accepts them",
         )
 
 

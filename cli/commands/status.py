@@ -1,4 +1,4 @@
-"""Show where every target and every run of a plan stands."""
+"""Show the state of every target and every run."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from schemaman_cli.options import CommandContext, format_option, with_context
 @format_option("text", "json", "markdown", "html")
 @with_context
 def status(context: CommandContext, format: str) -> None:
-    """Show every target that was migrated: its plan, how far it came, who holds it, drift that was found.
+    """Show every migrated target: its last plan, completed steps, lease and known drift; then every run.
 
-    Every run that the journal knows stands below. One that stopped without an end died: schemaman resume RUN
-    goes on from where its table stands.
+    The process of a run in state stopped has died. To continue that run, use schemaman resume RUN.
     """
     store = open_store(context)
     journal, leases, now = Registry(store, now_ms).dated_journal(), store.leases(), store.now_ms()

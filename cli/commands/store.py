@@ -1,4 +1,4 @@
-"""Verify the store, fold it again, copy it into a file and back."""
+"""Check, rebuild, export or import the store."""
 
 from __future__ import annotations
 
@@ -29,99 +29,105 @@ _STREAM = "-"
 @command("store", "schemaman store check", "schemaman store export history.gz")
 @click.argument("action", type=click.Choice(["check", "rebuild", *_WITH_FILE]))
 @click.argument("file", required=False)
-@click.option("--replace", is_flag=True, help="Let export take the place of a file that is there.")
+@click.option("--replace", is_flag=True, help="Let export overwrite an existing export file.")
 @with_context
 def store(context: CommandContext, action: str, file: str | None, replace: bool) -> int:
-    """Check that nothing in the store is damaged, rebuild what is folded from its log, or copy it.
+    """Check the store for damage, rebuild the histories from its log, or export and import the log.
 
-    export writes the whole log, with its chain of hashes, into one FILE. import puts such a file into a store
-    that is new or empty, of either kind: the same entries, ids and histories are there afterwards. A FILE
-    called - is standard output or standard input.
+    export writes the log with its hash chain to FILE. import reads FILE into a new or empty store, SQLite
+    or PostgreSQL; entries, ids and histories are the same afterwards. The FILE - is standard output or input.
     """
     if (file is None) == (action in _WITH_FILE):
         what = f"store {action} needs a FILE" if file is None else f"store {action} takes no FILE"
         raise UsageError(what, hint="schemaman store --help")
     if replace and action != "export":
-        raise UsageError(f"store {action} replaces nothing", hint="--replace belongs to export")
+        raise UsageError(f"store {action} does not take --replace", hint="only export takes --replace")
     if file is not None and (not file or "\0" in file):
-        raise UsageError("FILE has no name that a file can have", hint="schemaman store export history.gz")
+        raise UsageError("FILE is not a valid file name", hint="schemaman store export history.gz")
     if action == "export" and file is not None:
-        return _send(context, replace) if file == _STREAM else _export(context, Path(file), replace)
+        return (
+            _export_to_stdout(context, replace) if file == _STREAM else _export(context, Path(file), replace)
+        )
     if action == "import" and file is not None:
-        return _receive(context) if file == _STREAM else _import_file(context, file)
+        return _import_stdin(context) if file == _STREAM else _import_file(context, file)
     opened = open_store(context)
     if action == "rebuild":
         opened.rebuild()
-        context.console.inform("folded again from the log")
-    return _checked(context, opened)
+        context.console.inform("the histories were rebuilt from the log")
+    return _check(context, opened)
 
 
-def _checked(context: CommandContext, opened: SqlStore) -> int:
+def _check(context: CommandContext, opened: SqlStore) -> int:
     faults = opened.check()
-    context.console.write("".join(f"{fault}\n" for fault in faults) or "the store is whole\n")
+    context.console.write("".join(f"{fault}\n" for fault in faults) or "the store is not damaged\n")
     if not faults:
         return 0
     context.console.warn(
-        f"{opened.where} is not whole",
-        "`schemaman store rebuild` mends what is folded; for a damaged log, import a copy into a new store",
+        f"{opened.where} is damaged",
+        "`schemaman store rebuild` repairs histories; for a damaged log, import a copy into a new store",
     )
     return 3
 
 
 def _export(context: CommandContext, file: Path, replace: bool) -> int:
-    there = os.path.lexists(file)  # a link that leads nowhere is there, too
-    if there and not replace:
-        raise UsageError(f"{file} is there already", hint="name another file, or say --replace")
-    if there and not _a_copy(file):
-        raise UsageError(f"{file} is no copy of a store", hint="--replace takes the place of copies only")
+    exists = os.path.lexists(file)  # also true for a broken symbolic link
+    if exists and not replace:
+        raise UsageError(f"{file} already exists", hint="name another file, or use --replace")
+    if exists and not _is_copy(file):
+        raise UsageError(
+            f"{file} is not a copy of a store", hint="--replace overwrites only copies of a store"
+        )
     opened = open_store(context)
-    with _of_a_whole_log():
-        entries = archives.save_copy(file, _lines(opened)) - archive.FRAME
-    context.console.write(f"{format_number(entries)} log entries of {opened.where} are in {file}\n")
+    with _convert_log_errors():
+        entries = archives.save_copy(file, _write_lines(opened)) - archive.FRAME
+    context.console.write(f"{format_number(entries)} log entries of {opened.where} written to {file}\n")
     return 0
 
 
-def _send(context: CommandContext, replace: bool) -> int:
+def _export_to_stdout(context: CommandContext, replace: bool) -> int:
     if replace:
-        raise UsageError("standard output is no file to replace", hint="--replace belongs to a FILE")
+        raise UsageError("standard output cannot be replaced", hint="--replace needs a FILE")
     if sys.stdout.isatty():
-        raise UsageError("a copy is packed bytes, no text for a terminal", hint="store export - > FILE")
+        raise UsageError(
+            "the copy is compressed, and standard output is a terminal", hint="store export - > FILE"
+        )
     opened = open_store(context)
     try:
-        with _of_a_whole_log():
-            entries = archives.send_copy(sys.stdout.buffer, _lines(opened), "standard output") - archive.FRAME
+        with _convert_log_errors():
+            lines = _write_lines(opened)
+            entries = archives.send_copy(sys.stdout.buffer, lines, "standard output") - archive.FRAME
     except CouldNotDo:
         discard_output(sys.stdout)
         raise
-    context.console.inform(f"{format_number(entries)} log entries of {opened.where} were written")
+    context.console.inform(f"{format_number(entries)} log entries of {opened.where} written")
     return 0
 
 
-def _lines(opened: SqlStore) -> Iterator[str]:
+def _write_lines(opened: SqlStore) -> Iterator[str]:
     return archive.write_copy(check_chain(opened.sealed(), opened.where), opened.id)
 
 
 @contextmanager
-def _of_a_whole_log() -> Iterator[None]:
-    """A log that is not whole is a fault of the store, not of an input."""
+def _convert_log_errors() -> Iterator[None]:
+    """Turn `UnreadableInput` into `StoreUnavailable`: the damaged log is the store's, not an input."""
     try:
         yield
     except UnreadableInput as error:
         raise StoreUnavailable(
-            error.message, hint="run `schemaman store check`, and restore a copy or read the records again"
+            error.message, hint="run `schemaman store check`; then import a copy, or read the records again"
         ) from error
 
 
-def _receive(context: CommandContext) -> int:
-    stream: TextIO | None = sys.stdin  # none at all if the descriptor was closed at the start
+def _import_stdin(context: CommandContext) -> int:
+    stream: TextIO | None = sys.stdin  # None if the descriptor was closed at the start
     if stream is None or stream.isatty():
-        raise UsageError("nothing is piped into standard input", hint="store import - < FILE")
+        raise UsageError("standard input has no data", hint="store import - < FILE")
     with archives.keep_stream(stream.buffer, "standard input") as file:
         return _import(context, file, "standard input")
 
 
 def _import_file(context: CommandContext, name: str) -> int:
-    """A copy in a file, or in what can be read once only, as a shell's <(…) is."""
+    """Import a copy from a file, or from a pipe that can be read only once, such as a shell's <(…)."""
     file = Path(name)
     if not file.is_fifo():
         return _import(context, file, name)
@@ -129,18 +135,18 @@ def _import_file(context: CommandContext, name: str) -> int:
         return _import(context, held, name)
 
 
-def _import(context: CommandContext, file: Path, called: str) -> int:
-    # Gone through first, so that a copy that is not whole leaves no store behind.
-    for sealed in check_chain(archives.load_copy(file, called).log, called):
-        sealed.open_entry(called)
+def _import(context: CommandContext, file: Path, name: str) -> int:
+    # Check the whole copy first, so that a damaged copy does not leave a new store behind.
+    for sealed in check_chain(archives.load_copy(file, name).log, name):
+        sealed.open_entry(name)
     opened = open_store(context, create=True)
-    copy = archives.load_copy(file, called)
+    copy = archives.load_copy(file, name)
     entries = opened.restore(copy.log, copy.store)
-    context.console.write(f"{format_number(entries)} log entries of {called} are in {opened.where}\n")
+    context.console.write(f"{format_number(entries)} log entries of {name} imported into {opened.where}\n")
     return 0
 
 
-def _a_copy(file: Path) -> bool:
+def _is_copy(file: Path) -> bool:
     try:
         return file.is_file() and bool(archives.load_copy(file))
     except (OSError, UnreadableInput):

@@ -1,4 +1,4 @@
-"""Read what is new, and have the lake tables follow."""
+"""Read new records and migrate the lake tables, continuously."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from schemaman_cli.source_options import rate_rejects, source_options
 )
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @source_options
-@click.option("--once", is_flag=True, help="One round, then end; without it only topics of Kafka.")
-@interval_option("The pause between two rounds.")
+@click.option("--once", is_flag=True, help="Run one round and exit. Sources other than Kafka need this.")
+@interval_option("Pause between two rounds.")
 @click.option(
     "--plans",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("plans"),
     show_default=True,
-    help="Where plans lie that wait for a person.",
+    help="Folder of plans that wait for an approval.",
 )
-@click.option("--partial", is_flag=True, help="Make the steps of a plan that has refusals.")
-@click.option("--max-rejects", type=click.IntRange(min=0), help="With more rejects than these, exit code 3.")
+@click.option("--partial", is_flag=True, help="Apply the steps of a plan even if it has refusals.")
+@click.option("--max-rejects", type=click.IntRange(min=0), help="Exit with 3 if more records are rejected.")
 @format_option("text", "json", "markdown")
 @with_context
 def sync(
@@ -54,17 +54,17 @@ def sync(
     format: str,
     **_: object,
 ) -> int:
-    """Read each SOURCE into the history and bring the targets of schemaman.toml up to it, again and again.
+    """Read each SOURCE into the history and migrate the targets of schemaman.toml, in repeated rounds.
 
-    Both are of one stream, that of --stream: tables of other streams stay as they are.
+    Only tables of --stream are read and migrated; tables of other streams do not change.
 
-    What the policy makes automatic is done at once, each step journalled. What a person has to approve waits
-    as a plan file, and is done in the first round after `schemaman approve`. A table that is refused or fails
-    stops no other one; it is told again when something about it changes. With --once the exit code is that of
-    the gravest table: 1 waiting or refused, 3 failed, 4 stale or locked, 5 partly applied.
+    Steps that the policy makes automatic run at once, each with a journal line. Steps that need an approval
+    wait in a plan file and run in the first round after `schemaman approve`. A refused or failed table does
+    not stop the others, and is reported again when its state changes. With --once, the exit code is the
+    highest of all tables: 1 waiting or refused, 3 failed, 4 stale or locked, 5 partly applied.
     """
     if not context.settings.targets.value:
-        raise UsageError("there is no target to bring up to date", hint="add a [[target]] to schemaman.toml")
+        raise UsageError("schemaman.toml has no target to migrate", hint="add a [[target]] to schemaman.toml")
     workspace = make_workspace(context)
     found_sources = find_sources(workspace, sources, since=since)
     registry = open_registry(context, create=True)
@@ -94,20 +94,20 @@ def sync(
 
 
 class DecisionsFile:
-    """The decisions file, read round after round; a fault of it is a warning each time that it changes."""
+    """The decisions file, read in each round. Each new error in it is one warning."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._fault = ""
 
     def read(self) -> Decisions | None:
-        """The decisions; None while they cannot be read: a person may be writing them just now."""
+        """Read the decisions; None while the file is invalid: a user may be editing it."""
         try:
             found = self._workspace.read_decisions()
         except (BadConfiguration, UnreadableInput) as error:
             if error.message != self._fault:
                 self._fault = error.message
-                what = f"{error.message}; no lake table is moved until it is mended"
+                what = f"{error.message}; no lake table is migrated until the file is valid"
                 self._workspace.messages.warn(what, error.hint)
             return None
         self._fault = ""

@@ -1,4 +1,4 @@
-"""List every table that is known."""
+"""List all known tables."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from schemaman_cli.options import CommandContext, format_option, with_context
 @format_option("text", "json", "markdown", "html")
 @with_context
 def tables(context: CommandContext, patterns: tuple[str, ...], format: str) -> None:
-    """List every table, or those that a PATTERN fits: newest version, records, when it was last seen.
+    """List all tables, or those that match a PATTERN: newest version, number of records, time last seen.
 
-    A PATTERN is a name or the end of one, with * and ?. What is open of a table stands in the last column:
-    disagreements, provisional facts, and records in its topics that could not be understood.
+    A PATTERN is a table name or the end of one, with the wildcards * and ?. The last column lists open
+    questions: disagreements, provisional facts, and rejected records in the topics of the table.
     """
     registry = open_registry(context)
     every = registry.select()

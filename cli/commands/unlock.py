@@ -1,4 +1,4 @@
-"""End the lease of a migration that died."""
+"""Release the lease of a migration that died."""
 
 from __future__ import annotations
 
@@ -19,38 +19,41 @@ from schemaman_cli.options import CommandContext, with_context
 
 @command("unlock", "schemaman unlock 5f0c31d2ab905f0c", "schemaman unlock 5f0c31d2ab905f0c --yes")
 @click.argument("lease", metavar="LEASE")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.option("-y", "--yes", is_flag=True, help="Release without a question.")
 @with_context
 def unlock(context: CommandContext, lease: str, yes: bool) -> None:
-    """Let others migrate the target that LEASE holds; its id stands in schemaman status.
+    """Release LEASE, so that another process can migrate its target. schemaman status lists the leases.
 
-    A lease ends by itself a minute after its process died. One that still runs notices and stops.
+    A lease expires by itself a minute after its process died. A process that still runs notices the release
+    and stops.
     """
     store = open_store(context)
     found = next((held for held in store.leases() if held.token == lease), None)
     if found is None:
-        raise UnknownName(f"no lease is called {lease!r}", hint="schemaman status lists them")
-    told = (
-        f"{found.target} is held by {found.owner} until {words.format_time(found.expires_ms)}{_alive(found)}."
+        raise UnknownName(f"there is no lease {lease!r}", hint="schemaman status lists the leases")
+    until = words.format_time(found.expires_ms)
+    context.console.inform(
+        f"{found.owner} holds the lease of {found.target} until {until}{_describe_process(found)}."
     )
-    context.console.inform(told)
-    if confirm("Let others migrate it?", yes, f"schemaman unlock {lease}"):
+    if confirm("Release the lease?", yes, f"schemaman unlock {lease}"):
         store.release(found.target, found.token)
-        context.console.inform(f"{found.target} is free; next: schemaman resume RUN, or apply the plan again")
+        context.console.inform(
+            f"{found.target} is released; next: schemaman resume RUN, or apply the plan again"
+        )
 
 
-def _alive(lease: Lease) -> str:
-    """What can be known here of the process that holds it."""
-    told = re.fullmatch(r".*@(.+) \((\d+)\)", lease.owner)
-    if told is None or told[1] != socket.gethostname():
+def _describe_process(lease: Lease) -> str:
+    """Describe the process of a lease if it runs on this machine."""
+    owner = re.fullmatch(r".*@(.+) \((\d+)\)", lease.owner)
+    if owner is None or owner[1] != socket.gethostname():
         return ""
     try:
-        os.kill(int(told[2]), 0)
+        os.kill(int(owner[2]), 0)
     except ProcessLookupError:
-        return "; that process is gone"
+        return "; that process has ended"
     except OSError:
         return ""
-    return "; a process of that number runs on this machine"
+    return "; a process with that id runs on this machine"
 
 
 COMMAND = unlock

@@ -1,4 +1,4 @@
-"""Accept a finding for a while, in a file for git."""
+"""Waive a finding for a limited time in schemaman.waivers.toml."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from schemaman_cli.options import CommandContext, with_context
     "schemaman waive 18d38a --reason TICKET-12 --owner ann --expires 30d",
 )
 @click.argument("finding", metavar="FINDING")
-@click.option("--reason", required=True, metavar="TEXT", help="Why it hurts nobody, or may.")
-@click.option("--owner", required=True, metavar="NAME", help="Who answers for it.")
-@click.option("--expires", required=True, metavar="WHEN", help="Its last day, or 14d.")
+@click.option("--reason", required=True, metavar="TEXT", help="Why the finding is acceptable.")
+@click.option("--owner", required=True, metavar="NAME", help="Who is responsible for the waiver.")
+@click.option("--expires", required=True, metavar="WHEN", help="Last day: a date, or 14d.")
 @with_context
 def waive(context: CommandContext, finding: str, reason: str, owner: str, expires: str) -> None:
-    """Let the finding with the fingerprint FINDING (its beginning is enough) fail no check for a while.
+    """Waive the finding with the fingerprint FINDING; it then fails no check. The first digits are enough.
 
-    It is still shown, as waived. The waiver is added to schemaman.waivers.toml: commit it.
+    schemaman check still shows the finding, as waived. The waiver is added to schemaman.waivers.toml. Commit
+    that file.
     """
     if not reason.strip() or not owner.strip():
         raise UsageError("a waiver needs a reason and an owner", hint='--reason "no reader left" --owner ann')
@@ -37,7 +38,7 @@ def waive(context: CommandContext, finding: str, reason: str, owner: str, expire
     path = resolve_path(context.settings.waivers)
     before = read_text(path) if path.exists() else ""
     if waiver in parse_waivers(before, str(path)):
-        context.console.inform(f"{path} says so already")
+        context.console.inform(f"{path} already contains this waiver")
         return
     write_text(path, before + to_text(waiver))
     context.console.inform(f"written to {path}")

@@ -1,4 +1,4 @@
-"""Plans applied with the journal and the leases of a store, and with people's approvals."""
+"""Applies plans with the journal and the leases of a store, and checks their approvals."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from schemaman.migration.apply.apply import Migration, MigrationProgress, StoreJ
 from schemaman.migration.apply.clone import make_rehearsal
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import plan_hash
+from schemaman.migration.statement_check import list_missing_approvals
 from schemaman.migration.target import TARGETS, Executor
 from schemaman.registry import Registry
 from schemaman.store.sql.store import SqlStore
@@ -25,12 +26,12 @@ from schemaman.store.sql.store import SqlStore
 
 @dataclass(frozen=True, slots=True)
 class ApplyRequest:
-    """What a caller asks for.
+    """The options of a caller.
 
-    `partial`: run what is not refused. `dry_run`: check everything and run nothing. `clone`: try the plan
-    on an empty clone first. `take_over`: also where another store keeps the table. `approved`: whether
-    people have approved the plan; None asks the decisions. `is_lasting`: refuse tables whose names end with
-    Spark.
+    `partial`: run the steps although the plan has refusals. `dry_run`: check everything and run nothing.
+    `clone`: try the plan on an empty clone first. `take_over`: apply even if another store maintains the
+    table. `approved`: whether the plan is approved; None reads the decisions. `is_lasting`: refuse tables
+    whose names Spark forgets when it ends.
     """
 
     partial: bool = False
@@ -70,6 +71,10 @@ class PlanApplier:
         if request.is_lasting:
             require_lasting_catalog(self.executor, plan.format, plan.table)
         approved = self.is_approved(plan)
+        missing = () if approved else self.list_missing_approvals(plan)
+        if missing:
+            reasons = tuple(f"needs approval: {each}" for each in (*plan.approvals_needed, *missing))
+            return Migration(run, plan_hash(plan), plan.table, "refused", reasons=reasons)
         target = TARGETS.get(plan.format)
         rehearse = make_rehearsal(self.executor, target, run or new_run()) if request.clone else None
         if request.dry_run:
@@ -86,8 +91,8 @@ class PlanApplier:
         )  # fmt: skip
 
     def is_approved(self, plan: Plan) -> bool:
-        """Whether people approved it; an expired approval is valid for a plan that was begun before."""
-        if not plan.approvals_needed:
+        """Whether the plan is approved; an expired approval is still valid for a plan with a started run."""
+        if not plan.approvals_needed and not self.list_missing_approvals(plan):
             return True
         if self.request.approved is not None:
             return self.request.approved
@@ -95,6 +100,13 @@ class PlanApplier:
         if find_approval(name, self._workspace.today()) is not None:
             return True
         return find_approval(name, date.min) is not None and is_begun(plan, self.journal)
+
+    def list_missing_approvals(self, plan: Plan) -> tuple[str, ...]:
+        """The approvals that the policy of the settings demands and that the plan file does not ask for.
+
+        A plan file says itself what needs approval, and a file can be edited.
+        """
+        return list_missing_approvals(plan, self._workspace.settings.policy)
 
     def _report_step(self, progress: MigrationProgress) -> None:
         step = min(progress.done + 1, progress.steps)
@@ -104,12 +116,12 @@ class PlanApplier:
 
 
 def new_run() -> str:
-    """A name for a run that no other run has."""
+    """Make a unique name for a run."""
     return secrets.token_hex(6)
 
 
 def exit_code_of(done: Migration, plan: Plan, partial: bool) -> int:
-    """5 if the table is not what the plan promised, 1 for what was refused, also where the rest was done."""
+    """Return 5 if the table differs from the plan, 1 for any refusal, even if other steps ran, else 0."""
     if done.differences:
         return 5
     return 1 if done.state == "refused" or (partial and plan.refusals) else 0

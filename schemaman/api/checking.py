@@ -1,4 +1,4 @@
-"""The gate: every change of tables since a baseline, judged as the settings have it."""
+"""The gate: checks every change of tables since a baseline, under the settings."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def check_tables(
     level: str | None = None,
     fail_on: Severity | None = None,
 ) -> CheckResult:
-    """Judge every revision of tables, or of all, since the baseline.
+    """Check every revision since the baseline, for the named tables or for all.
 
-    The baseline is the REF `against`, or what the snapshot files hold at the merge base of git.
+    The baseline is the REF `against`, or the snapshot files at git's merge base.
 
     Raises:
         UsageError: there is no baseline, or one baseline for several tables.
-        NoHistory: nothing is known of a table.
+        NoHistory: a table has no history.
     """
     settings = workspace.settings
     found = registry.select(*tables)
@@ -57,33 +57,33 @@ def check_tables(
 def _take_baseline(
     workspace: Workspace, registry: Registry, found: Sequence[TableHistory], against: str
 ) -> Mapping[TableId, Snapshot]:
-    """The baseline that a REF names, for the one table that is checked."""
+    """Build the baseline from a REF, for the one table that is checked."""
     if len(found) != 1:
-        raise UsageError("--against is the baseline of a single table", hint="name it: schemaman check TABLE")
+        raise UsageError("--against needs exactly one table", hint="schemaman check TABLE --against REF")
     table = found[0].table
     resolved = resolve_reference(workspace, registry, against)
     if resolved.version is None:
         return {table: Snapshot(table, resolved.schema)}
     if resolved.table != table:
-        raise BadReference(f"{against} is another table than {table}", hint=f"--against {table}@1")
+        raise BadReference(f"{against} is not a version of {table}", hint=f"--against {table}@1")
     return {table: take_snapshot(found[0], resolved.version, resolved.revision)}
 
 
 def _read_snapshots(
     workspace: Workspace, found: Sequence[TableHistory], is_named: bool
 ) -> Mapping[TableId, Snapshot]:
-    """The snapshot files at the merge base; of the named tables only, if any are."""
+    """Read the snapshot files at the merge base; only those of the found tables if tables were named."""
     folder = resolve_path(workspace.settings.snapshots)
     try:
         commit = git.find_merge_base()
     except UsageError as error:
-        hint = "commit what schemaman snapshot writes, or judge one table: --against orders@1"
+        hint = "commit the files of schemaman snapshot, or check one table: --against orders@1"
         raise UsageError(f"there is no baseline: {error.message}", hint=hint) from error
     texts = git.read_folder(commit, str(folder))
     if not texts:
         raise UsageError(
             f"there is no baseline: git has no snapshots in {folder} at {commit[:12]}",
-            hint="schemaman snapshot writes them; commit them, or say --against orders@1",
+            hint="schemaman snapshot writes them; commit them, or use --against orders@1",
         )
     kept = [from_text(text, f"{folder}/{name}") for name, text in texts.items() if name.endswith(".json")]
     wanted = {history.table for history in found}

@@ -1,4 +1,4 @@
-"""Options of clients as users give them: files of `name=value` lines, or single ones; no secrets in flags."""
+"""Reads options of clients: files of `name=value` lines, or single options; flags take no secrets."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from schemaman.store.urls import has_password, without_password
 
 
 def read_client_options(setting: Setting[tuple[str, ...]]) -> dict[str, str]:
-    """The options of a client; a later one wins. A file is relative to where it was named.
+    """Read the options of a client; a later option wins. A file is relative to the origin of the setting.
 
     Raises:
-        UsageError: the command line holds a secret.
-        BadConfiguration: a file that cannot be read, or a line of it that is no `name=value`.
+        UsageError: the command line contains a secret.
+        BadConfiguration: a file cannot be read, or a line of it is not `name=value`.
     """
     found: dict[str, str] = {}
     for word in setting.value:
@@ -27,8 +27,8 @@ def read_client_options(setting: Setting[tuple[str, ...]]) -> dict[str, str]:
             found |= _read_file(resolve_path(Setting(word, setting.origin)))
         elif setting.origin.startswith("--") and is_secret(name):
             raise UsageError(
-                f"{name} is a secret, and others can see a command line",
-                hint=f"write it into a file and say {setting.origin} FILE",
+                f"{name} is a secret, and other users can see command lines",
+                hint=f"put it in a file and use {setting.origin} FILE",
             )
         else:
             found[name.strip()] = value.strip()
@@ -36,7 +36,7 @@ def read_client_options(setting: Setting[tuple[str, ...]]) -> dict[str, str]:
 
 
 def open_schema_registry(settings: Settings) -> AnyRegistry | None:
-    """The schema registry of the settings, live or an export, if any. Raises as `read_client_options`."""
+    """Open the schema registry or the export of the settings, if any. Raises as `read_client_options`."""
     setting = settings.registry
     if not setting.value:
         return None
@@ -44,19 +44,19 @@ def open_schema_registry(settings: Settings) -> AnyRegistry | None:
         return schema_registry.open_registry(setting.value, read_client_options(settings.registry_config))
     if "://" in setting.value or has_password(setting.value):
         raise BadReference(
-            f"{without_password(setting.value)}: no registry has an address of this kind",
-            hint="http://…, https://…, or a file",
+            f"{without_password(setting.value)}: not the address of a schema registry",
+            hint="use http://…, https://…, or a file",
         )
     return schema_registry.load_export(str(resolve_path(setting)))
 
 
 def _read_file(path: Path) -> dict[str, str]:
-    """Source: librdkafka and kcat `-F`: a line each, `#` begins a comment."""
+    """Source: librdkafka and kcat `-F`: one option per line, `#` begins a comment."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise BadConfiguration(
-            f"{path} cannot be read: {error}", hint="a text file of name=value lines"
+            f"{path} cannot be read: {error}", hint="use a text file of name=value lines"
         ) from error
     return dict(_read_pairs(path, lines))
 
@@ -68,5 +68,5 @@ def _read_pairs(path: Path, lines: Iterable[str]) -> Iterable[tuple[str, str]]:
             continue
         name, sign, value = text.partition("=")
         if not sign:
-            raise BadConfiguration(f"{path}:{number}: not a line of name=value", hint="# begins a comment")
+            raise BadConfiguration(f"{path}:{number}: not a name=value line", hint="# begins a comment")
         yield name.strip(), value.strip()

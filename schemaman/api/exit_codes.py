@@ -1,4 +1,4 @@
-"""The exit code of each error: commands end with it, and the report of `sync` carries it."""
+"""The exit code of each error, for commands and for the tables in a report of `sync`."""
 
 from __future__ import annotations
 
@@ -15,5 +15,5 @@ EXIT_CODES: tuple[tuple[type[SchemamanError], int], ...] = (
 
 
 def exit_code(error: SchemamanError) -> int:
-    """The exit code of an error."""
+    """Return the exit code of an error."""
     return next((code for kind, code in EXIT_CODES if isinstance(error, kind)), FAILED)

@@ -1,4 +1,4 @@
-"""Text files that a person named: read whole, written whole or not at all."""
+"""Reads text files as a whole, and writes them as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 from schemaman.errors import CouldNotDo, UnreadableInput
 
 _NAMED_FILES = 10
-"""How many files of a folder a message names."""
+"""The largest number of files that a message names."""
 
 
 def read_text(path: str | Path) -> str:
-    """The text of a file. Raises `UnreadableInput`."""
+    """Read the text of a file. Raises `UnreadableInput`."""
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
@@ -19,12 +19,12 @@ def read_text(path: str | Path) -> str:
 
 
 def read_text_if_present(path: Path) -> str:
-    """The text of a file, empty where there is none. Raises `UnreadableInput`."""
+    """Read the text of a file; empty if there is no file. Raises `UnreadableInput`."""
     return read_text(path) if path.exists() else ""
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file whole or not at all. Raises `CouldNotDo`."""
+    """Write a whole file or nothing. Raises `CouldNotDo`."""
     part = path.with_name(f".{path.name}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -35,7 +35,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def name_files(folder: Path) -> str:
-    """The files of a folder, or the first of them; how one is written if there are none."""
+    """Name the first files of a folder; for an empty folder the pattern of a path."""
     try:
         found = sorted(str(path) for path in folder.iterdir() if path.is_file())
     except OSError:
@@ -45,7 +45,7 @@ def name_files(folder: Path) -> str:
 
 
 def is_present(path: Path) -> bool:
-    """Whether there is a file or a folder; not where the name is one that no file can have."""
+    """Whether there is a file or a folder; false for an invalid file name."""
     try:
         return path.exists()
     except (OSError, ValueError):
@@ -53,7 +53,7 @@ def is_present(path: Path) -> bool:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether there is a folder; reading or writing the path reports what is wrong with its name."""
+    """Whether there is a folder; false for an invalid name, which reading or writing then reports."""
     try:
         return path.is_dir()
     except (OSError, ValueError):
@@ -67,13 +67,13 @@ def _describe_fault(error: OSError | ValueError) -> str:
 
 
 def _suggest(error: OSError | ValueError, path: str) -> str:
-    """What to do where a file cannot be read."""
+    """Suggest what to do about a file that cannot be read."""
     match error:
         case FileNotFoundError() | NotADirectoryError():
-            return "look at the spelling; a path goes from the working folder"
+            return "check the spelling; paths are relative to the working folder"
         case IsADirectoryError():
             return f"name a file in it: {name_files(Path(path))}"
         case PermissionError():
-            return "this user has to be let read it"
+            return "give this user permission to read the file"
         case _:
-            return "a text file in UTF-8 is needed"
+            return "use a text file in UTF-8"

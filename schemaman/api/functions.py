@@ -57,18 +57,18 @@ def open(
 ) -> Registry:
     """Open a registry; close it with `Registry.close` or a `with` statement.
 
-    Settings are those of the command line: `SCHEMAMAN_*` variables, then the nearest `schemaman.toml`. They
-    name the decisions file, waivers, rules, policy and targets that the registry works with.
+    Settings come from the same sources as in the command line: `SCHEMAMAN_*` variables, then the nearest
+    `schemaman.toml`. They name the registry's decisions file, waivers, rules, policy and targets.
 
     Args:
         url: `sqlite:///PATH` or `postgresql://…`; by default the store of the settings.
-        create: make the store where there is none.
-        stream: the stream that records enter and that tables without a stream belong to.
+        create: make the store if there is none.
+        stream: the stream for new records, and for tables that are named without a stream.
         settings: another settings file, or settings as a value.
-        clock: the time in epoch milliseconds.
+        clock: gives the time in epoch milliseconds.
 
     Raises:
-        StoreUnavailable: there is no store and `create` is false, or it cannot be opened.
+        StoreUnavailable: there is no store and `create` is false, or the store cannot be opened.
         BadConfiguration: a setting or a settings file is wrong.
     """
     if isinstance(settings, Settings):
@@ -98,21 +98,21 @@ def ingest(
     since: str | None = None,
     keep_payload: bool = False,
 ) -> Summary:
-    """Read records into the history; records that were read before change nothing.
+    """Read records into the history; records that were already read change nothing.
 
     Args:
         source: a path, a folder or a URL of recorded records, `kafka://BROKERS/TOPIC[,TOPIC…|*]`, an iterable
             of `Record`, or a Spark DataFrame with the columns of Spark's Kafka source.
-        registry: where they are read into.
+        registry: the registry that keeps the history.
         stream: the name of the stream; by default that of the settings.
         schema_registry: the address or the export of the schema registry that Avro needs.
-        topic: the topic of a file that holds bare values, one a line.
-        since: topics from their first record of this time on (`2026-11-01T12:00Z`).
-        keep_payload: keep the bytes of rejected records, which may hold personal data.
+        topic: the topic of a file with bare values, one per line.
+        since: read topics from this time on (`2026-11-01T12:00Z`).
+        keep_payload: keep the bytes of rejected records; they may contain personal data.
 
     Raises:
-        UnreadableInput: the source cannot be read, or its offsets go back.
-        UsageError: other bytes were read before at an offset: this is another stream.
+        UnreadableInput: the source cannot be read, or its offsets decrease.
+        UsageError: a record differs from the known record at its offset: this is another stream.
         StoreUnavailable: the store cannot be written.
     """
     workspace = workspace_of(registry)
@@ -126,7 +126,7 @@ def ingest(
         found = find_sources(workspace, (str(source),), topic=topic, keep_payload=keep_payload, since=since)
         return read_sources(workspace, registry, found)
     if topic is not None or since is not None:
-        raise UsageError("topic and since are for a path or an address", hint="leave them out")
+        raise UsageError("topic and since need a path or an address as source", hint="omit them")
     schemas = workspace.open_schema_registry() or NO_REGISTRY
     if type(source).__module__.partition(".")[0] == "pyspark":
         from schemaman.spark.streaming.micro_batch import ingest_data_frame  # pyspark is an extra
@@ -145,18 +145,18 @@ def diff(
     registry: Registry | None = None,
     renames: Mapping[str, str] | None = None,
 ) -> SchemaDiff:
-    """What changed from one schema to another.
+    """Return the changes from one schema to another.
 
-    Columns are matched by id inside the history of one table, else by name.
+    Columns are matched by id inside the history of one table, otherwise by name.
 
     Args:
         old: a schema, a version, or a REF such as `orders@3` or `file:orders.avsc`.
-        new: the same.
-        registry: where REFs are resolved.
-        renames: old to new column names, where columns are matched by name.
+        new: a schema, a version, or a REF.
+        registry: resolves REFs.
+        renames: old to new column names, for columns that are matched by name.
 
     Raises:
-        UsageError: a REF without a registry, or one that cannot be resolved.
+        UsageError: a REF is given without a registry, or cannot be resolved.
     """
     before, after = _resolve_schema(old, registry), _resolve_schema(new, registry)
     if not _shares_ids(before, after):
@@ -171,7 +171,7 @@ def check(
     level: str | None = None,
     fail_on: Severity | None = None,
 ) -> CheckResult:
-    """Judge every revision of tables, or of all, since a baseline. Arguments as `Registry.check`."""
+    """Check every revision of the named tables, or all, since a baseline. Arguments as `Registry.check`."""
     return registry.check(*tables, since=since, level=level, fail_on=fail_on)
 
 
@@ -188,26 +188,26 @@ def apply(
     run: str | None = None,
     report: Callable[[MigrationProgress], None] | None = None,
 ) -> Migration:
-    """Run the steps of a plan that its table does not show yet, with a journal and a lease.
+    """Run the steps of a plan that its table still needs, with a journal and a lease.
 
-    After a crash, apply the same plan again: steps that were done are not repeated.
+    After a crash, apply the same plan again: completed steps are not repeated.
 
     Args:
-        plan: what `Registry.plan` gives.
-        registry: it keeps the journal.
-        executor: what runs statements; by default a Spark session as the settings describe it.
-        approved: whether people have approved the plan; by default as the decisions file has it.
-        partial: run the steps of a plan that has refusals.
-        dry_run: check everything on the live table and run nothing.
+        plan: a plan of `Registry.plan`.
+        registry: the registry that keeps the journal.
+        executor: runs the statements; by default a Spark session from the settings.
+        approved: whether the plan is approved; by default read from the decisions file.
+        partial: run the steps although the plan has refusals.
+        dry_run: check everything on the table and run nothing.
         clone: try the plan on an empty clone of the table first.
-        take_over: also where another store keeps the table.
+        take_over: apply even if another store maintains the table.
         run: a name for the run.
-        report: is called with the progress.
+        report: a function that is called with the progress.
 
     Raises:
-        Stale: the table has moved, the plan has expired, or another process migrates the table.
-        StatementFailed: the first step failed; the table is untouched.
-        PartlyApplied: a later step failed; what was done is in the journal.
+        Stale: the table has changed, the plan has expired, or another process migrates the table.
+        StatementFailed: the first step failed; the table is unchanged.
+        PartlyApplied: a later step failed; the journal lists the completed steps.
     """
     request = ApplyRequest(partial, dry_run, clone, take_over, approved, is_lasting=executor is None)
     applier = PlanApplier(workspace_of(registry), registry, request, executor=executor, report=report)
@@ -222,22 +222,22 @@ def sync(
     plans: str | PathLike[str] = "plans",
     partial: bool = False,
 ) -> SyncResult:
-    """Read what is new of a source, and migrate the lake tables of all targets once, as the policy allows.
+    """Read the new records of a source, and migrate the lake tables of all targets once, under the policy.
 
     Args:
-        source: as `ingest`.
-        registry: its settings name the targets and the policy.
-        executor: what runs statements; by default a Spark session as the settings describe it.
-        plans: the folder for plans that wait for a person.
-        partial: run the steps of a plan that has refusals.
+        source: as in `ingest`.
+        registry: a registry whose settings name the targets and the policy.
+        executor: runs the statements; by default a Spark session from the settings.
+        plans: the folder for plans that need an approval.
+        partial: run the steps although a plan has refusals.
 
     Raises:
         UsageError: the settings name no target.
-        CouldNotDo: the source, the store or Spark cannot be reached. An error of one table is in its result.
+        CouldNotDo: the source, the store or Spark is unavailable. Errors of one table are in its result.
     """
     workspace = workspace_of(registry)
     if not workspace.settings.targets.value:
-        raise UsageError("there is no target to bring up to date", hint="add a [[target]] to schemaman.toml")
+        raise UsageError("the settings have no target to migrate", hint="add a [[target]] to schemaman.toml")
     read = ingest(source, registry)
     lake = LakeSync(workspace, registry, Path(plans), partial=partial, executor=executor)
     lake.note_records(read)
@@ -248,7 +248,9 @@ def _resolve_schema(schema: SchemaLike, registry: Registry | None) -> ResolvedSc
     match schema:
         case str():
             if registry is None:
-                raise UsageError(f"{schema!r} is a REF", hint="name the registry: diff(old, new, registry=…)")
+                raise UsageError(
+                    f"{schema!r} is a REF, and needs a registry", hint="diff(old, new, registry=…)"
+                )
             return registry.show(schema)
         case ResolvedSchema():
             return schema
@@ -259,7 +261,7 @@ def _resolve_schema(schema: SchemaLike, registry: Registry | None) -> ResolvedSc
 
 
 def _shares_ids(old: ResolvedSchema, new: ResolvedSchema) -> bool:
-    """Whether column ids of both mean the same columns: only inside one incarnation of one table."""
+    """Whether equal column ids mean equal columns: only inside one incarnation of one table."""
     if old.version is None or new.version is None:
         return old.table == new.table
     return old.table == new.table and old.version.incarnation == new.version.incarnation

@@ -1,4 +1,4 @@
-"""What a caller hears while the library works: progress, news and warnings."""
+"""Messages of the library beside its results: progress, information and warnings."""
 
 from __future__ import annotations
 
@@ -6,34 +6,34 @@ import logging
 from typing import Protocol
 
 LOGGER = logging.getLogger("schemaman")
-"""Python programs hear warnings here; nothing is configured."""
+"""The logger for Python programs; the library configures no handler that prints."""
 LOGGER.addHandler(logging.NullHandler())
 
 
 class Messages(Protocol):
-    """Takes what happens beside the result: the terminal of a command, or Python's logging."""
+    """Takes messages: the console of a command, or Python's logging."""
 
     def progress(self, text: str) -> None:
-        """What is being done now; most of these are never shown."""
+        """Report the current activity; an implementation may drop most of these."""
 
     def inform(self, text: str) -> None:
-        """One line of news."""
+        """Report one line of information."""
 
     def warn(self, text: str, hint: str | None = None) -> None:
-        """A warning, with what to do about it."""
+        """Report a warning, with advice."""
 
 
 class LogMessages:
-    """Messages as records of the logger `schemaman`."""
+    """Writes messages to the logger `schemaman`."""
 
     def progress(self, text: str) -> None:
-        """A debug record."""
+        """Log at level DEBUG."""
         LOGGER.debug("%s", text)
 
     def inform(self, text: str) -> None:
-        """An info record."""
+        """Log at level INFO."""
         LOGGER.info("%s", text)
 
     def warn(self, text: str, hint: str | None = None) -> None:
-        """A warning record."""
+        """Log at level WARNING."""
         LOGGER.warning("%s", f"{text} (hint: {hint})" if hint else text)

@@ -1,4 +1,4 @@
-"""Plans for lake tables, as far as nothing stands against them."""
+"""Makes plans for lake tables, and runs the preflight checks on them."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from schemaman.sink.preflight import Preflight
 
 @dataclass(frozen=True, slots=True)
 class LakePlanner:
-    """Makes plans under a policy, each checked against the store and the live table.
+    """Makes plans under a policy; checks each plan against the store and the lake table.
 
-    `is_lasting`: refuse tables whose names end with the Spark session; for sessions that end with a command.
+    `is_lasting`: refuse tables whose names Spark forgets at the end of the session.
     """
 
     preflight: Preflight
@@ -29,14 +29,14 @@ class LakePlanner:
 
     @property
     def executor(self) -> Executor:
-        """What reads the lake tables."""
+        """The executor that reads the lake tables."""
         return self.preflight.executor
 
     def inspect(self, table: TargetTable) -> LakeTable | None:
-        """The live table, None where there is none.
+        """Read the lake table; None if it does not exist.
 
         Raises:
-            UsageError: its name ends with the Spark session.
+            UsageError: Spark forgets the table's name at the end of the session.
             StatementFailed: the lake cannot be read.
         """
         if self.is_lasting:
@@ -44,7 +44,7 @@ class LakePlanner:
         return self.executor.inspect(table.table, table.format)
 
     def plan_table(self, table: TargetTable, expires_ms: int | None = None) -> Plan:
-        """The ordinary plan for one lake table as it is now. Raises as `inspect`."""
+        """Make the ordinary plan for the current state of one lake table. Raises as `inspect`."""
         lake_table = self.inspect(table)
         plan = make_plan(
             self.make_source(table),
@@ -58,13 +58,13 @@ class LakePlanner:
         return self.preflight.check_plan(plan, lake_table, table.history, table.address)
 
     def make_source(self, table: TargetTable) -> MigrationSource:
-        """What a lake table follows, with the renames that the policy accepts on proof."""
+        """Make the migration source of a lake table, with the proven renames that the policy accepts."""
         name = str(table.history.table)
         proven = self.policy.is_made("rename-proven", name, table.target, table.format)
         return migration_source(table.history, proven=proven, newer=table.newer)
 
 
 def make_preflight(store: RegistryStore, registry: Registry, executor: Executor) -> Preflight:
-    """The checks beside a lake table's own structure; they read histories without people's decisions."""
+    """Make the checks beyond the lake table's own schema; they read histories without decisions."""
     bare = Registry(store, registry.clock)
     return Preflight(store, bare, StoreJournal(store).read_target_lines, executor)

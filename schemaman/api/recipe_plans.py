@@ -1,4 +1,4 @@
-"""Other plans than the ordinary one: the phases of a recipe, and the way back from a plan."""
+"""Makes plans for the phases of a recipe, and rollback plans."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ def plan_phases(
     exact: Sequence[str],
     expires_ms: int | None,
 ) -> tuple[Plan, ...]:
-    """The plans of a recipe for one table, or the one phase that is asked for.
+    """Make the plans of a recipe for one table, or only the requested phase.
 
     Raises:
         NoHistory: there is no lake table yet.
-        UsageError: the phase does not come next.
+        UsageError: the phase is not among the remaining phases, or `into` is unusable.
     """
     lake_table = planner.inspect(table)
     if lake_table is None:
-        raise NoHistory(f"there is no lake table {table.table}", hint="an ordinary plan makes it")
+        raise NoHistory(f"there is no lake table {table.table}", hint="an ordinary plan creates it")
     recipe = RecipePlanner(
         planner.make_source(table),
         TARGETS.get(table.format),
@@ -56,26 +56,26 @@ def plan_phases(
     chosen = [one for one in plans if phase is None or (one.phase and one.phase.name == phase)]
     if not chosen and not any(one.refusals for one in plans):
         left = ", ".join(one.phase.name for one in plans if one.phase) or "none"
-        raise UsageError(f"{table.table}: no phase {phase} is left to go", hint=f"left are: {left}")
+        raise UsageError(f"{table.table}: phase {phase} is not left", hint=f"remaining phases: {left}")
     return tuple(chosen) or plans
 
 
 def _require_room(executor: Executor, into: str, lake_table: LakeTable, plans: Sequence[Plan]) -> None:
-    """Raises `UsageError`: a table is there already, and is not the one that the first of the plans makes."""
+    """Raises `UsageError` if `into` exists and is not the table that the first plan creates."""
     found = executor.inspect(into, plans[0].format)
     if found is None:
         return
     if found.identity == lake_table.identity:
-        raise UsageError(f"{into} is the table itself", hint="name a new one, which takes its place")
+        raise UsageError(f"{into} is the table itself", hint="name a new table, which will replace it")
     if plans[0].steps and diff(found.schema, plans[0].wanted):
-        hint = "name a table that is not there yet"
-        raise UsageError(f"{into} is there already, with other columns", hint=hint)
+        hint = "name a table that does not exist yet"
+        raise UsageError(f"{into} already exists, with other columns", hint=hint)
 
 
 def _check_phases(
     preflight: Preflight, plans: Sequence[Plan], lake_table: LakeTable, table: TargetTable
 ) -> tuple[Plan, ...]:
-    """The phases up to the first against which something stands, each named by the one before."""
+    """Check the phases up to the first one that a check stops; each phase names the plan before it."""
     checked: list[Plan] = []
     for one in plans:
         if checked and one.phase is not None and one.phase.follows is not None:
@@ -87,11 +87,11 @@ def _check_phases(
 
 
 def plan_way_back(planner: LakePlanner, registry: Registry, text: str) -> Plan:
-    """The plan that takes back a plan file or a run.
+    """Make the plan that undoes a plan file or a run.
 
     Raises:
-        UnknownName: neither a file nor a run of that name is known.
-        StalePlan: the table moved since.
+        UnknownName: there is neither a file nor a run with that name.
+        StalePlan: the table has changed since.
     """
     is_file = is_present(Path(text))
     plan = from_text(read_text(text)) if is_file else _read_started_plan(text, registry.journal(run=text))
@@ -109,21 +109,21 @@ def plan_way_back(planner: LakePlanner, registry: Registry, text: str) -> Plan:
 
 
 def _read_started_plan(run: str, lines: Sequence[MigrationEntry]) -> Plan:
-    """The plan that a run was begun with."""
+    """Read the plan of a run from its journal line."""
     started = [line for line in lines if line.state == "started" and line.statement]
     if not started:
-        raise UnknownName(f"{run!r} is no plan file and no run", hint="schemaman status lists the runs")
+        raise UnknownName(f"{run!r} is neither a plan file nor a run", hint="schemaman status lists the runs")
     return from_text(started[-1].statement)
 
 
 def _plan_time_travel(
     executor: Executor, plan: Plan, lake_table: LakeTable, version: str, back: Plan
 ) -> Plan:
-    """The way back by time travel, where no rows were written since."""
+    """Make a rollback by time travel, if no rows were written since."""
     target = TARGETS.get(plan.format)
     history = executor.query(f"DESCRIBE HISTORY {target.table_name(plan.table)}")
     written = list_row_writes([(int(str(row[0])), str(row[4])) for row in history], version)
     if not written:
         return plan_restore(plan, lake_table, version, target)
-    reason = f"rows were written since: {'; '.join(written)}"
+    reason = f"rows were written since then: {'; '.join(written)}"
     return replace(back, refusals=tuple(replace(r, reason=f"{r.reason}; {reason}") for r in back.refusals))

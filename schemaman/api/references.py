@@ -1,4 +1,4 @@
-"""REFs read wherever they lie: history, file, git, schema registry, lake."""
+"""Resolves REFs from the history, a file, git, a schema registry or the lake."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from schemaman.resolve import ReferenceReaders, ResolvedSchema
 
 
 def resolve_reference(workspace: Workspace, registry: Registry, text: str) -> ResolvedSchema:
-    """The schema that a REF means; a warning tells where it may not be that of now.
+    """Resolve a REF to its schema; warn if that schema may be outdated.
 
     Raises:
-        UsageError: the REF cannot be read, or names nothing, several things, or an uncertain moment.
-        CouldNotDo: what it names cannot be read.
+        UsageError: the REF is malformed, unknown or ambiguous, or its time is inside an uncertain interval.
+        CouldNotDo: the source that the REF names cannot be read.
     """
     reference = parse(text)
     if not isinstance(reference, TableRef):
@@ -40,18 +40,18 @@ def resolve_reference(workspace: Workspace, registry: Registry, text: str) -> Re
     _warn_of_age(workspace, text, history, found)
     if isinstance(reference.selector, AsOf) and has_read_times(history):
         workspace.messages.warn(
-            f"{text}: times of this source are those at which its changes were read; they may have been "
-            "made earlier: name a position where that matters"
+            f"{text}: this source gives only the times at which changes were read; changes may be earlier. "
+            "Use a position if you need an exact one"
         )
     return found
 
 
 def read_outside_history(workspace: Workspace, reference: Reference) -> ResolvedSchema:
-    """The schema that a REF to a file, git, a registry or the lake means; no store is opened for it.
+    """Resolve a REF to a file, git, a schema registry or the lake, without opening the store.
 
     Raises:
         UsageError: the REF needs a client that the settings do not name.
-        CouldNotDo: what it names cannot be read.
+        CouldNotDo: the source that the REF names cannot be read.
     """
     readers = ReferenceReaders(
         file=lambda path: _read_schema_text(read_text(path), path),
@@ -63,20 +63,22 @@ def read_outside_history(workspace: Workspace, reference: Reference) -> Resolved
 
 
 def _warn_of_age(workspace: Workspace, text: str, history: TableHistory, found: ResolvedSchema) -> None:
-    """Warn where nothing is known after the record that decided, or the table has ended."""
+    """Warn if no later record is known than the one that decided, or if the table no longer exists."""
     if found.last_seen is not None:
         seen = words.format_coordinates(found.last_seen)
-        workspace.messages.warn(f"{text}: its last record is of {seen}; what came after is not known")
+        workspace.messages.warn(f"{text}: the last known record is of {seen}; later changes are unknown")
     elif history.has_ended and found.version is not None and found.version.number == history.latest.number:
         end = [e for e in history.events if e.kind in ("dropped", "renamed")][-1]
         since = f"was {end.kind} {words.format_coordinates(end.at)}"
         other = f" and is now {end.other}" if end.other else ""
-        anew = "" if history.is_dropped else "; it stands again, and no record has shown its structure yet"
-        workspace.messages.warn(f"{history.table} {since}{other}{anew}: this is its last structure")
+        again = (
+            "" if history.is_dropped else "; it was created again, and no record has shown its new schema yet"
+        )
+        workspace.messages.warn(f"{history.table} {since}{other}{again}: this is its last known schema")
 
 
 def _read_schema_text(text: str, where: str) -> str:
-    """A snapshot as a column list; any other text as it is."""
+    """Convert a snapshot to a column list; return any other text unchanged."""
     try:
         document = json.loads(text)
     except ValueError:
@@ -88,17 +90,17 @@ def _read_subject(workspace: Workspace, subject: str, version: int | None) -> st
     settings = workspace.settings
     setting = settings.registry
     if not setting.value:
-        raise UsageError("no registry is known", hint="say registry = URL or FILE in schemaman.toml")
+        raise UsageError("no schema registry is set", hint="set registry = URL or FILE in schemaman.toml")
     if not schema_registry.is_url(setting.value):
         return schema_registry.read_subject(str(resolve_path(setting)), subject, version)
     client = schema_registry.open_registry(setting.value, read_client_options(settings.registry_config))
     if isinstance(client, Apicurio):
-        raise UsageError("Apicurio's own REST knows no subjects", hint="say its address …/apis/ccompat/v7")
+        raise UsageError("Apicurio's own REST API has no subjects", hint="use its address …/apis/ccompat/v7")
     return client.fetch_subject(subject, version)
 
 
 class _NoHistories:
-    """The histories of a REF that needs none."""
+    """Raises for any history: the REF is not one of the history."""
 
     def find(self, name: str | TableName) -> TableId:
         raise NoHistory(f"no history was opened for {name}")

@@ -1,4 +1,4 @@
-"""The difference between two schemas as a value that prints itself."""
+"""The changes between two schemas, as a value with a printed form."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from schemaman.report.views.table_changes import select_shown_changes
 
 
 class SchemaDiff(tuple[Change, ...]):
-    """The changes that turn one schema into another: a tuple of `Change`, in the order in which they apply.
+    """The changes that turn one schema into another: a tuple of `Change`, in the order of application.
 
-    `old` and `new` name the two schemas where they have names.
+    `old` and `new` name the two schemas; empty for a schema without a name.
     """
 
     old: str
     new: str
 
     def __new__(cls, changes: Iterable[Change], old: str = "", new: str = "") -> SchemaDiff:
-        """The changes, with the names of the two schemas."""
+        """Make the value from changes and the names of the two schemas."""
         self = super().__new__(cls, changes)
         self.old, self.new = old, new
         return self
@@ -35,7 +35,7 @@ class SchemaDiff(tuple[Change, ...]):
         return TextFormat().render(self._report()).rstrip("\n")
 
     def _repr_html_(self) -> str:
-        """The changes as an HTML fragment. Source: IPython "Rich display"."""
+        """Render the changes as an HTML fragment. Source: IPython "Rich display"."""
         return HtmlFormat().render_fragment(self._report())
 
     def _title(self) -> str:

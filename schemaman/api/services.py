@@ -1,4 +1,4 @@
-"""What a registry that `schemaman.open` gives can do besides remembering: `schemaman.registry.Services`."""
+"""The services of a registry from `schemaman.open`: an implementation of `schemaman.registry.Services`."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from schemaman.settings import Settings, read_settings
 
 
 def open_registry(workspace: Workspace, *, create: bool = False) -> Registry:
-    """The registry of the store that the settings name. Raises as `Workspace.open_store`."""
+    """Open the registry of the store that the settings name. Raises as `Workspace.open_store`."""
     return Registry(workspace.open_store(create=create), workspace.clock, RegistryServices(workspace))
 
 
 def workspace_of(registry: Registry) -> Workspace:
-    """The workspace of a registry; one with default settings for a registry over a bare store."""
+    """Return the workspace of a registry; one with default settings for a registry without services."""
     services = registry.services
     if isinstance(services, RegistryServices):
         return services.workspace
@@ -40,16 +40,16 @@ def workspace_of(registry: Registry) -> Workspace:
 
 
 def read_expiry(workspace: Workspace, expires: str | None) -> int | None:
-    """When a plan expires in epoch milliseconds, by default as the settings have it; None for never.
+    """Return the expiry of a plan in epoch milliseconds, by default that of the settings; None for never.
 
     Raises:
-        UsageError: that time is over.
+        UsageError: the time is in the past.
     """
     lasts = expires or workspace.settings.plan_expires.value
     now = workspace.clock()
     until = parse_expiry(lasts, now)
     if until is not None and until <= now:
-        raise UsageError(f"{lasts} is over already", hint="say 30d, 12h, a day to come, or never")
+        raise UsageError(f"{lasts} is in the past", hint="give 30d, 12h, a later date, or never")
     return until
 
 
@@ -65,11 +65,11 @@ class RegistryServices:
         return self.workspace.settings
 
     def read_decisions(self) -> Decisions:
-        """The decisions file as it is now. Raises `BadConfiguration`."""
+        """Read the current decisions file. Raises `BadConfiguration`."""
         return self.workspace.read_decisions()
 
     def show(self, registry: Registry, ref: str) -> ResolvedSchema:
-        """The schema that a REF means. Raises as `resolve_reference`."""
+        """Resolve a REF to its schema. Raises as `resolve_reference`."""
         return resolve_reference(self.workspace, registry, ref)
 
     def check(
@@ -81,10 +81,10 @@ class RegistryServices:
         level: str | None,
         fail_on: Severity | None,
     ) -> CheckResult:
-        """The findings since a version or a REF. Raises as `check_tables`."""
+        """Check tables since a version or a REF. Raises as `check_tables`."""
         against = f"{tables[0]}@{since}" if isinstance(since, int) and tables else since
         if isinstance(against, int):
-            raise UsageError("a version number is the baseline of one table", hint="name the table")
+            raise UsageError("a version number as the baseline needs one table", hint="name the table")
         return check_tables(self.workspace, registry, tables, against=against, level=level, fail_on=fail_on)
 
     def plan(
@@ -98,7 +98,7 @@ class RegistryServices:
         policy: Policy | None,
         expires: str | None,
     ) -> Plan:
-        """The plan for the one lake table that follows a source. Raises as `list_target_tables`."""
+        """Make the plan for the one lake table that follows a source. Raises as `list_target_tables`."""
         found = list_target_tables(self.workspace, registry, [source], target, table)
         if len(found) != 1:
             names = ", ".join(f"{one.table} (target {one.target})" for one in found)
@@ -109,7 +109,7 @@ class RegistryServices:
         return planner.plan_table(found[0], until)
 
     def report(self, registry: Registry, tables: Sequence[str], plans: Sequence[Plan], format: str) -> str:
-        """The compatibility report as text."""
+        """Render the compatibility report."""
         judge = self.workspace.build_judge()
         chapters = [
             build_chapter(history, judge, (p for p in plans if p.source.table == str(history.table)))

@@ -1,4 +1,4 @@
-"""SOURCEs of records: found, opened, and read into the history, once or again and again."""
+"""Finds and opens SOURCEs of records, and reads them into the history once or repeatedly."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from schemaman.report.views.words import format_number
 FoundSource = files.File | kafka.Topics
 
 _LONGEST_PAUSE = 60.0
-"""Seconds between two attempts to reach a broker that is gone."""
+"""The longest pause, in seconds, between two attempts to reach an unavailable broker."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordSources:
-    """The SOURCEs to read: their names, what each name means, the engine, and the schema registry if any.
+    """The SOURCEs to read: their names, the file or topics of each, the engine, the schema registry if any.
 
-    `topic` names bare values of a file. `since_ms` is the time of the first record of a topic that matters.
+    `topic` is the topic of a file with bare values. `since_ms` is the time from which topics are read.
     """
 
     names: tuple[str, ...]
@@ -52,16 +52,16 @@ def find_sources(
     keep_payload: bool = False,
     since: str | None = None,
 ) -> RecordSources:
-    """The SOURCEs of these names.
+    """Find the SOURCEs with these names.
 
     Raises:
-        UsageError: options that do not go together, or a time that cannot be read.
-        CouldNotDo: a file that is missing.
+        UsageError: options contradict each other, or a time is malformed.
+        CouldNotDo: a file is missing.
     """
     found = tuple(_find_source(name) for name in names)
     since_ms = None if since is None else _parse_time(since)
     if since_ms is not None and not all(isinstance(source, kafka.Topics) for source in found):
-        raise UsageError("--from is for topics of Kafka; a file is read whole", hint="leave it out")
+        raise UsageError("--from works only with Kafka topics; files are read as a whole", hint="omit --from")
     engine = _choose_engine(workspace.settings.engine.value, found)
     schema_registry = workspace.open_schema_registry()
     return RecordSources(names, found, engine, schema_registry, topic, keep_payload, since_ms)
@@ -72,7 +72,7 @@ def read_sources(workspace: Workspace, registry: Registry, sources: RecordSource
 
     Raises:
         CouldNotDo: a source, a schema registry or the store cannot be read or written.
-        UsageError: a source is of another stream.
+        UsageError: the records of a source belong to another stream.
         Conflict: another process reads the same records into the same stream.
     """
     done = Summary()
@@ -84,17 +84,17 @@ def read_sources(workspace: Workspace, registry: Registry, sources: RecordSource
 def follow_sources(
     workspace: Workspace, registry: Registry, sources: RecordSources, pause: float
 ) -> Iterator[Summary]:
-    """The new records, round after round with `pause` seconds between them, until the process is ended.
+    """Read new records in rounds with `pause` seconds between them, until the process is stopped.
 
-    A source that cannot be reached in the first round is an error. In a later round it is a warning, and
-    the source is read again after growing pauses.
+    An unavailable source is an error in the first round. In later rounds it is a warning, and the next
+    attempts follow after growing pauses.
 
     Raises:
-        UsageError: a source that cannot be followed: a file ends.
+        UsageError: a source is a file, which cannot be followed.
         CouldNotDo: as `read_sources`, in the first round; errors of the store always.
     """
     if not all(isinstance(source, kafka.Topics) for source in sources.found):
-        raise UsageError("only topics of Kafka can be followed: a file ends", hint="kafka://BROKERS/TOPIC")
+        raise UsageError("only Kafka topics can be followed, not files", hint="kafka://BROKERS/TOPIC")
     yield read_sources(workspace, registry, sources)
     waiting = pause
     while True:
@@ -103,7 +103,7 @@ def follow_sources(
             done = read_sources(workspace, registry, sources)
         except (UnreadableInput, RegistryUnavailable, Conflict) as error:
             waiting = min(_LONGEST_PAUSE, max(waiting, 1.0) * 2)
-            workspace.messages.warn(f"{error.message}; asked again in {waiting:.0f} s", hint=error.hint)
+            workspace.messages.warn(f"{error.message}; next attempt in {waiting:.0f} s", hint=error.hint)
             continue
         waiting = pause
         yield done
@@ -114,7 +114,7 @@ def _find_source(name: str) -> FoundSource:
 
 
 def _make_absolute(file: files.File) -> files.File:
-    """The file with its absolute path: executors may run in another folder."""
+    """Make the paths of a file absolute: executors may run in another folder."""
     if file.path == files.STANDARD_INPUT:
         return file
     registry = None if file.registry is None else str(Path(file.registry).absolute())
@@ -122,20 +122,20 @@ def _make_absolute(file: files.File) -> files.File:
 
 
 def _parse_time(text: str) -> int:
-    """A time with its zone in epoch milliseconds."""
+    """Parse a time with a zone into epoch milliseconds."""
     try:
         at = datetime.fromisoformat(text)
     except ValueError:
-        raise BadReference(f"--from {text!r} is no time", hint="2026-11-01T12:00Z") from None
+        raise BadReference(f"--from {text!r} is not a time", hint="use 2026-11-01T12:00Z") from None
     if at.tzinfo is None:
-        raise BadReference(f"--from {text} says no time zone", hint=f"{text}Z for UTC")
+        raise BadReference(f"--from {text} has no time zone", hint=f"use {text}Z for UTC")
     return int(at.timestamp() * 1000)
 
 
 def _choose_engine(chosen: str, found: Sequence[FoundSource]) -> str:
     is_kafka = any(isinstance(source, kafka.Topics) for source in found)
     if chosen == "spark" and is_kafka:
-        raise UsageError("Kafka is read by this process, not by executors", hint="--engine local")
+        raise UsageError("the Spark engine cannot read from Kafka", hint="use --engine local")
     if chosen != "auto" or is_kafka:
         return "local" if chosen == "auto" else chosen
     size = sum(source.bytes for source in found if isinstance(source, files.File))
@@ -145,7 +145,7 @@ def _choose_engine(chosen: str, found: Sequence[FoundSource]) -> str:
 def _group_by_registry(
     chosen: AnyRegistry | None, found: Sequence[FoundSource]
 ) -> Iterator[tuple[AnyRegistry, list[FoundSource]]]:
-    """Sources that follow one another and share a schema registry, with that registry."""
+    """Group consecutive sources that share a schema registry, with that registry."""
     for path, group in groupby(found, key=lambda source: None if chosen else _find_export(source)):
         yield chosen or (NO_REGISTRY if path is None else load_export(path)), list(group)
 
@@ -160,7 +160,10 @@ def _open_records(
     if isinstance(source, files.File):
         return files.read_records(source, topic=sources.topic)
     if sources.topic is not None:
-        raise UsageError("--topic names bare values of a file; the address names topics", hint="leave it out")
+        raise UsageError(
+            "--topic works only with files of bare values; the address already names topics",
+            hint="omit --topic",
+        )
     settings = workspace.settings
     options = read_client_options(settings.kafka_config)
     return kafka.read_records(source, options, registry.offsets(settings.stream.value), sources.since_ms)
@@ -178,7 +181,7 @@ def _read_group(
 
     if sources.engine == "spark":
         if sources.topic is not None:
-            raise UsageError("bare values are read in this process only", hint="--engine local")
+            raise UsageError("the Spark engine cannot read bare values", hint="use --engine local")
         on_disk = [source for source in found if isinstance(source, files.File)]
         return ingest_on_spark(workspace, on_disk, registry, schemas, sources.keep_payload, report)
     done = Summary()

@@ -1,4 +1,4 @@
-"""The Spark session of a workspace, started when something needs it, and what runs on it."""
+"""Starts the Spark session of a workspace when it is needed, and runs work on it."""
 
 from __future__ import annotations
 
@@ -19,27 +19,29 @@ from schemaman.registry import Registry
 
 
 def open_executor(workspace: Workspace) -> Executor:
-    """An executor on the active Spark session, or on one that is stopped when the workspace closes.
+    """Open an executor on the active Spark session, or on a new one that stops when the workspace closes.
 
     Raises:
         EngineUnavailable: Java or the Spark package is missing, or Spark does not start.
     """
     spark = _open_session(workspace)
-    from schemaman.spark.executor import SparkExecutor  # the session has proven that its packages are there
+    from schemaman.spark.executor import (
+        SparkExecutor,
+    )  # the open session proves that pyspark is installed
 
     return SparkExecutor(spark)
 
 
 def require_lasting_catalog(executor: Executor, format: str, table: str) -> None:
-    """A Delta table by name needs a catalogue that outlives Spark. Raises `UsageError`."""
+    """Raises `UsageError` for a Delta table by name in a catalogue that does not outlive Spark."""
     is_own = table.count(".") < 2 or table.startswith("spark_catalog.")
     if format != "delta" or "/" in table or not is_own:
         return
     kind = executor.query("SET spark.sql.catalogImplementation")[0][1]
     if kind == "in-memory":
         raise UsageError(
-            f"Spark would forget the Delta table {table} when it ends: its catalogue is in memory only",
-            hint="name the table's path, or set spark = {'spark.sql.catalogImplementation' = 'hive'}",
+            f"Spark forgets the name of the Delta table {table} when it ends: its catalogue is in memory",
+            hint="use the table's path, or set spark = {'spark.sql.catalogImplementation' = 'hive'}",
         )
 
 
@@ -51,20 +53,20 @@ def ingest_on_spark(
     keep_payload: bool,
     progress: Callable[[Summary], None],
 ) -> Summary:
-    """Read files by executors; see `spark.ingest.ingest`. Raises as it, and `EngineUnavailable`."""
+    """Read files with executors. Raises as `schemaman.spark.ingest.ingest`, and `EngineUnavailable`."""
     spark = _open_session(workspace)
-    from schemaman.spark.ingest import ingest  # the session has proven that its packages are there
+    from schemaman.spark.ingest import ingest  # the open session proves that pyspark is installed
 
     stream, forms = workspace.settings.stream.value, workspace.settings.forms
     return ingest(spark, found, registry, stream, schemas, keep_payload, progress, forms=forms)
 
 
 def read_lake_schema(workspace: Workspace, table: str) -> TableSchema:
-    """The schema of a lake table: a path or two parts are Delta's, more parts are Iceberg's or Delta's.
+    """Read the schema of a lake table: Delta for a path or up to two parts, else Iceberg, then Delta.
 
     Raises:
         NoHistory: there is no such table.
-        CouldNotDo: it cannot be read.
+        CouldNotDo: the table cannot be read.
     """
     executor = open_executor(workspace)
     formats = ("delta",) if "/" in table or table.count(".") < 2 else ("iceberg", "delta")
@@ -77,12 +79,12 @@ def read_lake_schema(workspace: Workspace, table: str) -> TableSchema:
             continue
         if lake_table is not None:
             return lake_table.schema
-    raise NoHistory(f"there is no lake table {table}", hint="a path, or catalog.namespace.table")
+    raise NoHistory(f"there is no lake table {table}", hint="use a path, or catalog.namespace.table")
 
 
 def _open_session(workspace: Workspace) -> Any:
-    """The session, without its type: pyspark is imported in `schemaman.spark` alone."""
-    from schemaman.spark.session import open_session  # says which extra is missing
+    """Open the session; untyped, because only `schemaman.spark` imports pyspark."""
+    from schemaman.spark.session import open_session  # raises an error that names the missing extra
 
     settings = workspace.settings
     chosen: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Lake tables kept up to date with their sources: planned for, and migrated as far as the policy allows."""
+"""Keeps lake tables up to date with their sources: plans and migrates them under the policy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from schemaman.api.applying import ApplyRequest, PlanApplier, exit_code_of, new_run
 from schemaman.api.exit_codes import FAILED, exit_code
-from schemaman.api.plan_files import plan_file, write_plan
+from schemaman.api.plan_files import plan_file, read_plan_key, write_plan
 from schemaman.api.planning import LakePlanner
 from schemaman.api.target_tables import TargetTable, list_all_target_tables
 from schemaman.api.workspace import Workspace
@@ -26,27 +26,27 @@ from schemaman.registry import Registry
 from schemaman.report.json.sync import FollowedTable, State
 
 _REST = 60.0
-"""Seconds before a table that failed is tried again, if no record speaks of it."""
+"""Seconds before the next attempt at a failed table without new records."""
 
 
 @dataclass(frozen=True, slots=True)
 class SyncResult:
-    """One round of `sync`: what was read, and what became of each lake table that may have had to change."""
+    """One round of `sync`: the records read, and the result of each checked lake table."""
 
     read: Summary
     tables: tuple[FollowedTable, ...]
 
 
 def describe_report_hint(table: str) -> str:
-    """What to do about an unexpected error that has stopped a single table."""
+    """Return the hint for an unexpected error of one table."""
     return f"please report it with the output of `schemaman plan {table} --debug`"
 
 
 class LakeSync:
     """Keeps all lake tables of the settings up to date with their sources, round after round.
 
-    A table is planned for in the first round, when a record speaks of its source, and as long as it is not
-    up to date. Plans that people have to see lie in `folder`, one file a lake table.
+    A table is planned in the first round, after new records of its source, and while it is not up to date.
+    Plans that need a person are in `folder`, one file per lake table.
     """
 
     def __init__(
@@ -70,14 +70,14 @@ class LakeSync:
         self._rests: dict[tuple[str, str], float] = {}
 
     def note_records(self, read: Summary) -> None:
-        """Remember for the next round of which sources records were read."""
+        """Remember the tables with new records for the next round."""
         self._recorded |= set(read.tables)
 
     def run_round(self, decisions: Decisions) -> tuple[FollowedTable, ...]:
-        """Migrate the tables that may not be up to date, as far as people have decided.
+        """Migrate the tables that may not be up to date, under these decisions.
 
         Raises:
-            CouldNotDo: Spark does not start or is gone, or the store cannot be read.
+            CouldNotDo: Spark does not start or has stopped, or the store cannot be read.
         """
         chosen = self._choose(list_all_target_tables(self._workspace, self._registry, decisions))
         self._recorded.clear()
@@ -107,8 +107,8 @@ class LakeSync:
         return tuple(t for t in tables if t.history.table in self._recorded or (t.target, t.table) in waiting)
 
     def _follow(self, applier: PlanApplier, table: TargetTable) -> FollowedTable:
-        """One lake table; an error of it stops it alone."""
-        self._workspace.messages.progress(f"looking at {table.table}")
+        """Migrate one lake table; an error does not stop the other tables."""
+        self._workspace.messages.progress(f"reading {table.table}")
         try:
             return self._migrate(applier, table)
         except SessionLost:
@@ -116,7 +116,7 @@ class LakeSync:
         except SchemamanError as error:
             reason = f"{error.message}; {error.hint}" if error.hint else error.message
             return _build_result(table, "failed", code=exit_code(error), reasons=(reason,))
-        except Exception as error:  # unexpected; the other tables go on all the same
+        except Exception as error:  # unexpected; the other tables are still migrated
             reason = f"{message_of(error)}; {describe_report_hint(str(table.history.table))}"
             return _build_result(table, "failed", code=FAILED, reasons=(reason,))
 
@@ -130,23 +130,27 @@ class LakeSync:
             return _build_result(table, "current", reasons=self._new_foreign(table, foreign_before))
         plan = _keep_shown_plan(plan, file, applier.clock())
         done = applier.apply_plan(new_run(), plan)
-        foreign = tuple(f"someone else had changed it before: {describe_change(c)}" for c in done.foreign)
+        foreign = tuple(
+            f"the table had changed outside of schemaman: {describe_change(c)}" for c in done.foreign
+        )
         ran = tuple(o.statement for o in done.outcomes if o.state == "done")
         if done.state != "refused" and not plan.refusals:
             _remove_plan(file)
             code = exit_code_of(done, plan, partial=False)
-            reasons: tuple[str, ...] = ("it is not what its plan promised: schemaman drift",) if code else ()
+            reasons: tuple[str, ...] = (
+                ("the table does not match its plan: see schemaman drift",) if code else ()
+            )
             state: State = "failed" if code else "applied"
             return _build_result(table, state, code, plan, "", ran, (*reasons, *foreign))
-        write_plan(file, plan)
+        write_plan(file, plan, read_plan_key(self._workspace.settings))
         refused = tuple(f"{r.change}: {r.reason}; instead: {r.instead}" for r in plan.refusals)
-        # With `partial` a refusal stops nothing: the plan was stopped because no person has approved it.
+        # With `partial` a refusal does not stop the plan: only the missing approval can have stopped it.
         is_waiting = done.state == "refused" and (self._request.partial or not plan.refusals)
         reasons = (*dict.fromkeys((*done.reasons, *refused)), *(foreign or foreign_before))
         return _build_result(table, "waiting" if is_waiting else "refused", 1, plan, str(file), ran, reasons)
 
     def _new_foreign(self, table: TargetTable, foreign: tuple[str, ...]) -> tuple[str, ...]:
-        """The changes by others of a table that needs no plan, once each time that they differ."""
+        """Return the foreign changes of a table without a plan; empty if they were already returned."""
         name = (table.target, table.table)
         before, self._foreign[name] = self._foreign.get(name, ()), foreign
         return foreign if foreign != before else ()
@@ -157,7 +161,7 @@ def _identify(followed: FollowedTable) -> tuple[str, str]:
 
 
 def _describe_foreign_changes(applier: PlanApplier, plan: Plan) -> tuple[str, ...]:
-    """The changes by others since the last migration that no run and no `drift` has reported yet."""
+    """Describe the foreign changes since the last migration that no run and no `drift` has reported."""
     lines = applier.journal.read_target_lines(target_id(plan.format, plan.table))
     expected = find_expected_structure(lines, plan.format, plan.table)
     if expected is None or plan.base_schema is None or is_in_progress(lines):
@@ -165,20 +169,22 @@ def _describe_foreign_changes(applier: PlanApplier, plan: Plan) -> tuple[str, ..
     changes = "; ".join(map(describe_change, diff(expected, plan.base_schema)))
     if changes in ("", read_drift(lines)[1]):
         return ()
-    return (f"someone else has changed it since the last migration: {changes}; schemaman drift",)
+    return (
+        f"the table has changed outside of schemaman since the last migration: {changes}; schemaman drift",
+    )
 
 
 def _remove_plan(file: Path) -> None:
-    """Remove a plan that waits for no person any more, and its statements."""
+    """Remove a plan file that no longer needs a person, and its SQL file."""
     file.unlink(missing_ok=True)
     file.with_suffix(".sql").unlink(missing_ok=True)
 
 
 def _keep_shown_plan(plan: Plan, file: Path, now_ms: int) -> Plan:
-    """The plan as people see it in its file, if only rows were written since it was made.
+    """Return the plan in the file if it differs only in the table's version, that is, by committed rows.
 
-    An approval names a plan by its hash, and each commit of rows is another version of the table. One that
-    `plan` has written into this folder expires; until then it is the same.
+    An approval names a plan by its hash, and each commit of rows makes a new version of the table. A plan
+    that the command `plan` wrote into this folder is kept until it expires.
     """
     try:
         shown = from_text(file.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""What a registry works with: settings, the files of people's answers, client libraries, a Spark session.
+"""The workspace of a registry: settings, decision and waiver files, client libraries, a Spark session.
 
 Commands and programs use the same `Workspace`: a program gets one from `schemaman.open`.
 """
@@ -25,16 +25,16 @@ from schemaman.store.sql.store import SqlStore
 
 
 def now_ms() -> int:
-    """The time in epoch milliseconds."""
+    """Return the time in epoch milliseconds."""
     return time.time_ns() // 1_000_000
 
 
 @dataclass
 class Workspace:
-    """Settings, and what they name: store, decisions file, waivers, rules, schema registry.
+    """Settings, and access to what they name: store, decisions, waivers, rules, schema registry.
 
-    `messages` hears of progress and warnings. `resources` are open until `close`: the store, and a Spark
-    session that was started here.
+    `messages` receives progress and warnings. `resources` stay open until `close`: the store, and a Spark
+    session that the workspace started.
     """
 
     settings: Settings
@@ -43,45 +43,45 @@ class Workspace:
     resources: ExitStack = field(default_factory=ExitStack)
 
     def close(self) -> None:
-        """Close everything that was opened."""
+        """Close all resources."""
         self.resources.close()
 
     def open_store(self, *, create: bool = False) -> SqlStore:
-        """The store of the settings, open until `close`. Raises as `SqlStore.open`."""
+        """Open the store of the settings, until `close`. Raises as `SqlStore.open`."""
         url = resolve_store_url(self.settings.store)
         store = self.resources.enter_context(SqlStore.open(url, create=create))
         if store.upgraded_from is not None:
             self.messages.inform(
-                f"{store.where} had layout {store.upgraded_from} and was upgraded; its log is as it was"
+                f"{store.where} had layout {store.upgraded_from} and was upgraded; its log is unchanged"
             )
         return store
 
     def read_decisions(self) -> Decisions:
-        """What people have decided; nothing where there is no file. Raises `BadConfiguration`."""
+        """Read the decisions file; empty if there is none. Raises `BadConfiguration`."""
         path = resolve_path(self.settings.decisions)
         return parse(read_text(path), str(path)) if path.exists() else Decisions()
 
     def read_waivers(self) -> Mapping[str, Waiver]:
-        """The waivers that have not expired, by fingerprints. Raises `BadConfiguration`."""
+        """Read the unexpired waivers by fingerprint. Raises `BadConfiguration`."""
         path = resolve_path(self.settings.waivers)
         return select_unexpired(parse_waivers(read_text_if_present(path), str(path)), self.today())
 
     def today(self) -> date:
-        """The day in UTC."""
+        """Return the current date in UTC."""
         return datetime.fromtimestamp(self.clock() / 1000, UTC).date()
 
     def rule_overrides(self) -> dict[str, Severity]:
-        """The severities that the settings give to rules. Raises `UnknownName` for a rule that is none."""
+        """Return the severities that the settings give to rules. Raises `UnknownName` for an unknown rule."""
         overrides = dict(self.settings.rules.value)
         for name in overrides:
             RULES.get(name)
         return overrides
 
     def build_judge(self) -> TransitionJudge:
-        """A judge of transitions: which rules fire, and how severe that is for the declared readers.
+        """Build a judge of transitions: it applies the rules and rates findings for the declared readers.
 
         Raises:
-            UnknownName: an override names no rule.
+            UnknownName: an override names an unknown rule.
         """
         overrides, rules, readers = self.rule_overrides(), RULES.load_all(), self.settings.readers.value
 
@@ -92,5 +92,5 @@ class Workspace:
         return judge
 
     def open_schema_registry(self) -> AnyRegistry | None:
-        """The schema registry of the settings, live or an export. Raises as `open_schema_registry`."""
+        """Open the schema registry or export of the settings. Raises as the function in `client_options`."""
         return open_schema_registry(self.settings)

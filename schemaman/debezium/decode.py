@@ -15,7 +15,7 @@ from schemaman.debezium.inference import extract_content
 from schemaman.debezium.key import note_key_types
 from schemaman.debezium.observation import Observation, Outcome, SchemaRun, reject_run, skip_run
 from schemaman.debezium.payload import Body, SchemaLookup, read_event, read_key
-from schemaman.debezium.raw_record import OUTBOX, DecodeContext, is_outbox
+from schemaman.debezium.raw_record import OUTBOX, TOMBSTONE, DecodeContext, is_outbox
 from schemaman.debezium.records import Record
 from schemaman.debezium.schema_change import observe_changes
 from schemaman.debezium.schema_history import observe_history
@@ -55,18 +55,15 @@ def decode(run: SchemaRun, stream: str, schemas: SchemaLookup, forms: Forms = AU
 
 def _decode(run: SchemaRun, stream: str, schemas: SchemaLookup, forms: Forms) -> tuple[Outcome, ...]:
     record = run.sample
-    if record.value is None:
-        return (skip_run(run, "tombstone"),)
-    if is_outbox(record):
-        return (skip_run(run, OUTBOX),)
-    if is_signal(record):
-        return (skip_run(run, SIGNAL),)
+    kind = classify_without_value(record)
+    if kind is not None or record.value is None:
+        return (skip_run(run, kind or TOMBSTONE),)
     value = read_event(
         record.value, schemas, read_framing(record.value, record.headers, "value", forms.value)
     )
     if value.payload is None:
         # JsonConverter writes a null with a schema as an object, and a bare null as text
-        return (skip_run(run, "tombstone"),)
+        return (skip_run(run, TOMBSTONE),)
     match classify_record(record, value, forms.added, counted=run.inferred is not None):
         case "event":
             key = _read_key(record, schemas, forms)
@@ -91,6 +88,18 @@ def _read_key(record: Record, schemas: SchemaLookup, forms: Forms) -> Body | Non
     if record.key is None:
         return None
     return read_key(record.key, schemas, read_framing(record.key, record.headers, "key", forms.key))
+
+
+def classify_without_value(record: Record) -> str | None:
+    """Classify a record whose kind does not depend on the structure of its value; None: the value decides.
+
+    The scanner, the decoder and the reader of rows all ask this function, so they skip the same records.
+    """
+    if record.value is None:
+        return TOMBSTONE
+    if is_outbox(record):
+        return OUTBOX
+    return SIGNAL if is_signal(record) else None
 
 
 def classify_record(record: Record, value: Body, prefix: str = PREFIX, *, counted: bool = False) -> str:

@@ -13,13 +13,13 @@ from schemaman.history.references import AsOf
 from schemaman.history.versions import INTERNAL_NULLABILITY, Proof, SchemaVersion, TableEvent, TableHistory
 
 RankOf = Callable[[Coordinates], Rank | None]
-"""What orders a mark in the question that is asked; None if the mark does not tell."""
+"""Ranks coordinates for a question; None for coordinates without the needed position or time."""
 
 
 def limit_certainty(version: SchemaVersion, revision: int, rank: RankOf, asked_rank: Rank) -> SchemaVersion:
-    """The version with all that no record proves at `asked_rank` among its unconfirmed facts.
+    """Return the version with every fact that no record proves at `asked_rank` among its unconfirmed facts.
 
-    That is what is proven only behind it, or not at all, and defaults that changed around it.
+    These are facts that are proven only after it or not at all, and defaults that changed around it.
     """
     late = [p.fact for p in version.find_proofs(revision) if not _is_proven(version, p, rank, asked_rank)]
     late += _list_changing_defaults(version, revision, rank, asked_rank)
@@ -31,7 +31,7 @@ def limit_certainty(version: SchemaVersion, revision: int, rank: RankOf, asked_r
 def _list_changing_defaults(
     version: SchemaVersion, revision: int, rank: RankOf, asked_rank: Rank
 ) -> Iterator[str]:
-    """Defaults that changed between two records, one before `asked_rank` and one behind it."""
+    """List the defaults that changed between two records, one before `asked_rank` and one after it."""
     current = next(r for r in version.revisions if r.number == revision)
     following = next((r for r in version.revisions if r.number > revision), None)
     if following is None or following.after is None or any(e.kind == "declared" for e in version.evidence):
@@ -60,7 +60,7 @@ def _is_proven(version: SchemaVersion, proof: Proof, rank: RankOf, asked_rank: R
 
 
 def is_behind(mark: Coordinates, other: Coordinates) -> bool:
-    """Whether a record surely came behind another one: they stand in one partition."""
+    """Whether a record certainly follows another one: both are in one partition."""
     same = (mark.topic, mark.partition) == (other.topic, other.partition)
     return same and mark.offset > other.offset
 
@@ -78,10 +78,10 @@ def _list_all_coordinates(version: SchemaVersion) -> tuple[Coordinates, ...]:
 def explain_end(
     history: TableHistory, version: SchemaVersion, reached: Callable[[Coordinates], bool]
 ) -> str | None:
-    """What is told last, up to a place, of the end of a version's incarnation; None if it had not ended.
+    """Explain the end of a version's incarnation up to a position; None if the incarnation had not ended.
 
-    `reached` tells whether a mark stands before that place. Where a table stands again of which no record has
-    shown a structure yet, nothing is told to be gone.
+    `reached` returns whether coordinates are before that position. The result is also None if the table was
+    created again and no record has shown its schema yet.
     """
     events = [e for e in history.events if _is_later_end(version, e) and reached(e.at)]
     if not events:
@@ -103,7 +103,7 @@ def _is_later_end(version: SchemaVersion, event: TableEvent) -> bool:
 def find_contradiction(
     history: TableHistory, version: SchemaVersion, rank: RankOf, asked_rank: Rank
 ) -> str | None:
-    """What the connector's own schema history said otherwise of a version, if no record showed it since."""
+    """Describe how the connector's own schema history contradicts a version, if no later record shows it."""
     shown_ranks = [
         found
         for coordinates in list_coordinates(version)
@@ -122,10 +122,10 @@ def find_contradiction(
 
 
 def is_noticed_late(version: SchemaVersion) -> bool:
-    """Whether the record with which a version began says only that the change was made behind its position.
+    """Whether the first record of a version proves only that the change was made after its position.
 
-    A connector that asks for changes tells a new capture instance at the position of the change that it had
-    read last. Source: Debezium Db2StreamingChangeEventSource and SqlServerStreamingChangeEventSource,
+    A connector that polls for changes reports a new capture instance at the position of the last change that
+    it has read. Source: Debezium Db2StreamingChangeEventSource and SqlServerStreamingChangeEventSource,
     `migrateTable` before the first change that is not older than the instance.
     """
     position = version.at.position
@@ -152,7 +152,7 @@ def format_first_event(version: SchemaVersion) -> str:
 
 
 def list_evidence_coordinates(version: SchemaVersion) -> Iterator[Coordinates]:
-    """The marks of a version at which it stood."""
+    """The coordinates at which a version was valid."""
     noticed = version.at.position if is_noticed_late(version) else None
     for evidence in version.evidence:
         for coordinates in evidence.coordinates:
@@ -161,22 +161,22 @@ def list_evidence_coordinates(version: SchemaVersion) -> Iterator[Coordinates]:
 
 
 def list_coordinates(version: SchemaVersion) -> Iterator[Coordinates]:
-    """Every record of which it is known that the version stood there, or that it began."""
+    """Every record at which the version is known to be valid, or to begin."""
     yield version.at
     for evidence in version.evidence:
         yield from evidence.coordinates
 
 
 def find_rank(mark: Coordinates, kind: PositionKind) -> Rank | None:
-    """What orders a mark among positions of a kind; None if it has none of that kind."""
+    """Rank coordinates among positions of a kind; None without a position of that kind."""
     return rank_position(mark.position) if mark.position.kind == kind else None
 
 
 def rank_position(position: Position) -> Rank | None:
-    """When a change could be seen at the earliest, so that a bare position can be compared with it.
+    """Rank the earliest visibility of a change, to compare a bare position with it.
 
-    A change is seen when its transaction commits, behind the change itself and behind the commit
-    before it. Source: Debezium PostgresSourceInfo `sequence` = [last commit lsn, lsn].
+    A change is visible when its transaction commits: after the change itself and after the previous commit.
+    Source: Debezium PostgresSourceInfo `sequence` = [last commit lsn, lsn].
     """
     match position.kind:
         case "lsn":
@@ -215,10 +215,10 @@ SECOND_MS = 1000
 
 
 def make_earliest_rank(history: TableHistory) -> RankOf:
-    """What gives the first millisecond in which the change of a record of the table may have been made.
+    """Make a function that returns the first possible millisecond of the change of a record of the table.
 
-    Up to 1.9 Debezium's MySQL connector tells of a statement when it read it: that was behind the statement,
-    and behind whatever followed it meanwhile, but not before what stands earlier in the log.
+    Up to 1.9 Debezium's MySQL connector reports the time at which it read a statement. That time is after the
+    statement and possibly after following changes, but not before earlier changes in the log.
 
     Source: recordings of Debezium 1.9.8 and MySQL without GTIDs: statements have milliseconds, which no event
     header has; rows have whole seconds.
@@ -241,13 +241,13 @@ def make_earliest_rank(history: TableHistory) -> RankOf:
 
 
 def make_latest_rank(history: TableHistory) -> RankOf:
-    """What gives the last millisecond in which the change of a record of the table may have been made.
+    """Make a function that returns the last possible millisecond of the change of a record of the table.
 
-    A time of whole seconds is cut off: the change was made within that second. So are those of a binary log's
-    event headers (MySQL, MariaDB; with GTIDs of MySQL 8.0.1 or newer Debezium tells milliseconds since 2.6),
-    Oracle's LogMiner, MongoDB's oplog, Informix and Vitess. PostgreSQL tells microseconds always, so a second
-    without a fraction is that very moment. In a binary log the time of a statement is that at which it began:
-    what it did is in place when it is written, so no later than the connector reads it.
+    A time of whole seconds is truncated: the change was made within that second. Such sources are the event
+    headers of binary logs (MySQL, MariaDB), Oracle's LogMiner, MongoDB's oplog, Informix and Vitess. With
+    GTIDs of MySQL 8.0.1 or newer, Debezium reports milliseconds since 2.6. PostgreSQL always reports
+    microseconds, so a time without a fraction is exact. In a binary log, the time of a statement is its
+    beginning. The statement is complete when it is written, so no later than the connector reads it.
 
     Source: MySQL internals, "Binlog Event Header" (`timestamp`: 4 bytes, seconds) and MariaDB, QUERY_EVENT
     ("the time in seconds that the statement took to execute" stands beside it); Debezium
@@ -269,15 +269,15 @@ def make_latest_rank(history: TableHistory) -> RankOf:
 
 
 def has_read_times(history: TableHistory) -> bool:
-    """Whether times of the table are those at which its changes were read, however long ago they were made.
+    """Whether the times of the table are those at which its changes were read, not made.
 
-    Source: Debezium Db2Connection, `LSN_TO_TIMESTAMP` selects CURRENT TIMESTAMP whatever the place.
+    Source: Debezium Db2Connection, `LSN_TO_TIMESTAMP` selects CURRENT TIMESTAMP for any position.
     """
     return "db2" in {history.connector, *(epoch.connector for epoch in history.epochs)}
 
 
 def _find_late_statements(history: TableHistory) -> frozenset[Coordinates]:
-    """Statements of a binary log that tell as their time when they were read."""
+    """Whether the time of a statement in a binary log is the time at which it was read."""
     topics = _find_statement_topics(history)
     same = frozenset(
         mark

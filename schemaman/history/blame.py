@@ -23,12 +23,12 @@ Value = Scalar | tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A fact of a column, or of the table where `column` is None.
+    """A fact of a column, or of the table if `column` is None.
 
-    It holds since `version`, `revision`: after `after` (None: nothing earlier is known) and no later than the
-    record `at`, which `evidence` wrote. `other_evidence` are the first records of the other witnesses of that
-    version; `statement` is the DDL of one of these records. It is certain from `proven_from` on: `at`, or a
-    later record where it was read later than the rows; None while nothing confirms it.
+    It is valid since `version`, `revision`: after `after` (None: nothing earlier is known) and no later than
+    the record `at`, whose kind of evidence is `evidence`. `other_evidence` are the first records of other
+    kinds of evidence of that version; `statement` is the DDL of one of these records. The fact is certain
+    from `proven_from` on: `at`, or a later record if it was read later than the rows; None if unconfirmed.
     """
 
     kind: Kind
@@ -62,9 +62,9 @@ class FactStage:
 def blame(
     history: TableHistory, version: SchemaVersion, revision: int, testimony: Iterable[Observation]
 ) -> tuple[Fact, ...]:
-    """The facts of a revision: those of each column in order, then the key and the comment of the table.
+    """Return the facts of a revision: those of each column in order, then key and comment of the table.
 
-    `testimony` is all that was said of the table; it tells who wrote a record.
+    `testimony` are all observations of the table; they show the kind of evidence of a record.
     """
     stages = tuple(_list_stages(history, version, revision))
     observations = _index_observations(testimony)
@@ -112,7 +112,7 @@ def _read_key(schema: TableSchema) -> object:
 def _list_stages(history: TableHistory, last: SchemaVersion, revision: int) -> Iterator[FactStage]:
     """List each revision of the same incarnation up to the requested one, oldest first.
 
-    Of the last version what is asked for counts: as of a place, less of it is certain.
+    The last version is the requested one: as of a position, fewer of its facts are certain.
     """
     earlier = (v for v in history.versions if v.number < last.number and v.incarnation == last.incarnation)
     for version in (*earlier, last):

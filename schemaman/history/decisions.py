@@ -1,16 +1,18 @@
-"""Decisions of people, as `schemaman.decisions.toml` keeps them in git: renames, facts, approvals.
+"""The decisions of people in `schemaman.decisions.toml`: renames, facts, approvals.
 
-Law: `parse(text + to_text(d))` holds `d` besides whatever `parse(text)` held.
+Law: `parse(text + format_decision(d))` contains `d` and everything in `parse(text)`.
 """
 
 from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
-from typing import TypeVar, assert_never
+from datetime import date
+from typing import Annotated, TypeVar, assert_never
+
+import msgspec
 
 from schemaman.debezium.records import Coordinates
 from schemaman.errors import BadConfiguration
@@ -24,14 +26,12 @@ from schemaman.history.versions import (
 )
 from schemaman.model.schema import TableSchema
 
-DecisionT = TypeVar("DecisionT", "Rename", "NotRename", "Confirmation", "Approval")
-
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """`new` is the former `old`, since the version whose id begins with `at`; members of structs by paths.
+    """`old` was renamed to `new` in the version whose id begins with `at`; nested fields are paths.
 
-    A shape may come back: `began`, the `place` where that version began, tells which one is meant.
+    A schema may occur again: `began`, the coordinates where that version began, identify it.
     """
 
     table: str
@@ -99,36 +99,26 @@ def parse(text: str, where: str = "schemaman.decisions.toml") -> Decisions:
     try:
         document: Mapping[str, object] = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise BadConfiguration(f"{where} is not valid TOML: {error}", hint="mend that line") from error
+        raise BadConfiguration(f"{where} is not valid TOML: {error}", hint="correct that line") from error
     for name in document:
-        if name not in _KEYS:
+        if name not in _SECTIONS:
             raise BadConfiguration(
-                f"{where}: unknown section [[{name}]]", hint=f"there are: {', '.join(_KEYS)}"
+                f"{where}: unknown section [[{name}]]", hint=f"sections are: {', '.join(_SECTIONS)}"
             )
+
+    def read(section: str, kind: type[EntryT]) -> list[EntryT]:
+        return _read_entries(document.get(section, []), f"{where}: [[{section}]]", kind)
+
     return Decisions(
-        _read_entries(document, where, "rename", lambda t: Rename(_read_text(t, "table"), *_read_pair(t))),
-        _read_entries(
-            document, where, "not-rename", lambda t: NotRename(_read_text(t, "table"), *_read_pair(t))
-        ),
-        _read_entries(
-            document,
-            where,
-            "confirm",
-            lambda t: Confirmation(
-                _read_text(t, "table"), _read_text(t, "fact"), _read_text(t, "at"), _read_start(t)
-            ),
-        ),
-        _read_entries(
-            document,
-            where,
-            "approve",
-            lambda t: Approval(_read_text(t, "plan"), _read_text(t, "by"), _read_day(t, "expires")),
-        ),
+        tuple(Rename(e.table, e.old, e.new, e.at, e.began) for e in read("rename", _PairEntry)),
+        tuple(NotRename(e.table, e.old, e.new, e.at, e.began) for e in read("not-rename", _PairEntry)),
+        tuple(Confirmation(e.table, e.fact, e.at, e.began) for e in read("confirm", _FactEntry)),
+        tuple(Approval(e.plan, e.by, e.expires) for e in read("approve", _ApprovalEntry)),
     )
 
 
 def format_decision(decision: Decision) -> str:
-    """A decision as a block of TOML, to be put behind what the file holds."""
+    """Format a decision as a block of TOML, to append to the file."""
     match decision:
         case Rename(table, old, new, at, began) | NotRename(table, old, new, at, began):
             pair = {"table": table, "from": old, "to": new, "at": at, "began": began}
@@ -149,7 +139,7 @@ def format_coordinates(mark: Coordinates) -> str:
 def find_version(versions: Sequence[SchemaVersion], answer: Answer) -> int | None:
     """Find the index of the version that an answer refers to; None if there is none or more than one.
 
-    The place decides where a shape came back. Late evidence may have moved the place: then the id
+    If a schema occurs again, the coordinates decide. Late evidence may have moved the beginning: then the id
     is enough if no other version has it.
     """
     matching = [i for i, v in enumerate(versions) if v.has_id(answer.at)]
@@ -223,7 +213,7 @@ def _add_field_answers(
 def _match_field_answers(
     before: TableSchema, after: TableSchema, step_answers: Sequence[Rename | NotRename]
 ) -> tuple[NestedFieldAnswer, ...]:
-    """What was said of members in one step; one inside of a renamed member needs what was said of that."""
+    """The answers about nested fields in one step; a field inside of a renamed one needs that answer, too."""
     known_answers: tuple[NestedFieldAnswer, ...] = ()
     while True:
         known = members.pair_changed_fields(before, after, known_answers)
@@ -288,10 +278,10 @@ def _apply_rename(versions: list[SchemaVersion], decision: Rename) -> list[Schem
 
 
 def list_rename_pairs(before: SchemaVersion, version: SchemaVersion) -> frozenset[tuple[str, str]]:
-    """Each pair of a name that went in this step and one that came; none between two lives of a table.
+    """List each pair of a dropped and an added name in this step; none between two incarnations of a table.
 
-    Columns of which none is known to have stayed went and came. Members of structs go by their paths,
-    `address.street`; inside of one that was renamed, the old path by its old name and the new one by its new.
+    Columns count if neither is known to have stayed. Nested fields are paths, such as `address.street`;
+    inside of a renamed struct, the old path has its old name and the new path its new name.
     """
     if before.incarnation != version.incarnation:
         return frozenset()
@@ -327,60 +317,51 @@ def _apply_answers(
     return replace(version, candidates=candidates, unconfirmed=unconfirmed, status=status, proofs=proofs)
 
 
-_KEYS = {
-    "rename": {"table", "from", "to", "at", "began"},
-    "not-rename": {"table", "from", "to", "at", "began"},
-    "confirm": {"table", "fact", "at", "began"},
-    "approve": {"plan", "by", "expires"},
-}
-"""The sections of the file, and what each entry holds; a `reason` may stand beside."""
-
-_Entry = Mapping[str, object]
+_SECTIONS = ("rename", "not-rename", "confirm", "approve")
+_Text = Annotated[str, msgspec.Meta(min_length=1)]
 
 
-def _read_entries(
-    document: Mapping[str, object], where: str, section: str, read: Callable[[_Entry], DecisionT]
-) -> tuple[DecisionT, ...]:
-    entries = document.get(section, [])
-    if not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
-        raise BadConfiguration(f"{where}: [[{section}]] is no list of entries", hint=f"write [[{section}]]")
-    found: list[DecisionT] = []
+class _Entry(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """An entry of the file; only people read its `reason`."""
+
+    reason: object = None
+
+
+class _PairEntry(_Entry, rename={"old": "from", "new": "to"}):
+    table: _Text
+    old: _Text
+    new: _Text
+    at: _Text
+    began: _Text = ""  # older answers do not have it
+
+
+class _FactEntry(_Entry):
+    table: _Text
+    fact: _Text
+    at: _Text
+    began: _Text = ""
+
+
+class _ApprovalEntry(_Entry):
+    plan: _Text
+    by: _Text
+    expires: date
+
+
+EntryT = TypeVar("EntryT", bound=_Entry)
+
+
+def _read_entries(entries: object, where: str, kind: type[EntryT]) -> list[EntryT]:
+    if not isinstance(entries, list):
+        raise BadConfiguration(f"{where} is not a list of entries", hint=f"write {where.split(': ')[-1]}")
+    found = []
     for number, entry in enumerate(entries, start=1):
         try:
-            if unknown := entry.keys() - _KEYS[section] - {"reason"}:
-                raise ValueError(f"unknown key {min(unknown)!r}")
-            found.append(read(entry))
-        except ValueError as error:
-            keys = ", ".join(sorted(_KEYS[section]))
-            raise BadConfiguration(
-                f"{where}: [[{section}]] {number}: {error}", hint=f"it holds {keys}"
-            ) from error
-    return tuple(found)
-
-
-def _read_pair(entry: _Entry) -> tuple[str, str, str, str]:
-    return _read_text(entry, "from"), _read_text(entry, "to"), _read_text(entry, "at"), _read_start(entry)
-
-
-def _read_start(entry: _Entry) -> str:
-    """The place, which answers of former times do not tell."""
-    return _read_text(entry, "began") if "began" in entry else ""
-
-
-def _read_text(entry: _Entry, key: str) -> str:
-    value = entry.get(key)
-    if not isinstance(value, str) or not value:
-        raise ValueError(f"{key} is missing" if value is None else f"{key} is no text: {value!r}")
-    return value
-
-
-def _read_day(entry: _Entry, key: str) -> date:
-    value = entry.get(key)
-    if isinstance(value, str):
-        return date.fromisoformat(value)
-    if not isinstance(value, date) or isinstance(value, datetime):
-        raise ValueError(f"{key} is no day like 2027-01-31: {value!r}")
-    return value
+            found.append(msgspec.convert(entry, kind))
+        except (ValueError, RecursionError) as error:
+            keys = ", ".join(sorted(set(kind.__struct_encode_fields__) - {"reason"}))
+            raise BadConfiguration(f"{where} {number}: {error}", hint=f"its keys are {keys}") from error
+    return found
 
 
 def _format_block(section: str, entry: Mapping[str, str | date]) -> str:
@@ -395,5 +376,5 @@ def _format_block(section: str, entry: Mapping[str, str | date]) -> str:
 def _quote_text(text: str) -> str:
     """A TOML basic string. JSON's escapes are TOML's, but for the one character that only TOML escapes."""
     if any("\ud800" <= ch <= "\udfff" for ch in text):
-        raise BadConfiguration(f"{text!r} holds bytes that are no text", hint="type it in UTF-8")
+        raise BadConfiguration(f"{text!r} contains bytes that are not text", hint="use UTF-8")
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -32,10 +32,10 @@ FormQuery = Callable[[str, int, int, str], bool]
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """How a connector wrote the events of a table from `at` on, whatever the table did.
+    """A period in which a connector encodes the events of a table in one way, from `at` on.
 
-    `number` counts from 1 in each table. It began after `after` (None: nothing earlier is known) and no later
-    than `at`. `changes` say in words what travels otherwise than before; a release may change nothing.
+    `number` counts from 1 in each table. The epoch began after `after` (None: nothing earlier is known) and
+    no later than `at`. `changes` describe the changed encoding; empty if a new release changes nothing.
     """
 
     number: int
@@ -57,7 +57,7 @@ class EventField:
 
 @dataclass(frozen=True, slots=True)
 class EventSchema:
-    """How events carried a version from `at` on, in the epoch of that number; other fields are as told."""
+    """The event schema of a version from `at` on, in the epoch with that number; only differing fields."""
 
     epoch: int
     at: Coordinates
@@ -92,16 +92,16 @@ class FormChange:
         return (self.was, self.now)
 
     def is_confirming(self, other: FormChange) -> bool:
-        """Whether another table's change by the same rule confirms this one: same moment, another table.
+        """Whether another table's change by the same rule and at the same time confirms this one.
 
-        A table that is renamed and gets its name back is two tables to its records; then all that is known
-        under one name lies where nothing is known under the other.
+        Records show a table that is renamed and renamed back as two tables. Then all facts under one name are
+        in the interval without facts under the other name, and do not confirm each other.
         """
         meet = self.after_ms <= other.at_ms and other.after_ms <= self.at_ms
         return meet and not self.is_within(other) and not other.is_within(self)
 
     def is_within(self, other: FormChange) -> bool:
-        """Whether all that the change was seen in lies between the two forms of another one."""
+        """Whether all evidence of the change is between the two forms of another change."""
         return other.after_ms <= self.since_ms and self.until_ms <= other.at_ms
 
 
@@ -166,7 +166,7 @@ def reach_verdicts(changes: Sequence[tuple[str, FormChange]], shows: FormQuery) 
 
 
 def is_contradicted(table: str, change: FormChange, shows: FormQuery) -> bool:
-    """Whether another table kept the old form behind the change, or had the new one before it."""
+    """Whether another table kept the old form after the change, or had the new form before it."""
     return shows(change.was, change.at_ms, change.until_ms, table) or shows(
         change.now, change.since_ms, change.after_ms, table
     )

@@ -13,9 +13,9 @@ from schemaman.model.types import Array, Map, Struct, Type
 class CurrentField:
     """The current name of a nested field; a dropped field has no name.
 
-    Where nobody has said whether it left or got the name, it is not `is_sure`: then `question` are the member
-    that went and the one that came, by their paths in the step in which that became a question, and `version`
-    the number of the version that this step led to: another step may have exchanged the same two.
+    `is_sure` is false while no decision states whether the field was dropped or renamed. Then `question` are
+    the paths of the dropped and the added field in the step that raised the question. `version` is the number
+    of the version after that step, because another step may have swapped the same two fields.
     """
 
     name: str | None
@@ -28,11 +28,11 @@ class CurrentField:
 class PreviousVersion:
     """A previous version of the source, as the version stamp of a target table may name it.
 
-    `names` maps each column name of that version to the name that the same column has now,
-    None for a column that has left since. `previous_ids` are ids that it had while no witness declared it.
-    `nested_fields` tells of parts of columns that are no more what they were: the column's name now, then the
-    names of that version. One that is what it was is told of where another version's of that name is not.
-    `types` are those of columns that are still there and have another type now.
+    `names` maps each column name of that version to the current name of the same column; None for a dropped
+    column. `previous_ids` are the ids that it had before it was declared. `nested_fields` has the fields that
+    have changed, keyed by the current column name and the names of that version. An unchanged field is listed
+    only if a field of that name in another version has changed. `types` are those of existing columns that
+    have another type now.
     """
 
     id: str
@@ -47,9 +47,9 @@ class PreviousVersion:
         return id in (self.id, *self.previous_ids)
 
     def find_current_type(self, then: str) -> Type:
-        """The type of one of `types`, its members under the names that they have now.
+        """Return the type of one of `types`, its nested fields under their current names.
 
-        One that left keeps its name there, unless another has it now.
+        A dropped field keeps its name, unless another field has that name now.
         """
         return _rename_fields(self.types[then], (self.names.get(then) or then,), self.nested_fields)
 

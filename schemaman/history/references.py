@@ -116,7 +116,7 @@ class FileRef:
 
 @dataclass(frozen=True, slots=True)
 class GitRef:
-    """A file as it stands in a revision of the repository."""
+    """A file in a revision of the repository."""
 
     revision: str
     path: str
@@ -127,7 +127,7 @@ class GitRef:
 
 @dataclass(frozen=True, slots=True)
 class LakeRef:
-    """A live table of the lake: its catalogue name or, with a slash, its path."""
+    """A lake table: its catalogue name or, with a slash, its path."""
 
     table: str
 
@@ -150,16 +150,16 @@ Reference = TableRef | FileRef | GitRef | LakeRef | RegistryRef
 
 
 def parse(text: str) -> Reference:
-    """The reference that a text is. A stream called like a scheme has to be quoted: `"file":orders`.
+    """Parse a reference. A stream with the name of a scheme must be quoted: `"file":orders`.
 
     Raises:
-        BadReference: it is none; the message says what is wrong with it.
+        BadReference: the text is not a reference; the message names the mistake.
     """
     scheme, colon, rest = text.partition(":")
     if not colon or scheme not in SCHEMES:
         return _parse_table_ref(text)
     if not rest:
-        raise BadReference(f"{text!r}: nothing behind {scheme}:", hint=_hint_form(scheme))
+        raise BadReference(f"{text!r}: nothing after {scheme}:", hint=_hint_form(scheme))
     match scheme:
         case "file":
             return FileRef(rest)
@@ -224,17 +224,20 @@ def _parse_selector(text: str, selector: str) -> Selector:
     if kind == "id" and re.fullmatch(r"[0-9A-Fa-f]{4,12}", value):
         return ShapeId(value.lower())
     if kind == "id":
-        raise BadReference(f"{text!r}: {value!r} is no id", hint="an id has 12 hexadecimal digits, 4 will do")
+        raise BadReference(
+            f"{text!r}: {value!r} is not an id",
+            hint="an id has 12 hexadecimal digits; the first 4 are enough",
+        )
     for known in _KINDS:
         if kind == known and colon:
             return SourcePosition(known, _parse_position(text, known, value))
-    raise BadReference(f"{text!r}: {selector!r} names no version", hint=f"forms: {FORMS}")
+    raise BadReference(f"{text!r}: {selector!r} does not name a version", hint=f"forms: {FORMS}")
 
 
 def _parse_time(text: str, selector: str, found: re.Match[str]) -> AsOf:
     day, clock, zulu, offset = found.groups()
     if clock is None:
-        raise BadReference(f"{text!r}: a day is not a moment", hint=f"write {day}T00:00Z")
+        raise BadReference(f"{text!r}: a date is not a time", hint=f"write {day}T00:00Z")
     if zulu is None and offset is None:
         raise BadReference(
             f"{text!r}: a time needs a zone", hint=f"write {selector}Z for UTC, or {selector}+02:00"
@@ -253,7 +256,7 @@ def _parse_position(text: str, kind: PositionKind, value: str) -> str:
 
     Source: postgresql.org/docs, "pg_lsn Type".
     """
-    wrong = BadReference(f"{text!r}: {value!r} is no {kind} position", hint=_POSITIONS[kind])
+    wrong = BadReference(f"{text!r}: {value!r} is not a position of kind {kind}", hint=_POSITIONS[kind])
     match kind:
         case "lsn":
             if halves := re.fullmatch(r"([0-9A-Fa-f]{1,8})/([0-9A-Fa-f]{1,8})", value):
@@ -285,7 +288,7 @@ _POSITIONS: dict[PositionKind, str] = {
 def _parse_git(text: str, rest: str) -> GitRef:
     revision, _, path = rest.partition(":")
     if not revision or not path:
-        raise BadReference(f"{text!r}: a revision and a path are needed", hint=_hint_form("git"))
+        raise BadReference(f"{text!r}: it needs a revision and a path", hint=_hint_form("git"))
     return GitRef(revision, path)
 
 
@@ -294,7 +297,9 @@ def _parse_registry(text: str, rest: str) -> RegistryRef:
     if not found:
         return RegistryRef(rest)
     if not subject or not (version == "latest" or re.fullmatch(r"[0-9]{1,9}", version)):
-        raise BadReference(f"{text!r}: {version!r} is no version of a subject", hint=_hint_form("registry"))
+        raise BadReference(
+            f"{text!r}: {version!r} is not a version of a subject", hint=_hint_form("registry")
+        )
     return RegistryRef(subject, None if version == "latest" else int(version))
 
 
@@ -304,7 +309,7 @@ def _hint_form(scheme: str) -> str:
 
 
 class _NameReader:
-    """Reads a table name; then `at` stands at the end of the text or at the `@` behind the name."""
+    """Reads a table name; afterwards `at` is at the end of the text or at the `@` after the name."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -340,6 +345,6 @@ class _NameReader:
     def make_error(self, why: str) -> BadReference:
         return BadReference(
             f"{self.text!r}, character {self.at + 1}: {why}",
-            hint="a table is [stream:]server.database.schema.table, or the last parts of that; "
-            "parts with dots, blanks, colons or @ in double quotes",
+            hint="a table is [stream:]server.database.schema.table, or its last parts; "
+            "put parts with dots, blanks, colons or @ in double quotes",
         )

@@ -28,11 +28,11 @@ _MAX_LETTER_PAIRS = 4_000
 def find_rename_candidates(
     old: TableSchema, new: TableSchema, append_only: bool
 ) -> tuple[RenameCandidate, ...]:
-    """Vanished and new columns that may be one, in the order of the old columns.
+    """Find pairs of a dropped and an added column that may be one column, in the order of the old columns.
 
-    Columns are known by id where every one has an id, else by name. `append_only` tells that
-    the source never inserts a column before an existing one; where the order contradicts
-    that (a rebuilt table, another column filter, a transform that reorders), nothing is proven.
+    Columns are matched by id if all have an id, otherwise by name. `append_only`: the source never inserts a
+    column before an existing one. If the order contradicts that, no rename is proven; causes are a rebuilt
+    table, another column filter, or a transform that reorders.
     """
     pairs = _match_columns(old, new)
     if len(pairs) in (len(old.columns), len(new.columns)):
@@ -54,10 +54,10 @@ def find_rename_candidates(
 
 @dataclass(frozen=True, slots=True)
 class _Segment:
-    """What lies between two columns that stayed; `after` is the one behind it, None at the end.
+    """The columns between two unchanged columns; `after` is the next unchanged column, None at the end.
 
-    `is_mixed` tells that a column which exists on both sides left or entered the segment: its
-    name was given up and used again, so that counting proves nothing.
+    `is_mixed`: a column that exists on both sides left or entered the segment. Its name was dropped and used
+    again, so that counting proves nothing.
     """
 
     before: str | None
@@ -88,7 +88,7 @@ def _split_segments(old: TableSchema, new: TableSchema, pairs: dict[int, int]) -
     for (a, b), (c, d) in pairwise(anchors):
         old_columns, new_columns = old.columns[a + 1 : c], new.columns[b + 1 : d]
         if not old_columns and not new_columns:
-            continue  # nothing lies between most columns
+            continue  # most segments are empty
         left_anchor = new.columns[b].name if b >= 0 else None
         right_anchor = new.columns[d].name if d < len(new.columns) else None
         vanished = tuple(x for x in old_columns if x.name in dropped)
@@ -180,10 +180,10 @@ def _score_pair(a: Column, b: Column, letters: bool) -> float:
 def _align_columns(
     old: Sequence[Column], new: Sequence[Column], *, prefix: bool
 ) -> list[tuple[Column, Column]]:
-    """The order-preserving pairs with the highest total score.
+    """Find the order-preserving pairs with the highest total score.
 
-    With `prefix` only the first of the new columns can be old ones: what an append-only table
-    gained stands behind whatever it kept.
+    With `prefix` only the first of the new columns can be old ones: an append-only table adds columns after
+    all kept ones.
     """
     letters = len(old) * len(new) <= _MAX_LETTER_PAIRS
     best = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]

@@ -23,11 +23,11 @@ Question = tuple[Path, Path]
 
 @dataclass(frozen=True, slots=True)
 class _FieldEnd:
-    """Where a member is (None: it left), whether that is sure, and the question on whose answer it hangs.
+    """The current path of a nested field (None: dropped), whether that is certain, and its open question.
 
-    One whose own name came back is sure, though an open question asks whether it did. `dropped_at`: for good,
-    before that version, and where it had been: two that left are one where that is the same.
-    `question_version`: the version, by its place in the history, in whose step the question arose.
+    A field whose own name came back is certain, although an open question asks for it. `dropped_at`: the
+    version before which it was finally dropped, and its path there; two dropped fields with the same value
+    are one field. `question_version`: the index of the version whose step raised the question.
     """
 
     path: Path | None
@@ -37,7 +37,7 @@ class _FieldEnd:
     question_version: int | None = None
 
     def has_question(self, name: str) -> bool:
-        """Whether a member of that name may be another one by now, also where its own name came back."""
+        """Whether a field of that name may be another field now, also if its own name came back."""
         if self.is_sure and self.question is not None and self.path is not None:
             return self.path[-1].lower() == name.lower() == self.question[0][-1].lower()
         return not self.is_sure
@@ -45,10 +45,10 @@ class _FieldEnd:
 
 @dataclass(frozen=True, slots=True)
 class UnsettledFields:
-    """Members of a version, named as in `became`: those of which an open question keeps where they are now.
+    """The nested fields of a version whose current path depends on an open question, named as in `became`.
 
-    Also such whose own name came back: it may be another's. `lost` left, as another one of their name did;
-    `new_names` left under another name, which is told.
+    Fields whose own name came back are included: the name may belong to another field. `lost` are dropped
+    fields with a name of another dropped field; `new_names` are dropped fields with a known other name.
     """
 
     questions: dict[Path, Question]
@@ -78,9 +78,9 @@ class _StructPair:
 
 @dataclass(frozen=True, slots=True)
 class _ColumnStep:
-    """A column after a step: where the members of before are, which left, which came by a person's word.
+    """A column after a step: paths of the previous fields, the dropped ones, and those that decisions add.
 
-    `questions` are those that came and may be one that left.
+    `questions` are added fields that may be a dropped one.
     """
 
     after: Column
@@ -92,10 +92,10 @@ class _ColumnStep:
 
 @dataclass(slots=True)
 class _FieldTrace:
-    """A column through its versions, from the newest back: where its members are in the end.
+    """A column through its versions, from the newest back: the final paths of its nested fields.
 
-    `ends` are those of the members of each version; `taken_paths` are places where one that left may still
-    stand in a lake, and whose name a person gave to another one later.
+    `ends` are the final paths for the fields of each version. `taken_paths` are paths of dropped fields that
+    a lake may still have, and whose name a decision later gave to another field.
     """
 
     steps: dict[int, _ColumnStep] = field(default_factory=dict)
@@ -162,12 +162,12 @@ class _FieldTrace:
         return _FieldEnd(other.path, False, question, question_version=at)
 
     def _trace_return(self, at: int, path: Path) -> _FieldEnd:
-        """Where one is that came back in version `at`, unless an answer would make that another one."""
+        """The path of a field that came back in version `at`, unless an answer may make it another field."""
         end, question = self._find_end(at, path), self.steps[at - 1].questions.get(path)
         return end if question is None else replace(end, question=question, question_version=at)
 
     def _trace_nested(self, at: int, old_path: Path, type: Type, path: Path) -> dict[Path, _FieldEnd]:
-        """Where the members of one are that left before the next version, and came back."""
+        """The paths inside of a field that was dropped before the next version, and came back."""
         returned = self._find_return(at + 1, path)
         if returned is None:
             return {}
@@ -184,7 +184,7 @@ class _FieldTrace:
         return found
 
     def _find_return(self, at: int, place: Path) -> tuple[int, Path] | None:
-        """The version, and where, in which one came back that had left `place` before version `at`."""
+        """The version and the path in which the field at `place`, dropped before version `at`, came back."""
         empty: list[tuple[int, Path]] = []
         while at - 1 in self.steps:
             step = self.steps[at - 1]
@@ -203,9 +203,9 @@ class _FieldTrace:
         return None
 
     def _follow_path(self, at: int, path: Path) -> tuple[int, Path] | None:
-        """A place of version `at` in the next one, or in the one in which what held it came back.
+        """The path of version `at` in the next one, or in the version in which its parent came back.
 
-        An element, a key or a value goes with its own.
+        An element, a key or a value stays with its parent.
         """
         if at not in self.steps:
             return at + 1, path
@@ -243,9 +243,9 @@ def lower_path(path: Path) -> Path:
 
 
 def rename_parents(path: Path, outcomes: Mapping[Path, CurrentField]) -> Path:
-    """Where a member of a version is by the names of now, as far as those that hold it have one.
+    """The path of a field of a version in current names, as far as its parents have one.
 
-    `outcomes` is what became of the members of that version.
+    `outcomes` are the current paths of the fields of that version.
     """
     above = (outcomes.get(path[:n]) for n in range(2, len(path)))
     between = zip(above, path[1:-1], strict=True)
@@ -255,9 +255,9 @@ def rename_parents(path: Path, outcomes: Mapping[Path, CurrentField]) -> Path:
 def pair_changed_fields(
     before: TableSchema, after: TableSchema, answers: Sequence[NestedFieldAnswer]
 ) -> Mapping[tuple[str, str], Question]:
-    """Each pair of a member that went and one that came into the same struct, by how decisions name them.
+    """List each pair of a dropped and an added field of the same struct, named as in decisions.
 
-    Which structs are the same hangs on `answers`; pairs that these are about are still among them.
+    `answers` decide which structs are the same; pairs that are already answered are included.
     """
     found: dict[tuple[str, str], Question] = {}
     for column in before.columns:
@@ -274,11 +274,11 @@ def pair_changed_fields(
 
 
 def trace_fields(versions: Sequence[SchemaVersion], ids: Ids) -> list[dict[Path, CurrentField]]:
-    """For each version what became of its members that are no more what they were; see `Past.members`.
+    """Return, for each version, the current paths of its changed fields; see `PastVersion.nested_fields`.
 
-    One that is what it was is told of where another version's member of that name is not.
+    An unchanged field is listed only if a field of that name in another version has changed.
 
-    `ids` maps ids of columns to that which the same column had before, where a person said so.
+    `ids` maps column ids to the id that the same column had before, by decisions.
     """
     newest = versions[-1].schema
     now = {ids.get(c.id, c.id): c for c in newest.columns if isinstance(c.type, Array | Map | Struct)}
@@ -302,7 +302,7 @@ def _set_version_number(now: CurrentField, versions: Sequence[SchemaVersion]) ->
 
 
 def find_unsettled_fields(versions: Sequence[SchemaVersion]) -> list[UnsettledFields]:
-    """For each version its members whose values nobody can place by what `became` tells."""
+    """Return, for each version, the fields whose values have no certain path in `became`."""
     found = [UnsettledFields({}, set(), {}) for _ in versions]
     for column in versions[-1].schema.columns:
         if not isinstance(column.type, Array | Map | Struct):
@@ -336,7 +336,7 @@ def find_unsettled_fields(versions: Sequence[SchemaVersion]) -> list[UnsettledFi
 
 
 def _trace_column(versions: Sequence[SchemaVersion], id: int | None, ids: Ids) -> _FieldTrace:
-    """A column of the newest version, through the versions from where it came on."""
+    """A column of the newest version, through the versions since it was added."""
     trace = _FieldTrace()
     for at in reversed(range(len(versions) - 1)):
         before, next = (_find_column(v, id, ids) for v in versions[at : at + 2])
@@ -397,7 +397,7 @@ def _make_column(field: Field) -> Column:
 
 
 def _list_current_paths(version: SchemaVersion, now: Mapping[int | None, Column], ids: Ids) -> set[Path]:
-    """The members of a version, under the names that their columns have now."""
+    """The nested fields of a version, under the current names of their columns."""
     columns = (
         replace(c, name=now[ids.get(c.id, c.id)].name)
         for c in version.schema.columns

@@ -1,4 +1,4 @@
-"""What the history says about a table: versions, evidence, aliases, disagreements."""
+"""The values of a table's history: versions, evidence, aliases, disagreements."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ Grade = Literal["stated", "proven", "likely", "possible"]
 class Evidence:
     """The records of one evidence kind that support one version.
 
-    `records` are surely of it. `shared_records` counts those of runs that began before the version or went on
-    behind it: of such a run only the first and the last record tell where they stand, the others are of this
-    version or of the one where the other edge lies, or of one between them. `positioned_edges` are the first
-    and the last record that have a position, where those are others: what is read beside the stream has none.
+    `records` certainly belong to it. `shared_records` counts those of runs that began before the version or
+    continued after it. Only the first and the last record of such a run have a known position; the others
+    belong to this version, to that of the other edge, or to one between them. `positioned_edges` are the
+    first and the last record with a position, if they differ from the edges: reads outside of the stream have
+    none.
     """
 
     kind: EvidenceKind
@@ -40,7 +41,7 @@ class Evidence:
 
     @property
     def coordinates(self) -> tuple[Coordinates, ...]:
-        """Every record of which it is known where it stands, in the order of the source."""
+        """Every record with a known position, in the order of the source."""
         return (self.first, *(self.positioned_edges or ()), self.last)
 
 
@@ -78,9 +79,9 @@ class NestedFieldAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The coordinates from which on a fact read later than its rows is certain; `at` None: nowhere yet.
+    """The coordinates from which on a fact that was read late is certain; `at` None: not yet confirmed.
 
-    `fact` is named as in `unconfirmed`. It is told of the revision `revision` and of those behind it, up to
+    `fact` is named as in `unconfirmed`. The proof is valid for the revision `revision` and later ones, up to
     the next proof of the same fact.
     """
 
@@ -91,19 +92,22 @@ class Proof:
 
 @dataclass(frozen=True, slots=True)
 class SchemaVersion:
-    """One structure of a table, and the interval of the source's log in which it began.
+    """One schema of a table, and the interval of the source's log in which it began.
 
-    It began after `after` (None: nothing earlier is known) and no later than `at`. `until` is the first mark
-    of what followed, None while it lasts. `id` is the fingerprint of its shape; `number` is an ordinal that
-    late evidence may shift. `unconfirmed` names the facts that may be from the future: `key`,
-    `nullable:<column>` (of a new column, its default too), `default:<column>`, and `type:<column>` where the
-    connector's settings may have made the difference. `event_schemas` are the ways in which events carried it
-    that are not just as it is, each from its mark on. `candidates` are suspected renames from the version
-    before. Columns and types are of `at`; key and nullability are certain from `proven_from` on, which may be
-    later, and is None while one of them is unconfirmed; `proofs` say it of each fact that is not certain from
-    the first record on that told it, defaults included. `previous_ids` are the ids that its events alone give
-    it, which it had while no witness declared it. `records` are surely of it. `field_answers` are people's
-    answers about the step to it, which decisions put in; no store keeps them.
+    The version began after `after` (None: nothing earlier is known) and no later than `at`. `until` are the
+    first coordinates of its successor, None while it is valid. `id` is the fingerprint of its schema;
+    `number` is an ordinal that late evidence may change.
+
+    `unconfirmed` names the facts that may hold only later: `key`, `nullable:<column>` (of a new column, also
+    its default) and `default:<column>`; and `type:<column>` if the connector's settings may have made the
+    difference. Columns and types are valid at `at`. Key and nullability are certain from `proven_from` on,
+    which may be later; None while one of them is unconfirmed. `proofs` list this for each fact that is not
+    certain from its first record on, including defaults.
+
+    `event_schemas` are the event schemas that differ from the version, each from its coordinates on.
+    `candidates` are suspected renames from the previous version. `previous_ids` are the ids from its events
+    alone, which it had before it was declared. `records` certainly belong to it. `field_answers` are the
+    decisions about the step to it; no store keeps them.
     """
 
     number: int
@@ -134,9 +138,9 @@ class SchemaVersion:
         return tuple(governing.values())
 
     def find_event_schema(self, event_schema: EventSchema | None = None) -> TableSchema:
-        """The version as events carried it, under one of its faces, or the newest.
+        """Return the version as an event schema: the given one, or the newest.
 
-        A column is named as its field and has the type of that; one that no event has is left out.
+        A column has the name and the type of its field; a column that no event has is omitted.
         """
         schema = self.schema
         event_schema = event_schema or (self.event_schemas[-1] if self.event_schemas else None)
@@ -163,7 +167,7 @@ class SchemaVersion:
         return self.revisions[-1].number
 
     def format_number(self, revision: Revision) -> str:
-        """What a reference to one of its revisions says: `3.0`; `3` if it is the only one."""
+        """Format the number for a reference to one of its revisions: `3.0`; `3` if there is only one."""
         return f"{self.number}.{revision.number}" if self.revision else str(self.number)
 
     @property
@@ -190,10 +194,9 @@ KeyOrigin = Literal["primary-key", "unique-index", "configured", "none"]
 class KeySpan:
     """One key of a table, in key order, from the interval (`after`, `at`] on until `until`.
 
-    `evidence` says by whom: declared, emitted where nothing is declared, or `events` where these have another
-    key than the declared one. `origins` are those that fit what is known. `is_confirmed`: not of the future;
-    it is certain from `at` on, or only from `proven_from` on, where it was read later than the rows before
-    that.
+    `evidence` is its kind: declared, emitted without a declaration, or `events` if events have another key
+    than the declared one. `origins` are the origins that match the known facts. `is_confirmed`: the key is
+    certain from `at` on, or only from `proven_from` on if it was read later than the rows.
     """
 
     columns: tuple[str, ...]
@@ -207,7 +210,7 @@ class KeySpan:
 
     @property
     def certain_from(self) -> Coordinates | None:
-        """From where on it is certain; None while nothing confirms it."""
+        """The coordinates from which on it is certain; None while it is unconfirmed."""
         return (self.proven_from or self.at) if self.is_confirmed else None
 
 
@@ -255,10 +258,10 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True)
 class TableEvent:
-    """Something that happened to the table as a whole: `dropped`, `renamed`, `truncated`, `created`.
+    """An event of the whole table: `dropped`, `renamed`, `truncated`, `created`.
 
-    `created`: it stood again by then under its name, as the incarnation told, of which no record had shown a
-    structure yet; only a connector's own schema history told it.
+    `created`: the table existed again under its name, as a new incarnation, and no record had shown its
+    schema yet; only a connector's own schema history reports this.
     """
 
     kind: Literal["dropped", "renamed", "truncated", "created"]
@@ -269,11 +272,11 @@ class TableEvent:
 
 @dataclass(frozen=True, slots=True)
 class TableHistory(DisplayedValue):
-    """All that is known of one table. `connector` is the newest one that spoke of it.
+    """The history of one table. `connector` is the connector of its newest record.
 
-    `epochs` are the ways in which connectors wrote its events; the `settings_shown` tells of their settings;
-    `keys` are its keys one after the other. `shared_records` counts the records of which it is not known
-    which of several versions they are of, each once.
+    `epochs` are the periods of different event encodings; `settings_shown` are the connector settings that
+    its events show; `keys` are its keys over time. `shared_records` counts the records that belong to one of
+    several versions, unknown which, each once.
     """
 
     table: TableId
@@ -307,18 +310,18 @@ class TableHistory(DisplayedValue):
         if found is None:
             raise UnknownName(
                 f"{self.table} has no version {number}",
-                hint=f"there are {', '.join(str(v.number) for v in self.versions)}",
+                hint=f"versions are {', '.join(str(v.number) for v in self.versions)}",
             )
         return found
 
     def at(self, when: str) -> SchemaVersion:
-        """The version at a time or a position of the source, as a REF writes it behind the `@`.
+        """Find the version at a time or a position of the source, in the syntax of a REF after the `@`.
 
         `2026-11-01T12:00Z` is a commit time, `lsn:0/16B6A50` a position, `-1` the version before the latest.
 
         Raises:
-            UsageError: two versions may have been in effect then, or the text cannot be read.
-            NoHistory: nothing is known of so early a time, or the table had been dropped.
+            UsageError: two versions may have been valid then, or the text is malformed.
+            NoHistory: the history begins later, or the table had been dropped.
         """
         # References are read above the histories that they name, so the reader is loaded by name.
         version: SchemaVersion = import_module("schemaman.resolve").find_version(self, when)
@@ -336,14 +339,14 @@ class TableHistory(DisplayedValue):
 
     @property
     def last_record(self) -> Coordinates:
-        """The record that spoke of the table last, by the time of the source, else of connector or broker."""
+        """The newest record of the table, by the time of the source, else of the connector or broker."""
         marks = [e.last for v in self.versions for e in v.evidence]
         marks += [e.at for e in self.events] or [self.latest.at]
         return max(marks, key=lambda m: (m.ts_ms or m.read_ms or m.timestamp_ms or 0, m.offset))
 
     @property
     def topics(self) -> tuple[str, ...]:
-        """The topics in which events of its rows came, each once."""
+        """The topics of its row events, each once."""
         return tuple(dict.fromkeys(a.name for a in self.aliases if a.kind == "topic"))
 
     @property
@@ -353,13 +356,13 @@ class TableHistory(DisplayedValue):
 
     @property
     def has_ended(self) -> bool:
-        """Whether the incarnation of the latest version has ended, whatever stands under its name since."""
+        """Whether the incarnation of the latest version has ended, even if its name is in use again."""
         last = self.versions[-1].incarnation if self.versions else 0
         return any(e.kind in ("dropped", "renamed") and e.incarnation == last for e in self.events)
 
     @property
     def is_dropped(self) -> bool:
-        """Whether the newest incarnation has ended, also one of which no structure is known."""
+        """Whether the newest incarnation has ended, even one without a known schema."""
         incarnations = [e for e in self.events if e.kind != "truncated"]
         return self.has_ended and incarnations[-1].kind != "created"
 
@@ -367,9 +370,9 @@ class TableHistory(DisplayedValue):
 def find_recreated_columns(
     before: SchemaVersion, after: SchemaVersion
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names that both versions have, and that mean other columns: dropped and made, or exchanged.
+    """Find the names that denote different columns in both versions: dropped and added again, or swapped.
 
-    Those whose column is gone, and those whose column has come.
+    Returns the names of dropped columns and those of added columns.
     """
     if before.incarnation != after.incarnation:
         return (), ()
@@ -381,10 +384,10 @@ def find_recreated_columns(
 
 @dataclass(frozen=True, slots=True)
 class EmittedSchema:
-    """A structure as an event carried it: `at` is that event, `name` the schema's own name.
+    """An event schema: `at` is the event, `name` the schema's own name.
 
-    `has_changed`: the first event of the version carried another structure, as when a setting of the
-    connector changed or another release of it began.
+    `has_changed`: the first event of the version has another schema, for example because a setting or the
+    release of the connector changed.
     """
 
     schema: TableSchema
@@ -394,9 +397,9 @@ class EmittedSchema:
 
 
 def find_emitted_schema(version: SchemaVersion, testimony: Iterable[Observation]) -> EmittedSchema | None:
-    """The structure of the newest event of a version, out of all that was said of its table.
+    """Find the schema of the newest event of a version among the observations of its table.
 
-    None if no event with a schema has carried the version.
+    None if no event with a schema belongs to the version.
     """
     evidence = next((e for e in version.evidence if e.kind == "emitted"), None)
     if evidence is None:

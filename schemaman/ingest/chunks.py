@@ -74,7 +74,7 @@ class Stretch:
     Runs end at gaps, so that records which are read into a gap later fit between them. A stretch with more
     than `GAPS` gaps has runs that pass over gaps. Records that are read into such a gap later make their own
     stretch: the intervals in which versions began may then be wider than after one reading of the whole.
-    `behind` counts the known ranges before the stretch; no run passes over them.
+    `behind` counts the known ranges before the stretch; no run spans them.
     """
 
     topic: str
@@ -159,8 +159,8 @@ def build_order_error(topic: str, partition: int, before: int, offset: int) -> U
     """Builds the error for a source whose offsets go back: gaps between known offsets would be uncertain."""
     return UnreadableInput(
         f"{topic}[{partition}]: offset {offset} comes after {before}",
-        hint="the records of a partition must come in the order of their offsets, each once: "
-        "give several dumps as several sources, or sort them",
+        hint="the records of a partition must be in the order of their offsets, each once: "
+        "name several dumps as separate sources, or sort them",
     )
 
 
@@ -239,12 +239,12 @@ class _PartReader:
         expected = self._known.edges.hash(record.topic, record.partition, record.offset)
         if expected is not None and not is_same_hash(expected, hash_record(record)):
             raise UsageError(
-                f"{record.topic}[{record.partition}]@{record.offset}: other bytes than those read before",
-                hint="a topic that was created again, or another cluster, is another stream: --stream NAME",
+                f"{record.topic}[{record.partition}]@{record.offset}: differs from the known record",
+                hint="use another stream for a recreated topic or another cluster: --stream NAME",
             )
 
     def _end(self, progress: _PartitionProgress, waiting: Record | None = None) -> None:
-        """Ends the stretch; a record that waits for its schema is the last run behind it."""
+        """Ends the stretch; a record that waits for its schema is the last run after it."""
         first, last = progress.first, progress.last
         any_record = first or waiting
         if any_record is None:

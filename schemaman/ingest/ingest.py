@@ -109,14 +109,14 @@ def ingest(
 ) -> Summary:
     """Read one source into the history of a stream, in this process.
 
-    `schemas` gives the Avro text of a registry id. `keep_payload` keeps the bytes of rejected records in the
-    log, which may hold personal data. `forms` are those that are configured for keys and values. `progress`
-    is told the sum so far after each chunk of `size` records.
+    `schemas` returns the Avro text of a registry id. `keep_payload` keeps the bytes of rejected records in
+    the log; they may contain personal data. `forms` are the configured encodings of keys and values.
+    `progress` is called with the sum so far after each chunk of `size` records.
 
     Raises:
-        UnreadableInput: the source cannot be read, or the offsets of a partition go back in it.
-        UsageError: other bytes stand at an offset that was read before: this is another stream.
-        Conflict: somebody else is reading the same records into the same stream.
+        UnreadableInput: the source cannot be read, or the offsets of a partition decrease in it.
+        UsageError: a record differs from the known record at its offset: this is another stream.
+        Conflict: another process reads the same records into the same stream.
         StoreUnavailable: the store cannot be written.
     """
     intake = Intake(registry, stream, schemas, keep_payload=keep_payload, forms=forms)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from schemaman.debezium.cloud_event import SPECVERSION, CloudEvent, read_cloud_event, wrap_schema
 from schemaman.debezium.converters.avro import to_connect
+from schemaman.debezium.decode import classify_without_value
 from schemaman.debezium.document import is_document_schema
 from schemaman.debezium.flattened_fields import (
     PHYSICAL_TABLE_FIELD,
@@ -24,13 +25,11 @@ from schemaman.debezium.flattened_fields import (
 from schemaman.debezium.inference import FieldKind
 from schemaman.debezium.observation import UNKNOWN_SCHEMA
 from schemaman.debezium.raw_record import (
-    OUTBOX,
     SOURCE,
     TOMBSTONE,
     DecodeContext,
     JsonObject,
     RecordFacts,
-    is_outbox,
     parse_json,
     prove_schema,
     read_facts,
@@ -43,7 +42,6 @@ from schemaman.debezium.records import (
     Rank,
     Record,
 )
-from schemaman.debezium.signal import SIGNAL, is_signal
 from schemaman.debezium.wire_format import FRAMING_HEADERS, Framing, SchemaId, read_framing
 from schemaman.errors import UnreadableInput
 from schemaman.ingest.probe_json import (
@@ -105,7 +103,7 @@ class ProbeForm:
 
 @dataclass(slots=True)
 class _TopicForms:
-    """The forms of a topic, the one met last in front."""
+    """The forms of a topic, the most recent one first."""
 
     values: list[ProbeForm] = field(default_factory=list)
     keys: list[ProbeForm] = field(default_factory=list)
@@ -146,12 +144,9 @@ class Prober:
     def probe_record(self, record: Record) -> Probe:
         """Probes a record by parsing it."""
         value = record.value
-        if value is None:
-            return Probe((TOMBSTONE,), TOMBSTONE)
-        if is_outbox(record):
-            return Probe((OUTBOX,), OUTBOX)
-        if is_signal(record):
-            return Probe((SIGNAL,), SIGNAL)
+        kind = classify_without_value(record)
+        if kind is not None or value is None:
+            return Probe((kind or TOMBSTONE,), kind or TOMBSTONE)
         forms = self._topics.setdefault(record.topic, _TopicForms())
         try:
             key = self._key(forms, record)
@@ -186,14 +181,14 @@ class Prober:
             facts = self._facts(record, payload[0], form.name)
             shown = list_shown_fields(payload[0], form.schema, facts, events=form.document)
             return self._seen(record, form.proof, key, facts, shown)
-        # a row that is damaged is not looked at, however much is parsed
+        # a damaged row is not probed, however much of it can be parsed
         found = None if form.document else read_tail_after(value, form.size)
         if found is not None:
             return self._seen(record, form.proof, key, read_facts(found[1], form.name))
         return self._whole(record, value, key)
 
     def _whole(self, record: Record, value: bytes, key: bytes) -> Probe:
-        """Probes a JSON value that has no schema, or whose JSON members are in an unusual order."""
+        """Probes a JSON value that has no schema, or whose JSON fields are in an unusual order."""
         schema, payload = split_schema(parse_json(value))
         facts = self._facts(record, payload, str((schema or {}).get("name") or ""))
         if schema is None and not facts.document:

@@ -44,7 +44,7 @@ def list_fields_without_schema(
 
 
 def split_schema(document: object) -> tuple[JsonObject | None, object]:
-    """Schema and payload of a JSON document; all of it is payload where no schema comes with it."""
+    """Split a JSON document into schema and payload; without a schema, all of it is payload."""
     if isinstance(document, dict) and "schema" in document and "payload" in document:
         schema = document["schema"]
         if schema is None or (isinstance(schema, dict) and "type" in schema):
@@ -84,8 +84,8 @@ def parse_object(text: str) -> JsonObject:
 
 
 _POSITION_LIMIT = 10**19
-"""Connectors tell their places in 64 bits. A damaged record beyond would stand behind all others for ever.
-Numbers of equal length are on one side of it, so that outlines, which compare lengths, agree."""
+"""The upper limit of position numbers: connectors use 64 bits. A damaged record with a greater number would
+stay after all others for ever. The limit is a power of ten, to agree with outlines, which compare lengths."""
 
 
 def read_position(reading: DecodeContext, facts: RecordFacts) -> tuple[Position, Rank]:

@@ -26,17 +26,16 @@ _LITERAL = frozenset(
     {b"version", b"connector", b"name", b"db", b"schema", b"table", b"collection", b"keyspace"}
     | {b"snapshot", b"op"}
 )
-"""What tells the table and the proof of a run (`wire.facts`): compared as it stands."""
+"""The part of a record that identifies the table and the proof of a run; it is compared byte by byte."""
 
 
 @dataclass(eq=False, slots=True)
 class Outline:
     """The form of a tail: one table, one version, one kind of operation.
 
-    `match` tells whether a tail that begins at a place of some bytes has this form.
-    `texts` takes from a match the texts that make up the place, most significant first, and `layout` is
-    what is equal among outlines whose texts may be compared; None where places have to be asked for.
-    `shapes` maps the proof of a key to the shape of the run.
+    `match` matches a tail that begins at an index of some bytes. `texts` takes the texts of the position from
+    a match, most significant first. `layout` is equal for outlines with comparable texts; None if positions
+    have to be parsed. `shapes` maps the proof of a key to the shape of the run.
     """
 
     match: Callable[[bytes, int], re.Match[bytes] | None]
@@ -73,14 +72,16 @@ def learn_outline(tail: bytes, table: tuple[str, ...], order: Order) -> Outline 
     first = 0 if not order or isinstance(order[0], str) else len(order[0])
     numbers = [len(captured) for place, (_, captured) in found.items() if place < first]
     texts_of = _build_extractor(groups, sum(numbers))
-    told = order and max(numbers, default=0) < 2  # a number that is written in pieces is none to compare
-    layout = b"\n".join(b"%d %s" % (place, found[place][0]) for place in sorted(found)) if told else None
+    comparable = order and max(numbers, default=0) < 2  # a number in several pieces cannot be compared
+    layout = (
+        b"\n".join(b"%d %s" % (place, found[place][0]) for place in sorted(found)) if comparable else None
+    )
     pattern = re.compile(b"".join(parts) + rb"\Z")
     return Outline(pattern.match, table, texts_of, layout) if pattern.match(tail) else None
 
 
 def _build_extractor(groups: list[int], first: int) -> Callable[[re.Match[bytes]], Texts]:
-    """What takes the texts of groups from a match; the greatest of the `first` ones stands for the first."""
+    """Make a function that takes the texts of groups from a match; the greatest `first` one comes first."""
     if not groups:
         return _no_texts
     group: Callable[[re.Match[bytes]], Texts] = methodcaller("group", *groups)

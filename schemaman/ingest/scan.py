@@ -168,7 +168,7 @@ class Scanner:
 
 def _is_forward(run: _OpenRun, layout: bytes | None, texts: Texts) -> bool:
     """Returns whether the texts alone prove that the position has not gone back."""
-    # of one layout texts are of one type, which the type of `Texts` cannot say
+    # texts of one layout have one type, which the type of `Texts` cannot express
     return layout is not None and run.layout is layout and texts >= run.texts  # type: ignore[operator]
 
 

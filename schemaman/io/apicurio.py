@@ -21,7 +21,7 @@ from schemaman.plugins import install_hint
 
 _OPTIONS = ("basic.auth.user.info", "bearer.auth.token", "ssl.ca.location", "ssl.certificate.location",
             "ssl.key.location", "ssl.key.password", "timeout")  # fmt: skip
-"""The names are those of Confluent's client, so that they need not be learned twice."""
+"""The option names are those of Confluent's client, so that users need only one set."""
 
 _PATHS = {"globalId": "ids/globalIds", "contentId": "ids/contentIds", "contentHash": "ids/contentHashes"}
 _TYPE = "X-Registry-ArtifactType"
@@ -36,7 +36,7 @@ class Apicurio(RegistryClient):
         """Fetches the text of a schema. Raises the errors of `__call__`."""
         path = self._path(id)
         text = self._content(path)
-        return None if text is None else inline_references(text, self._described(path, ()))
+        return None if text is None else inline_references(text, self._collect_texts(path, ()))
 
     def _path(self, id: SchemaId) -> str:
         if isinstance(id, int):
@@ -61,25 +61,25 @@ class Apicurio(RegistryClient):
 
     def _content(self, path: str) -> str | None:
         whole = f"{path}/content" if path.startswith("groups/") and self.url.endswith("v3") else path
-        answer = self._told(whole)
+        answer = self._fetch_answer(whole)
         kind = "AVRO" if answer is None else answer.headers.get(_TYPE, "AVRO")
         if kind != "AVRO":
             raise UnreadableInput(f"the schema {path} is of type {kind}; Avro is read")
         return None if answer is None else str(answer.text)
 
-    def _described(self, path: str, above: tuple[str, ...]) -> list[str]:
+    def _collect_texts(self, path: str, above: tuple[str, ...]) -> list[str]:
         """Collects the texts of referenced schemas, each after its own references."""
         found: list[str] = []
         for reference in self._references(path):
             text = None if reference in above else self._content(reference)
             if text is None:
                 raise UnreadableInput(f"{UNKNOWN_SCHEMA} of {reference}, which another one refers to")
-            found += [*self._described(reference, (*above, reference)), text]
+            found += [*self._collect_texts(reference, (*above, reference)), text]
         return found
 
     def _references(self, path: str) -> list[str]:
         """Lists the paths of the schemas that a schema refers to."""
-        answer = self._told(f"{path}/references")
+        answer = self._fetch_answer(f"{path}/references")
         try:
             return [
                 self._version(
@@ -90,9 +90,9 @@ class Apicurio(RegistryClient):
         except (ValueError, TypeError, LookupError, AttributeError) as error:
             raise self.build_answer_error(f"{path}/references: {error!r}") from None
 
-    def _told(self, path: str) -> Any:
+    def _fetch_answer(self, path: str) -> Any:
         """Returns the answer to GET; None if the registry does not have the schema."""
-        client = self._opened()
+        client = self._open_client()
         try:
             answer = self.wait_for_answer(lambda: client.get(f"{self.url}/{path}"))
         except Exception as error:  # whatever the transport raises
@@ -105,24 +105,24 @@ class Apicurio(RegistryClient):
             )
         return answer
 
-    def _opened(self) -> Any:
+    def _open_client(self) -> Any:
         try:
-            import httpx2  # only for a live registry
+            import httpx2  # loaded only for a registry server
         except ImportError as fault:
             raise EngineUnavailable(
-                "httpx2 is needed to ask a registry", hint=install_hint("kafka")
+                "access to a schema registry needs httpx2", hint=install_hint("kafka")
             ) from fault
         if self._client is None:
             unknown = next((name for name in self.options if name not in _OPTIONS), None)
             if unknown is not None:
                 raise BadConfiguration(
-                    f"Apicurio's registry takes no option {unknown}", hint=f"there are: {', '.join(_OPTIONS)}"
+                    f"unknown option {unknown} of Apicurio's registry", hint=f"options: {', '.join(_OPTIONS)}"
                 )
             try:
                 self._client = httpx2.Client(**_client_arguments(self.options))
             except (ValueError, TypeError, OSError) as fault:
                 raise BadConfiguration(
-                    f"an option of the registry: {fault}", hint="--registry-config"
+                    f"invalid option of the registry client: {fault}", hint="check --registry-config"
                 ) from None
         return self._client
 

@@ -1,6 +1,7 @@
 """Writes and reads copies of a log as files of lines, compressed by gzip.
 
-Law: a file is there whole or not at all; what was there before stays until then. Equal logs, equal files.
+Laws: a file exists completely or not at all, and an earlier file stays until then. Equal logs give equal
+files.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ from schemaman.store import archive
 from schemaman.store.archive import LogCopy
 
 _MAGIC = b"\x1f\x8b"
-_HINT = "take another copy: `schemaman store export`"
+_HINT = "make another copy: `schemaman store export`"
 
 
 def save_copy(path: Path, lines: Iterable[str]) -> int:
     """Writes a copy; returns its number of lines.
 
     Raises:
-        CouldNotDo: the file cannot be written; nothing is left of it then.
+        CouldNotDo: the file cannot be written; no part of it remains.
     """
     beside = path.with_name(f".schemaman-{os.getpid()}.part")
     try:
@@ -43,7 +44,8 @@ def save_copy(path: Path, lines: Iterable[str]) -> int:
             raise
     except OSError as error:
         raise CouldNotDo(
-            f"{path} cannot be written: {error.strerror or error}", hint="make room, or name another file"
+            f"{path} cannot be written: {error.strerror or error}",
+            hint="free disk space, or name another file",
         ) from error
 
 
@@ -58,7 +60,7 @@ def send_copy(stream: BinaryIO, lines: Iterable[str], where: str) -> int:
         stream.flush()
     except OSError as error:
         raise CouldNotDo(
-            f"{where} cannot be written: {error.strerror or error}", hint="the copy is cut short"
+            f"{where} cannot be written: {error.strerror or error}", hint="the copy is incomplete"
         ) from error
     return count
 
@@ -68,7 +70,7 @@ def keep_stream(stream: BinaryIO, where: str) -> Iterator[Path]:
     """Keeps the bytes of a stream, which can be read only once, in a temporary file.
 
     Raises:
-        UnreadableInput: the stream cannot be read, or there is no room for it; `where` names it.
+        UnreadableInput: the stream cannot be read, or the disk is full; `where` names the stream.
     """
     with TemporaryDirectory(prefix="schemaman-") as folder:
         path = Path(folder) / "copy"
@@ -77,13 +79,14 @@ def keep_stream(stream: BinaryIO, where: str) -> Iterator[Path]:
                 shutil.copyfileobj(stream, file)
         except OSError as error:
             raise UnreadableInput(
-                f"{where} cannot be read: {error.strerror or error}", hint="TMPDIR says where it is kept"
+                f"{where} cannot be read: {error.strerror or error}",
+                hint="TMPDIR sets the folder of the temporary file",
             ) from error
         yield path
 
 
 def load_copy(path: Path, where: str = "") -> LogCopy:
-    """The copy in a file, called `where` in messages.
+    """Load the copy in a file; messages call it `where`.
 
     Raises:
         UnreadableInput: as `archive.read`, or the file cannot be read.
@@ -105,12 +108,12 @@ def _read_lines(path: Path, where: str) -> Iterator[str]:
     try:
         with path.open("rb") as file:
             if not file.peek(2).startswith(_MAGIC):
-                raise UnreadableInput(f"{where} is no copy of a store: it is not gzip", hint=_HINT)
+                raise UnreadableInput(f"{where} is not a copy of a store: it is not gzip data", hint=_HINT)
             with gzip.open(file, "rt", encoding="ascii") as text:
                 yield from text
     except (EOFError, zlib.error, gzip.BadGzipFile, UnicodeDecodeError) as error:
-        raise UnreadableInput(f"{where} is damaged or cut short: {error}", hint=_HINT) from error
+        raise UnreadableInput(f"{where} is damaged or incomplete: {error}", hint=_HINT) from error
     except OSError as error:
         raise UnreadableInput(
-            f"{where} cannot be read: {error.strerror or error}", hint="name a file that store export wrote"
+            f"{where} cannot be read: {error.strerror or error}", hint="name a file from store export"
         ) from error

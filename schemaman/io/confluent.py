@@ -39,7 +39,7 @@ _NUMBERS = (
 )
 _SIGN_IN = "FILE with basic.auth.user.info, bearer.auth.*, ssl.*"
 _NOT_FOUND = (40401, 40402, 40403)
-"""Subject, version or schema not found. Any other 404 says that no registry is there.
+"""Subject, version or schema not found. Any other 404 does not come from a registry.
 Source: Confluent Schema Registry API, error codes."""
 
 
@@ -49,14 +49,14 @@ class Confluent(RegistryClient):
     __slots__ = ()
 
     def fetch_subject(self, name: str, version: int | None = None) -> str:
-        """The text registered under a subject: of that version, or of the latest.
+        """Fetch the text registered under a subject, of that version or the latest one.
 
         Raises:
             UnknownName: there is no such subject or version.
             RegistryUnavailable: as when called.
         """
         wanted = "latest" if version is None else version
-        found = self._told(lambda client: client.get_version(name, wanted))
+        found = self._fetch_answer(lambda client: client.get_version(name, wanted))
         if found is None:
             raise UnknownName(f"{self.url} has no subject {name!r}, or no version {wanted} of it")
         return self._text(f"{name}@{wanted}", found.schema)
@@ -64,9 +64,9 @@ class Confluent(RegistryClient):
     def fetch_text(self, id: SchemaId) -> str | None:
         """Fetches the text of a schema. Raises the errors of `__call__`."""
         if isinstance(id, int):
-            found = self._told(lambda client: client.get_schema(id))
+            found = self._fetch_answer(lambda client: client.get_schema(id))
         elif id.startswith("guid:"):
-            found = self._told(lambda client: client.get_schema_by_guid(id.removeprefix("guid:")))
+            found = self._fetch_answer(lambda client: client.get_schema_by_guid(id.removeprefix("guid:")))
         else:
             raise UnreadableInput(
                 f"{UNKNOWN_SCHEMA} {id}: ask Apicurio itself, --registry …/apis/registry/v3"
@@ -85,50 +85,50 @@ class Confluent(RegistryClient):
             raise self.build_answer_error(f"the schema {name} has no text")
         if (schema.schema_type or "AVRO") != "AVRO":
             raise UnreadableInput(f"the schema {name} is of type {schema.schema_type}; Avro is read")
-        return inline_references(schema.schema_str, self._described(schema, ()))
+        return inline_references(schema.schema_str, self._collect_texts(schema, ()))
 
-    def _described(self, schema: Any, above: tuple[tuple[str, int], ...]) -> list[str]:
+    def _collect_texts(self, schema: Any, above: tuple[tuple[str, int], ...]) -> list[str]:
         """Collects the texts of referenced schemas, each after its own references."""
         found: list[str] = []
         for reference in schema.references or ():
             version_key = (reference.subject, reference.version)
             if version_key in above:
                 raise UnreadableInput(f"the schema {version_key[0]}@{version_key[1]} refers to itself")
-            registered = self._told(partial(_fetch_version, version_key))
+            registered = self._fetch_answer(partial(_fetch_version, version_key))
             if registered is None:
                 raise UnreadableInput(
                     f"{UNKNOWN_SCHEMA} of {version_key[0]}@{version_key[1]}, which another one refers to"
                 )
             found += [
-                *self._described(registered.schema, (*above, version_key)),
+                *self._collect_texts(registered.schema, (*above, version_key)),
                 registered.schema.schema_str,
             ]
         return found
 
-    def _told(self, question: Callable[[Any], Any]) -> Any:
+    def _fetch_answer(self, question: Callable[[Any], Any]) -> Any:
         """Returns the answer of the registry; None if it does not have the schema."""
-        client, errors = self._opened()
+        client, errors = self._open_client()
         try:
             return self.wait_for_answer(lambda: question(client))
         except errors.SchemaRegistryError as error:
             if error.error_code in _NOT_FOUND:
                 return None
-            message = " ".join(str(error.error_message or "nothing more").split())
+            message = " ".join(str(error.error_message or "no message").split())
             raise self.build_refusal_error(error.http_status_code, f": {message}", _SIGN_IN) from None
         except JSONDecodeError as error:
             raise self.build_answer_error(error) from None
         except Exception as error:  # whatever transport and sign-in raise: httpx, ssl, OAuth
             raise self.build_unreachable_error(error) from None
 
-    def _opened(self) -> tuple[Any, Any]:
+    def _open_client(self) -> tuple[Any, Any]:
         try:
-            from confluent_kafka.schema_registry import (  # only for a live registry
+            from confluent_kafka.schema_registry import (  # loaded only for a registry server
                 SchemaRegistryClient,
                 error,
             )
         except ImportError as fault:
             raise EngineUnavailable(
-                f"confluent-kafka with its registry client is needed ({fault})",
+                f"access to a schema registry needs confluent-kafka with its registry client ({fault})",
                 hint=install_hint("kafka"),
             ) from fault
         if self._client is None:
@@ -137,7 +137,7 @@ class Confluent(RegistryClient):
                 self._client = SchemaRegistryClient({**_DEFAULTS, **options, "url": self.url})
             except (ValueError, TypeError, OSError) as fault:
                 raise BadConfiguration(
-                    f"an option of the registry's client: {fault}", hint="--registry-config"
+                    f"invalid option of the registry client: {fault}", hint="check --registry-config"
                 ) from None
         return self._client, error
 

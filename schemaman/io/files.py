@@ -1,7 +1,7 @@
 """Files as sources of records: `kcat -J` lines (plain, gzip, zstd), Parquet, standard input.
 
-Law: each unreadable piece is reported with its line and hides no readable record. Memory does not grow with
-the file.
+Laws: each unreadable piece is reported with its line and does not hide readable records. Memory does not grow
+with the file.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from schemaman.plugins import install_hint
 
 STANDARD_INPUT = "-"
 SPARK_FROM_BYTES = 8 * 2**30
-"""From this size on a file is read by executors: below it, Spark's start takes longer than the reading."""
+"""The size from which Spark reads a file: for smaller ones, the start of Spark takes longer than reading."""
 
 _BLOCK = 1 << 20
 _PIECE = 1 << 14
-"""Packed bytes that are unpacked at once: what damage can take with it."""
+"""Compressed bytes that are decompressed at once; damage can lose at most this many."""
 
 _ROWS = 1024
 _MAGIC = ((b"\x1f\x8b", "gzip", ".jsonl.gz"), (b"\x28\xb5\x2f\xfd", "zstd", ".jsonl.zst"),
           (b"PAR1", "Parquet", ".parquet"))  # fmt: skip
-"""First bytes of what is no text. Source: RFC 1952, RFC 8878, Parquet file format."""
+"""First bytes of files that are not text. Source: RFC 1952, RFC 8878, Parquet file format."""
 
 _LAST_PARTITION = 2**31 - 1
 _LAST_OFFSET = 2**63 - 1
@@ -60,17 +60,19 @@ def find_file(source: str) -> File:
     """Finds the file of a SOURCE: a file, `-`, or the one `records.*` of a folder.
 
     Raises:
-        BadReference: a folder without such a file or with several, a file of another kind, another address.
-        UnreadableInput: nothing lies there.
+        BadReference: a folder without such a file or with several, an unknown kind of file or address.
+        UnreadableInput: there is no file.
     """
     if source == STANDARD_INPUT:
         return File(source, "lines")
     if "://" in source:
         raise BadReference(
-            f"{source}: no address of this kind is read", hint="a file, or kafka://BROKERS/TOPIC"
+            f"{source}: this kind of address is not supported", hint="use a file, or kafka://BROKERS/TOPIC"
         )
     if not source:
-        raise BadReference("a SOURCE without a name", hint="a file, a folder, or - for standard input")
+        raise BadReference(
+            "the name of a SOURCE is empty", hint="use a file, a folder, or - for standard input"
+        )
     path = Path(source)
     try:
         if path.is_dir():
@@ -78,25 +80,27 @@ def find_file(source: str) -> File:
         else:
             path.stat()
     except FileNotFoundError:
-        hint = "a file of kcat -J lines, Parquet, or a folder"
+        hint = "use a file of kcat -J lines, a Parquet file, or a folder"
         raise UnreadableInput(f"{source}: no such file", hint=hint) from None
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
-        raise UnreadableInput(f"{source}: {why}", hint="this user has to be let read it") from error
+        raise UnreadableInput(
+            f"{source}: {why}", hint="give this user permission to read the file"
+        ) from error
     kind = find_kind(path.name)
     if kind is None:
-        raise BadReference(f"{path}: the kind of this file is not known", hint=f"known: {list_endings()}")
+        raise BadReference(f"{path}: unknown kind of file", hint=f"known endings: {list_endings()}")
     beside = path.with_name(REGISTRY)
     return File(str(path), *kind, registry=str(beside) if beside.is_file() else None)
 
 
 def read_records(file: File, *, topic: str | None = None) -> Iterator[Record | UnreadableItem]:
-    """Reads the records of a file in order, and the pieces between them that are no records.
+    """Reads the records of a file in order, and the unreadable pieces between them.
 
     With `topic`, the lines are bare values of that topic: partition 0, offsets from 0, no keys.
 
     Raises:
-        UnreadableInput: the file cannot be opened, or is not what its name says.
+        UnreadableInput: the file cannot be opened, or its content does not match its ending.
         EngineUnavailable: a package for this kind of file is not installed.
     """
     if file.kind == "parquet":
@@ -128,7 +132,7 @@ class _Unpacker(Protocol):
 
 
 class _TruncatedFile(Exception):
-    """A packed file ends in the middle, or is damaged there."""
+    """A compressed file is incomplete or damaged."""
 
 
 def _read_lines(file: File, topic: str | None) -> Iterator[Record | UnreadableItem]:
@@ -148,8 +152,8 @@ def _strip_mark(path: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
     for number, block in enumerate(block for block in blocks if block):
         if not number and block.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
             raise UnreadableInput(
-                f"{path}: is text in UTF-16, and kcat -J writes UTF-8",
-                hint="some shells encode anew what they redirect: iconv -f UTF-16 -t UTF-8",
+                f"{path}: the text is UTF-16, but must be UTF-8",
+                hint="some shells convert redirected output; convert it back: iconv -f UTF-16 -t UTF-8",
             )
         yield block if number else block.removeprefix(BOM_UTF8)
 
@@ -164,7 +168,7 @@ def _read_record(source: str, number: int, line: bytes, topic: str | None) -> Re
 
 
 def _parse_kcat(line: object) -> Record:
-    """The record of a line. Source: kcat(1), `-J`: headers are a flat list of names and values."""
+    """Parse the record in a line. Source: kcat(1), `-J`: headers are a flat list of names and values."""
     if not isinstance(line, dict) or not isinstance(line.get("topic"), str) or "payload" not in line:
         raise ValueError("JSON, but no record as kcat -J writes it: topic, partition, offset, key, payload")
     partition, offset, time = line.get("partition"), line.get("offset"), line.get("ts")
@@ -184,7 +188,7 @@ def _parse_kcat(line: object) -> Record:
 
 
 def _require_offset(partition: object, offset: object) -> tuple[int, int]:
-    """Source: Kafka protocol, partitions are int32 and offsets int64; negative ones are no places."""
+    """Source: Kafka protocol, partitions are int32 and offsets int64; negative ones do not exist."""
     if type(partition) is not int or type(offset) is not int:
         raise ValueError("partition and offset must be whole numbers")
     if not 0 <= partition <= _LAST_PARTITION:
@@ -219,7 +223,7 @@ def _split_lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 def _read_blocks(file: File) -> Iterator[bytes]:
     if file.path == STANDARD_INPUT:
-        stream: TextIO | None = sys.stdin  # none at all if the descriptor was closed at the start
+        stream: TextIO | None = sys.stdin  # None if the descriptor was closed at the start
         if stream is None:
             raise UnreadableInput("-: standard input is closed", hint="pipe records into it, or name a file")
         yield from _require_text(file.path, stream.buffer)
@@ -237,10 +241,10 @@ def _require_text(path: str, stream: BinaryIO) -> Iterator[bytes]:
         kind = next((kind for kind in _MAGIC if not number and block.startswith(kind[0])), None)
         if kind is not None:
             _, name, ending = kind
-            hint = f"name the file …{ending}"
+            hint = f"rename the file to …{ending}"
             if path == STANDARD_INPUT:
-                hint = f"unpack it before, or give it as a file named …{ending}"
-            raise UnreadableInput(f"{path}: holds {name} data, not lines of JSON", hint=hint)
+                hint = f"decompress it first, or use a file named …{ending}"
+            raise UnreadableInput(f"{path}: contains {name} data, not lines of JSON", hint=hint)
         yield block
 
 
@@ -250,7 +254,7 @@ def _read_stream(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _unpack_blocks(blocks: Iterable[bytes], fresh: Callable[[], _Unpacker], packing: str) -> Iterator[bytes]:
-    """Decompresses all consecutive streams. Raises `_TruncatedFile` behind the last good byte."""
+    """Decompresses all consecutive streams. Raises `_TruncatedFile` after the last good byte."""
     unpacker: _Unpacker | None = None
     for data in _split_blocks(blocks):
         while data:
@@ -294,28 +298,29 @@ def _choose_unpacker(packing: Literal["", ".gz", ".zst"]) -> Callable[[], _Unpac
     if packing == ".gz":
         return lambda: zlib.decompressobj(wbits=31)
     try:
-        import zstandard  # only for this kind of file
+        import zstandard  # loaded only for .zst files
     except ImportError as error:
-        raise EngineUnavailable("zstandard is needed for .zst files", hint=install_hint("zstd")) from error
+        raise EngineUnavailable(".zst files need zstandard", hint=install_hint("zstd")) from error
     return lambda: zstandard.ZstdDecompressor().decompressobj()
 
 
 def _open_parquet(path: str) -> Any:
     try:
-        import pyarrow.parquet as parquet  # only for this kind of file
+        import pyarrow.parquet as parquet  # loaded only for Parquet files
     except ImportError as error:
-        raise EngineUnavailable("pyarrow is needed for Parquet", hint=install_hint("parquet")) from error
+        raise EngineUnavailable("Parquet files need pyarrow", hint=install_hint("parquet")) from error
     try:
         file = parquet.ParquetFile(path)
     except (OSError, ValueError) as error:
         raise UnreadableInput(
-            f"{path}: not a whole Parquet file ({error})", hint="write it again, or copy it once it is whole"
+            f"{path}: not a complete Parquet file ({error})",
+            hint="write the file again, or copy it when its writer has finished",
         ) from error
     missing = [c for c in _COLUMNS if c not in file.schema_arrow.names]
     if missing:
         raise UnreadableInput(
             f"{path}: has no column {', '.join(missing)}",
-            hint=f"the columns of Spark's Kafka source are wanted: {', '.join(_COLUMNS)}, timestamp",
+            hint=f"it needs the columns of Spark's Kafka source: {', '.join(_COLUMNS)}, timestamp",
         )
     return file
 
@@ -335,7 +340,7 @@ def _read_parquet(path: str, groups: Sequence[int] | None = None) -> Iterator[Re
 
 
 def _number_rows(metadata: Any, groups: Sequence[int] | None) -> Iterator[int]:
-    """The numbers of the rows of some row groups, counted from 1 in the file."""
+    """Number the rows of some row groups, counted from 1 in the file."""
     sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
     starts = [0, *accumulate(sizes)]
     for group in range(len(sizes)) if groups is None else groups:
@@ -353,7 +358,7 @@ def _check_row(path: str, number: int, row: Record) -> Record | UnreadableItem:
 
 
 def _convert_rows(batch: Any) -> Iterator[Record]:
-    """Rows as records. Source: Spark's Kafka source; `headers` is an array of structs of key and value."""
+    """Convert rows to records. Source: Spark's Kafka source; `headers`: array of structs of key and value."""
     columns = {name: batch.column(name) for name in batch.schema.names}
     times = columns.get("timestamp")
     millis = [None] * batch.num_rows if times is None else _convert_times(times)
@@ -365,7 +370,7 @@ def _convert_rows(batch: Any) -> Iterator[Record]:
 
 
 def _convert_times(times: Any) -> list[int | None]:
-    """Epoch milliseconds of an Arrow timestamp column, or of a column that holds them already."""
+    """Convert an Arrow timestamp column to epoch milliseconds; integers are already epoch milliseconds."""
     per_milli = {"us": 1_000, "ns": 1_000_000}
     unit = getattr(times.type, "unit", "ms")
     numbers = times.cast("int64").to_pylist()

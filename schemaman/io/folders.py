@@ -1,6 +1,6 @@
-"""Finds files of records: the kind by the name, and the one file of a folder.
+"""Finds files of records: the kind of file by its name, and the only file in a folder.
 
-Law: if there are several files, none is chosen; the error names them.
+Law: of several files none is chosen; the error names them.
 """
 
 from __future__ import annotations
@@ -12,27 +12,27 @@ from typing import Literal
 from schemaman.errors import BadReference, UnreadableInput
 
 REGISTRY = "registry.json"
-"""The export of a schema registry that lies beside records."""
+"""The file name of a schema registry's export beside records."""
 
 _CANDIDATES = 10
-"""How many of them a message names."""
+"""The largest number of candidates that a message names."""
 
 _LINES = (".jsonl", ".ndjson", ".json")
 _PACKED: tuple[Literal["", ".gz", ".zst"], ...] = ("", ".gz", ".zst")
 
 
 def find_in_folder(folder: Path) -> Path:
-    """The one file of records in a folder.
+    """Find the only file of records in a folder.
 
     Raises:
-        BadReference: there is none, or there are several; the candidates are named.
+        BadReference: there is no file or there are several; the error names candidates.
         UnreadableInput: the folder cannot be read.
     """
     try:
         found = _list_recordings(folder)
     except OSError as error:
         raise UnreadableInput(
-            f"{folder}: {error.strerror or error}", hint="this user has to be let read it"
+            f"{folder}: {error.strerror or error}", hint="give this user permission to read the folder"
         ) from error
     plain = [
         p for p in found if find_kind(p.name) and p.name in {f"records{e}" for e in list_endings().split()}
@@ -62,7 +62,7 @@ def _list_candidates(folder: Path) -> str:
             return f"name one of: {', '.join(found[:_CANDIDATES])}, …"
     if found:
         return f"name {found[0]}" if len(found) == 1 else f"name one of: {', '.join(found)}"
-    return f"nothing in it can be read as records; known endings: {list_endings()}"
+    return f"it contains no files of records; known endings: {list_endings()}"
 
 
 def find_kind(name: str) -> tuple[Literal["lines", "parquet"], Literal["", ".gz", ".zst"]] | None:

@@ -13,29 +13,29 @@ _HERE = Path()
 
 
 def read_file(revision: str, path: str, folder: Path = _HERE) -> str:
-    """The text of a file at a revision; `path` is relative to `folder`, which lies in the repository.
+    """Read a file at a revision; `path` is relative to `folder`, which is in the repository.
 
     Raises:
-        UsageError: `folder` is in no repository, or there is no such revision.
-        UnreadableInput: the file is not there at that revision, or is no UTF-8 text.
+        UsageError: `folder` is not in a repository, or there is no such revision.
+        UnreadableInput: the file does not exist at that revision, or is not UTF-8 text.
     """
     commit = resolve_revision(revision, folder)
     done = _run_git(folder, "cat-file", "blob", f"{commit}:./{path}")
     if done.returncode:
         raise UnreadableInput(
-            f"{path} is no file at revision {revision}", hint=f"see `git ls-tree -r --name-only {revision}`"
+            f"revision {revision} has no file {path}", hint=f"see `git ls-tree -r --name-only {revision}`"
         )
     return _decode_text(done.stdout, f"{path} at {revision}")
 
 
 def read_folder(revision: str, path: str, folder: Path = _HERE) -> Mapping[str, str]:
-    """Path → text of every file below a folder at a revision; empty if the folder is not there.
+    """Read every file below a folder at a revision, by path; empty if the folder does not exist.
 
-    Paths are relative to the folder `path`. Links and submodules are left out.
+    Paths are relative to the folder `path`. Symbolic links and submodules are omitted.
 
     Raises:
-        UsageError: `folder` is in no repository, or there is no such revision.
-        UnreadableInput: a file is no UTF-8 text.
+        UsageError: `folder` is not in a repository, or there is no such revision.
+        UnreadableInput: a file is not UTF-8 text.
     """
     commit = resolve_revision(revision, folder)
     listed = _run_git(folder, "ls-tree", "-r", "-z", f"{commit}:./{'' if path == '.' else path}")
@@ -54,10 +54,10 @@ def read_folder(revision: str, path: str, folder: Path = _HERE) -> Mapping[str, 
 
 
 def find_merge_base(folder: Path = _HERE, branch: str | None = None) -> str:
-    """The commit at which HEAD left the default branch, or `branch` if one is named.
+    """Find the merge base of HEAD and the default branch, or of HEAD and `branch`.
 
-    The default branch is what `origin/HEAD` points to, else the first that there is of main and
-    master, at origin before the local ones. On that branch itself it is HEAD.
+    The default branch is the target of `origin/HEAD`, else the first existing one of `origin/main`,
+    `origin/master`, `main` and `master`. On that branch itself the merge base is HEAD.
 
     Raises:
         UsageError: no repository, no commit, no such branch, or no common commit.
@@ -67,25 +67,26 @@ def find_merge_base(folder: Path = _HERE, branch: str | None = None) -> str:
     done = _run_git(folder, "merge-base", head, resolve_revision(base, folder))
     if done.returncode:
         raise UsageError(
-            f"HEAD and {base} have no commit in common here",
-            hint="a shallow clone does not reach so far: fetch the whole history (fetch-depth: 0)",
+            f"HEAD and {base} have no common commit",
+            hint="in a shallow clone, fetch the whole history (fetch-depth: 0)",
         )
     return done.stdout.decode().strip()
 
 
 def resolve_revision(revision: str, folder: Path = _HERE) -> str:
-    """The id of the commit that a revision names. Raises `UsageError` as above."""
+    """Resolve a revision to the id of its commit. Raises `UsageError` as above."""
     done = _run_git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
     if done.returncode == 0:
         return done.stdout.decode().strip()
     if _run_git(folder, "rev-parse", "--git-dir").returncode:
         raise UsageError(
-            f"{folder.absolute()} is in no git repository", hint="run it inside one, or name a file"
+            f"{folder.absolute()} is not in a git repository",
+            hint="run the command in a repository, or name a file",
         )
     hint = "fetch it, or see `git branch --all`"
     if revision == "HEAD":
-        hint = "commit something first"
-    raise BadReference(f"git knows no revision {revision!r} here", hint=hint)
+        hint = "make a first commit"
+    raise BadReference(f"this git repository has no revision {revision!r}", hint=hint)
 
 
 def _find_default_branch(folder: Path) -> str:
@@ -95,11 +96,11 @@ def _find_default_branch(folder: Path) -> str:
     for name in names:
         if _run_git(folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}").returncode == 0:
             return name
-    raise UsageError("no default branch is known here", hint="say against what: --against git:REV:PATH")
+    raise UsageError("git has no default branch", hint="name the baseline: --against git:REV:PATH")
 
 
 def _read_blobs(folder: Path, blobs: list[str]) -> list[bytes]:
-    """The bytes of many blobs by one process. Source: git cat-file, BATCH OUTPUT."""
+    """Read the bytes of many blobs with one process. Source: git cat-file, BATCH OUTPUT."""
     if not blobs:
         return []
     done = _run_git(folder, "cat-file", "--batch", stdin="".join(f"{b}\n" for b in blobs).encode())
@@ -108,7 +109,7 @@ def _read_blobs(folder: Path, blobs: list[str]) -> list[bytes]:
         header, _, rest = rest.partition(b"\n")
         words = header.split()
         if done.returncode or words[:2] != [blob.encode(), b"blob"]:
-            raise UnreadableInput(f"git cannot read its object {blob}", hint="see `git fsck`")
+            raise UnreadableInput(f"git cannot read its object {blob}", hint="run `git fsck`")
         size = int(words[2])
         bodies.append(rest[:size])
         rest = rest[size + 1 :]

@@ -1,6 +1,7 @@
-"""Reads the unread records of Kafka topics, up to the end offset at the start of the reading.
+"""Reads the unread records of Kafka topics, up to the end offsets at the start of the reading.
 
-Law: nothing is committed, no group is joined; partition after partition, each in the order of its offsets.
+Laws: the reader commits no offsets and joins no group; it reads partition after partition, each in the order
+of its offsets.
 """
 
 from __future__ import annotations
@@ -21,25 +22,25 @@ from schemaman.store.offsets import Partition, Ranges, find_missing
 
 SCHEME = "kafka://"
 _TOPIC = re.compile(r"[A-Za-z0-9._*-]{1,249}")
-"""Source: Kafka, org.apache.kafka.common.internals.Topic: legal characters and greatest length."""
+"""Source: Kafka, org.apache.kafka.common.internals.Topic: legal characters and maximum length."""
 
 _LAST_PORT = 65_535
 _OWN_TOPICS = ("__consumer_offsets", "__transaction_state", "__share_group_state", "_schemas")
-"""What brokers and registries write for themselves; a pattern does not mean them.
+"""Internal topics of brokers and registries; patterns do not match them.
 Source: org.apache.kafka.common.internals.Topic; Confluent Schema Registry `kafkastore.topic`."""
 
 _CONNECT_SECONDS = 15.0
 """Seconds to wait for a broker's first answer."""
 
 _SILENCE_SECONDS = 60.0
-"""Seconds without a record or an end before a broker counts as gone."""
+"""Seconds without a record or an end of partition before a broker counts as unavailable."""
 
 _POLL = 0.1
 _BATCH = 1_000
-"""Messages that are waited for at once; no more than are to come, so that an end costs no wait."""
+"""The largest number of messages to wait for at once; near the end fewer, so that the end needs no wait."""
 
 _WORTH_SEEKING = 10_000
-"""Known records that are passed over by asking the broker for another offset; fewer are read along."""
+"""The number of known records from which the reader seeks past them; it reads and ignores fewer."""
 
 _FIXED_OPTIONS = {
     "enable.auto.commit": False,
@@ -48,7 +49,8 @@ _FIXED_OPTIONS = {
     "isolation.level": "read_committed",
     "auto.offset.reset": "earliest",
 }
-"""What reading exactly depends on. Retention may take the first offset away before it is fetched."""
+"""Options that exact reading depends on. `auto.offset.reset`: retention may delete the first offset before it
+is fetched."""
 
 _DEFAULTS = {
     "group.id": "schemaman",
@@ -59,18 +61,18 @@ _DEFAULTS = {
     "fetch.wait.max.ms": 100,
     "fetch.queue.backoff.ms": 10,
 }
-"""The group is never joined, but librdkafka wants a name. Its own pause of a second whenever the queue is
-full would make reading ten times slower. Source: librdkafka CONFIGURATION.md."""
+"""The reader never joins the group, but librdkafka requires a group name. librdkafka's default pause of one
+second at a full queue would make reading ten times slower. Source: librdkafka CONFIGURATION.md."""
 
 _FATAL = ("_AUTHENTICATION", "_SSL", "SASL_AUTHENTICATION_FAILED", "TOPIC_AUTHORIZATION_FAILED",
           "CLUSTER_AUTHORIZATION_FAILED", "UNSUPPORTED_SASL_MECHANISM", "_UNKNOWN_TOPIC",
           "UNKNOWN_TOPIC_OR_PART", "_FATAL")  # fmt: skip
-"""Errors that do not go away by waiting."""
+"""Errors that remain however long the reader waits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Topics:
-    """A Kafka SOURCE: the brokers to begin with, and topics by their names or by patterns with `*`."""
+    """A Kafka SOURCE: the bootstrap brokers, and topics by name or by a pattern with `*`."""
 
     brokers: str
     topics: tuple[str, ...]
@@ -81,7 +83,7 @@ class Topics:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A piece of a partition to read: offsets from `start` up to, but without, `end`."""
+    """A piece of a partition to read: offsets from `start` to `end`, without `end`."""
 
     topic: str
     partition: int
@@ -93,31 +95,34 @@ def find_topics(source: str) -> Topics:
     """Finds the topics of `kafka://HOST:PORT[,HOST:PORT…]/TOPIC[,TOPIC…]` ; `*` matches any characters.
 
     Raises:
-        BadReference: it has another form.
+        BadReference: the address is malformed.
     """
     brokers, slash, rest = source.removeprefix(SCHEME).partition("/")
     if "@" in brokers:
         raise BadReference(
-            "kafka://: a user and a password have no place in an address", hint="--kafka-config FILE"
+            "kafka://: an address must not contain a user or a password", hint="use --kafka-config FILE"
         )
     if "?" in rest:
         raise BadReference(
-            f"{SCHEME}{brokers}: an address has no options", hint="--kafka-config NAME=VALUE or FILE"
+            f"{SCHEME}{brokers}: an address has no options", hint="use --kafka-config NAME=VALUE or FILE"
         )
     topics = tuple(topic.strip() for topic in rest.split(",") if topic.strip())
     if not brokers or not slash or not topics:
         raise BadReference(
-            f"{source}: names no broker or no topic", hint="kafka://HOST:PORT/TOPIC[,TOPIC…|*]"
+            f"{source}: the broker or the topic is missing", hint="kafka://HOST:PORT/TOPIC[,TOPIC…|*]"
         )
     for broker in brokers.split(","):
         port = broker.rpartition(":")[2]
         if port.isdecimal() and ":" in broker and not 0 < int(port) <= _LAST_PORT:
-            raise BadReference(f"{source}: {port} is no port", hint=f"1 to {_LAST_PORT}; Kafka's own is 9092")
+            raise BadReference(
+                f"{source}: {port} is not a port",
+                hint=f"ports are 1 to {_LAST_PORT}; Kafka's default is 9092",
+            )
     for topic in topics:
         if not _TOPIC.fullmatch(topic) or topic in (".", ".."):
             raise BadReference(
-                f"{source}: {topic!r} cannot be the name of a topic",
-                hint="letters, digits, dots, dashes and underscores; * for any of them",
+                f"{source}: {topic!r} is not a valid topic name",
+                hint="use letters, digits, dots, dashes and underscores; * matches any of them",
             )
     return Topics(brokers, topics)
 
@@ -128,24 +133,25 @@ def read_records(
     known: Mapping[Partition, Ranges],
     since_ms: int | None = None,
 ) -> Iterator[Record]:
-    """Reads the records of the topics that were committed when the reading began.
+    """Reads the records of the topics that were committed at the start of the reading.
 
-    `since_ms`: only those from the first one of that time (epoch milliseconds) on, as the broker finds it.
+    `since_ms`: only records from the first one of that time (epoch milliseconds) on, as the broker finds it.
 
-    What is `known` is passed over where that pays, but for the last record before each piece that is read: it
-    shows whether it is still the same topic. `options` are librdkafka's. Memory is bounded by what is fetched
-    ahead.
+    The reader seeks past long `known` ranges. It reads the last known record before each piece again: this
+    shows whether the topic is still the same. `options` are librdkafka's. The fetch queue bounds the memory.
 
     Raises:
-        UnreadableInput: no broker answers, or it refuses; there is no such topic.
-        BadConfiguration: an option that librdkafka does not know, or one that is not left to users.
-        UsageError: a topic ends before what was read of it: it is another one.
+        UnreadableInput: no broker answers, the broker refuses, or there is no such topic.
+        BadConfiguration: librdkafka does not know an option, or schemaman sets the option itself.
+        UsageError: a topic ends before a known offset: it is another topic.
         EngineUnavailable: confluent-kafka is not installed.
     """
     reader = _KafkaReader(source, options)
     try:
         spans = [
-            span for place in reader.places() for span in reader.spans(*place, known.get(place, ()), since_ms)
+            span
+            for partition in reader.list_partitions()
+            for span in reader.list_spans(*partition, known.get(partition, ()), since_ms)
         ]
         for span in spans:
             yield from reader.read(span)
@@ -154,10 +160,10 @@ def read_records(
 
 
 def list_pieces(low: int, end: int, known: Ranges) -> Ranges:
-    """What to read of the offsets from `low` up to, but without, `end`: as (start, end) pairs, in order.
+    """Lists the pieces to read of the offsets from `low` to `end`, without `end`, as (start, end) pairs.
 
-    Each piece begins with the last known record before what is missing. Where nothing is missing, the last
-    record is read again; few known records between two pieces are read along.
+    Each piece begins with the last known record before a missing range. If no range is missing, the last
+    record is read again. Two pieces with few known records between them are joined.
     """
     lacking = find_missing(low, end - 1, known) if low < end else ()
     if not lacking:
@@ -172,10 +178,10 @@ def list_pieces(low: int, end: int, known: Ranges) -> Ranges:
     return tuple(found)
 
 
-def _match_topics(wanted: str, there: Mapping[str, object]) -> list[str]:
+def _match_topics(wanted: str, existing: Mapping[str, object]) -> list[str]:
     if "*" not in wanted:
-        return [wanted] if wanted in there else []
-    return sorted(name for name in there if fnmatchcase(name, wanted) and name not in _OWN_TOPICS)
+        return [wanted] if wanted in existing else []
+    return sorted(name for name in existing if fnmatchcase(name, wanted) and name not in _OWN_TOPICS)
 
 
 class _KafkaReader:
@@ -185,83 +191,82 @@ class _KafkaReader:
         self._source = source
         self._kafka = _import_confluent_kafka()
         self._secrets = [value for name, value in options.items() if len(value) > 3 and is_secret(name)]
-        self._trouble: Any = None
+        self._last_error: Any = None
         for name in options:
             if name in _FIXED_OPTIONS:
                 raise BadConfiguration(
-                    f"the option {name} of Kafka is not left to users", hint="leave it out"
+                    f"the option {name} of Kafka is set by schemaman", hint="omit this option"
                 )
         settings = {**_DEFAULTS, **options, **_FIXED_OPTIONS, "bootstrap.servers": source.brokers}
         try:
-            self._consumer = self._kafka.Consumer({**settings, "error_cb": self._troubled})
+            self._consumer = self._kafka.Consumer({**settings, "error_cb": self._keep_error})
         except (self._kafka.KafkaException, ValueError, TypeError) as error:
             raise BadConfiguration(
-                f"an option of Kafka: {self._told(error)}", hint="--kafka-config"
+                f"invalid option of Kafka: {self._format_error(error)}", hint="check --kafka-config"
             ) from None
 
-    def places(self) -> list[Partition]:
+    def list_partitions(self) -> list[Partition]:
         """Lists the partitions of the source's topics, in order."""
-        there: Mapping[str, Any] = self._asked(
+        existing: Mapping[str, Any] = self._ask(
             lambda: self._consumer.list_topics(timeout=1.0), _CONNECT_SECONDS
         ).topics
         found: dict[str, None] = {}
         for wanted in self._source.topics:
-            names = _match_topics(wanted, there)
+            names = _match_topics(wanted, existing)
             if not names:
-                near = get_close_matches(wanted, there, 3)
-                hint = f"the nearest: {', '.join(near)}" if near else "or this user may not see it"
+                near = get_close_matches(wanted, existing, 3)
+                hint = f"similar names: {', '.join(near)}" if near else "or this user has no access to it"
                 raise UnreadableInput(f"{self._source}: there is no topic {wanted!r}", hint=hint)
             found.update(dict.fromkeys(names))
         for name in found:
-            if there[name].error is not None:
-                raise UnreadableInput(f"{self._source}: topic {name}: {self._told(there[name].error)}")
-        return [(name, partition) for name in found for partition in sorted(there[name].partitions)]
+            if existing[name].error is not None:
+                message = self._format_error(existing[name].error)
+                raise UnreadableInput(f"{self._source}: topic {name}: {message}")
+        return [(name, partition) for name in found for partition in sorted(existing[name].partitions)]
 
-    def spans(self, topic: str, partition: int, known: Ranges, since_ms: int | None) -> list[Span]:
+    def list_spans(self, topic: str, partition: int, known: Ranges, since_ms: int | None) -> list[Span]:
         """Lists the pieces of a partition to read."""
-        place = self._kafka.TopicPartition(topic, partition)
-        low, end = self._asked(
-            lambda: self._consumer.get_watermark_offsets(place, timeout=5.0), _CONNECT_SECONDS
+        asked = self._kafka.TopicPartition(topic, partition)
+        low, end = self._ask(
+            lambda: self._consumer.get_watermark_offsets(asked, timeout=5.0), _CONNECT_SECONDS
         )
         if known and known[-1][1] >= end:
             raise UsageError(
-                f"{topic}[{partition}] ends at offset {end}, but {known[-1][1]} has been read before",
-                hint="a topic that was created again, or another cluster, is another stream: --stream NAME",
+                f"{topic}[{partition}] ends at offset {end}, but offset {known[-1][1]} was already read",
+                hint="use another stream for a recreated topic or another cluster: --stream NAME",
             )
         if since_ms is not None:
-            low = max(low, self._first_since(topic, partition, since_ms, end))
+            low = max(low, self._find_offset(topic, partition, since_ms, end))
         return [Span(topic, partition, *piece) for piece in list_pieces(low, end, known)]
 
-    def _first_since(self, topic: str, partition: int, since_ms: int, end: int) -> int:
-        """The offset of the first record of that time; the end if there is none yet."""
+    def _find_offset(self, topic: str, partition: int, since_ms: int, end: int) -> int:
+        """Finds the offset of the first record of that time; the end if there is none yet."""
         asked = self._kafka.TopicPartition(topic, partition, since_ms)
-        found = self._asked(lambda: self._consumer.offsets_for_times([asked], timeout=5.0), _CONNECT_SECONDS)[
-            0
-        ]
+        found = self._ask(lambda: self._consumer.offsets_for_times([asked], timeout=5.0), _CONNECT_SECONDS)[0]
         return end if found.offset < 0 else found.offset
 
     def read(self, span: Span) -> Iterator[Record]:
-        """The records of a piece. Transactions and compaction leave offsets without one."""
-        place = (span.topic, span.partition)
-        self._consumer.assign([self._kafka.TopicPartition(*place, span.start)])
-        heard, following = time.monotonic(), span.start
+        """Reads the records of a piece. Transactions and compaction leave offsets without a record."""
+        partition = (span.topic, span.partition)
+        self._consumer.assign([self._kafka.TopicPartition(*partition, span.start)])
+        last_answer, following = time.monotonic(), span.start
         while following < span.end:
             messages = self._consumer.consume(min(_BATCH, span.end - following), _POLL)
             for message in messages:
                 if self._is_end(message):
-                    following = span.end if (message.topic(), message.partition()) == place else following
+                    following = span.end if (message.topic(), message.partition()) == partition else following
                 elif message.error() is not None:
-                    self._judge(message.error())
-                elif (message.topic(), message.partition()) == place:
+                    self._raise_fatal(message.error())
+                elif (message.topic(), message.partition()) == partition:
                     following = message.offset() + 1
                     if following <= span.end:
                         yield _read_message(message)
             if messages:
-                heard, self._trouble = time.monotonic(), None
-            elif self._trouble is not None and self._fatal(self._trouble):
-                self._judge(self._trouble)
-            elif time.monotonic() - heard > _SILENCE_SECONDS:
-                raise self._silent(_SILENCE_SECONDS)
+                last_answer, self._last_error = time.monotonic(), None
+            elif self._last_error is not None and self._is_fatal(self._last_error):
+                self._raise_fatal(self._last_error)
+            elif time.monotonic() - last_answer > _SILENCE_SECONDS:
+                raise self._make_silence_error(_SILENCE_SECONDS)
 
     def _is_end(self, message: Any) -> bool:
         error = message.error()
@@ -271,44 +276,48 @@ class _KafkaReader:
         """Closes the connection to the brokers."""
         self._consumer.close()
 
-    def _asked(self, question: Callable[[], Any], patience: float) -> Any:
-        """Asks a broker until it answers, the error is fatal, or the time is over."""
+    def _ask(self, question: Callable[[], Any], patience: float) -> Any:
+        """Asks a broker until it answers, an error is fatal, or the time is over."""
         end = time.monotonic() + patience
         while True:
             try:
                 return question()
             except self._kafka.KafkaException as error:
-                self._consumer.poll(0)  # lets librdkafka tell why
-                cause = self._trouble if self._trouble is not None else error.args[0]
-                if self._fatal(cause):
-                    self._judge(cause)
+                self._consumer.poll(0)  # librdkafka calls `_keep_error` in here
+                cause = self._last_error if self._last_error is not None else error.args[0]
+                if self._is_fatal(cause):
+                    self._raise_fatal(cause)
                 if time.monotonic() > end:
-                    self._trouble = cause
-                    raise self._silent(patience) from None
+                    self._last_error = cause
+                    raise self._make_silence_error(patience) from None
 
-    def _troubled(self, error: Any) -> None:
-        if self._trouble is None or not self._fatal(self._trouble):
-            self._trouble = error
+    def _keep_error(self, error: Any) -> None:
+        if self._last_error is None or not self._is_fatal(self._last_error):
+            self._last_error = error
 
-    def _fatal(self, error: Any) -> bool:
+    def _is_fatal(self, error: Any) -> bool:
         return error.name() in _FATAL or error.fatal()
 
-    def _judge(self, error: Any) -> None:
+    def _raise_fatal(self, error: Any) -> None:
         """Raises a fatal error; keeps any other error."""
-        self._troubled(error)
-        if self._fatal(error):
+        self._keep_error(error)
+        if self._is_fatal(error):
             gone = "UNKNOWN_TOPIC" in error.name()
-            hint = "the topic is gone" if gone else "security.protocol, sasl.* and ssl.* in --kafka-config"
-            raise UnreadableInput(f"{self._source}: {self._told(error)}", hint=hint)
+            hint = (
+                "the topic no longer exists"
+                if gone
+                else "check security.protocol, sasl.* and ssl.* in --kafka-config"
+            )
+            raise UnreadableInput(f"{self._source}: {self._format_error(error)}", hint=hint)
 
-    def _silent(self, seconds: float) -> UnreadableInput:
-        why = "" if self._trouble is None else f": {self._told(self._trouble)}"
+    def _make_silence_error(self, seconds: float) -> UnreadableInput:
+        why = "" if self._last_error is None else f": {self._format_error(self._last_error)}"
         return UnreadableInput(
             f"{self._source}: no broker has answered for {seconds:.0f} s{why}",
             hint="check the address, the network, and security.protocol in --kafka-config",
         )
 
-    def _told(self, error: Any) -> str:
+    def _format_error(self, error: Any) -> str:
         """Returns librdkafka's error message without secrets."""
         inner = error.args[0] if getattr(error, "args", None) else error
         text = inner.str() if hasattr(inner, "str") else str(inner)
@@ -333,9 +342,9 @@ def _read_message(message: Any) -> Record:
 
 def _import_confluent_kafka() -> Any:
     try:
-        import confluent_kafka  # only for this kind of source
+        import confluent_kafka  # loaded only for Kafka sources
     except ImportError as error:
         raise EngineUnavailable(
-            "confluent-kafka is needed to read from Kafka", hint=install_hint("kafka")
+            "reading from Kafka needs confluent-kafka", hint=install_hint("kafka")
         ) from error
     return confluent_kafka

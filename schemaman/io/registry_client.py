@@ -17,7 +17,7 @@ from schemaman.errors import RegistryUnavailable, UnreadableInput
 
 T = TypeVar("T")
 TIMEOUT = 10.0
-"""Seconds to wait for each piece of an answer, unless the option `timeout` says another time."""
+"""Seconds to wait for each piece of an answer, unless the option `timeout` is set."""
 
 _PIECES_PER_ANSWER = 6
 _LONGEST_SECONDS = 3600.0
@@ -44,12 +44,12 @@ class RegistryClient(ABC):
         self._texts, self._client = {}, None
 
     def __call__(self, id: SchemaId) -> str | None:
-        """The text of the schema with that id; None if the registry has none.
+        """Return the text of the schema with that id; None if the registry does not have it.
 
         Raises:
-            UnreadableInput: the id is of another kind of registry, or the schema is not Avro.
-            RegistryUnavailable: the registry does not answer, or refuses to.
-            BadConfiguration: an option that the client does not take.
+            UnreadableInput: the id belongs to another kind of registry, or the schema is not Avro.
+            RegistryUnavailable: the registry does not answer, or refuses the request.
+            BadConfiguration: an option is invalid.
             EngineUnavailable: the client is not installed.
         """
         if id not in self._texts:
@@ -69,11 +69,11 @@ class RegistryClient(ABC):
     def wait_for_answer(self, question: Callable[[], T]) -> T:
         """Returns the answer to a question, or raises its error.
 
-        A client waits `timeout` for each piece anew, so that an answer that trickles would never end;
-        `answer_timeout` bounds all of it, retries included.
+        A client waits `timeout` for each piece, so that a slow answer could take forever. `answer_timeout`
+        limits the time for the whole answer, including retries.
 
         Raises:
-            TimeoutError: it was not whole by then.
+            TimeoutError: the answer was not complete in that time.
         """
         future = Future[T]()
 
@@ -86,7 +86,7 @@ class RegistryClient(ABC):
         Thread(target=ask, daemon=True).start()
         seconds = min(_LONGEST_SECONDS, self.answer_timeout)
         if not wait((future,), seconds).done:
-            raise TimeoutError(f"its answer was not whole after {seconds:g} s")
+            raise TimeoutError(f"its answer was not complete after {seconds:g} s")
         return future.result()
 
     @property
@@ -98,7 +98,7 @@ class RegistryClient(ABC):
         """Builds the error for an exception of the transport."""
         return RegistryUnavailable(
             f"the registry {self.url} cannot be reached: {error or type(error).__name__}",
-            hint="check the address, or give its export: --registry FILE",
+            hint="check the address, or use a file exported from it: --registry FILE",
         )
 
     def build_refusal_error(self, status: int, detail: str, sign_in: str) -> RegistryUnavailable:
@@ -107,12 +107,12 @@ class RegistryClient(ABC):
             f"the registry {self.url} answers {status}{detail[:_SHOWN_CHARACTERS]}",
             hint=f"--registry-config {sign_in}"
             if status in (401, 403)
-            else "check the address and the registry's own log, then run again",
+            else "check the address and the registry's own log, then run the command again",
         )
 
     def build_answer_error(self, reason: object) -> RegistryUnavailable:
         """Builds the error for an answer that is not a registry's."""
         return RegistryUnavailable(
-            f"the registry {self.url} answers, but not as a registry does: {str(reason)[:_SHOWN_CHARACTERS]}",
-            hint="check the address: something else may be listening there",
+            f"the answer of {self.url} is not that of a registry: {str(reason)[:_SHOWN_CHARACTERS]}",
+            hint="check the address: another service may answer there",
         )

@@ -22,14 +22,14 @@ _APICURIO = re.compile(r"/apis/registry/v[23]$")
 
 @dataclass(frozen=True, slots=True)
 class RegistryExport:
-    """The schemas of a registry by id; called with an id, it gives the text, or None. It can be pickled."""
+    """The schemas of a registry by id; a call with an id returns the text, or None. It can be pickled."""
 
     schemas: Mapping[SchemaId, str] = field(default_factory=dict)
     other_types: Mapping[SchemaId, str] = field(default_factory=dict)
-    """The types of those schemas that are not Avro."""
+    """The types of the schemas that are not Avro."""
 
     def __call__(self, id: SchemaId) -> str | None:
-        """The text of the schema with that id; None if the export has none.
+        """Return the text of the schema with that id; None if the export does not have it.
 
         Raises:
             UnreadableInput: the schema is not Avro.
@@ -41,10 +41,10 @@ class RegistryExport:
 
 @dataclass(frozen=True, slots=True)
 class NoRegistry(RegistryExport):
-    """No registry: the user named none."""
+    """A registry without schemas, if the user names no registry."""
 
     def __call__(self, id: SchemaId) -> str | None:
-        """Raises UnreadableInput always: the record can be read when the user names a registry."""
+        """Always raises UnreadableInput: the record needs a registry that the user has to name."""
         raise UnreadableInput(f"{UNKNOWN_SCHEMA} {id}: no registry is named, say --registry URL or FILE")
 
 
@@ -53,17 +53,17 @@ AnyRegistry = RegistryExport | Confluent | Apicurio
 
 
 def is_url(where: str) -> bool:
-    """Whether an address is that of a live registry, not of a file."""
+    """Whether an address is that of a registry server, not of a file."""
     return where.startswith(("http://", "https://"))
 
 
 def open_registry(url: str, options: Mapping[str, str]) -> Confluent | Apicurio:
-    """Opens the registry at an address: Apicurio's REST API has its own path; others have Confluent's.
+    """Opens the registry at an address: Apicurio's REST API by its path; other addresses are Confluent's API.
 
-    Nothing is asked before the first id. Source: Apicurio Registry, `/apis/registry/v2` and `/v3`.
+    The first request follows with the first id. Source: Apicurio Registry, `/apis/registry/v2` and `/v3`.
 
     Raises:
-        BadReference: a user or password stands in the address, or no host.
+        BadReference: the address contains a user or password, or has no host.
     """
     for one in url.split(","):
         _require_address(one.strip())
@@ -74,8 +74,8 @@ def open_registry(url: str, options: Mapping[str, str]) -> Confluent | Apicurio:
 def _require_address(url: str) -> None:
     if "@" in url.partition("://")[2].partition("/")[0]:
         raise BadReference(
-            "the registry: a user and a password have no place in an address",
-            hint="--registry-config FILE with basic.auth.user.info",
+            "the registry: an address must not contain a user or a password",
+            hint="use --registry-config FILE with basic.auth.user.info",
         )
     try:
         parts = urlsplit(url)
@@ -83,14 +83,14 @@ def _require_address(url: str) -> None:
     except ValueError:
         wrong = True
     if wrong:
-        raise BadReference(f"{url}: not the address of a registry", hint="http://HOST:PORT, or a file")
+        raise BadReference(f"{url}: not the address of a registry", hint="use http://HOST:PORT, or a file")
 
 
 def load_export(path: str) -> RegistryExport:
-    """The export in a file: a JSON list of objects with `id`, `schema` and `schemaType` (Avro if left out).
+    """Load an export: a JSON list of objects with `id`, `schema` and `schemaType` (default: Avro).
 
-    Beside the `id` they may tell `guid`, and Apicurio's `globalId` and `contentId`; what they refer to by
-    `references` (of `name`, `subject`, `version`) is written into them.
+    The objects may also have `guid`, and Apicurio's `globalId` and `contentId`. Schemas in their `references`
+    (`name`, `subject`, `version`) are inlined.
     Source: Confluent Schema Registry, `GET /schemas` lists schemas in this form.
 
     Raises:
@@ -108,23 +108,23 @@ def load_export(path: str) -> RegistryExport:
 
 
 def read_subject(path: str, name: str, version: int | None = None) -> str:
-    """The Avro text that a registry's export has for a subject: of that version, or of the latest.
+    """Read the Avro text of a subject from a registry's export, of that version or the latest one.
 
     Raises:
         UnreadableInput: the file is missing or not such a list.
-        UnknownName: it has no such subject or version; the message lists what there is.
+        UnknownName: the export has no such subject or version; the message lists known ones.
     """
     avro = (e for e in _read_entries(path) if isinstance(e, dict) and _find_type(e) == "AVRO")
     listed = [e for e in avro if isinstance(e.get("schema"), str)]
     mine = {e["version"]: e["schema"] for e in listed if e.get("subject") == name and "version" in e}
     if not mine:
         near = get_close_matches(name, sorted({str(e.get("subject")) for e in listed}), 3)
-        hint = f"the nearest: {', '.join(near)}" if near else None
+        hint = f"similar names: {', '.join(near)}" if near else None
         raise UnknownName(f"{path} has no subject {name!r}", hint=hint)
     chosen = max(mine) if version is None else version
     if chosen not in mine:
-        there = ", ".join(str(number) for number in sorted(mine))
-        raise UnknownName(f"{path} has no version {version} of {name}; there are: {there}")
+        existing = ", ".join(str(number) for number in sorted(mine))
+        raise UnknownName(f"{path} has no version {version} of {name}; versions are: {existing}")
     return str(mine[chosen])
 
 
@@ -132,7 +132,7 @@ def _read_entries(path: str) -> list[object]:
     try:
         document = json.loads(Path(path).read_bytes())
     except OSError as error:
-        raise UnreadableInput(f"{path}: {error.strerror or error}", hint="--registry FILE") from error
+        raise UnreadableInput(f"{path}: {error.strerror or error}", hint="check --registry FILE") from error
     except ValueError as error:
         raise UnreadableInput(f"{path}: not JSON ({error})") from error
     return _require_list(path, document)
@@ -140,7 +140,9 @@ def _read_entries(path: str) -> list[object]:
 
 def _require_list(path: str, document: object) -> list[object]:
     if not isinstance(document, list):
-        raise UnreadableInput(f"{path}: not the export of a registry", hint="a list of {id, schema, …}")
+        raise UnreadableInput(
+            f"{path}: not the export of a registry", hint="it must be a list of {id, schema, …}"
+        )
     return document
 
 
@@ -149,7 +151,7 @@ def _find_type(entry: object) -> str:
 
 
 def _read_entry(path: str, number: int, entry: object) -> tuple[tuple[SchemaId, ...], str, object]:
-    """The ids of an entry, its text and its references."""
+    """Read the ids, the text and the references of an entry."""
     document = entry if isinstance(entry, dict) else {}
     numbers = {
         name: document[name] for name in ("id", "globalId", "contentId") if type(document.get(name)) is int
@@ -159,14 +161,14 @@ def _read_entry(path: str, number: int, entry: object) -> tuple[tuple[SchemaId, 
         ids.append(f"guid:{document['guid'].lower()}")
     text = document.get("schema")
     if not ids or not isinstance(text, str):
-        raise UnreadableInput(f"{path}: entry {number} has no whole id or no schema text")
+        raise UnreadableInput(f"{path}: entry {number} has no integer id or no schema text")
     return tuple(ids), text, document.get("references")
 
 
 def _inline_references(text: str, references: object, listed: list[object]) -> str | None:
     """Inlines the references of a schema; None if the export lacks one of them."""
-    described = _collect_references(references, listed, ())
-    return None if described is None else inline_references(text, described)
+    texts = _collect_references(references, listed, ())
+    return None if texts is None else inline_references(text, texts)
 
 
 def _collect_references(

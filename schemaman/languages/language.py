@@ -72,7 +72,7 @@ def write_schema(
     if refused and not partial:
         raise UsageError(
             f"{language.name} cannot express {where}: {_list_refused(schema, refused)}",
-            hint="--partial leaves these columns out; --as columns and --as json express everything",
+            hint="--partial omits these columns; --as columns and --as json express everything",
         )
     if not held:
         raise UsageError(f"{where} has no column that {language.name} can express", hint="try --as json")
@@ -93,7 +93,7 @@ def extract_key(schema: TableSchema) -> TableSchema:
     """
     columns = tuple(c for name in schema.key if (c := schema.column(name)) is not None)
     if not columns:
-        raise UsageError("the table has no key", hint="leave --key out")
+        raise UsageError("the table has no key", hint="omit --key")
     return TableSchema(columns, schema.key)
 
 

@@ -81,13 +81,13 @@ def _read_shown(document: Node) -> TableSchema:
         )
         return TableSchema(columns, tuple(document.get("key", ())), document.get("comment"))
     except (KeyError, TypeError, AttributeError) as fault:
-        raise UnreadableInput(f"no structure as `show` prints it: {fault!r}") from fault
+        raise UnreadableInput(f"not a schema in the JSON of `show`: {fault!r}") from fault
 
 
 def _split_nodes(document: Any) -> tuple[Node, Node | None]:
     """Finds the Connect nodes of a value and of its key, if there is one."""
     if not isinstance(document, dict):
-        raise UnreadableInput("no JSON object")
+        raise UnreadableInput("not a JSON object")
     if document.get("type") == "record":
         return avro.to_connect(json.dumps(document)), None
     if document.get("type") == "struct":
@@ -99,7 +99,7 @@ def _split_nodes(document: Any) -> tuple[Node, Node | None]:
         return _split_nodes(json.loads(document["payload"]))[0], _split_nodes(json.loads(key))[
             0
         ] if key else None
-    raise UnreadableInput("no schema in it")
+    raise UnreadableInput("it contains no schema")
 
 
 def _find_row(node: Node) -> Node:

@@ -87,10 +87,10 @@ def _is_true(lake: LakeTable | None, name: str, wanted: object, ask: CountQuery 
             return lake is not None and lake.version == version
         case "counts", {**counts}:
             if ask is None:
-                raise ValueError("a condition that asks the table for a number, and nobody to ask")
+                raise ValueError("a condition has a query, but there is no function to run it")
             return lake is not None and all(ask(str(query)) == number for query, number in counts.items())
         case _:
-            raise ValueError(f"a plan with an unknown condition: {name}")
+            raise ValueError(f"the plan has an unknown condition: {name}")
 
 
 def make_step(draft: Draft, before: LakeTable | None, after: LakeTable | None) -> Step:

@@ -69,7 +69,7 @@ def find_obstacles(
         if _is_obstacle(target, lake if change in whole else moved, unkeyed, change)
     ]
     if freed:
-        yield unkeyed, f"the identifier fields stand against this: {describe_change(freed[0])}"
+        yield unkeyed, f"the identifier fields prevent this: {describe_change(freed[0])}"
 
 
 def remove_obstacles(

@@ -28,11 +28,11 @@ from schemaman.model.types import (
 
 ORDINARY = "apply the ordinary plan first (`schemaman apply --partial`), then plan the recipe"
 SNAPSHOT = "build a new table and fill it from a snapshot of the source"
-NO_WAY = "there is no one way to turn the old values into new ones"
-_UNKNOWN_MEANING = "which the lake's own type does not tell of its values"
+NO_WAY = "there is no unambiguous conversion of the old values"
+_UNKNOWN_MEANING = "and the lake's type does not show which of them a value is"
 RESPELLED = (
-    "it is a column of the key, and such values are spelled in several ways as text: a row that is there "
-    "already might not be found, and be written a second time"
+    "it is a key column, and such values have several spellings as text: an existing row might not be found "
+    "and be written twice"
 )
 _PLAIN = (Boolean, Integer, Decimal, Numeric, Floating, String, Date)
 
@@ -47,7 +47,7 @@ def explain_unconvertible(source: MigrationSource, source_name: str, held: Type,
     for old in list_row_types(source)[source_name]:
         if not has_same_meaning(old, held, new.type, wanted):
             then, now = format_type(old), format_type(new.type)
-            return f"{NO_WAY}: it was {then} at the source and is {now}, {_UNKNOWN_MEANING}"
+            return f"{NO_WAY}: it was {then} at the source and is {now} now, {_UNKNOWN_MEANING}"
     return ""
 
 

@@ -15,21 +15,19 @@ from schemaman.model.diff import AddColumn, Change, RenameColumn
 from schemaman.model.schema import Column, TableSchema
 
 _UNSTAMPED = (
-    "a member is left for a plan that settles all names: a table that is only partly migrated bears no stamp "
-    "that could tell of it"
+    "nested fields are renamed only by a plan that settles all names: a partly migrated table has no version "
+    "stamp that records the rename"
 )
-_HALF_STAMPED = (
-    "names are exchanged, and a table that is only partly migrated could not tell that it was done"
-)
+_HALF_STAMPED = "names pass between columns, and a partly migrated table has no version stamp that records it"
 _NAME_REUSED = (
-    "another column had its name, and a table that is only partly migrated could not tell which one it has"
+    "another column had this name, and a partly migrated table does not record which of the two it has"
 )
 _OCCUPIED = (
-    "a column has this name that the source calls otherwise by now or has no more, and it is not renamed out "
-    "of the way"
+    "a lake column still has this name, which the source renamed or dropped, and the plan does not rename "
+    "that column"
 )
-_RENAME_FIRST = 'let renames be made (rename-stated = "auto" in a [[policy]]), and settle the other refusals'
-_OTHERS_FIRST = "settle the others first"
+_RENAME_FIRST = 'allow renames (rename-stated = "auto" in a [[policy]]), and settle the other refusals'
+_OTHERS_FIRST = "settle the other refusals first"
 
 
 def is_name_reused(
@@ -107,11 +105,11 @@ def _explain_unfilled(column: Column) -> str | None:
     if column.default is not None:
         default = column.default
         default_text = str(default).lower() if isinstance(default, bool) else repr(default)
-        return f"its default is told as {default_text}"
+        return f"its default at the source is {default_text}"
     return None if column.nullable else "it is NOT NULL at the source"
 
 
 _UNTIL_SNAPSHOT = (
-    "rows that are in the table already keep NULL in it until the source sends them again, as an incremental "
-    "snapshot does (signal execute-snapshot)"
+    "existing rows keep NULL in it until the source sends them again, for instance by an incremental "
+    "snapshot (signal execute-snapshot)"
 )

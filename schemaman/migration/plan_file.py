@@ -7,21 +7,24 @@ floats), so another layout is the same plan and another word is not.
 from __future__ import annotations
 
 import hashlib
+import hmac
 import json
 import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import chain
-from typing import Any, cast, get_args
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from schemaman.errors import BadConfiguration, BadReference, StalePlan
 from schemaman.history.past_versions import CurrentField
 from schemaman.migration.conditions import list_unknown_conditions
-from schemaman.migration.fitting import find_misfit
 from schemaman.migration.plan import (
     MigrationSource,
     Phase,
-    PhaseName,
     Plan,
     PolicyDecision,
     PreviousVersion,
@@ -31,56 +34,66 @@ from schemaman.migration.plan import (
     StepClass,
     StepKind,
 )
-from schemaman.migration.policy import KINDS, LEVELS, ChangeKind, Level
 from schemaman.model.column_list import format_columns, parse_columns
 from schemaman.model.ddl import format_type, parse_type
-from schemaman.model.schema import Column, TableSchema
+from schemaman.model.schema import Column, Path, TableSchema
 
 SCHEMA_VERSION = 1
 _HOW_TO_WRITE = "`schemaman plan TABLE -o FILE` writes one"
-_EDITED = "make it again with `schemaman plan`; a plan is approved and applied as it was made"
+_EDITED = "make the plan again with `schemaman plan`; a plan is applied exactly as it was made"
 _Json = dict[str, Any]
 
 
-def to_text(plan: Plan) -> str:
-    """The plan as its file holds it."""
-    return json.dumps(to_document(plan), sort_keys=True, indent=2, ensure_ascii=False) + "\n"
+def to_text(plan: Plan, key: bytes | None = None) -> str:
+    """The plan as its file holds it, signed with a key if there is one."""
+    document = to_document(plan)
+    signature = {} if key is None else {"signature": _sign(document, key)}
+    return json.dumps(document | signature, sort_keys=True, indent=2, ensure_ascii=False) + "\n"
 
 
-def from_text(text: str) -> Plan:
-    """The plan that a file holds, all of it: one with a member that nobody here knows is not read.
+def from_text(text: str, key: bytes | None = None) -> Plan:
+    """The plan that a file holds, all of it: one with an unknown member is not read.
+
+    With a key, the file must be signed with it; without one, a signature is not looked at.
 
     Raises:
         BadConfiguration: this is no plan file, or one of another layout, or of a newer version.
-        StalePlan: the file was changed after it was made.
+        StalePlan: the file was changed after it was made, or is not signed with the key.
     """
     try:
         document = json.loads(text, object_pairs_hook=_require_unique)
     except (ValueError, RecursionError) as error:
         raise BadConfiguration(f"this is no plan file: {error}", hint=_HOW_TO_WRITE) from error
     if not isinstance(document, dict) or "steps" not in document or "hash" not in document:
-        raise BadConfiguration("this is no plan file: it has no steps and no hash", hint=_HOW_TO_WRITE)
+        raise BadConfiguration("this is no plan file: it has no steps or no hash", hint=_HOW_TO_WRITE)
     if document.get("schema_version") != SCHEMA_VERSION:
         raise BadConfiguration(
-            f"a plan file of layout {document.get('schema_version')!r}; "
+            f"the plan file has layout {document.get('schema_version')!r}; "
             f"this schemaman reads {SCHEMA_VERSION}",
             hint="make the plan again with this version",
+        )
+    signature = document.pop("signature", None)
+    if key is not None and not hmac.compare_digest(str(signature).encode(), _sign(document, key).encode()):
+        raise StalePlan(
+            f"the plan for {document.get('table')} is not signed with this key: it was made without the key, "
+            "or edited after it was made",
+            hint="make it again with the same plan_key_file: schemaman plan",
         )
     if document["hash"] != _hash(document):
         raise StalePlan(f"the plan for {document.get('table')} was edited after it was made", hint=_EDITED)
     try:
-        plan = _plan(document)
-        if spoilt := find_misfit(plan, Plan) or _check_point_of_no_return(plan):
+        plan = msgspec.convert(document, _PlanFile).value()
+        if spoilt := _check_point_of_no_return(plan):
             raise ValueError(spoilt)
         strange = next(
             chain(_find_unknown(document, to_document(plan)), _find_unknown_conditions(plan)), None
         )
-    except (LookupError, TypeError, AttributeError, ValueError, RecursionError, BadReference) as error:
-        raise BadConfiguration(f"a plan file with a member that cannot be read: {error!r}") from error
+    except (ValueError, RecursionError, BadReference) as error:
+        raise BadConfiguration(f"the plan file has a member that cannot be read: {error}") from error
     if strange is not None:
         raise BadConfiguration(
-            f"the plan for {plan.table} tells {strange}, which this schemaman does not know",
-            hint="apply it with the version that made it, or make it again with this one: schemaman plan",
+            f"the plan for {plan.table} contains {strange}, which this schemaman does not know",
+            hint="apply the plan with the version that made it, or make it again with `schemaman plan`",
         )
     return plan
 
@@ -181,8 +194,13 @@ def _require_unique(pairs: list[tuple[str, Any]]) -> _Json:
     names = [name for name, _ in pairs]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise StalePlan(f"the plan was edited after it was made: it tells {twice!r} twice", hint=_EDITED)
+        raise StalePlan(f"the plan was edited after it was made: it contains {twice!r} twice", hint=_EDITED)
     return dict(pairs)
+
+
+def _sign(document: Mapping[str, object], key: bytes) -> str:
+    """The HMAC of a plan's hash; the hash is computed from the rest of the document."""
+    return f"hmac-sha256:{hmac.new(key, _hash(document).encode(), hashlib.sha256).hexdigest()}"
 
 
 def _hash(document: Mapping[str, object]) -> str:
@@ -211,12 +229,21 @@ def _schema_document(schema: TableSchema) -> _Json:
     return {"columns": columns, "key": list(schema.key), "comment": schema.comment}
 
 
-def _schema(document: _Json) -> TableSchema:
-    columns = (
-        Column(c["name"], parse_type(c["type"]), c["nullable"], comment=c["comment"])
-        for c in document["columns"]
-    )
-    return TableSchema(tuple(columns), tuple(document["key"]), document["comment"])
+class _ColumnFile(Struct):
+    name: str
+    type: str
+    nullable: bool
+    comment: str | None
+
+
+class _SchemaFile(Struct):
+    columns: tuple[_ColumnFile, ...]
+    key: tuple[str, ...]
+    comment: str | None
+
+    def value(self) -> TableSchema:
+        columns = (Column(c.name, parse_type(c.type), c.nullable, comment=c.comment) for c in self.columns)
+        return TableSchema(tuple(columns), self.key, self.comment)
 
 
 def _source_document(source: MigrationSource) -> _Json:
@@ -255,40 +282,50 @@ def _past_document(past: PreviousVersion) -> _Json:
     return {"id": past.id, "began": dict(past.began), "names": dict(past.names), **known_as, **parts, **types}
 
 
-def _past(document: _Json) -> PreviousVersion:
-    fields = {
-        tuple(path): CurrentField(name, sure, (tuple(ask[0][0]), tuple(ask[0][1])) if ask else None, *ask[1:])
-        for path, name, sure, *ask in document.get("members", ())
-    }
-    types = {name: parse_type(text) for name, text in document.get("types", {}).items()}
-    return PreviousVersion(
-        document["id"],
-        document["began"],
-        document["names"],
-        tuple(document.get("known_as", ())),
-        fields,
-        types,
-    )
+class _FieldFile(Struct, array_like=True, forbid_unknown_fields=True):
+    path: Path
+    name: str | None
+    is_sure: bool
+    question: tuple[Path, Path] | None = None
+    version: int | None = None
 
 
-def _source(document: _Json) -> MigrationSource:
-    return MigrationSource(
-        table=document["table"],
-        version=document["version"],
-        id=document["id"],
-        revision=document["revision"],
-        schema=parse_columns(document["columns"]),
-        began=document["began"],
-        former_names={name: tuple(formers) for name, formers in document["former_names"].items()},
-        unanswered=tuple((old, new) for old, new in document["unanswered"]),
-        past=tuple(map(_past, document["past"])),
-        ended=tuple(map(_past, document["ended"])),
-        newer=tuple(map(_past, document.get("newer", ()))),
-        inferred=document.get("inferred", False),
-        phantom=document.get("phantom", False),
-        proven=tuple(document.get("proven", ())),
-        unsure_types=tuple(document.get("unsure_types", ())),
-    )
+class _PastFile(Struct, rename={"fields": "members"}):
+    id: str
+    began: dict[str, object]
+    names: dict[str, str | None]
+    known_as: tuple[str, ...] = ()
+    fields: tuple[_FieldFile, ...] = ()
+    types: dict[str, str] = {}
+
+    def value(self) -> PreviousVersion:
+        fields = {f.path: CurrentField(f.name, f.is_sure, f.question, f.version) for f in self.fields}
+        types = {name: parse_type(text) for name, text in self.types.items()}
+        return PreviousVersion(self.id, self.began, self.names, self.known_as, fields, types)
+
+
+class _SourceFile(Struct):
+    table: str
+    version: int
+    id: str
+    revision: int
+    columns: str
+    began: dict[str, object]
+    former_names: dict[str, tuple[str, ...]]
+    unanswered: tuple[tuple[str, str], ...]
+    past: tuple[_PastFile, ...]
+    ended: tuple[_PastFile, ...]
+    newer: tuple[_PastFile, ...] = ()
+    inferred: bool = False
+    phantom: bool = False
+    proven: tuple[str, ...] = ()
+    unsure_types: tuple[str, ...] = ()
+
+    def value(self) -> MigrationSource:
+        values: dict[str, Any] = asdict(self)
+        for name in ("past", "ended", "newer"):
+            values[name] = tuple(each.value() for each in values[name])
+        return MigrationSource(schema=parse_columns(values.pop("columns")), **values)
 
 
 def _step_document(step: Step) -> _Json:
@@ -304,17 +341,15 @@ def _step_document(step: Step) -> _Json:
     }
 
 
-def _step(document: _Json) -> Step:
-    return Step(
-        cast(StepKind, _one_of(document["kind"], get_args(StepKind))),
-        document["statement"],
-        cast(StepClass, _one_of(document["class"], get_args(StepClass))),
-        cast(Reversible, _one_of(document["reversible"], get_args(Reversible))),
-        document["precondition"],
-        document["postcondition"],
-        document["undo"],
-        tuple(document["hurts"]),
-    )
+class _StepFile(Struct, rename={"step_class": "class"}):
+    kind: StepKind
+    statement: str
+    step_class: StepClass
+    reversible: Reversible
+    precondition: dict[str, object]
+    postcondition: dict[str, object]
+    undo: str | None
+    hurts: tuple[str, ...]
 
 
 def _phase_document(phase: Phase) -> _Json:
@@ -327,11 +362,6 @@ def _phase_document(phase: Phase) -> _Json:
     }
 
 
-def _phase(document: _Json) -> Phase:
-    name = cast(PhaseName, _one_of(document["name"], get_args(PhaseName)))
-    return Phase(name, document["number"], document["of"], document["gate"], document["follows"])
-
-
 def _decision_document(ruled: PolicyDecision) -> _Json:
     return {
         "change": ruled.change,
@@ -342,46 +372,54 @@ def _decision_document(ruled: PolicyDecision) -> _Json:
     }
 
 
-def _decision(document: _Json) -> PolicyDecision:
-    kind = cast(ChangeKind, _one_of(document["kind"], KINDS))
-    level = cast(Level, _one_of(document["level"], LEVELS))
-    return PolicyDecision(document["change"], tuple(document["path"]), kind, level, document["why"])
+class _BaseFile(Struct):
+    identity: str | None
+    version: str | None
+    schema: _SchemaFile
+    column_ids: str = ""
+    layout: dict[str, str] = {}
 
 
-def _one_of(word: str, known: tuple[str, ...]) -> str:
-    if word not in known:
-        raise ValueError(f"{word!r} is none of {', '.join(known)}")
-    return word
+class _PlanFile(Struct):
+    """What a plan file holds, by the names that it has there; older files lack what has a default."""
 
+    target: str
+    format: str
+    table: str
+    base: _BaseFile | None
+    source: _SourceFile
+    wanted: _SchemaFile
+    steps: tuple[_StepFile, ...]
+    refusals: tuple[Refusal, ...]
+    notes: tuple[str, ...]
+    approvals_needed: tuple[str, ...]
+    expires: str | None
+    rulings: tuple[PolicyDecision, ...] = ()
+    phase: Phase | None = None
+    point_of_no_return: int | None = None
 
-def _plan(document: _Json) -> Plan:
-    base = document["base"]
-    return Plan(
-        target=document["target"],
-        format=document["format"],
-        table=document["table"],
-        source=_source(document["source"]),
-        base_identity=base["identity"] if base else None,
-        base_version=base["version"] if base else None,
-        base_schema=_schema(base["schema"]) if base else None,
-        wanted=_schema(document["wanted"]),
-        steps=tuple(_step(step) for step in document["steps"]),
-        refusals=tuple(Refusal(r["change"], r["reason"], r["instead"]) for r in document["refusals"]),
-        notes=tuple(document["notes"]),
-        approvals_needed=tuple(document["approvals_needed"]),
-        expires_ms=None if document["expires"] is None else parse_moment(document["expires"]),
-        rulings=tuple(map(_decision, document.get("rulings", ()))),
-        phase=_phase(document["phase"]) if document.get("phase") else None,
-        point_of_no_return=document.get("point_of_no_return"),
-        base_column_ids=base.get("column_ids", "") if base else "",
-        base_layout=_require_texts(base.get("layout", {})) if base else {},
-    )
-
-
-def _require_texts(document: _Json) -> dict[str, str]:
-    if not isinstance(document, dict) or not all(isinstance(text, str) for text in document.values()):
-        raise ValueError(f"{document!r} are no texts")
-    return document
+    def value(self) -> Plan:
+        base = self.base
+        return Plan(
+            self.target,
+            self.format,
+            self.table,
+            self.source.value(),
+            base.identity if base else None,
+            base.version if base else None,
+            base.schema.value() if base else None,
+            self.wanted.value(),
+            tuple(Step(**asdict(step)) for step in self.steps),
+            self.refusals,
+            self.notes,
+            self.approvals_needed,
+            None if self.expires is None else parse_moment(self.expires),
+            self.rulings,
+            self.phase,
+            self.point_of_no_return,
+            base.column_ids if base else "",
+            base.layout if base else {},
+        )
 
 
 def parse_expiry(text: str, now_ms: int) -> int | None:
@@ -400,7 +438,7 @@ def parse_expiry(text: str, now_ms: int) -> int | None:
             return until
     except (ValueError, OverflowError):
         pass
-    raise BadConfiguration(f"{text!r} is no time to expire", hint="say 30d, 12h, 2027-01-31, or never")
+    raise BadConfiguration(f"{text!r} is no expiry time", hint="write 30d, 12h, 2027-01-31 or never")
 
 
 def _parse_expiry(text: str, now_ms: int) -> int | None:

@@ -33,32 +33,33 @@ DropPolicy = Literal["keep", "drop"]
 
 MEANINGS: Mapping[ChangeKind, str] = {
     "new-table": "a table of the source that the lake does not have",
-    "add-column": "a column or a member of a struct",
+    "add-column": "a column or a nested field",
     "add-required-column": "a column that is NOT NULL at the source; in the lake it is nullable",
-    "reuse-name": "a column whose name another one had before: readers may mix their values",
+    "reuse-name": "a column with the former name of another one: readers may mix their values",
     "widen": "a type that holds all old values, where the format changes it in place",
     "integer-to-decimal": "an integer becomes a DECIMAL in place, which Delta never does by itself",
     "integer-to-double": "an integer becomes a DOUBLE in place",
     "upgrade": "a feature of Delta or a format version of Iceberg that older readers do not know",
     "narrow": "the source's type became narrower; the lake keeps the wide one",
-    "retype": "a type that the format cannot change in place; it rules the phases of a recipe, too",
+    "retype": "a type that the format cannot change in place; the level also holds for recipe phases",
     "drop-not-null": "NULL becomes allowed",
     "set-not-null": "NULL becomes forbidden",
     "change-default": "another default; writers bring every value, so nothing is to be done",
     "change-comment": "another comment on the table or a column",
     "reorder": "another order of columns; readers go by name, so the lake keeps its own",
-    "drop-column": "a column or member that the source dropped; `ignore` keeps it, nullable, with its values",
-    "rename-stated": "a rename that a statement or a person told, of a member of a struct too; or one that "
-    "makes room for another column of its name",
-    "rename-proven": "a rename that no one told and the order of columns proves",
-    "rename-suspected": "a rename that may as well be a drop and an addition: a person has to answer",
+    "drop-column": "a column or nested field that the source dropped; `ignore` keeps it, nullable, with its "
+    "values",
+    "rename-stated": "a rename that a statement or a person stated, also of a nested field; or a rename that "
+    "makes room for another column of that name",
+    "rename-proven": "a rename that no statement states, but the order of columns proves",
+    "rename-suspected": "a rename that may also be a drop and an addition: a person has to decide",
     "change-key": "other key columns: the rows were merged by the old ones",
     "change-layout-column": "another type of a column by which files are laid out",
     "drop-table": "the source table was dropped, and another one may have its name",
     "rename-table": "the source table was renamed away, and another one may have its name",
-    "truncate": "the source table was emptied: for writers of rows to ask, no plan follows from it",
-    "change-representation": "a type that may come from another setting of the connector alone, or "
-    "that [[projection]] has the lake hold as the one before",
+    "truncate": "the source table was emptied: writers of rows follow this level, and no plan does",
+    "change-representation": "a type that may come from a connector setting alone, or that a "
+    "[[projection]] holds in the same lake type as the former one",
 }
 
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -186,7 +187,7 @@ class Policy:
                 if other != value:
                     raise BadConfiguration(
                         f"{origin} and {first} choose different {option} for {table}",
-                        hint="name the table or the target more narrowly in one of them",
+                        hint="select the tables or the targets more narrowly in one of them",
                     )
             chosen[option] = value
         return replace(DEFAULT, **chosen)
@@ -202,7 +203,7 @@ class Policy:
             return self._find_default(kind)
         best = max(rank for rank, _ in ranked)
         rule = max((r for rank, r in ranked if rank == best), key=lambda r: (LEVELS.index(r.level), r.origin))
-        return Ruling(kind, rule.level, f"{kind} = {rule.level}, says {rule.origin}")
+        return Ruling(kind, rule.level, f"{kind} = {rule.level}, from {rule.origin}")
 
     def is_made(self, kind: ChangeKind, table: str, *targets: str) -> bool:
         """Whether a kind of change is made at all, be it after an approval."""
@@ -215,11 +216,11 @@ class Policy:
 
     def _find_default(self, kind: ChangeKind) -> Ruling:
         if kind == "drop-column" and self.drops == "drop":
-            return Ruling(kind, "approve", f"{kind} = approve, says drops = drop")
+            return Ruling(kind, "approve", f"{kind} = approve, from drops = drop")
         if kind == "change-comment" and not self.comments:
-            return Ruling(kind, "ignore", f"{kind} = ignore, says comments = false")
+            return Ruling(kind, "ignore", f"{kind} = ignore, from comments = false")
         if kind == "upgrade" and not self.upgrades:
-            return Ruling(kind, "block", f"{kind} = block, says upgrades = false")
+            return Ruling(kind, "block", f"{kind} = block, from upgrades = false")
         return Ruling(kind, DEFAULTS[kind], f"{kind} = {DEFAULTS[kind]} by default")
 
 

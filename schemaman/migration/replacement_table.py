@@ -30,7 +30,7 @@ from schemaman.migration.target import LakeTable, find_column
 from schemaman.model.diff import ChangeKey, ChangeType
 from schemaman.model.schema import Column
 
-_UNSETTLED = "which of its columns is which, or what their values are, is not settled{}"
+_UNSETTLED = "it is not settled which column is which, or what the values mean{}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +104,13 @@ def _refuse_replacement(source: MigrationSource, lake: LakeTable, current: Proje
     rekeyed = describe_change(ChangeKey(lake.schema.key, source.schema.key))
     refusals = [each for each in current.refusals if each.change != rekeyed]
     if read_phase(lake) == "swap":
-        refusals.append(Refusal(change, "another plan stopped while it exchanged columns", RESUME))
+        refusals.append(Refusal(change, "another plan stopped while it swapped columns", RESUME))
     if not current.settled and not refusals:
         reasons = (f"{r.change} ({r.why})" for r in current.rulings if r.level in ("ignore", "quarantine"))
         waiting = "; ".join(reasons)
         refusals.append(Refusal(change, _UNSETTLED.format(waiting and f": {waiting}"), ORDINARY))
     if current.field_renames:
-        refusals.append(Refusal(change, "members of its structs are to be renamed", ORDINARY))
+        refusals.append(Refusal(change, "nested fields of the table are to be renamed", ORDINARY))
     other = refuse_key(source.schema.key, lake)
     return [*refusals, other] if other else refusals
 

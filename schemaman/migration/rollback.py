@@ -44,11 +44,11 @@ _UNDO_KINDS: Mapping[StepKind, StepKind] = {
 }
 _FROM_NOTHING: Mapping[StepKind, str | None] = {"add-constraint": None, "set-key": "[]"}
 """What the property of such a step is before it."""
-_VALUES_LOST = "values written into the columns since are lost"
-_APPROVED = "what it takes back had to be approved"
-_MADE = "the plan made the table: nothing says whether somebody needs its rows"
-_IN_USE = "the table may be in use by now: nothing says whether somebody needs its rows"
-_UNMOVED = "the table stands where the plan left it"
+_VALUES_LOST = "values written into the columns since then are lost"
+_APPROVED = "the step that it undoes needed approval"
+_MADE = "the plan created the table, and its rows may be needed"
+_IN_USE = "the table may be in use by now, and its rows may be needed"
+_UNMOVED = "the table is as the plan left it"
 _HARMLESS = frozenset({
     "ADD COLUMNS", "DROP COLUMNS", "RENAME COLUMN", "CHANGE COLUMN", "CHANGE COLUMNS", "SET TBLPROPERTIES",
     "UNSET TBLPROPERTIES", "ADD CONSTRAINT", "DROP CONSTRAINT", "SET TABLE COMMENT", "UPGRADE PROTOCOL",
@@ -77,8 +77,8 @@ def plan_rollback(plan: Plan, lake: LakeTable | None, done: int) -> Plan:
         lake is not None and not is_met(lake, written)
     ):
         raise StalePlan(
-            f"{plan.table} is not as the plan left it: someone changed it since",
-            hint="bring it on with a new plan: schemaman plan",
+            f"{plan.table} is not as the plan left it: it was changed since then",
+            hint="make a new plan with `schemaman plan`",
         )
     target = TARGETS.get(plan.format)
     gates = _list_gates(plan, target.table_name(plan.table), taken)
@@ -117,7 +117,7 @@ def plan_restore(plan: Plan, lake: LakeTable, version: str, target: Target) -> P
         ("streams that read the table: they stop at this change",),
     )
     back = _make_plan(plan, lake, (step,), ())
-    why = "everything in the table is set back, the features that it was given stay"
+    why = "the whole table goes back to that version; features that were enabled stay enabled"
     return replace(back, approvals_needed=(f"restore: {step.statement} ({why})",))
 
 
@@ -135,7 +135,7 @@ def _make_plan(
 ) -> Plan:
     """The frame of a way back: from the table as it stands to what it was."""
     wanted = plan.base_schema if plan.base_schema is not None and not refusals else lake and lake.schema
-    note = "the next ordinary plan leads forward again" if steps else "there is nothing to take back"
+    note = "the next ordinary plan makes the changes again" if steps else "there is nothing to undo"
     return Plan(
         plan.target,
         plan.format,
@@ -159,10 +159,10 @@ def _undo_step(plan: Plan, target: Target, step: Step) -> Iterator[tuple[Step | 
     """What undoes a step, each with why a person has to approve it, empty if nobody has to."""
     kind = _UNDO_KINDS.get(step.kind)
     if step.kind == "create-table":
-        yield Refusal(f"undo {step.kind}", _MADE, f"look at it, and then: {step.undo}"), ""
+        yield Refusal(f"undo {step.kind}", _MADE, f"check its rows, then run: {step.undo}"), ""
         return
     if step.kind == "backfill" and plan.phase is not None and plan.phase.name == "fill":
-        instead = f"point readers and writers back to the old table, look at this one, and then: {step.undo}"
+        instead = f"point readers and writers back to the old table, check this one, then run: {step.undo}"
         yield Refusal(f"undo {step.kind}", _IN_USE, instead), ""
         return
     ways = (
@@ -313,7 +313,7 @@ def _find_former_key(plan: Plan, taken: Sequence[Step]) -> tuple[str, ...]:
 
 def _describe_gate(steps: Sequence[Step]) -> str:
     counted = any("counts" in each.precondition for each in steps)
-    return f"{_UNMOVED}, and no row written since would be lost or hidden" if counted else _UNMOVED
+    return f"{_UNMOVED}, and no row written since then would be lost or hidden" if counted else _UNMOVED
 
 
 def _list_notes(taken: Sequence[Step]) -> Iterator[str]:
@@ -322,8 +322,8 @@ def _list_notes(taken: Sequence[Step]) -> Iterator[str]:
         if any(_locate_swap(step, each) for step in taken):
             old, new = quote_name(each.old), quote_name(each.column)
             yield (
-                f"values written since are in {new} alone: while a row says something else there than in "
-                f"{old}, nothing is taken back; write such values into {old} first, or go forward"
+                f"values written since then are only in {new}: while a row has another value there than in "
+                f"{old}, nothing is undone; write such values into {old} first, or make a new plan"
             )
 
 
@@ -347,5 +347,5 @@ def _former_state(step: Step) -> dict[str, object] | None:
 
 def _suggest_other_way(step: Step) -> str:
     if step.reversible == "time-travel":
-        return "RESTORE the Delta table to the version before, which throws away rows written since"
-    return "none: the point of no return is passed; go forward with a new plan"
+        return "RESTORE the Delta table to the version before; rows written since then are lost"
+    return "make a new plan: the point of no return is passed"

@@ -35,15 +35,15 @@ KEYLESS: tuple[tuple[str, Type], ...] = (
 )
 
 _LOG = (
-    "the table is a log of changes: a row that was updated or deleted has several records in it, and none of "
-    "them tells the old key of an update"
+    "the table is a log of changes: an updated or deleted row has several records in it, and no record holds "
+    "the old key of an update"
 )
 
-_ROWS = "the table has one row for each key, and graves, and no records that could be counted one by one"
+_ROWS = "the table has one row for each key and keeps deleted rows, but it does not keep each record"
 
 _REPLACE = (
-    "move it away, so that the next plan makes a new table, and fill that by a snapshot of the source "
-    "(Debezium sends an incremental one as events)"
+    "rename it, so that the next plan creates a new table, and fill that one from a snapshot of the source "
+    "(Debezium sends an incremental snapshot as events)"
 )
 
 
@@ -66,7 +66,7 @@ def refuse_key(key: tuple[str, ...], lake: LakeTable) -> Refusal | None:
     """
     names, change = set(lake.schema.names), describe_change(ChangeKey(lake.schema.key, key))
     if key and not lake.schema.key and names.issuperset(name for name, _ in KEYLESS):
-        return Refusal(change, _LOG, f"let {lake.name} be the log that it is: {_REPLACE}")
+        return Refusal(change, _LOG, f"keep {lake.name} as a log of changes: {_REPLACE}")
     if lake.schema.key and not key and DELETED in names:
-        return Refusal(change, _ROWS, f"let {lake.name} be as it is: {_REPLACE}")
+        return Refusal(change, _ROWS, f"keep {lake.name} as it is: {_REPLACE}")
     return None

@@ -34,10 +34,10 @@ def _read_policy(entry: Any, number: int) -> Iterator[PolicyRule]:
     if not isinstance(entry, dict):
         raise ValueError(f"policy {number} is not a table")
     if not entry.keys() - set(SELECTORS):
-        raise ValueError(f"policy {number} says no level; write a kind of change = a level")
+        raise ValueError(f"policy {number} sets no level; write a kind of change = a level")
     tables, targets = (read_patterns(entry.get(key, ANY)) for key in SELECTORS)
     if not tables or not targets:
-        raise ValueError(f"policy {number} means no {'targets' if tables else 'tables'}")
+        raise ValueError(f"policy {number} selects no {'targets' if tables else 'tables'}")
     for kind, level_text in entry.items():
         if kind in SELECTORS:
             continue
@@ -82,10 +82,10 @@ def _read_projection(entry: Any, number: int) -> ProjectionRule:
     if not isinstance(entry, dict):
         raise ValueError(f"projection {number} is not a table")
     if not entry.keys() - set(SELECTORS):
-        raise ValueError(f"projection {number} chooses nothing; it may hold {', '.join(_OPTIONS)}")
+        raise ValueError(f"projection {number} sets nothing; it may hold {', '.join(_OPTIONS)}")
     tables, targets = (read_patterns(entry.get(key, ANY)) for key in SELECTORS)
     if not tables or not targets:
-        raise ValueError(f"projection {number} means no {'targets' if tables else 'tables'}")
+        raise ValueError(f"projection {number} selects no {'targets' if tables else 'tables'}")
     options = tuple(
         (key, _read_option(key, value, f"projection {number}"))
         for key, value in entry.items()
@@ -328,7 +328,7 @@ def _resolve_option(name: str, key: str, value: str, environment: Mapping[str, s
     variable = value.removeprefix(_FROM_ENVIRONMENT)
     if variable not in environment:
         raise BadConfiguration(
-            f"catalogs.{name}.{key} is to be read from the environment variable {variable}, which is not set",
+            f"catalogs.{name}.{key} refers to the environment variable {variable}, which is not set",
             hint=f"export {variable}=…",
         )
     return environment[variable]

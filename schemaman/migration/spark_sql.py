@@ -53,6 +53,12 @@ def literal(text: str) -> str:
     return "'" + escaped.replace("${", "\\u0024{") + "'"
 
 
+def unescape_literal(text: str) -> str:
+    """The text of a string literal that `literal` wrote, given without its quotes."""
+    texts = {code: char for char, code in _ESCAPES.items()} | {"\\u0024": "$"}
+    return re.sub(r"\\(?:u0024|.)", lambda code: texts[code[0]], text)
+
+
 def path_name(path: Path) -> str:
     """A column or a part of one: back-ticks around every part."""
     return ".".join(quote_name(part) for part in path)
@@ -99,16 +105,17 @@ def split_table_name(table: str) -> tuple[str, ...]:
     """The parts of a table name: dots split, back-ticks keep a part together.
 
     Raises:
-        BadReference: an empty part or a back-tick that is not closed.
+        BadReference: an empty part, a back-tick that is not closed, or `${`.
     """
+    refuse_variables(table)
     parts: list[str] = []
     at = 0
     while True:
         match = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)").match(table, at)
         if match is None:
             raise BadReference(
-                f"{table!r} is no table name: nothing readable at character {at}",
-                hint="write catalog.schema.table, with back-ticks around odd parts",
+                f"{table!r} is no table name: no part of a name at character {at}",
+                hint="write catalog.schema.table, with back-ticks around parts with other characters",
             )
         parts.append(match[1].replace("``", "`") if match[1] is not None else match[2])
         at = match.end()
@@ -117,6 +124,21 @@ def split_table_name(table: str) -> tuple[str, ...]:
         if table[at] != ".":
             raise BadReference(f"{table!r} is no table name: expected a dot at character {at}")
         at += 1
+
+
+def refuse_variables(table: str) -> None:
+    """Refuse a table name or path with `${…}`, into which Spark puts settings and environment variables.
+
+    Source: Spark `VariableSubstitution`, `spark.sql.variable.substitute`; it sees names in back-ticks, too.
+
+    Raises:
+        BadReference: the name holds `${`.
+    """
+    if "${" in table:
+        raise BadReference(
+            f"{table!r}: Spark would take ${{…}} for a variable inside any statement",
+            hint="give the lake table a name without it",
+        )
 
 
 def quote_table_name(parts: Iterable[str]) -> str:
@@ -179,12 +201,11 @@ def set_properties(name: str, properties: Mapping[str, str]) -> str:
 
 def read_set_properties(statement: str, names: Iterable[str]) -> dict[str, str]:
     """Those of some properties that a statement of ours sets, with the values that it gives them."""
-    texts = {code: char for char, code in _ESCAPES.items()} | {"\\u0024": "$"}
     found: dict[str, str] = {}
     for name in names:
         assignment = re.search(rf"{re.escape(literal(name))} = '((?:[^'\\]|\\.)*)'", statement)
         if assignment is not None:
-            found[name] = re.sub(r"\\(?:u0024|.)", lambda code: texts[code[0]], assignment[1])
+            found[name] = unescape_literal(assignment[1])
     return found
 
 

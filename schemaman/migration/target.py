@@ -98,6 +98,8 @@ class Target(Protocol):
     """A table format: how it holds types, and which statements it really accepts."""
 
     name: str
+    feature_properties: frozenset[str]
+    """The table properties, besides schemaman's own, that plans set: what switches features on."""
 
     def hold_type(self, type: Type, how: Representation = DEFAULT) -> LakeType | Refusal:
         """How this format holds a logical type, where there is a choice as the user wants it."""

@@ -1,4 +1,4 @@
-"""Values as reports: what a notebook and `print` show of a history, a plan, a check, a schema."""
+"""Shows values as reports in a notebook and with `print`: a history, a plan, a check, a schema."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from schemaman.resolve import ResolvedSchema
 
 
 def render(value: object, format: str) -> str:
-    """The report of a value as an HTML fragment (`html`) or as text (`text`)."""
+    """Render the report of a value as an HTML fragment (`html`) or as text (`text`)."""
     report = build_value_report(value)
     if format == "html":
         return HtmlFormat().render_fragment(report)
@@ -32,7 +32,7 @@ def render(value: object, format: str) -> str:
 
 @singledispatch
 def build_value_report(value: object) -> Report:
-    """The report of a value. Raises `TypeError` for one that has none."""
+    """Build the report of a value. Raises `TypeError` for a value without a report."""
     raise TypeError(f"{type(value).__name__} has no report")
 
 

@@ -28,7 +28,7 @@ Inline = tuple[Text, ...]
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """A title; level 1 once a report, 2 for a table, 3 inside it. `anchor` is its link target."""
+    """A title: level 1 once in a report, 2 for a table, 3 inside a table. `anchor` is its link target."""
 
     text: str
     level: int
@@ -37,14 +37,14 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Paragraph:
-    """A sentence or two."""
+    """One or two sentences."""
 
     text: Inline
 
 
 @dataclass(frozen=True, slots=True)
 class FactsBlock:
-    """Names and values, one a line."""
+    """Names and values, one pair per line."""
 
     rows: tuple[tuple[str, Inline], ...]
 
@@ -68,7 +68,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A point on a timeline; `badges` are its few words of state."""
+    """A point on a timeline; `badges` show its state in a few words."""
 
     label: str
     when: str
@@ -119,7 +119,7 @@ class Format(Protocol):
     name: str
 
     def render(self, report: Report) -> str:
-        """The whole report as text."""
+        """Render the whole report as text."""
 
 
 FORMATS: Plugins[Format] = Plugins("schemaman.report.formats", "FORMAT", ("schemaman.formats",))

@@ -40,7 +40,7 @@ from schemaman.sink.version_lookup import (
 )
 
 Histories = Mapping[TableId, TableHistory]
-NO_SCHEMA = "JSON without a schema: nobody tells the types of the values"
+NO_SCHEMA = "JSON without a schema does not contain the types of its values"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,7 +135,7 @@ class RecordTables:
             raise UnreadableInput(NO_SCHEMA)
         history = self.require_history(id)
         if not any(_has_types(version) for version in history.versions):
-            raise UnreadableInput(f"{NO_SCHEMA}, and no version of {id} has any but those of JSON")
+            raise UnreadableInput(f"{NO_SCHEMA}, and no version of {id} has other types than those of JSON")
         source_connector = connector or history.connector
         return self._settle_version(
             RecordTable(id, "json", None, source_connector, find_versions(history, dict.fromkeys(names)))
@@ -146,8 +146,8 @@ class RecordTables:
         history = None if self.histories is None else self.histories.get(id)
         if history is None or not history.versions:
             raise UnreadableInput(
-                f"the history knows no table {id}: read it in first (schemaman ingest; schemaman rejects "
-                "tells what it could not read)"
+                f"the history has no table {id}: run `schemaman ingest` first; `schemaman rejects` lists "
+                "what it could not read"
             )
         return history
 
@@ -175,9 +175,7 @@ class RecordTables:
         if named in known or not known:
             return named
         if len(known) > 1:
-            raise UnreadableInput(
-                "a delete without a row in a topic of several tables: nobody tells of which it is"
-            )
+            raise UnreadableInput("a delete without a row in a topic of several tables: its table is unknown")
         return known[0]
 
     def has_positions(self, id: TableId) -> bool:
@@ -323,7 +321,7 @@ def _check_names(columns: Mapping[str, Column]) -> None:
     for name, column in columns.items():
         other = fields.setdefault(column.name, name)
         if other != name:
-            raise UnreadableInput(f"the fields {other!r} and {name!r} are both of column {column.name!r}")
+            raise UnreadableInput(f"the fields {other!r} and {name!r} both belong to column {column.name!r}")
 
 
 def _is_routing(name: str, payload: Mapping[str, object], made: TableDecoder, id: TableId) -> bool:

@@ -65,7 +65,7 @@ def read_flattened(
         optional = frozenset(f["field"] for f in read_fields(form.schema) if f.get("optional") is True)
     added = read_additions(payload, headers, prefix, optional=optional)
     if is_document(payload, key, added):
-        raise UnreadableInput("a document of MongoDB: its values are not read as those of a table")
+        raise UnreadableInput("a MongoDB document, which cannot be read as a row of a table")
     rewritten = DELETED_FIELD in added.names
     deleted = added.op == "d" or (rewritten and payload[DELETED_FIELD] in ("true", True))
     op = "d" if deleted else added.op if added.op in _OPS else "r" if added.is_snapshot else "u"

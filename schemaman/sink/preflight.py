@@ -46,10 +46,10 @@ class MissingTable:
     @property
     def approval(self) -> str:
         """The text that a person approves to have the table made all the same."""
-        return f"{self.reason}: {self.consequence}; else {self.instead}"
+        return f"{self.reason}: {self.consequence}; instead: {self.instead}"
 
     def __str__(self) -> str:
-        anew = "make it anew (`schemaman plan`, `schemaman approve`, `schemaman apply`)"
+        anew = "create it again (`schemaman plan`, `schemaman approve`, `schemaman apply`)"
         return f"{self.reason}: {self.instead}; or {anew}: {self.consequence}"
 
 
@@ -82,7 +82,7 @@ class Preflight:
         if live is not None and READ_PROPERTY in live.properties:
             misread = self.find_stale_rows(self.registry.history(history.table), live, plan.format)
             if misread is not None:
-                change = f"bring {plan.table} to {plan.source.table}"
+                change = f"migrate {plan.table} to follow {plan.source.table}"
                 return withhold_plan(plan, Refusal(change, misread.reason, misread.instead))
         keyed = plan.base_schema is not None and (live is None or has_known_key(live))
         unsure = refuse_unconfirmed_key(history)
@@ -130,10 +130,10 @@ class Preflight:
         if incarnation is not None and incarnation != history.latest.incarnation:
             return None
         return MissingTable(
-            f"{lake_table} is gone, and this store knows that it was there",
-            "put it back",
-            f"it begins empty, and rows from before (run {made[-1].run} was the last to move it) are then in "
-            "the source alone",
+            f"{lake_table} no longer exists, but this store has migrated it before",
+            "restore the table",
+            f"the new table begins empty, and earlier rows (run {made[-1].run} was the last migration) are "
+            "then only in the source",
         )
 
     def _find_previous_table(
@@ -158,7 +158,7 @@ class Preflight:
                     f"and its rows are in {previous_lake_table}",
                     f"rename that table to {lake_table} and set its property {SOURCE_PROPERTY} to "
                     f"{history.table}",
-                    "it begins empty beside them",
+                    "the new table begins empty beside that one",
                 )
             names = {a.name for a in self.registry.history(previous).aliases if a.kind == "table"}
             todo += [t for t in self.store.tables() if str(t) in names and t not in seen]
@@ -180,9 +180,9 @@ def refuse_unconfirmed_key(history: TableHistory) -> Refusal | None:
         return None
     key = f"({', '.join(newest.schema.key)})"
     return Refusal(
-        f"tell the rows of {history.table} apart by {key}",
-        f"nobody has confirmed that its key is now {key}",
-        f"say so with `schemaman decide confirm {history.table} key`, or wait for records that confirm it",
+        f"identify the rows of {history.table} by {key}",
+        f"it is not confirmed that its key is now {key}",
+        f"run `schemaman decide confirm {history.table} key`, or wait for records that confirm it",
     )
 
 

@@ -50,7 +50,7 @@ Spans = Mapping[TablePartition, Sequence[tuple[int, int]]]
 QueriedOffsets = frozenset[tuple[str, int, int]]
 """Topics, partitions and offsets."""
 
-UNKNOWN_POSITION, POSSIBLE_EARLIER_DELETE = "its place is not known for sure", "a delete may stand before it"
+UNKNOWN_POSITION, POSSIBLE_EARLIER_DELETE = "its position is uncertain", "a delete may come before it"
 """Why an order may be uncertain: the position of its partition, or a redelivery before it."""
 
 

@@ -13,18 +13,17 @@ from typing import Any, cast
 from schemaman.debezium.connector import CONNECTORS
 from schemaman.debezium.converters.connect import Node, read_fields
 from schemaman.debezium.ddl.online import DATABASE_NAMED_CONNECTORS, find_ghost_original
-from schemaman.debezium.decode import classify_record
+from schemaman.debezium.decode import classify_record, classify_without_value
 from schemaman.debezium.document import is_document_schema
 from schemaman.debezium.observation import Reject, Skipped
 from schemaman.debezium.payload import Body, SchemaLookup
-from schemaman.debezium.raw_record import OUTBOX, TOMBSTONE, is_outbox, is_snapshot_read, read_epoch_ms
+from schemaman.debezium.raw_record import TOMBSTONE, is_snapshot_read, read_epoch_ms
 from schemaman.debezium.records import (
     NO_POSITION,
     Coordinates,
     Position,
     Record,
 )
-from schemaman.debezium.signal import SIGNAL, is_signal
 from schemaman.debezium.source_block import UNKNOWN, Origin, read_origin
 from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import UnknownName, UnreadableInput
@@ -108,12 +107,11 @@ class RowReader:
             return self._make_reject(record, "nested too deeply to be read")
 
     def _read(self, record: Record) -> RowOutcome:
-        if record.value is None:
+        kind = classify_without_value(record)
+        if kind == TOMBSTONE or record.value is None:
             return self._read_without_value(record, None)
-        if is_outbox(record):
-            return _skip_record(record, OUTBOX)
-        if is_signal(record):
-            return _skip_record(record, SIGNAL)
+        if kind is not None:
+            return _skip_record(record, kind)
         payload, form = self._bodies.read(record, record.value, "value")
         if payload is None:
             return self._read_without_value(record, form)
@@ -128,7 +126,7 @@ class RowReader:
     def _read_event(self, record: Record, payload: Mapping[str, Any], form: BodySchema) -> RowOutcome:
         source, op = payload["source"], payload["op"]
         if op not in _OPS:
-            raise UnreadableInput(f"an event with the operation {op!r}")
+            raise UnreadableInput(f"an event with the unknown operation {op!r}")
         self._is_delete_record = op == "d"
         position = _read_position(str(source.get("connector") or UNKNOWN), source)
         coordinates = _make_coordinates(record, position, source, payload.get("ts_ms"))
@@ -173,7 +171,9 @@ class RowReader:
             table, self._read_key_payload(record), coordinates, self._progress.find_bounds(table, coordinates)
         )
         if not made.schema.key:
-            raise UnknownVersion(f"no version of {table} has just the fields of the row, and it has no key")
+            raise UnknownVersion(
+                f"no version of {table} has exactly the fields of the row, and the table has no key"
+            )
         key = self._read_key(record, table, made)
         return self._make_change(record, table, made, "d", key, (None, None), coordinates, payload["source"])
 
@@ -212,7 +212,7 @@ class RowReader:
             and self._tables.has_positions(table)
         ):
             raise UnreadableInput(
-                "a delete without a row or a place: nobody told how far its partition had been read before"
+                "a delete without a row or a position: it is unknown how far its partition was read before"
             )
         made = self._tables.find_decoder_by_key(
             table, key, coordinates, self._progress.find_bounds(table, coordinates)
@@ -281,7 +281,7 @@ class RowReader:
         except KeyError:
             pass
         except TypeError:
-            raise UnreadableInput("the source block does not name its table in words") from None
+            raise UnreadableInput("the source block does not name its table as text") from None
         found = form.decoders[names_in_source, names] = self._make_table(read_origin(payload), form, names)
         return found
 
@@ -292,7 +292,7 @@ class RowReader:
         if origin.connector in DATABASE_NAMED_CONNECTORS and find_ghost_original(id.table) is not None:
             return None
         if origin.connector == "mongodb" or (form.schema is not None and is_document_schema(form.schema)):
-            raise UnreadableInput("a document of MongoDB: its values are not read as those of a table")
+            raise UnreadableInput("a MongoDB document, which cannot be read as a row of a table")
         if form.schema is not None:
             nodes = read_fields(_find_row_node(form.schema))
             return self._tables.find_by_schema(id, nodes, form.encoding, origin.connector, origin.read_name)
@@ -334,8 +334,8 @@ class RowReader:
                 return None
             if not isinstance(payload, dict):
                 raise UnreadableInput(
-                    "a bare value; which column it is of cannot be told: let keys be structs (without the "
-                    "transformation ExtractField$Key)"
+                    "a bare value, whose column is unknown: keep keys as structs (without the transformation "
+                    "ExtractField$Key)"
                 )
             names = tuple(payload) if form.schema is None else ()
             decode = form.decoders.get((made, names))

@@ -179,7 +179,7 @@ def _find_joined_columns(
             continue
         later, kept = kept_by_id.setdefault((current.version.incarnation, meant.id), (version, column))
         if kept.id != column.id and later.incarnation == version.incarnation:
-            why = f"the `{column.name}` of then is `{kept.name}` by now, which has a column of its own"
+            why = f"the former column `{column.name}` is `{kept.name}` by now, which has a separate column"
             joined = JoinedColumns(column.name, kept.name, column.id, kept.id)
             for since, until, coordinates in _find_stretch(previous, column, kept):
                 yield RereadStretch(since, until, coordinates, why, joined)
@@ -253,10 +253,10 @@ def _explain_difference(
 ) -> str | None:
     """How the present reading of a row differs: read as `was`, which is `meant` now; None if it does not."""
     if meant.version.incarnation != is_.version.incarnation:
-        return "the table had been dropped or renamed away, and they are of the one made anew under its name"
+        return "the former table was dropped or renamed by then, and they belong to a new table of its name"
     for name in was.columns:
         if meant.columns[name].id != is_.columns[name].id:
-            return f"`{name}` was another column by then"
+            return f"`{name}` was the name of another column by then"
         before, after = was.columns[name], is_.columns[name]
         if not _is_read_alike(before, after, modes):
             types = format_type(before.type), format_type(after.type)

@@ -49,9 +49,9 @@ class StaleRows:
 
 
 _UNREADABLE_PROPERTY = StaleRows(
-    f"its property {READ_PROPERTY} cannot be read: somebody edited it",
-    "give it back the value that it had before; or unset it, if no change of the source was read later than "
-    "rows that came behind it",
+    f"its property {READ_PROPERTY} cannot be read: it was edited",
+    "restore its former value; or unset it, if each change of the source was read before the rows that came "
+    "after that change",
 )
 
 
@@ -215,29 +215,28 @@ def _explain_stale_rows(
     offsets = ", ".join(f"offset {int(str(o))} of partition {int(str(p))}" for p, _, o in found)
     topics = " and ".join(history.topics) or "its topic"
     return StaleRows(
-        f"{count} of its rows {_explain_lateness(one)}: {one.reason}. What stands in them may be wrong, "
-        "so nothing is "
-        "renamed, altered or written over them",
+        f"{count} of its rows {_explain_lateness(one)}: {one.reason}. Their values may be wrong, so nothing "
+        "is renamed, altered or written over them",
         f"delete them (DELETE FROM {name} WHERE {where}) and read "
-        f"{topics} again from {offsets} on, with a new checkpoint: until then its records wait. What these "
-        "rows hold in columns that have left the source does not come again: copy it away before",
+        f"{topics} again from {offsets} on, with a new checkpoint: until then its records wait. The values "
+        "of these rows in columns that the source dropped do not come again: copy them first",
     )
 
 
 def _explain_rename(history: TableHistory, name: str, previous: TableId) -> StaleRows:
     topics = " and ".join(history.topics) or "its topic"
     return StaleRows(
-        "its rows were written before it was read that the source had renamed "
-        f"{previous} to {history.table}: "
-        f"those of {previous} are not among them",
-        f"drop it, rename the lake table that has the rows of {previous} to {name}, set that one's property "
+        f"its rows were written before the rename of {previous} to {history.table} was read: "
+        f"the rows of {previous} are not among them",
+        f"drop it, rename the lake table that has the rows of {previous} to {name}, set its property "
         f"{SOURCE_PROPERTY} to {history.table}, and read {topics} again from its first row on, with a new "
-        f"checkpoint: until then its records wait. Or leave both apart: unset its property {READ_PROPERTY}",
+        "checkpoint: until then its records wait. Or keep both tables: unset the property "
+        f"{READ_PROPERTY} of this one",
     )
 
 
 def _explain_lateness(one: RereadStretch) -> str:
     at = one.coordinates.position.value
     if one.joined:
-        return f"from {at} on were written before a change of the source was read that came behind them"
-    return f"were written before a change of the source was read that came before them, at {at}"
+        return f"from {at} on were written before a later change of the source was read"
+    return f"were written before an earlier change of the source, at {at}, was read"

@@ -65,8 +65,8 @@ def find_versions(history: TableHistory, fields: Fields) -> tuple[CarriedVersion
             typed.append(candidate)
     if not named:
         raise UnknownVersion(
-            f"no version of {history.table} has just the fields {', '.join(fields)}: "
-            "read the records into the history first (schemaman ingest)"
+            f"no version of {history.table} has exactly the fields {', '.join(fields)}: "
+            "run `schemaman ingest` first"
         )
     return tuple(
         candidate
@@ -160,8 +160,8 @@ def choose_version_by_bounds(
         for candidate in later
     ):
         raise UnknownVersion(
-            f"a delete of which only the key ({', '.join(fields)}) is left, without a place: its columns "
-            "exchanged names, and nobody can tell whether that was before it. Delete its row by hand"
+            f"a delete with only the key ({', '.join(fields)}) and no position: these columns swapped names, "
+            "and it is unknown whether the delete came before or after that. Delete its row by hand"
         )
     return found
 

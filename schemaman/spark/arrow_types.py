@@ -1,4 +1,4 @@
-"""Types of lake tables as Arrow has them, values as rows of such columns, and keys as bytes."""
+"""Converts types of lake tables to Arrow types, rows to Arrow batches, and keys to bytes."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _INTEGERS = {8: arrow.int8(), 16: arrow.int16(), 32: arrow.int32(), 64: arrow.in
 
 
 def to_arrow_type(type: Type) -> Any:
-    """The Arrow type by which PySpark hands over a column of a lake type.
+    """Return the Arrow type that PySpark uses for a lake type.
 
     Source: PySpark `pyspark.sql.pandas.types.to_arrow_type`.
 
     Raises:
-        ValueError: no lake table holds this type.
+        ValueError: no lake table has this type.
     """
     match type:
         case Boolean():
@@ -48,7 +48,7 @@ def to_arrow_type(type: Type) -> Any:
         case Decimal(precision, scale):
             return arrow.decimal128(precision, scale)
         case String() | Unknown("variant"):
-            return arrow.string()  # a VARIANT travels as the text of its document
+            return arrow.string()  # a VARIANT is sent as the text of its document
         case Binary():
             return arrow.binary()
         case Date():
@@ -62,11 +62,11 @@ def to_arrow_type(type: Type) -> Any:
         case Struct(fields):
             return arrow.struct([(f.name, to_arrow_type(f.type)) for f in fields])
         case _:
-            raise ValueError(f"no lake table holds {type!r}")
+            raise ValueError(f"no lake table has the type {type!r}")
 
 
 def explain_misfit(column: Column, value: object) -> str | None:
-    """Why a value cannot stand in a column exactly as it is; None if it can."""
+    """Explain why a column cannot store a value exactly; None if it can."""
     try:
         arrow.array([value], to_arrow_type(column.type))
     except (arrow.ArrowException, OverflowError, TypeError, ValueError) as error:
@@ -76,13 +76,13 @@ def explain_misfit(column: Column, value: object) -> str | None:
 
 
 def make_batch(values: Sequence[Mapping[str, object]], schema: arrow.Schema) -> arrow.RecordBatch:
-    """Rows as an Arrow batch; a column that a row does not name is null in it."""
+    """Convert rows to an Arrow batch; missing columns of a row are null."""
     columns = [arrow.array([row.get(f.name) for row in values], f.type) for f in schema]
     return arrow.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def encode_key(key: Sequence[Column], values: Mapping[str, object]) -> bytes:
-    """The key of a row as bytes that are equal where the values are."""
+    """Encode the key of a row as bytes; equal values give equal bytes."""
     return repr(tuple(_normalize_value(column.type, values.get(column.name)) for column in key)).encode()
 
 

@@ -1,4 +1,4 @@
-"""Read from the log of a Delta table what SQL does not show: newest version and generated columns.
+"""Reads the newest version and the generated columns from the log of a Delta table: SQL does not show them.
 
 Source: Delta protocol, "Delta Log Entries", "Checkpoints", "Generated Columns", "Identity Columns".
 """
@@ -16,7 +16,7 @@ from schemaman.errors import StatementFailed
 from schemaman.model.ddl import quote_name
 
 Query = Callable[[str], Sequence[Sequence[object]]]
-"""Runs a query and gives its rows."""
+"""Runs a query and returns its rows."""
 
 _COMMIT = re.compile(r"(\d{20})\.json")
 _EXPRESSION = "delta.generationExpression"
@@ -26,15 +26,15 @@ _CATALOG_COMMITS = frozenset({"catalogManaged", "catalogOwned-preview", "coordin
 
 
 def find_local_folder(location: str) -> Path | None:
-    """The folder of a table that lies on this machine's own disk; None for any other place."""
-    place = urlparse(location)
-    if place.scheme not in ("", "file"):
+    """Return the folder of a table on a local disk; None for any other location."""
+    address = urlparse(location)
+    if address.scheme not in ("", "file"):
         return None
-    return Path(unquote(place.path) if place.scheme else location)
+    return Path(unquote(address.path) if address.scheme else location)
 
 
 def find_newest_version(location: str, features: Iterable[str]) -> int | None:
-    """The newest commit by the names in a log that can be listed here; None where it cannot."""
+    """Find the newest commit by the file names of a local log; None for any other log."""
     folder = find_local_folder(location)
     if folder is None or _CATALOG_COMMITS & set(features):
         return None
@@ -46,10 +46,10 @@ def find_newest_version(location: str, features: Iterable[str]) -> int | None:
 
 
 def find_generated_columns(location: str, features: Iterable[str], query: Query) -> dict[str, str]:
-    """Each generated column and its expression; an identity column has an empty one.
+    """Find the generated columns with their expressions; the expression of an identity column is empty.
 
-    Spark shows a table without them, so the log is read, and only where the table may have some.
-    Raises `StatementFailed`, also where no log entry tells a structure.
+    Spark does not show them, so this function reads the log, and only if the table may have some.
+    Raises `StatementFailed`, also if no log entry contains a schema.
     """
     if not _FEATURES & set(features):
         return {}
@@ -70,14 +70,14 @@ def find_generated_columns(location: str, features: Iterable[str], query: Query)
             raise
     schemas = [(str(name), str(schema)) for name, schema in found if schema is not None]
     if not schemas:
-        raise StatementFailed(f"{log} tells no structure of the table")
+        raise StatementFailed(f"{log} contains no schema of the table")
     return _read_generated(json.loads(max(schemas)[1]))
 
 
 def clear_unfinished(folder: str) -> bool:
-    """Remove a local folder in which a Delta table was begun and no commit was ever made.
+    """Remove a local folder with a begun Delta table without any commit.
 
-    Delta takes such a folder for a table when it is to make one, and for none when it is to read it.
+    Delta treats such a folder as a table when it creates one, and as no table when it reads it.
     """
     path = find_local_folder(folder)
     if path is None:

@@ -1,6 +1,6 @@
-"""The executor of migrations: lake tables inspected and altered with Spark SQL and nothing else.
+"""The executor of migrations: inspects and alters lake tables with Spark SQL.
 
-Reading has a shorter way where the session shares this process with a JVM; law: the result is the same.
+If the session shares this process with a JVM, reading has a faster way. Law: the result is the same.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _TABLE_EXISTS = ("TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_CREATE_TABLE_WITH_NON_EM
 
 
 class SparkExecutor:
-    """Runs statements in a Spark session, classic or Connect; no setting of it is changed.
+    """Runs statements in a Spark session, classic or Connect; it changes no setting of the session.
 
-    `java`: read through the JVM that shares this process, if the session has one.
+    `java`: read through the session's JVM in this process, if there is one.
     """
 
     def __init__(self, spark: SparkSession, *, java: bool = True) -> None:
@@ -46,14 +46,14 @@ class SparkExecutor:
         self._checked: set[tuple[str, str]] = set()
 
     def inspect(self, table: str, format: str) -> LakeTable | None:
-        """The lake table as its own catalogue shows it, None where there is none.
+        """Read the lake table from its own catalogue; None if it does not exist.
 
         Raises:
-            EngineUnavailable: the session cannot work with this format or catalogue at all.
-            StatementFailed: the catalogue cannot be asked, or the table is of another format.
+            EngineUnavailable: the session does not support this format or catalogue.
+            StatementFailed: the catalogue cannot be read, or the table has another format.
         """
         if format not in ("delta", "iceberg"):
-            raise UnknownName(f"no table format {format!r} can be inspected; there are delta and iceberg")
+            raise UnknownName(f"unknown table format {format!r}; formats are: delta, iceberg")
         name = TARGETS.get(format).table_name(table)
         catalog = _find_catalog(name)
         if (format, catalog) not in self._checked:
@@ -68,9 +68,9 @@ class SparkExecutor:
         """Run a statement.
 
         Raises:
-            StatementConflict: another writer committed first; the statement may be tried again.
-            SessionLost: the engine is gone.
-            StatementFailed: the target refused; nothing of the statement was done.
+            StatementConflict: another writer committed first; the caller may try the statement again.
+            SessionLost: the engine has stopped.
+            StatementFailed: the target refused the statement, which had no effect.
         """
         try:
             self._spark.sql(statement)
@@ -81,7 +81,7 @@ class SparkExecutor:
             self._collect_rows(statement)
 
     def query(self, statement: str) -> tuple[tuple[object, ...], ...]:
-        """The rows of a query. Raises `StatementFailed`."""
+        """Return the rows of a query. Raises `StatementFailed`."""
         return tuple(tuple(row) for row in self._collect_rows(statement))
 
     def _collect_rows(self, statement: str) -> list[Row]:
@@ -99,9 +99,9 @@ class SparkExecutor:
             raise make_failure(error, f"inspect {name}") from error
 
     def _register_again(self, table: str) -> bool:
-        """Whether a Delta table that this session did not know by name lies where its name says.
+        """Register a Delta table whose name the session does not know, if its default folder has one.
 
-        Without a metastore Spark forgets the names of all tables when it ends, and keeps the tables.
+        Without a metastore, Spark forgets the names of all tables when it ends, but keeps the tables.
         """
         parts = _split_session_table(table)
         in_memory = self._spark.conf.get("spark.sql.catalogImplementation") == "in-memory"
@@ -115,13 +115,13 @@ class SparkExecutor:
         return True
 
     def _find_folder(self, parts: tuple[str, str]) -> str:
-        """Where a table of the session's own catalogue lies. Source: Spark `SessionCatalog`."""
+        """The folder of a table in the session's own catalogue. Source: Spark `SessionCatalog`."""
         warehouse = str(self._spark.conf.get("spark.sql.warehouse.dir")).rstrip("/")
         database, name = (part.lower() for part in parts)
         return f"{warehouse}/{name}" if database == "default" else f"{warehouse}/{database}.db/{name}"
 
     def _clear_unfinished(self, statement: str, error: Exception) -> bool:
-        """Whether what kept a Delta table from being made was the rest of a creation that died half-way."""
+        """Remove the rest of an interrupted creation that blocks a Delta table; whether there was one."""
         created = re.match(r"CREATE TABLE ((?:`(?:[^`]|``)+`\.?)+) \(", statement)
         if (
             created is None
@@ -143,12 +143,12 @@ class SparkExecutor:
             return None
         detail = self._collect_rows(f"DESCRIBE DETAIL {name}")[0].asDict()
         if detail["format"] != "delta":
-            raise StatementFailed(f"{table} is a table of format {detail['format']}, not of delta")
+            raise StatementFailed(f"{table} has the format {detail['format']}, not delta")
         features = frozenset(detail["tableFeatures"] or ())
         version = find_newest_version(detail["location"], features) if self._java else None
         if version is None:
             version = self._collect_rows(f"DESCRIBE HISTORY {name} LIMIT 1")[0]["version"]
-        # A feature is switched on by a property of this name, which the table then does not show.
+        # A property of this name enables a feature, but the table does not show the property.
         properties = dict(detail["properties"]) | {f"delta.feature.{f}": "supported" for f in features}
         partitions, clustering = detail["partitionColumns"], detail["clusteringColumns"] or ()
         return LakeTable(
@@ -162,7 +162,7 @@ class SparkExecutor:
             partitions=tuple(LayoutField((column,)) for column in partitions),
             clustering=tuple(split_table_name(column) for column in clustering),
             generated=find_generated_columns(detail["location"], features, self.query),
-            # Source: Delta protocol, "Column Mapping": no id is given twice, and only then columns can go.
+            # Source: Delta protocol, "Column Mapping": ids are unique; only then columns can be dropped.
             column_ids=f"last {properties.get(_LAST_ID, '0')}",
         )
 
@@ -171,12 +171,12 @@ class SparkExecutor:
             try:
                 return self._inspect_iceberg_by_java(table, name)
             except RAISED:
-                # What there is to say about the failure, SQL says in the engine's own words.
+                # The SQL way below reports the failure with the engine's own message.
                 pass
         return self._inspect_iceberg_by_sql(table, name)
 
     def _inspect_iceberg_by_java(self, table: str, name: str) -> LakeTable:
-        """Read one state of the table, whatever catalogue and file system it has.
+        """Read one state of the table, for any catalogue and file system.
 
         Source: Iceberg Java API, `Spark3Util.loadIcebergTable`, `BaseTable.operations`,
         `TableMetadataParser.toJson`, `SparkSchemaUtil.convert`.
@@ -197,7 +197,7 @@ class SparkExecutor:
             columns = self._read_columns(name) or ()
         properties = {row["key"]: row["value"] for row in self._collect_rows(f"SHOW TBLPROPERTIES {name}")}
         if not properties.get("format", "").startswith("iceberg"):
-            raise StatementFailed(f"{table} is no Iceberg table")
+            raise StatementFailed(f"{table} is not an Iceberg table")
         newest = self._collect_rows(f"SELECT file FROM {name}.metadata_log_entries")[-1]["file"]
         metadata = self._read_metadata(newest)
         if metadata:
@@ -208,11 +208,11 @@ class SparkExecutor:
         return read_description(table, columns, newest, properties, described)
 
     def _is_cached(self, name: str) -> bool:
-        """Whether the session may remember a table as it was: a user's own session may."""
+        """Whether the session may cache a table: a user's own session may."""
         return is_caching(self._spark, _find_catalog(name))
 
     def _read_metadata(self, file: str) -> Metadata:
-        """Iceberg's own metadata file; empty where Spark itself has no access to it, only the catalogue."""
+        """Read Iceberg's metadata file; empty if only the catalogue has access to it, not Spark itself."""
         try:
             rows = self._collect_rows(f"SELECT value FROM text.{quote_name(file)}")
             read = json.loads("\n".join(row["value"] for row in rows))
@@ -222,7 +222,7 @@ class SparkExecutor:
 
 
 def _find_catalog(name: str) -> str:
-    """The catalogue of a table as SQL names it: empty for a path, the session's own where none is named."""
+    """Find the catalogue in an SQL table name: empty for a path, the session's own if none is named."""
     parts = split_table_name(name)
     if parts[0] == "delta" and len(parts) == 2:
         return ""
@@ -230,7 +230,7 @@ def _find_catalog(name: str) -> str:
 
 
 def _split_session_table(table: str) -> tuple[str, str] | None:
-    """Database and name of a table of the session's own catalogue; None for a path or another catalogue."""
+    """Split a table name of the session's own catalogue; None for a path or another catalogue."""
     if "/" in table:
         return None
     parts = split_table_name(table)

@@ -1,4 +1,4 @@
-"""An Iceberg table by its metadata file, or by Spark's description where that file cannot be read.
+"""Reads an Iceberg table from its metadata file, or from Spark's description if that file cannot be read.
 
 Source for the fields of the file: Iceberg table spec, "Table Metadata Fields" and what it refers to.
 """
@@ -25,7 +25,7 @@ _TRANSFORMS = {"years": "year", "months": "month", "days": "day", "hours": "hour
 
 
 def read_metadata(table: str, columns: tuple[Column, ...], file: str, metadata: Metadata) -> LakeTable:
-    """The table by one metadata file; `columns` are its columns as Spark reads them."""
+    """Read the table from one metadata file; `columns` are its columns as Spark reads them."""
     schema = _find_current(metadata, "schemas", "schema-id", "current-schema-id")
     paths = dict(_list_paths(schema["fields"], ()))
     spec = _find_current(metadata, "partition-specs", "spec-id", "default-spec-id")
@@ -50,7 +50,7 @@ def read_metadata(table: str, columns: tuple[Column, ...], file: str, metadata: 
             for each in order.get("fields", ())
         ),
         partition_names=_collect_partition_names(metadata, paths),
-        # Source: Iceberg table spec, "Schema Evolution": a field's id is its own for good.
+        # Source: Iceberg table spec, "Schema Evolution": a field keeps its id forever.
         column_ids=" ".join(str(id) for id in paths),
     )
 
@@ -62,7 +62,7 @@ def read_description(
     properties: Mapping[str, str],
     described: Sequence[tuple[str, str]],
 ) -> LakeTable:
-    """The table by `SHOW TBLPROPERTIES` and `DESCRIBE TABLE EXTENDED`: all but its uuid."""
+    """Read the table from `SHOW TBLPROPERTIES` and `DESCRIBE TABLE EXTENDED`: everything except its uuid."""
     details = dict(described[described.index(("# Detailed Table Information", "")) :])
     identifier_names = properties.get("identifier-fields", "[]")[1:-1].split(",")
     names = {c.name for c in columns}
@@ -82,7 +82,7 @@ def read_description(
         partitions=tuple(partitions),
         sort=tuple(sort),
         comment=details.get("Comment"),
-        # Of which column a field is made is not told here: no column may have its name.
+        # The source column of a partition field is unknown here: no column may have the field's name.
         partition_names=dict.fromkeys(_PARTITION_FIELD.findall(dict(described).get("_partition", "")), ()),
     )
 
@@ -127,12 +127,12 @@ def _make_table(
 
 
 def _find_current(metadata: Metadata, several: str, id: str, chosen: str) -> Metadata:
-    """The one schema, spec or order that the metadata names as the current one."""
+    """Find the current schema, spec or order of the metadata."""
     return next((each for each in metadata.get(several, ()) if each[id] == metadata.get(chosen)), {})
 
 
 def _collect_partition_names(metadata: Metadata, paths: Mapping[int, Path]) -> dict[str, Path]:
-    """The names of all partition fields that the table has or had, each with the column that may have it."""
+    """Collect all current and earlier partition field names, each with the column that may have that name."""
     names: dict[str, Path] = {}
     for field in (field for spec in metadata.get("partition-specs", ()) for field in spec["fields"]):
         own = paths.get(field["source-id"], ())
@@ -142,7 +142,7 @@ def _collect_partition_names(metadata: Metadata, paths: Mapping[int, Path]) -> d
 
 
 def _list_paths(fields: Sequence[Metadata], above: Path) -> Iterator[tuple[int, Path]]:
-    """Each field id of a schema and its path; `element`, `key` and `value` inside lists and maps."""
+    """List each field id of a schema with its path; `element`, `key` and `value` inside lists and maps."""
     for field in fields:
         here = (*above, str(field["name"]))
         yield field["id"], here
@@ -152,18 +152,18 @@ def _list_paths(fields: Sequence[Metadata], above: Path) -> Iterator[tuple[int, 
 def _list_inner_paths(type: Any, here: Path) -> Iterator[tuple[int, Path]]:
     if isinstance(type, str):
         return
-    for member in ("element", "key", "value"):
-        if member in type:
-            yield type[f"{member}-id"], (*here, member)
-            yield from _list_inner_paths(type[member], (*here, member))
+    for part in ("element", "key", "value"):
+        if part in type:
+            yield type[f"{part}-id"], (*here, part)
+            yield from _list_inner_paths(type[part], (*here, part))
     yield from _list_paths(type.get("fields", ()), here)
 
 
 def _parse_field(word: str, names: Set[str], direction: str = "") -> LayoutField:
-    """`bucket(4, a.b)` or `a` as Spark and Iceberg write them, the one with back-ticks, the other without."""
+    """Parse `bucket(4, a.b)` or `a`, with back-ticks as from Spark or without as from Iceberg."""
     found = _WORD.fullmatch(word)
-    transform, place = "identity", word
+    transform, path = "identity", word
     if found is not None:
         transform = _TRANSFORMS.get(found[1], found[1]) + (f"[{found[2]}]" if found[2] else "")
-        place = found[3]
-    return LayoutField((place,) if place in names else split_table_name(place), f"{transform}{direction}")
+        path = found[3]
+    return LayoutField((path,) if path in names else split_table_name(path), f"{transform}{direction}")

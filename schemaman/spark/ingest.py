@@ -1,6 +1,6 @@
-"""The engine on Spark: executors open and scan the files, the driver merges, decodes and records.
+"""The Spark engine: executors open and scan the files; the driver merges, decodes and records.
 
-Law: the log is the one that the local engine writes, entry by entry.
+Law: the log equals that of the local engine, entry by entry.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from schemaman.spark.record_source import SCHEMA, PartScanner, split_file
 from schemaman.store.offsets import Ranges, find_missing
 
 _PARTS = 64
-"""At most so many tasks a file: enough for the cores of a machine, few enough for a small one."""
+"""The largest number of tasks for one file: enough for many cores, few enough for a small machine."""
 
 
 def ingest(
@@ -38,16 +38,16 @@ def ingest(
     size: int = CHUNK,
     forms: Forms = AUTO,
 ) -> Summary:
-    """Read files into the history of a stream; the same as one local `ingest` after the other.
+    """Read files into the history of a stream, with the result of successive local `ingest` calls.
 
-    The files must lie where executors can open them; `schemas` must be picklable. Raises as
-    `ingest.ingest`, and:
+    Executors must be able to open the files, and `schemas` must be picklable. Raises as
+    `schemaman.ingest.ingest.ingest`, and:
 
-        CouldNotDo: Spark gave up.
-        UsageError: a source that only this process can read.
+        CouldNotDo: the Spark job failed.
+        UsageError: only this process can read a source.
     """
     if any(file.path == STANDARD_INPUT for file in files):
-        raise UsageError("standard input cannot be read by executors", hint="--engine local")
+        raise UsageError("the Spark engine cannot read standard input", hint="use --engine local")
     known = KnownOffsets(*registry.known_offsets(stream)).load_hashes()
     found = _scan_files(spark, files, PartScanner((), known, schemas, size, forms))
     summary = Summary()
@@ -65,7 +65,7 @@ def ingest(
 
 
 def _scan_files(spark: SparkSession, files: Sequence[File], scanner: PartScanner) -> list[list[ChunkPart]]:
-    """The takes of each file, chunk by chunk."""
+    """Scan each file, chunk by chunk."""
     pieces = [(n, part) for n, file in enumerate(files) for part in split_file(file, _PARTS)]
     rows = _run_scanner(spark, replace(scanner, parts=[part for _, part in pieces]), len(pieces))
     found: list[list[ChunkPart]] = [[] for _ in files]
@@ -81,12 +81,15 @@ def _run_scanner(spark: SparkSession, scanner: PartScanner, size: int) -> list[t
     try:
         rows = spark.range(0, size, 1, size).mapInArrow(scanner, SCHEMA).collect()
     except PySparkException as error:
-        raise CouldNotDo(f"Spark gave up reading: {error}", hint="--engine local reads without it") from error
+        raise CouldNotDo(
+            f"the Spark job that reads the files failed: {error}",
+            hint="--engine local reads without Spark",
+        ) from error
     return [(row["part"], row["chunk"], bytes(row["take"])) for row in rows]
 
 
 def _is_overtaken(takes: Iterable[ChunkPart], known: KnownOffsets, now: KnownOffsets) -> bool:
-    """Whether files before this one have covered some of its records since they were read."""
+    """Whether earlier files have covered some records of this file since its scan."""
     for taken in takes:
         if taken.refusal is not None and known.ranges != now.ranges:
             return True

@@ -1,4 +1,4 @@
-"""The part of the work that executors do: open a part of a file, scan it, give back its takes."""
+"""The work of executors: open a part of a file, scan it, and return the scanned chunks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ARROW = arrow.schema([("part", arrow.int32()), ("chunk", arrow.int32()), ("take
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """What one task reads: a whole file, or some row groups of it; `start` items of the file lie before."""
+    """The input of one task: a whole file, or some row groups; `start` items of the file come before."""
 
     file: File
     start: int = 0
@@ -31,7 +31,7 @@ class FilePart:
 
 
 def split_file(file: File, wanted: int) -> tuple[FilePart, ...]:
-    """A file in at most `wanted` parts of like size, in order. Raises like `files.records`."""
+    """Split a file into at most `wanted` similar parts, in order. Raises like `files.read_records`."""
     if file.kind != "parquet":
         return (FilePart(file),)
     sizes = count_rows(file)
@@ -43,9 +43,9 @@ def split_file(file: File, wanted: int) -> tuple[FilePart, ...]:
 
 @dataclass(frozen=True, slots=True)
 class PartScanner:
-    """The function that tasks run: numbers of parts in, takes of chunks of `size` out.
+    """The function of tasks: it takes numbers of parts and returns scanned chunks of `size` records.
 
-    It travels to the executors by pickle.
+    Spark sends it to the executors by pickle.
     """
 
     parts: Sequence[FilePart]
@@ -55,7 +55,7 @@ class PartScanner:
     forms: Forms = AUTO
 
     def __call__(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[arrow.RecordBatch]:
-        """The takes of the parts that the rows name."""
+        """Scan the parts that the rows name."""
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 part = self.parts[number]
@@ -63,7 +63,7 @@ class PartScanner:
                 for chunk, taken in read_chunks(
                     _read_items(part), self.known, reading, start=start, size=self.size
                 ):
-                    # both ends run this very program, so pickle gives back equal values
+                    # driver and executors run the same code, so that pickle restores equal values
                     row = {"part": number, "chunk": chunk, "take": pickle.dumps(taken)}
                     yield arrow.RecordBatch.from_pylist([row], _ARROW)
 

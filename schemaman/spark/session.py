@@ -1,4 +1,4 @@
-"""One Spark session for both formats: Delta owns `spark_catalog`, Iceberg is a named catalogue beside it."""
+"""One Spark session for both formats: Delta has `spark_catalog`, Iceberg a named catalogue."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ try:
     from pyspark.sql import SparkSession
 except ImportError as error:
     raise EngineUnavailable(
-        f"Spark is needed for this and its Python package is not installed ({error})",
+        f"this needs Spark, but its Python package is not installed ({error})",
         hint=install_hint("spark"),
     ) from error
 
@@ -44,7 +44,7 @@ DEFAULT_CATALOG = "ice"
 _OLDEST_JAVA = 17
 _CONNECT_PORT = 15002
 _CONNECT_SECONDS = 10
-_JAVA_HINT = f"install Java {_OLDEST_JAVA} or 21 (Debian: openjdk-17-jre-headless) and let JAVA_HOME name it"
+_JAVA_HINT = f"install Java {_OLDEST_JAVA} or 21 (Debian: openjdk-17-jre-headless) and set JAVA_HOME"
 
 
 def start_session(
@@ -56,17 +56,17 @@ def start_session(
     packages: Sequence[str] = (),
     log: IO[bytes] | None = None,
 ) -> SparkSession:
-    """The Spark session of this process, started on the first call.
+    """Return the Spark session of this process; the first call starts it.
 
-    `warehouse` is a folder: Delta tables by name lie in `spark/`, Iceberg tables in `<catalog>/`, and the
-    Iceberg catalogue is the SQLite file `<catalog>.db` in it. `settings` are Spark's own and win over ours:
-    another kind of catalogue is given so, with the `packages` that it needs as Maven coordinates. `master`
-    may be the address of a Spark Connect server, `sc://host:port`: warehouse and jars are then the server's.
-    `log` takes what the JVM prints; without it nothing is printed, and its last words are part of the error.
-    A session that is already active is the user's: it is given back as it is, and nothing of it is changed.
+    `warehouse` is a folder: Delta tables by name are in `spark/`, Iceberg tables in `<catalog>/`, and the
+    Iceberg catalogue is the SQLite file `<catalog>.db`. `settings` are Spark's own and override the defaults,
+    for example for another kind of catalogue; `packages` are Maven coordinates of the jars that it needs.
+    `master` may be the address of a Spark Connect server, `sc://host:port`; then warehouse and jars are those
+    of the server. `log` receives the output of the JVM. Without `log`, the output is not printed, and an
+    error contains its last lines. An already active session is the user's: it is returned unchanged.
 
     Raises:
-        EngineUnavailable: no Java, a Java that is too old, jars that cannot be had, or Spark did not start.
+        EngineUnavailable: Java is missing or too old, jars are unavailable, or Spark did not start.
     """
     active = SparkSession.getActiveSession()
     if active is not None:
@@ -96,7 +96,7 @@ def open_session(
     settings: Mapping[str, str],
     packages: Sequence[str] = (),
 ) -> Iterator[SparkSession]:
-    """A session as `session` gives it, stopped at the end unless it was there before. Raises as `session`."""
+    """Open a session as `start_session`, and stop it at the end unless it existed before. Raises likewise."""
     before = SparkSession.getActiveSession()
     spark = start_session(
         warehouse=warehouse, catalog=catalog, master=master, settings=settings, packages=packages
@@ -109,7 +109,7 @@ def open_session(
 
 
 def make_session_settings(warehouse: Path, catalog: str, master: str) -> dict[str, str]:
-    """Spark's settings for both formats in one application.
+    """Make Spark's settings for both formats in one application.
 
     Source: Delta "Set up Apache Spark with Delta Lake" (extension and catalogue), Iceberg "Spark
     configuration" (catalogue of type jdbc, `cache-enabled`). A migration must see foreign changes at once,
@@ -128,18 +128,18 @@ def make_session_settings(warehouse: Path, catalog: str, master: str) -> dict[st
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension,"
         "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        # Spark hides some secrets by itself; these are Iceberg's. Source: Spark `REDACTION` settings.
+        # Spark redacts some secrets by itself; this adds Iceberg's. Source: Spark `REDACTION` settings.
         "spark.redaction.regex": "(?i)secret|password|token|access[.]?key|credential|authorization",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(warehouse / "spark"),
         "spark.databricks.delta.snapshotPartitions": "2",
-        # Delta would keep what it read of 10,000 tables (`DeltaSQLConf`), 3 MB of each if it has few columns.
+        # Delta's default caches 10,000 tables (`DeltaSQLConf`), with 3 MB for each even with few columns.
         "spark.databricks.delta.delta.log.cacheSize": "50",
         ice: "org.apache.iceberg.spark.SparkCatalog",
         f"{ice}.type": "jdbc",
         f"{ice}.uri": f"jdbc:sqlite:{warehouse / f'{catalog}.db'}",
-        # Without the layout that knows views, asking for a missing table is an UnsupportedOperationException.
+        # Without the layout for views, a missing table raises an UnsupportedOperationException.
         f"{ice}.jdbc.schema-version": "V1",
         f"{ice}.warehouse": str(warehouse / catalog),
         f"{ice}.cache-enabled": "false",
@@ -147,30 +147,30 @@ def make_session_settings(warehouse: Path, catalog: str, master: str) -> dict[st
 
 
 def select_launch_settings(settings: Mapping[str, str]) -> dict[str, str]:
-    """The settings that may be words of a command line, which everybody on the machine can read.
+    """Select the settings for the JVM's command line, which all users of the machine can read.
 
-    Secrets reach the JVM later, with the context.
+    Secrets are passed to the JVM later, with the context.
     """
     return {name: value for name, value in settings.items() if not is_secret(name)}
 
 
 def is_classic(spark: SparkSession) -> bool:
-    """Whether a JVM shares this process with the session; Spark Connect has none on its side."""
-    # Spark Connect raises for this attribute what `hasattr` takes for a missing one.
+    """Whether the session has a JVM for this process; a Spark Connect session has none."""
+    # For this attribute, Spark Connect raises an error that `hasattr` treats as missing.
     return hasattr(spark, "_jsparkSession")
 
 
 def require_java() -> str:
-    """The `java` that Spark will start.
+    """Find the `java` that Spark will start.
 
     Raises:
-        EngineUnavailable: there is none, or it is older than Spark 4 accepts.
+        EngineUnavailable: there is no `java`, or it is too old for Spark 4.
     """
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
     if found is None:
         where = f"JAVA_HOME={home} has no bin/java" if home else "there is no java on the PATH"
-        raise EngineUnavailable(f"Spark needs Java and {where}", hint=_JAVA_HINT)
+        raise EngineUnavailable(f"Spark needs Java, but {where}", hint=_JAVA_HINT)
     result = subprocess.run([found, "-version"], capture_output=True, text=True, check=False)
     version = re.search(r'version "(?:1\.)?(\d+)', result.stderr + result.stdout)
     if result.returncode != 0 or version is None:
@@ -179,37 +179,39 @@ def require_java() -> str:
         )
     if int(version[1]) < _OLDEST_JAVA:
         raise EngineUnavailable(
-            f"Spark needs Java {_OLDEST_JAVA} or newer and {found} is {version[1]}", hint=_JAVA_HINT
+            f"Spark needs Java {_OLDEST_JAVA} or newer, but {found} is {version[1]}", hint=_JAVA_HINT
         )
     return found
 
 
 def _silence_loggers() -> None:
-    """PySpark prints a JSON record of kilobytes for every statement that fails, also an expected one."""
+    """Silence loggers of PySpark that print kilobytes of JSON for each failed statement."""
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def require_server(address: str) -> None:
-    """Whether anybody listens where a Spark Connect server should: its client would ask for minutes.
+    """Check that a Spark Connect server accepts connections: its client would retry for minutes.
 
     Raises:
-        EngineUnavailable: nobody does, or this is no address. Source of the default port: Spark Connect.
+        EngineUnavailable: no server answers, or the address is invalid.
+
+    Source of the default port: Spark Connect.
     """
     shown = without_password(address)
     try:
-        place = urlsplit(address.partition(";")[0])
-        with socket.create_connection((place.hostname or "", place.port or _CONNECT_PORT), _CONNECT_SECONDS):
+        url = urlsplit(address.partition(";")[0])
+        with socket.create_connection((url.hostname or "", url.port or _CONNECT_PORT), _CONNECT_SECONDS):
             pass
     except (OSError, ValueError) as error:
         raise EngineUnavailable(
             f"no Spark Connect server answers at {shown}: {error}",
-            hint="master = 'sc://HOST:PORT' in schemaman.toml names it; start-connect-server.sh starts one",
+            hint="check master = 'sc://HOST:PORT' in schemaman.toml; start-connect-server.sh starts a server",
         ) from error
 
 
 def _connect(address: str, settings: Mapping[str, str]) -> SparkSession:
-    """A session of ours on a server; what the server decides at its start cannot be set here."""
+    """Start a session on a server; settings of the server's start cannot be set here."""
     require_server(address)
     shown = without_password(address)
     try:
@@ -223,8 +225,8 @@ def _connect(address: str, settings: Mapping[str, str]) -> SparkSession:
         ) from error
     except PySparkException as error:
         raise EngineUnavailable(
-            f"the Spark Connect server {shown} refused: {_find_first_line(error)}",
-            hint="does Spark 4.1 run there? what a server decides at its start is set in its own settings",
+            f"the Spark Connect server {shown} refused the session: {_find_first_line(error)}",
+            hint="the server must run Spark 4.1; settings of its start must be set on the server",
         ) from error
     _silence_loggers()
     return spark

@@ -15,7 +15,7 @@ from schemaman.errors import SessionLost, StatementConflict, StatementFailed
 from schemaman.store.urls import without_secrets
 
 RAISED = (PySparkException, Py4JError, ConnectionError)
-"""What a session raises when a statement fails; py4j lets the socket's error through once the JVM is gone."""
+"""The errors of a session for a failed statement; once the JVM has stopped, py4j raises a socket error."""
 _UNAVAILABLE = "StatusCode.UNAVAILABLE"
 """The status that Spark Connect gives for a server that does not answer. Source: gRPC's status codes."""
 

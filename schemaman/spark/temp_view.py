@@ -17,6 +17,6 @@ def create_view(rows: DataFrame, name: str) -> Iterator[None]:
     try:
         yield
     finally:
-        # What the block raised says more than that the view of an engine that is gone is gone, too.
+        # The error of the block is more useful than the error of dropping the view in a stopped engine.
         with suppress(*RAISED):
             rows.sparkSession.catalog.dropTempView(name)

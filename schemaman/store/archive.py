@@ -27,9 +27,9 @@ _NEWER = "upgrade schemaman, or take a copy with this one"
 
 @dataclass(frozen=True, slots=True)
 class LogCopy:
-    """A copy of a store: its identity, and its log, which can be gone through once.
+    """A copy of a store: its identity, and its log, which can be iterated once.
 
-    Only the last line shows that the copy is whole: `log` raises there, so keep nothing before its end.
+    Only the last line proves that the copy is complete. `log` raises there, so keep nothing before its end.
     """
 
     store: str
@@ -47,15 +47,15 @@ def write_copy(log: Iterable[SealedEntry], store: str = "") -> Iterator[str]:
 
 
 def read_copy(lines: Iterable[str], where: str = "archive") -> LogCopy:
-    """The copy that lines hold. What is wrong with the first line is told at once, all else by its `log`.
+    """Read the copy in lines. An error in the first line is raised at once, other errors by its `log`.
 
     Raises:
-        UnreadableInput: no copy, one of another layout, cut short or altered.
+        UnreadableInput: the lines are not a copy, have another layout, or are incomplete or altered.
     """
     rest = iter(lines)
     head = next(rest, None)
     if head is None:
-        raise UnreadableInput(f"{where} is cut short: it is empty", hint=_HINT)
+        raise UnreadableInput(f"{where} is incomplete: it is empty", hint=_HINT)
     body = _parse_object(head, f"{where}:1")
     if "schemaman_log" not in body:
         raise UnreadableInput(f"{where}:1: not a copy of a log", hint=_HINT)
@@ -75,13 +75,13 @@ def _read_entries(head: str, rest: Iterable[str], where: str) -> Iterator[Sealed
         if "sha256" in body:
             ended = True
             if (body.get("entries"), body["sha256"]) != (entries, digest.hexdigest()):
-                raise UnreadableInput(f"{where} was altered: its hash is another", hint=_HINT)
+                raise UnreadableInput(f"{where} was altered: its hash does not match", hint=_HINT)
             continue
         digest.update(_strip_line(line).encode() + b"\n")
         entries += 1
         yield _parse_entry(body, f"{where}:{number}")
     if not ended:
-        raise UnreadableInput(f"{where} is cut short: its last line is missing", hint=_HINT)
+        raise UnreadableInput(f"{where} is incomplete: its last line is missing", hint=_HINT)
 
 
 def _write_lines(log: Iterable[SealedEntry], store: str) -> Iterator[str]:
@@ -113,4 +113,4 @@ def _parse_entry(body: dict[str, Any], where: str) -> SealedEntry:
         case {"at_ms": int(at_ms), "body": str(text), "hash": str(hash), "sequence": int(sequence)}:
             return SealedEntry(sequence, at_ms, text, hash)
         case _:
-            raise UnreadableInput(f"{where}: no log entry", hint=_HINT)
+            raise UnreadableInput(f"{where}: not a log entry", hint=_HINT)

@@ -28,7 +28,7 @@ def fold(observations: Iterable[Observation], table: TableId, verdicts: Verdicts
 
 
 def find_settings_shown(folded: TableHistory | None) -> ConnectorSettingsShown:
-    """What a table shows of its connector's settings; nothing where its server is not known for sure."""
+    """Find the connector settings that a table shows; none if its server is not certain."""
     return NO_SETTINGS_SHOWN if folded is None or folded.identity == "weak" else folded.settings_shown
 
 
@@ -52,21 +52,21 @@ def wall_clock() -> int:
 
 
 def list_touched_tables(entries: Iterable[Entry]) -> tuple[TableId, ...]:
-    """The tables that entries speak of, each once, in order."""
+    """List the tables of entries, each once, in order."""
     return tuple(sorted({table for entry in entries for table in list_tables(entry)}))
 
 
 def make_not_empty_error(where: str) -> UsageError:
     """The refusal to put a copy beside what is there."""
-    return UsageError(f"{where} is not empty", hint="put the copy into a new store: --store NEW")
+    return UsageError(f"{where} is not empty", hint="import the copy into a new store: --store NEW")
 
 
 def make_locked_error(lease: Lease) -> Locked:
-    """The refusal that says who holds a target, and until when."""
+    """Make the error that names the holder of a lease, and its expiry."""
     until = datetime.fromtimestamp(lease.expires_ms / 1000, UTC).isoformat(timespec="seconds")
     return Locked(
         f"{lease.target} is held by {lease.owner} until {until.replace('+00:00', 'Z')}",
-        hint="wait until it is done; a lease that is not renewed ends by itself. If its process is gone: "
+        hint="wait until it ends; a lease that is not renewed expires by itself. If its process has died: "
         f"`schemaman unlock {lease.token}`",
     )
 
@@ -74,6 +74,6 @@ def make_locked_error(lease: Lease) -> Locked:
 def make_lost_error(target: str) -> Locked:
     """The refusal for a token whose lease has ended and was taken over or given back."""
     return Locked(
-        f"the lease on {target} is no longer ours: it ended, and somebody else may be at work there",
-        hint="look at `schemaman status`, then `schemaman resume RUN`",
+        f"the lease on {target} has expired, and another process may now migrate the target",
+        hint="check `schemaman status`, then `schemaman resume RUN`",
     )

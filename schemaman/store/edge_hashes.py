@@ -1,6 +1,6 @@
-"""The hashes of records at the edges of runs: how an altered record at an offset that is known shows.
+"""The hashes of records at the edges of runs; they reveal a different record at a known offset.
 
-Law: each hash that the log tells of an offset is found at it, however ranges were joined since.
+Law: each hash of the log is found at its offset, however ranges were joined later.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class EdgeSource(Protocol):
         """The same at hand, for a process that cannot ask the store."""
 
     def select_extents(self, extents: Extents) -> EdgeHashes:
-        """Those from the first to the last offset of some places, for a process that cannot ask the store."""
+        """The hashes in some offset ranges, for a process without access to the store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class EdgeHashes:
         return self
 
     def select_extents(self, extents: Extents) -> EdgeHashes:
-        """Those from the first to the last offset of some places."""
+        """The hashes in some offset ranges."""
         known = ((partition, self.places[partition]) for partition in extents if partition in self.places)
         return EdgeHashes(
             {partition: found.select_offsets(*extents[partition]) for partition, found in known}
@@ -93,18 +93,18 @@ class EdgesOnDemand:
         return self._loaded
 
     def select_extents(self, extents: Extents) -> EdgeHashes:
-        """Those from the first to the last offset of some places; nothing is read for none."""
+        """The hashes in some offset ranges; without ranges nothing is read."""
         return self.load_all().select_extents(extents) if extents else EdgeHashes()
 
 
 def list_hashes(covered: CoveredRange) -> Mapping[int, str]:
-    """The hashes that an entry of the log tells, by offset; empty ones tell nothing."""
+    """The hashes in an entry of the log, by offset, without empty ones."""
     ends = {covered.first: covered.first_hash, covered.last: covered.last_hash}
     return {offset: hash for offset, hash in (ends | dict(covered.edges)).items() if hash}
 
 
 def collect_edges(covered: Iterable[CoveredRange]) -> EdgeHashes:
-    """The hashes that entries of the log tell of one stream."""
+    """Collect the hashes in entries of the log for one stream."""
     building: dict[tuple[str, int], tuple[array[int], bytearray]] = {}
     for one in covered:
         offsets, hashes = building.setdefault((one.topic, one.partition), (array("q"), bytearray()))

@@ -82,10 +82,10 @@ def to_json(entry: Entry) -> Json:
 
 
 def from_json(value: object, where: str = "log entry") -> Entry:
-    """The entry that `to_json` wrote.
+    """Decode the output of `to_json`.
 
     Raises:
-        StoreUnavailable: an unknown layout version or kind, or a member that is missing or wrong.
+        StoreUnavailable: the layout version or kind is unknown, or a field is missing or wrong.
     """
     body = require_version(value, where)
     kind = body.get("kind")
@@ -96,12 +96,12 @@ def from_json(value: object, where: str = "log entry") -> Entry:
 
 
 def find_kind(kind: type[Entry]) -> str:
-    """The word that stands for a class of entries in `kind`."""
+    """The name of a class of entries in `kind`."""
     return _KINDS[kind]
 
 
 def observation_to_json(observation: Observation) -> Json:
-    """What was said about a table."""
+    """Encode an observation."""
     o = observation
     return {
         "table": table_to_json(o.table),
@@ -156,7 +156,7 @@ def observation_from_json(value: Parsed) -> Observation:
 
 
 def _inferred_to_json(inferred: InferredFields) -> Json:
-    """What was seen; a tally names its marks by their places in `marks`, since many have the same."""
+    """Encode inferred fields; a field count refers to coordinates by index in `marks`: many are equal."""
     marks = dict.fromkeys(mark for tally in inferred.counts for mark in (*tally.early, tally.last))
     indexes = {mark: index for index, mark in enumerate(marks)}
     return {

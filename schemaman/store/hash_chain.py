@@ -1,6 +1,6 @@
-"""The chain of a log: each entry is sealed by a hash that holds the one before it.
+"""The hash chain of a log: the hash of each entry includes the previous hash.
 
-Law: a log of which an entry was altered, lost, added or moved is not `unbroken`.
+Law: the check fails for a log with an altered, lost, added or moved entry.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ GENESIS = ""
 
 @dataclass(frozen=True, slots=True)
 class SealedEntry:
-    """An entry as it lies in a log: canonical JSON, and the hash of it and of the entry before."""
+    """An entry in a log: canonical JSON, and the hash over it and the previous hash."""
 
     sequence: int
     at_ms: int
@@ -34,12 +34,12 @@ class SealedEntry:
 
 
 def hash_entry(previous: str, sequence: int, at_ms: int, body: str) -> str:
-    """The hash of an entry, which holds that of the entry before: nothing can be altered in between."""
+    """Hash an entry with the previous hash, so that any alteration breaks the chain."""
     return hashlib.sha256(f"{previous}\n{sequence}\n{at_ms}\n{body}".encode()).hexdigest()
 
 
 def seal_entries(log: Iterable[LogEntry], head: str = GENESIS) -> Iterator[SealedEntry]:
-    """Entries as they are added behind the one whose hash is `head`."""
+    """Seal entries to append after the entry with the hash `head`."""
     for stamped in log:
         body = codec.to_bytes(stamped.entry).decode()
         head = hash_entry(head, stamped.sequence, stamped.at_ms, body)
@@ -55,12 +55,12 @@ def check_chain(log: Iterable[SealedEntry], where: str = "log") -> Iterator[Seal
     for number, sealed in enumerate(log, 1):
         if sealed.sequence != number:
             raise UnreadableInput(
-                f"{where}: log entry {sealed.sequence} stands in place {number}",
+                f"{where}: log entry {sealed.sequence} is at place {number}",
                 hint=_ANOTHER_COPY,
             )
         if sealed.hash != hash_entry(head, sealed.sequence, sealed.at_ms, sealed.body):
             raise UnreadableInput(
-                f"{where}: log entry {number} is not what was written: its hash does not follow",
+                f"{where}: log entry {number} was altered: its hash does not match",
                 hint=_ANOTHER_COPY,
             )
         head = sealed.hash

@@ -71,10 +71,10 @@ def to_json(history: TableHistory) -> Json:
 
 
 def from_json(value: object, where: str = "history") -> TableHistory:
-    """The history that `to_json` wrote.
+    """Decode the output of `to_json`.
 
     Raises:
-        StoreUnavailable: another layout version, or a member that is missing or wrong.
+        StoreUnavailable: the layout version differs, or a field is missing or wrong.
     """
     return read_object(_history_from_json, require_version(value, where), where)
 
@@ -158,7 +158,7 @@ def _revision_from_json(value: Parsed) -> Revision:
 
 
 def _proofs_to_json(proofs: tuple[Proof, ...]) -> list[Json]:
-    """Each mark once: most facts of a version are proven by the same record."""
+    """Encode each coordinates once: the same record proves most facts of a version."""
     result: list[Json] = []
     for (revision, at), same in groupby(proofs, key=lambda p: (p.revision, p.at)):
         facts = [proof.fact for proof in same]
@@ -300,7 +300,7 @@ def _event_from_json(value: Parsed) -> TableEvent:
 
 
 def epoch_to_json(epoch: Epoch) -> Json:
-    """How a connector wrote the events of a table from a mark on."""
+    """Encode an epoch."""
     return {
         "number": epoch.number,
         "connector": epoch.connector,
@@ -323,7 +323,7 @@ def epoch_from_json(value: Parsed) -> Epoch:
 
 
 def event_schema_to_json(event_schema: EventSchema) -> Json:
-    """How events carried a version from a mark on."""
+    """Encode an event schema of a version."""
     fields = [
         {"column": f.column, **drop_nones(name=f.name, type=convert_optional(format_type, f.type))}
         for f in event_schema.fields
@@ -332,7 +332,7 @@ def event_schema_to_json(event_schema: EventSchema) -> Json:
 
 
 def event_schema_from_json(value: Parsed) -> EventSchema:
-    """The face that `event_schema_to_json` wrote."""
+    """Decode the output of `event_schema_to_json`."""
     fields = (
         EventField(f["column"], f.get("name"), convert_optional(parse_type, f.get("type")))
         for f in value["fields"]
@@ -341,7 +341,7 @@ def event_schema_from_json(value: Parsed) -> EventSchema:
 
 
 def settings_shown_to_json(settings: ConnectorSettingsShown) -> Json:
-    """What a table shows of its connector's settings; empty if that is nothing."""
+    """Encode the connector settings that a table shows; empty if there are none."""
     return drop_nones(
         changes=[_change_to_json(c) for c in settings.changes] or None,
         shown=[[s.form, s.first_ms, s.last_ms] for s in settings.form_intervals] or None,

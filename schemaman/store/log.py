@@ -12,28 +12,28 @@ from schemaman.model.schema import TableId
 
 StepState = Literal["intent", "done", "skipped", "failed"]
 RunState = Literal["started", "claimed", "finished", "drifted", "settled"]
-"""`claimed`: the table bears the run's mark. `drifted`: someone else changed the table, as `statement` says
-in words; `settled`: it is again as the last migration left it, or, where `statement` says so, a person has
-let it go."""
+"""`claimed`: the table has the run's fencing token. `drifted`: the table changed outside of schemaman;
+`statement` describes the changes. `settled`: the table again equals the result of the last migration, or
+`statement` says that a person has forgotten the target."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObservationEntry:
-    """Something was said about a table."""
+    """The entry of an observation of a table."""
 
     observation: Observation
 
 
 @dataclass(frozen=True, slots=True)
 class RejectEntry:
-    """A record was set aside."""
+    """The entry of a rejected record."""
 
     reject: Reject
 
 
 @dataclass(frozen=True, slots=True)
 class NoteEntry:
-    """A record told something that a person should know."""
+    """The entry of a note about a record."""
 
     note: Note
 
@@ -68,7 +68,7 @@ class CoveredRange:
 
 @dataclass(frozen=True, slots=True)
 class MigrationEntry:
-    """A line of the journal of a migration; `step` counts from 0, None speaks of the whole run."""
+    """A line of the journal of a migration; `step` counts from 0, None for the whole run."""
 
     run: str
     plan: str
@@ -82,7 +82,7 @@ class MigrationEntry:
 
 @dataclass(frozen=True, slots=True)
 class VersionMove:
-    """A version by its id, the number that it had, and the one it has now; None if it is none any more."""
+    """A version by its id, its previous number, and its current number; None if the version was removed."""
 
     id: str
     was: int
@@ -110,7 +110,7 @@ class LogEntry:
 
 
 def list_tables(entry: Entry) -> tuple[TableId, ...]:
-    """The tables that an entry speaks of: two for a rename, none for what is no observation."""
+    """List the tables of an entry: two for a rename, none for an entry that is not an observation."""
     if not isinstance(entry, ObservationEntry):
         return ()
     observation = entry.observation
@@ -122,19 +122,19 @@ def list_tables(entry: Entry) -> tuple[TableId, ...]:
 
 
 class Store(Protocol):
-    """Where the log lies. One transaction holds entries and the projections that follow from them."""
+    """The store of the log. One transaction writes entries and the projections that follow from them."""
 
     def append(self, entries: Sequence[Entry], expect: int) -> int:
-        """Append if the log still ends at `expect`; the new end. Raises `Conflict` otherwise.
+        """Append if the log still ends at `expect`; return the new end. Raises `Conflict` otherwise.
 
-        Behind them stands what they did to the numbers of versions (`RenumberingEntry`), if anything.
+        Changes of version numbers follow as further entries (`RenumberingEntry`).
         """
 
     def read(self, after: int = 0, kinds: Iterable[type[Entry]] = ()) -> Iterator[LogEntry]:
-        """The entries behind `after` in order, of the given kinds or of all."""
+        """The entries after `after` in order, of the given kinds or all."""
 
     def load(self, table: TableId) -> Sequence[Observation]:
-        """All observations that speak of a table (also as the old name of a rename)."""
+        """All observations of a table (also as the old name of a rename)."""
 
 
 class Projections(Protocol):
@@ -153,7 +153,7 @@ class Projections(Protocol):
         """The tables that have that alias, in order."""
 
     def history(self, table: TableId) -> TableHistory | None:
-        """The folded history of a table; None if nothing gives it a structure."""
+        """The folded history of a table; None if no observation has a schema."""
 
     def read_histories(self, tables: Iterable[TableId]) -> Callable[[TableId], TableHistory | None]:
         """The histories of these tables as they are now, each made when it is asked for."""
@@ -182,7 +182,7 @@ class Leases(Protocol):
         """A token for the target until `now_ms + ttl_ms`. Raises `Locked`: who holds it, until when."""
 
     def renew(self, target: str, token: str, now_ms: int, ttl_ms: int) -> None:
-        """Hold it longer. Raises `Locked` if the token holds it no more."""
+        """Extend the lease. Raises `Locked` if the token is no longer valid."""
 
     def release(self, target: str, token: str) -> None:
-        """Give it back; nothing happens if the token holds it no more."""
+        """Release the lease; no effect if the token is no longer valid."""

@@ -1,6 +1,6 @@
-"""The log in memory: for tests and dry runs; what the process ends with is gone.
+"""The log in memory, for tests and dry runs; it ends with the process.
 
-It is the same port as a database, and the same contract is tested on both.
+It implements the same port as a database, and the same contract tests run on both.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class MemoryStore:
             if len(self._log) != expect:
                 raise Conflict(
                     f"memory: the log ends at {len(self._log)}, not at {expect}",
-                    hint="another thread wrote meanwhile: run again",
+                    hint="another thread has written meanwhile: run again",
                 )
             at_ms = self._clock()
             before = self._histories
@@ -97,16 +97,16 @@ class MemoryStore:
             return end
 
     def sealed(self) -> Iterator[SealedEntry]:
-        """The log as it lies, each entry with its hash."""
+        """The entries of the log with their hashes."""
         return seal_entries(self._log)
 
     def read(self, after: int = 0, kinds: Iterable[type[Entry]] = ()) -> Iterator[LogEntry]:
-        """The entries behind `after` in order, of the given kinds or of all."""
+        """The entries after `after` in order, of the given kinds or all."""
         wanted = tuple(kinds)
         return (s for s in self._log[after:] if not wanted or isinstance(s.entry, wanted))
 
     def load(self, table: TableId) -> Sequence[Observation]:
-        """All observations that speak of a table (also as the old name of a rename), in log order."""
+        """All observations of a table (also as the old name of a rename), in log order."""
         return self._observations.get(table, ())
 
     def end(self) -> int:
@@ -126,7 +126,7 @@ class MemoryStore:
         return tuple(t for t in self.tables() if any(a.name == name for a in self._histories[t].aliases))
 
     def history(self, table: TableId) -> TableHistory | None:
-        """The folded history of a table; None if nothing gives it a structure."""
+        """The folded history of a table; None if no observation has a schema."""
         return self._histories.get(table)
 
     def read_histories(self, tables: Iterable[TableId]) -> Callable[[TableId], TableHistory | None]:
@@ -150,7 +150,7 @@ class MemoryStore:
         return token
 
     def renew(self, target: str, token: str, now_ms: int, ttl_ms: int) -> None:
-        """Hold it until `now_ms + ttl_ms`. Raises `Locked` if the token holds it no more."""
+        """Extend the lease until `now_ms + ttl_ms`. Raises `Locked` if the token is no longer valid."""
         with self._lock:
             lease = self._leases.get(target)
             if lease is None or lease.token != token:
@@ -158,7 +158,7 @@ class MemoryStore:
             self._leases[target] = Lease(target, lease.owner, token, now_ms + ttl_ms)
 
     def release(self, target: str, token: str) -> None:
-        """Give it back; nothing happens if the token holds it no more."""
+        """Release the lease; no effect if the token is no longer valid."""
         with self._lock:
             lease = self._leases.get(target)
             if lease is not None and lease.token == token:

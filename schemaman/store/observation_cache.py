@@ -1,6 +1,6 @@
-"""What was said about tables, decoded once in a process: a log only grows, so what was read of it stays true.
+"""Caches decoded observations of tables in a process: a log only grows, so they stay valid.
 
-Law: nothing is kept of a transaction that has not ended well, and never more than `MAX_KEPT` observations.
+Law: the cache keeps nothing of an uncommitted transaction, and never more than `MAX_KEPT` observations.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from schemaman.debezium.observation import Observation
 from schemaman.model.schema import TableId
 
 MAX_KEPT = 20_000
-"""Observations, of whichever tables were spoken of last: about a kilobyte each."""
+"""The largest number of cached observations, of the most recently used tables; about a kilobyte each."""
 
 
 @dataclass(frozen=True, slots=True)
 class TableObservations:
-    """All observations that speak of a table in the log up to the entry `until`, in its order."""
+    """All observations of a table in the log up to the entry `until`, in log order."""
 
     until: int = 0
     observations: tuple[Observation, ...] = ()
 
     def append_observations(self, fresh: Sequence[tuple[int, Observation]]) -> TableObservations:
-        """With what stands behind it in the log, each with its place there."""
+        """Add the following observations of the log, each with its place in the log."""
         if not fresh:
             return self
         return TableObservations(
@@ -33,7 +33,7 @@ class TableObservations:
 
 
 class ObservationCache:
-    """What is known of the tables that were spoken of last; safe for several threads."""
+    """The observations of the most recently used tables; safe for several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -41,11 +41,11 @@ class ObservationCache:
         self._kept = 0
 
     def get(self, table: TableId) -> TableObservations:
-        """What was said about a table at least; nothing if it is not known."""
+        """The cached observations of a table, a prefix of all; empty if the table is not cached."""
         return self._observations.get(table, _NOTHING)
 
     def keep(self, observations: Mapping[TableId, TableObservations]) -> None:
-        """Know these, and forget those that were spoken of long ago."""
+        """Cache these observations, and drop those of the least recently used tables."""
         with self._lock:
             for table, one in observations.items():
                 before = self._observations.pop(table, _NOTHING)

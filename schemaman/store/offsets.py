@@ -1,6 +1,6 @@
-"""Which records have been read already, and what of a new reading may enter the log.
+"""Tracks the read records, and selects the new outcomes of a reading for the log.
 
-Law: what has entered is a function of the set of records, whoever read them and how often.
+Law: the content of the log is a function of the set of records, however often they were read.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ class Admission:
 
 
 def merge_ranges(covered: Iterable[CoveredRange]) -> tuple[CoveredRange, ...]:
-    """The same coverage in as few entries as possible, in order of stream, topic, partition, offset.
+    """Join ranges into as few entries as possible, in order of stream, topic, partition, offset.
 
-    What touches or lies in the gaps of another one joins it; the whole keeps the hashes of its outer edges
-    and the sum of the asides, so that it does not grow with the runs in it.
+    Ranges that touch, or are in the gaps of another one, are joined. The joined range keeps the hashes of its
+    outer edges and the sum of skipped records, so that its size does not grow with its runs.
 
     Raises:
-        Conflict: two of them cover the same offset.
+        Conflict: two ranges cover the same offset.
     """
     groups: list[list[CoveredRange]] = []
     end = 0
@@ -89,7 +89,7 @@ def group_ranges(covered: Iterable[CoveredRange]) -> Mapping[Partition, Ranges]:
 
 
 def find_read_again(read: Iterable[CoveredRange], known: Iterable[CoveredRange]) -> tuple[CoveredRange, ...]:
-    """Those of what was read that meet what is `known` to have been read."""
+    """Select the read ranges that meet `known` ranges."""
     before = _group_spans(known)
     return tuple(one for one in read if _find_ranges((*_find_partition(one), one.first, one.last), before))
 
@@ -107,9 +107,9 @@ class Hole:
 
 
 def find_holes(history: TableHistory, known: Mapping[Partition, Ranges]) -> tuple[Hole, ...]:
-    """Where the beginnings of versions are open, since records right before them were not read.
+    """Find uncertain beginnings of versions: records directly before them were not read.
 
-    Of a partition with more than `GAPS` gaps nothing is said: those are of compaction or transactions.
+    Partitions with more than `GAPS` gaps are ignored: such gaps come from compaction or transactions.
     """
     found: list[Hole] = []
     for version in history.versions:
@@ -128,7 +128,7 @@ def _find_open_start(version: SchemaVersion, read: Ranges) -> int:
         return 0
     if (after.topic, after.partition) == (at.topic, at.partition):
         return after.offset + 1
-    # the end of the interval lies elsewhere: only what is right before the record is surely in it
+    # the interval ends in another partition: only offsets directly before the record are certainly in it
     start = next((start for start, end in read if start <= at.offset <= end), at.offset)
     return at.offset if start < at.offset else max((end + 1 for _, end in read if end < start), default=0)
 
@@ -148,17 +148,17 @@ def find_missing(first: int, last: int, known: Ranges) -> Ranges:
 
 
 def find_stray_rejects(outcomes: Iterable[Outcome], read: Iterable[CoveredRange]) -> tuple[Reject, ...]:
-    """The rejects that lie in no range that was read: a torn line of a file has no offset."""
+    """Find the rejects outside of all read ranges: a broken line of a file has no offset."""
     ranges = _group_spans(read)
     rejects = (o for o in outcomes if isinstance(o, Reject))
     return tuple(r for r in rejects if not _find_ranges(_find_extent(r), ranges))
 
 
 def select_open_rejects(rejects: Iterable[Reject], known: Iterable[CoveredRange]) -> tuple[Reject, ...]:
-    """The rejects that still hold, given what is `known` to have been read: each once, in their order.
+    """Select the rejects that are still open, given the `known` read ranges: each once, in order.
 
-    A record that waited for its schema has been read if it lies in a range now; of several reasons to
-    wait the last one holds.
+    A record that waited for its schema has been read if it is in a range now. The last of several reasons to
+    wait is valid.
     """
     ranges, last = _group_spans(known), dict[Extent, Reject]()
     once = {_make_reject_key(reject): reject for reject in rejects}
@@ -180,17 +180,16 @@ def admit_outcomes(
     rejected: Iterable[Reject] = (),
     edges: Mapping[str, EdgeHashes] = NO_EDGES,
 ) -> Admission:
-    """What of a reading is new, given what is `known` to have been read (of every stream concerned).
+    """Select the new outcomes of a reading, given the `known` read ranges of all its streams.
 
-    A range that is known with all its records is skipped with what it taught, and a reject without
-    a range (`strays`) if the same is among those `rejected` before, or if its record has been read since.
-    `edges` are the hashes known of each stream; those of the outer edges are told by `known`.
-    The order of the entries follows topic, partition and offset, whoever read them.
+    A range with only known records is skipped with its outcomes. A reject without a range is skipped if it is
+    among those `rejected` before, or if its record has been read since. `edges` are the known hashes of each
+    stream; `known` has those of the outer edges. Entries are in order of topic, partition and offset.
 
     Raises:
-        Conflict: a range is known in part; what is missing has to be read again by itself.
-        UsageError: other bytes stand at an offset that has been read: this is another stream.
-        ValueError: an observation lies in no range that was read, or those ranges overlap.
+        Conflict: a range is partly known; the missing part has to be read again alone.
+        UsageError: a record differs from the known record at its offset: this is another stream.
+        ValueError: an observation is outside of the read ranges, or these ranges overlap.
     """
     new: list[CoveredRange] = []
     seen: list[CoveredRange] = []
@@ -210,9 +209,9 @@ def admit_outcomes(
             seen.append(one)
         else:
             raise Conflict(
-                f"{_format_span(one)}: a part of it has been read meanwhile; "
+                f"{_format_span(one)}: another process has read a part of it meanwhile; "
                 f"still missing: {_format_spans(lacking)}",
-                hint="read again: only what is missing will be taken",
+                hint="run the command again: it reads only the missing records",
             )
     logged = [o for o in outcomes if not isinstance(o, Skipped)]
     fresh, old = _list_extents(new), _list_extents(seen)
@@ -226,7 +225,7 @@ def _require_disjoint(read: Iterable[CoveredRange]) -> list[CoveredRange]:
     ordered = sorted(read, key=_order_key)
     for one, following in pairwise(ordered):
         if _find_partition(one) == _find_partition(following) and following.first <= one.last:
-            raise ValueError(f"{_format_span(one)} and {_format_span(following)} were read at once")
+            raise ValueError(f"{_format_span(one)} and {_format_span(following)} overlap")
     return ordered
 
 
@@ -241,9 +240,9 @@ def _check_edges(
         expected = hashes.get((_find_partition(one), offset)) or edges.hash(one.topic, one.partition, offset)
         if expected is not None and not is_same_hash(found, expected):
             raise UsageError(
-                f"{one.topic}[{one.partition}]@{offset}: other bytes than those read before in stream "
+                f"{one.topic}[{one.partition}]@{offset}: differs from the record at this offset in stream "
                 f"{one.stream!r}",
-                hint="a topic that was created again, or another cluster, is another stream: --stream NAME",
+                hint="use another stream for a recreated topic or another cluster: --stream NAME",
             )
 
 
@@ -258,13 +257,13 @@ def _is_new(
     fresh, old = _find_ranges(extent, new), _find_ranges(extent, seen)
     if fresh and old:
         raise Conflict(
-            f"{extent[1]}[{extent[2]}]@{extent[3]}..{extent[4]}: a part of this run has been read meanwhile",
-            hint="read again: only what is missing will be taken",
+            f"{extent[1]}[{extent[2]}]@{extent[3]}..{extent[4]}: another process has read a part of it",
+            hint="run the command again: it reads only the missing records",
         )
     if not fresh and not old:
         if isinstance(outcome, Reject):
             return _make_reject_key(outcome) not in rejected and not _find_ranges(extent, known)
-        raise ValueError(f"{extent[1]}[{extent[2]}]@{extent[3]} lies in no range that was read")
+        raise ValueError(f"{extent[1]}[{extent[2]}]@{extent[3]} is outside of the read ranges")
     return bool(fresh)
 
 
@@ -301,7 +300,7 @@ def _make_entry(outcome: LoggedOutcome) -> Entry:
 
 
 def _join_ranges(group: Sequence[CoveredRange]) -> CoveredRange:
-    """Entries that touch or lie in each other's gaps, as one."""
+    """Join entries that touch or are in each other's gaps."""
     asides: Counter[str] = Counter()
     for one in group:
         for kind, count in one.skipped_counts:
@@ -312,8 +311,8 @@ def _join_ranges(group: Sequence[CoveredRange]) -> CoveredRange:
         if start <= end:
             one, other = (next(c for c in group if c.first <= o <= c.last) for o in (end, start))
             raise Conflict(
-                f"{_format_span(other)} overlaps {_format_span(one)}, which has been read",
-                hint="read again: only what is missing will be taken",
+                f"{_format_span(other)} overlaps the known range {_format_span(one)}",
+                hint="run the command again: it reads only the missing records",
             )
         if start > end + 1:
             gaps.append((end + 1, start - 1))

@@ -1,6 +1,6 @@
-"""The numbers of versions over time: what late evidence does to those that were told before.
+"""Finds the changes of version numbers that late evidence causes.
 
-Law: a version that stays keeps its id; who noted a number finds in the log which one it is now.
+Law: a version that stays keeps its id; the log maps an earlier number to the current one.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from schemaman.store.log import RenumberingEntry, VersionMove
 
 
 def renumber_versions(table: TableId, before: Sequence[str], after: Sequence[str]) -> RenumberingEntry | None:
-    """What a new history does to the numbers of versions, given all ids in order; None if nothing."""
+    """Find the changes of version numbers in a new history, given all ids in order; None without changes."""
     moves = find_moves(before, after)
     return RenumberingEntry(table, moves) if moves else None
 
 
 def list_current_ids(before: Sequence[str], versions: Iterable[SchemaVersion]) -> tuple[str, ...]:
-    """The ids of versions in order, as they were `before`: a late witness only refines a version."""
+    """The ids of versions in order, with their ids `before`: a late declaration only refines a version."""
     known = set(before)
     return tuple(
         next((id for id in (version.id, *version.previous_ids) if id in known), version.id)

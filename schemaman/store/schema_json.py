@@ -1,6 +1,6 @@
-"""Structures, marks and names as JSON, and how a stored JSON value is read: what every codec is made of.
+"""Encodes schemas, coordinates and names as JSON, and decodes them; all codecs use these functions.
 
-Law: `x_from_json(x_to_json(x)) == x`. What equals its default is left out; types are in the words of `ddl`.
+Law: `x_from_json(x_to_json(x)) == x`. Default values are omitted; types have the syntax of `ddl`.
 """
 
 from __future__ import annotations
@@ -53,22 +53,22 @@ def require_version(value: object, where: str) -> Parsed:
 
 
 def read_object(read: Callable[[Parsed], V], value: Parsed, where: str) -> V:
-    """What `read` makes of a JSON object. Raises `StoreUnavailable` where a member is missing or wrong."""
+    """Decode a JSON object with `read`. Raises `StoreUnavailable` for a missing or wrong field."""
     try:
         return read(value)
     except KeyError as error:
-        raise StoreUnavailable(f"{where}: no member {error}", hint=_DAMAGED) from error
+        raise StoreUnavailable(f"{where}: no field {error}", hint=_DAMAGED) from error
     except (TypeError, ValueError, AttributeError, SchemamanError) as error:
         raise StoreUnavailable(f"{where}: {error}", hint=_DAMAGED) from error
 
 
 def drop_nones(**members: object) -> Json:
-    """The members that are not None."""
+    """Select the fields that are not None."""
     return {name: members[name] for name in members if members[name] is not None}
 
 
 def convert_optional(convert: Callable[[Any], V], value: Any) -> V | None:
-    """The value converted, or None for None."""
+    """Convert a value; None stays None."""
     return None if value is None else convert(value)
 
 
@@ -83,7 +83,7 @@ def position_from_json(value: Parsed) -> Position:
 
 
 def coordinates_to_json(mark: Coordinates) -> Json:
-    """Where and when a record stands; times in epoch milliseconds."""
+    """Encode the coordinates of a record; times are epoch milliseconds."""
     position = None if mark.position == NO_POSITION else position_to_json(mark.position)
     return {
         "topic": mark.topic,
@@ -96,7 +96,7 @@ def coordinates_to_json(mark: Coordinates) -> Json:
 
 
 def coordinates_from_json(value: Parsed) -> Coordinates:
-    """The mark that `coordinates_to_json` wrote."""
+    """Decode the output of `coordinates_to_json`."""
     return Coordinates(
         value["topic"],
         value["partition"],
@@ -125,7 +125,7 @@ def table_from_json(value: Parsed) -> TableId:
 
 
 def column_to_json(column: Column) -> Json:
-    """A column; its type in the words of `ddl.format_type`. Not to be altered: others may hold it."""
+    """Encode a column; its type is formatted by `ddl.format_type`. Do not alter the result: it is shared."""
     # The defaults 1, 1.0 and true are equal and not the same.
     plain = column.default is None or isinstance(column.default, str)
     return _known_column(column) if plain else _column_to_json(column)
@@ -185,7 +185,7 @@ _write_type = lru_cache(maxsize=1 << 14)(format_type)
 
 
 def _scalar_to_json(value: Scalar) -> object:
-    # JSON has no infinity and no NaN, and Python's spelling of them is read by nobody else.
+    # JSON has no infinity and no NaN, and other programs do not read Python's spelling of them.
     return {"float": repr(value)} if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -72,7 +72,7 @@ def test_a_version_is_named_by_number_and_by_how_far_back(ask: Ask) -> None:
     assert (gone.code, gone.out) == (2, "")
     assert gone.err == (
         "error: shopdb.shop.shop.orders@15: there are versions 1 to 14\n"
-        "  hint: schemaman history shopdb.shop.shop.orders lists them\n"
+        "  hint: schemaman history shopdb.shop.shop.orders lists the versions\n"
     )
     assert "@9.7: there are 9.0, 9.1, 9.2\n" in ask(ORDERS, "show", "orders@9.7").err
     assert ask(ORDERS, "show", "orders@-14").code == 2
@@ -94,16 +94,16 @@ def test_behind_the_last_record_the_newest_version_is_told_with_a_warning(ask: A
     said = ask(ORDERS, "show", "orders@2030-01-01T00:00Z", "--format", "json")
     assert (said.code, said.json["version"]) == (0, 14)
     assert said.err.startswith(
-        "warning: orders@2030-01-01T00:00Z: its last record is of 2026-11-21 07:39:43.580"
+        "warning: orders@2030-01-01T00:00Z: the last known record is of 2026-11-21 07:39:43.580"
     )
-    assert said.err.endswith("; what came after is not known\n")
+    assert said.err.endswith("; later changes are unknown\n")
     last = ask(ORDERS, "tables", "shop.orders", "--format", "json").json["tables"][0]["last_seen"]
     assert ask(ORDERS, "show", f"orders@lsn:{last['position']['value']}").err == ""
 
 
 def test_a_moment_of_db2_comes_with_the_warning_that_its_times_are_those_of_reading(ask: Ask) -> None:
     run = "db2/shop-3.4.1-json"
-    told = "times of this source are those at which its changes were read"
+    told = "this source gives only the times at which changes were read"
     assert told in ask(run, "show", "DB2INST1.ORDERS@2030-01-01T00:00Z").err
     assert told not in ask(run, "show", "DB2INST1.ORDERS@latest").err
     assert told not in ask(ORDERS, "show", "orders@2030-01-01T00:00Z").err
@@ -130,7 +130,7 @@ def test_the_last_structure_of_a_table_that_is_gone_comes_with_a_warning(ask: As
     said = ask(BOOKS, "show", "author_list")
     assert said.code == 0
     assert said.err.startswith("warning: books.bookshop.author_list was renamed 2026-11-21 ")
-    assert said.err.endswith(" and is now books.bookshop.writer_list: this is its last structure\n")
+    assert said.err.endswith(" and is now books.bookshop.writer_list: this is its last known schema\n")
     dropped = ask(BOOKS, "show", "book_old")
     assert "was dropped" in dropped.err
     gone = ask(BOOKS, "show", "book_old@2030-01-01T00:00Z")
@@ -192,7 +192,7 @@ def test_a_position_of_another_kind_is_a_usage_error(
     said = ask(recording, "show", f"{table}@{other}")
     assert (said.code, said.out) == (2, "")
     assert f"its positions are of kind {', '.join(sorted(own))}" in said.err
-    assert "kinds of positions never compare" in said.err
+    assert "use a position of that kind" in said.err
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_a_file_of_another_binary_log_is_a_usage_error(ask: Ask) -> None:
     for other in ("foo:1", "mysql-bin.000001:4", "binlog:4", own.replace("binlog", "zinlog")):
         said = ask(BOOKS, "show", f"bookshop.book@binlog:{other}")
         assert (said.code, said.out) == (2, "")
-        assert "its stream has other files, called binlog.…" in said.err
+        assert "the files of its binary log have other names: binlog.…" in said.err
         assert "hint: write binlog:FILE:POSITION" in said.err
 
 
@@ -326,7 +326,7 @@ def test_the_wire_face_has_the_names_on_the_wire(ask: Ask) -> None:
 def test_a_version_that_no_event_carried_has_no_wire_face(ask: Ask) -> None:
     said = ask(BOOKS, "show", "secret_two", "--face", "wire")
     assert (said.code, said.out) == (3, "")
-    assert "no event with a schema has carried main:books.bookshop.secret_two@1" in said.err
+    assert "no event with a schema is known for main:books.bookshop.secret_two@1" in said.err
     assert ask(ORDERS, "show", "file:x.avsc", "--face", "wire").code in (2, 3)
 
 
@@ -342,7 +342,7 @@ def test_blame_tells_version_record_and_witness_of_each_column(ask: Ask) -> None
     said = ask(BOOKS, "blame", "bookshop.author")
     assert (said.code, said.err) == (0, "")
     rows = lines_of(said)
-    assert rows[1] == ["column", "what", "since", "no later than", "position", "record", "said by"]
+    assert rows[1] == ["column", "what", "since", "no later than", "position", "record", "evidence"]
     (middle,) = [row for row in rows if row[0] == "middle"]
     assert middle[1:3] == ["VARCHAR(40), null", "v3"]
     assert middle[4:] == ["binlog binlog.000001:5191", "books[0]@16", "declared, emitted"]
@@ -361,15 +361,16 @@ def test_history_says_from_where_on_a_key_is_proven(ask: Ask) -> None:
     said = " ".join(ask(AWAY, "history", "carts").out.split())
     first = "2026-11-21 07:40:25.614 UTC · LSN 0/1EF39A8"
     proven = "2026-11-21 07:40:28.597 UTC · LSN 0/1EFFC00"
-    assert f"no later than {proven}; first shown by the record of {first}" in said
+    assert f"no later than {proven}; first seen in the record at {first}" in said
     assert f"its key: certain from {proven} on, not confirmed before" in said
-    assert f"{proven}; first shown {first}, not confirmed before" in said
+    assert f"{proven}; first seen {first}, not confirmed before" in said
     assert "not confirmed: its key" in ask(AWAY, "history", "carriers").out
 
 
 def test_as_of_a_place_no_question_takes_a_later_key_for_certain(ask: Ask) -> None:
     early, later = "carts@lsn:32455080", "carts@lsn:32504832"
-    assert "Not confirmed here, but from 2026-11-21 07:40:28.597 UTC" in ask(AWAY, "show", early).out
+    text = ask(AWAY, "show", early).out
+    assert "Not confirmed at this position, but from 2026-11-21 07:40:28.597 UTC" in text
     assert "not confirmed: its key" in ask(AWAY, "show", early, "--as", "ddl").err
     assert "not confirmed: its key" not in ask(AWAY, "show", later, "--as", "ddl").err
     found = ask(AWAY, "diff", early, later, "--format", "json").json
@@ -401,7 +402,7 @@ def test_blame_follows_an_answered_rename(ask: Ask) -> None:
 def test_blame_is_of_tables_alone(ask: Ask, ref: str) -> None:
     said = ask(ORDERS, "blame", ref)
     assert (said.code, said.out) == (2, "")
-    assert "no table of the history" in said.err
+    assert "not a table of the history" in said.err
 
 
 # --- tables and rejects
@@ -432,7 +433,7 @@ def test_tables_may_be_chosen_by_a_pattern(ask: Ask) -> None:
     assert names("shopdb.shop.shop.orders") == {"orders"}
     none = ask(ORDERS, "tables", "nothing*")
     assert none.code == 0
-    assert none.out == "No table is called so: schemaman tables lists those that are known\n"
+    assert none.out == "No table matches: schemaman tables lists the known tables\n"
     assert ask(ORDERS, "tables", "nothing*", "--format", "json").json["tables"] == []
 
 
@@ -479,11 +480,10 @@ def test_history_tells_who_spoke_for_each_version(ask: Ask) -> None:
 
 def test_history_says_that_a_column_is_another_one_of_that_name(ask: Ask) -> None:
     lines = ask(ORDERS, "history", "orders").out.splitlines()
-    assert "    + remark  STRING  another column of that name" in lines
+    assert "    + remark  STRING  a new column with the same name" in lines
     assert "    + coupon  STRING" in lines
-    assert (
-        "    + remark  STRING  another column of that name" in ask(ORDERS, "diff", "orders@3", "orders@4").out
-    )
+    text = ask(ORDERS, "diff", "orders@3", "orders@4").out
+    assert "    + remark  STRING  a new column with the same name" in text
 
 
 def test_the_last_versions_alone(ask: Ask) -> None:
@@ -527,7 +527,7 @@ def test_the_document_of_history_holds_what_was_promised(ask: Ask) -> None:
                     assert set(evidence["first"]) == set(evidence["last"])
 
 
-# --- show: what is no table of the history
+# --- show: what is not a table of the history
 
 
 def test_a_revision_of_the_repository_holds_structures(ask: Ask, tmp_path: Path) -> None:

@@ -58,8 +58,8 @@ def test_answers_in_mid_edit_stop_no_sync(run: Commands, rounds: Callable[..., D
     assert seen == [("id", "price"), ("id", "price"), ("id", "price", "q")]
     told = " ".join(done.err.split())
     assert told.count("schemaman.decisions.toml is not valid TOML") == 1
-    assert "no lake table is moved until it is mended" in told
-    assert "hint: mend that line" in told
+    assert "no lake table is migrated until the file is valid" in told
+    assert "hint: correct that line" in told
 
 
 def test_another_fault_in_the_answers_is_told_again(run: Commands, rounds: Callable[..., Done]) -> None:
@@ -72,7 +72,7 @@ def test_another_fault_in_the_answers_is_told_again(run: Commands, rounds: Calla
     done = rounds(*map(write, texts), lambda: None)
     told = " ".join(done.err.split())
     assert done.code == 130
-    assert told.count("no lake table is moved until it is mended") == 4
+    assert told.count("no lake table is migrated until the file is valid") == 4
     assert told.count("not valid TOML") == 2
     assert "not UTF-8 text" in told
 
@@ -110,7 +110,7 @@ def test_what_waits_beside_what_is_refused_names_its_plan(run: Commands) -> None
     assert run.live().schema.names == ("id", "price", "q")
 
 
-MINE = "someone else has changed it since the last migration: add `mine` INT; schemaman drift"
+MINE = "the table has changed outside of schemaman since the last migration: add `mine` INT; schemaman drift"
 
 
 def test_what_someone_else_changed_is_told_while_nothing_is_to_be_done(run: Commands) -> None:
@@ -146,7 +146,7 @@ def test_what_someone_else_changed_is_told_once_each_time_that_it_changes(
     done = rounds(mine, spoken_of, spoken_of, yours, spoken_of)
     told = " ".join(done.out.split())
     assert done.code == 130
-    assert told.count("someone else has changed it since the last migration") == 2
+    assert told.count("the table has changed outside of schemaman since the last migration") == 2
     assert told.count("add `mine` INT; add `yours` INT") == 1
 
 

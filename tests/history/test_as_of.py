@@ -299,7 +299,7 @@ def test_places_are_told_from_the_first_record_that_has_one() -> None:
     assert history.latest.at.position.kind == "none"
     for lsn in (first, first + 1, first + 8, connector.at - 1, connector.at, connector.at + 1000):
         assert at_lsn(history, lsn) == 1
-    with pytest.raises(NoHistory, match="nothing is known so early"):
+    with pytest.raises(NoHistory, match="the history begins later"):
         at_lsn(history, first - 1)
 
 
@@ -326,7 +326,7 @@ def test_places_are_told_between_rows_that_are_read_beside_the_stream() -> None:
 
 
 def facts_at(history: TableHistory, lsn: int) -> tuple[str, ...]:
-    """What is not certain of the version at a place of PostgreSQL's log."""
+    """Open questions of the version at a place of PostgreSQL's log."""
     version = select_version(history, SourcePosition("lsn", str(lsn))).version
     assert version is not None
     return version.unconfirmed

@@ -75,12 +75,18 @@ def test_a_file_as_people_write_it() -> None:
         ("[[rename]", "not valid TOML"),
         ("a = " + "[" * 5000, "not valid TOML"),
         ("[[renames]]", "unknown section"),
-        ("rename = 1", "no list"),
-        ('[[rename]]\ntable = "t"\nfrom = "a"\nto = "b"', r"\[\[rename\]\] 1: at is missing"),
-        ('[[rename]]\ntable = "t"\nfrom = 5\nto = "b"\nat = "c"', "from is no text"),
-        ('[[rename]]\ntabel = "t"', "unknown key 'tabel'"),
-        ('[[approve]]\nplan = "p"\nby = "b"\nexpires = 2027-01-31T12:00:00Z', "no day"),
-        ('[[approve]]\nplan = "p"\nby = "b"\nexpires = "soon"', "soon"),
+        ("rename = 1", "not a list"),
+        ('[[rename]]\ntable = "t"\nfrom = "a"\nto = "b"', r"\[\[rename\]\] 1: .*missing required field `at`"),
+        (
+            '[[rename]]\ntable = "t"\nfrom = 5\nto = "b"\nat = "c"',
+            r"Expected `str`, got `int` - at `\$.from`",
+        ),
+        ('[[rename]]\ntabel = "t"', "unknown field `tabel`"),
+        (
+            '[[approve]]\nplan = "p"\nby = "b"\nexpires = 2027-01-31T12:00:00Z',
+            "Expected `date`, got `datetime`",
+        ),
+        ('[[approve]]\nplan = "p"\nby = "b"\nexpires = "soon"', r"date - at `\$.expires`"),
     ],
 )
 def test_a_file_that_is_wrong_is_refused_with_the_place(text: str, fault: str) -> None:

@@ -600,8 +600,8 @@ def test_between_a_drop_and_the_first_row_of_the_next_table_there_is_none(connec
     for at in range(8, 20):
         with pytest.raises(NoHistory, match="the table was dropped by then") as caught:
             select_version(found, place(at))
-        assert str(caught.value.hint).startswith("its last version before that is srv.LIVE.S.T@1")
-        anew = "no event shows the one that was made anew before 1970-01-01T00:00:00.020Z"
+        assert str(caught.value.hint).startswith("the last version before that is srv.LIVE.S.T@1")
+        anew = "the first event of the recreated table is at 1970-01-01T00:00:00.020Z"
         assert (anew in str(caught.value)) == (at > created)
 
 

@@ -442,8 +442,8 @@ def test_a_change_that_is_open_is_said_to_be_one(tmp_path: Path) -> None:
     for found in remembered(tmp_path, alone):
         notice = build_provisional_notice(found["orders"].latest, 0)
         assert notice.message == (
-            "A setting of the connector may have changed the type of price. Another table that changes so, "
-            "or does not, decides it, or a person."
+            "A setting of the connector, not the table, may have changed the type of price. "
+            "Events of another table, or `schemaman decide confirm`, settle it."
         )
         answer = Confirmation(str(named("orders")), "type:price", found["orders"].latest.id, "")
         (_, settled) = apply_decisions(found["orders"], Decisions(confirmations=(answer,))).versions

@@ -152,31 +152,31 @@ def test_forms_of_other_references(text: str, reference: Reference):
     ("text", "says"),
     [
         ("", "a part of the name is missing"),
-        ("orders@", "'' names no version"),
+        ("orders@", "'' does not name a version"),
         ("a..b", "a part of the name is missing"),
         ("a.", "a part of the name is missing"),
         ('"a', "its quotes do not end"),
         ('"a"b', "unexpected 'b'"),
         ("a b", "unexpected ' '"),
         ("a:b:c", "unexpected ':'"),
-        ("orders@three", "'three' names no version"),
-        ("orders@2026-11-01", "a day is not a moment"),
+        ("orders@three", "'three' does not name a version"),
+        ("orders@2026-11-01", "a date is not a time"),
         ("orders@2026-11-01T12:00", "a time needs a zone"),
         ("orders@2026-13-01T12:00Z", "no such time"),
         ("orders@0001-01-01T00:00+23:00", "no such time"),
-        ("orders@id:xyz", "'xyz' is no id"),
-        ("orders@id:9f", "'9f' is no id"),
-        ("orders@lsn:z/1", "'z/1' is no lsn position"),
-        ("orders@lsn:", "'' is no lsn position"),
-        ("orders@lsn:18446744073709551616", "is no lsn position"),
-        ("orders@binlog:3", "'3' is no binlog position"),
-        ("orders@none:3", "'none:3' names no version"),
-        ("orders@1@2", "'1@2' names no version"),
-        ("file:", "nothing behind file:"),
-        ("git:HEAD", "a revision and a path are needed"),
-        ("git::a", "a revision and a path are needed"),
-        ("registry:a@x", "'x' is no version"),
-        ("registry:@1", "is no version"),
+        ("orders@id:xyz", "'xyz' is not an id"),
+        ("orders@id:9f", "'9f' is not an id"),
+        ("orders@lsn:z/1", "'z/1' is not a position of kind lsn"),
+        ("orders@lsn:", "'' is not a position of kind lsn"),
+        ("orders@lsn:18446744073709551616", "is not a position of kind lsn"),
+        ("orders@binlog:3", "'3' is not a position of kind binlog"),
+        ("orders@none:3", "'none:3' does not name a version"),
+        ("orders@1@2", "'1@2' does not name a version"),
+        ("file:", "nothing after file:"),
+        ("git:HEAD", "it needs a revision and a path"),
+        ("git::a", "it needs a revision and a path"),
+        ("registry:a@x", "'x' is not a version"),
+        ("registry:@1", "is not a version"),
     ],
 )
 def test_what_is_no_reference_is_refused(text: str, says: str):
@@ -268,7 +268,7 @@ def test_an_id_means_the_newest_version_of_that_shape(shop: Registry):
 def test_inside_the_interval_in_which_a_version_began_nothing_is_guessed(shop: Registry, selector: str):
     with pytest.raises(UsageError, match="version 1 or version 2 was valid then") as caught:
         shop.resolve(f"orders@{selector}")
-    assert caught.value.hint == "name one: shop.app.public.orders@1 or shop.app.public.orders@2"
+    assert caught.value.hint == "name the version: shop.app.public.orders@1 or shop.app.public.orders@2"
 
 
 @pytest.mark.parametrize(
@@ -278,16 +278,16 @@ def test_inside_the_interval_in_which_a_version_began_nothing_is_guessed(shop: R
         ("orders@0", UnknownName, "there are versions 1 to 4"),
         ("orders@-4", UnknownName, "there are versions 1 to 4"),
         ("orders@4.7", UnknownName, "there is only 4.0"),
-        ("orders@id:0000", UnknownName, "no version of that shape"),
-        (f"orders@{time(-1)}", NoHistory, "nothing is known so early"),
-        ("orders@lsn:1", NoHistory, "nothing is known so early"),
+        ("orders@id:0000", UnknownName, "no version has that id"),
+        (f"orders@{time(-1)}", NoHistory, "the history begins later"),
+        ("orders@lsn:1", NoHistory, "the history begins later"),
         ("orders@binlog:mysql-bin.000003:154", UsageError, "its positions are of kind lsn"),
         ("orders@gtid:x", UsageError, "its positions are of kind lsn"),
-        ("customers", NoHistory, "nothing is known of a table customers"),
-        ("file:orders.avsc", UsageError, "nothing but the history"),
-        ("git:HEAD:orders.avsc", UsageError, "nothing but the history"),
-        ("registry:orders-value", UsageError, "nothing but the history"),
-        ("lake:ice.raw.orders", UsageError, "no lake"),
+        ("customers", NoHistory, "there is no table customers in the history"),
+        ("file:orders.avsc", UsageError, "only the history can be read here"),
+        ("git:HEAD:orders.avsc", UsageError, "only the history can be read here"),
+        ("registry:orders-value", UsageError, "only the history can be read here"),
+        ("lake:ice.raw.orders", UsageError, "the lake cannot be read here"),
     ],
 )
 def test_what_cannot_be_found_is_said(shop: Registry, ref: str, fault: type[Exception], says: str):
@@ -298,7 +298,9 @@ def test_what_cannot_be_found_is_said(shop: Registry, ref: str, fault: type[Exce
 def test_an_id_that_begins_several_shapes_is_ambiguous(shop: Registry):
     history = shop.history(ORDERS)
     versions = tuple(replace(v, id=f"9f2c{n}".ljust(12, "0")) for n, v in enumerate(history.versions))
-    with pytest.raises(AmbiguousName, match="several shapes begin so: 9f2c00000000, 9f2c10000000"):
+    with pytest.raises(
+        AmbiguousName, match="several ids start with these digits: 9f2c00000000, 9f2c10000000"
+    ):
         select_version(replace(history, versions=versions), ShapeId("9f2c"))
 
 
@@ -359,7 +361,7 @@ def test_a_phantom_never_stood(shop: Registry):
 def test_a_table_of_phantoms_alone_never_stood(shop: Registry):
     history = shop.history(ORDERS)
     phantoms = replace(history, versions=tuple(replace(v, status="phantom") for v in history.versions))
-    with pytest.raises(NoHistory, match="nothing is known so early"):
+    with pytest.raises(NoHistory, match="the history begins later"):
         select_version(phantoms, AsOf(1_800_000_000_000))
     with pytest.raises(UsageError, match="it has no positions"):
         select_version(phantoms, SourcePosition("lsn", "1020"))

@@ -178,7 +178,7 @@ def test_other_bytes_at_the_edge_of_any_run_are_noticed(run, size, data):
     other = [*recorded(run)]
     other[at] = replace(altered, value=(altered.value or b"") + b" ")
     log = desk.log
-    with pytest.raises(UsageError, match=rf"@{altered.offset}: other bytes than those read before"):
+    with pytest.raises(UsageError, match=rf"@{altered.offset}: differs from the known record"):
         desk.ingest(other, run)
     assert desk.ingest(recorded(run), run).new == 0
     assert desk.log == log

@@ -242,11 +242,11 @@ def test_damage_in_zstd_takes_one_piece_at_most(tmp_path):
 )
 def test_other_data_under_the_name_of_lines(tmp_path, monkeypatch, data, told):
     (tmp_path / "r.jsonl").write_bytes(data)
-    with pytest.raises(UnreadableInput, match=rf"r\.jsonl: holds {told[0]} data") as error:
+    with pytest.raises(UnreadableInput, match=rf"r\.jsonl: contains {told[0]} data") as error:
         read(tmp_path / "r.jsonl")
     assert told[1] in (error.value.hint or "")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
-    with pytest.raises(UnreadableInput, match=rf"-: holds {told[0]} data"):
+    with pytest.raises(UnreadableInput, match=rf"-: contains {told[0]} data"):
         read("-")
 
 
@@ -261,13 +261,13 @@ def test_the_mark_before_a_text_is_none_of_it(tmp_path, text, pack):
 def test_text_in_another_encoding(tmp_path, encoding):
     mark = "\ufeff" if encoding == "utf-16-be" else ""
     (tmp_path / "r.jsonl").write_bytes((mark + '{"a": 1}\n').encode(encoding))
-    with pytest.raises(UnreadableInput, match="is text in UTF-16") as error:
+    with pytest.raises(UnreadableInput, match="the text is UTF-16") as error:
         read(tmp_path / "r.jsonl")
     assert "iconv" in (error.value.hint or "")
 
 
 def test_a_source_without_a_name():
-    with pytest.raises(BadReference, match="without a name"):
+    with pytest.raises(BadReference, match="the name of a SOURCE is empty"):
         files.find_file("")
 
 
@@ -303,7 +303,7 @@ def test_parquet_of_another_kind(tmp_path):
     with pytest.raises(UnreadableInput, match="no column topic, partition, offset, key, value"):
         read(tmp_path / "a.parquet")
     (tmp_path / "b.parquet").write_bytes((AVRO / "records.parquet").read_bytes()[:5000])
-    with pytest.raises(UnreadableInput, match="not a whole Parquet file"):
+    with pytest.raises(UnreadableInput, match="not a complete Parquet file"):
         read(tmp_path / "b.parquet")
 
 

@@ -114,7 +114,7 @@ def test_a_broker_that_goes_and_comes_again(tmp_path: Path) -> None:
         with following(tmp_path, f"kafka://{broker.address}/gone") as follower:
             follower.awaits_new(5)
             server.stop(signal.SIGKILL)
-            follower.awaits(lambda: "asked again in" in follower.warned.read_text())
+            follower.awaits(lambda: "next attempt in" in follower.warned.read_text())
             with broker.up():
                 send(broker.address, records[5:])
                 follower.awaits_new(len(records))
@@ -143,7 +143,7 @@ def test_reading_begins_where_a_time_says(
     [
         (["records.jsonl", "--follow"], "only topics of Kafka can be followed"),
         (["records.jsonl", "--from", "2026-01-01T00:00Z"], "--from is for topics of Kafka"),
-        (["kafka://127.0.0.1:9/t", "--from", "2026-01-01T00:00"], "says no time zone"),
+        (["kafka://127.0.0.1:9/t", "--from", "2026-01-01T00:00"], "has no time zone"),
         (["kafka://127.0.0.1:9/t", "--from", "yesterday"], "is no time"),
     ],
 )

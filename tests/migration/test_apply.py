@@ -140,7 +140,7 @@ def test_a_table_that_is_dropped_behind_the_last_step_is_not_called_applied() ->
             lake.live = None
 
     journal.write = write  # type: ignore[method-assign]
-    with pytest.raises(PartlyApplied, match="is gone"):
+    with pytest.raises(PartlyApplied, match="was dropped during the run"):
         run(plan, lake, journal)
     assert "finished" not in {line.state for line in journal.lines}
 
@@ -282,10 +282,10 @@ LAYOUTS = [
     ("move", "words"),
     [
         *LAYOUTS,
-        (_add_column, "moved.*add `z`"),
-        (_make_column_anew, "not the same ids"),
-        (_replace_table, "dropped or made anew"),
-        (_drop_table, "dropped or made anew"),
+        (_add_column, "changed since.*add `z`"),
+        (_make_column_anew, "but other ids"),
+        (_replace_table, "dropped or created again"),
+        (_drop_table, "dropped or created again"),
     ],
 )
 def test_a_table_that_moved_is_left_alone(move, words: str) -> None:
@@ -338,7 +338,7 @@ def test_rows_that_were_written_meanwhile_do_not_make_a_plan_stale() -> None:
 def test_a_table_that_appeared_meanwhile_is_not_taken_over() -> None:
     plan = draw("id INT", None)
     lake = made("id INT")
-    with pytest.raises(StalePlan, match="exists since the plan was made"):
+    with pytest.raises(StalePlan, match="was created after the plan was made"):
         run(plan, lake, MemoryJournal())
 
 
@@ -347,7 +347,7 @@ def test_a_table_of_our_own_is_not_said_to_be_someone_elses() -> None:
     plan = draw("id INT", None)
     run(plan, lake, journal)
     run(draw("id INT, a INT", lake.live), lake, journal, run="r2")
-    with pytest.raises(StalePlan, match="exists since the plan was made"):
+    with pytest.raises(StalePlan, match="was created after the plan was made"):
         run(plan, lake, journal, run="r3")
 
 
@@ -357,7 +357,7 @@ def test_a_table_that_was_set_back_after_the_plan_ran_is_left_alone() -> None:
     plan = draw(LATER, before)
     run(plan, lake, journal)
     lake.live = before
-    with pytest.raises(StalePlan, match="back where it began"):
+    with pytest.raises(StalePlan, match="has its former structure again"):
         run(plan, lake, journal)
 
 
@@ -370,7 +370,7 @@ def test_someone_else_in_the_middle_stops_the_run() -> None:
         _add_column(lake)
 
     lake.after = meddle
-    with pytest.raises(PartlyApplied, match="someone else is changing it"):
+    with pytest.raises(PartlyApplied, match="others are changing it"):
         run(plan, lake, journal)
     assert states(journal)[-1] == (0, "failed")
 

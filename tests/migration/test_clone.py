@@ -120,7 +120,7 @@ def test_what_goes_back_in_time_is_not_tried() -> None:
     assert plan_rollback(drawn, made.live, len(drawn.steps)).refusals
     back = plan_restore(drawn, live_of(made), version, TARGETS["delta"][0])
     clones = Clones(made)
-    with pytest.raises(CouldNotDo, match="which no clone has"):
+    with pytest.raises(CouldNotDo, match="which a clone does not have"):
         tried(back, clones)
     assert clones.told == []
 

@@ -477,8 +477,8 @@ def test_a_plan_that_leaves_names_open_renames_no_member(format: str) -> None:
     drawn = plan(format, until(history, 2), made)
     assert statements(drawn) == ["ALTER COLUMN `s`.`n` TYPE BIGINT"]
     assert [r.change for r in drawn.refusals] == ["rename `u`.`x` to `y`", "rename `s`.`a` to `b`"]
-    assert "is left for a plan that settles all names" in drawn.refusals[1].reason
-    assert drawn.refusals[1].instead == "settle the others first"
+    assert "only by a plan that settles all names" in drawn.refusals[1].reason
+    assert drawn.refusals[1].instead == "settle the other refusals first"
     migrated(made, drawn)
     answered = renamed(history, *mine, ("u.x", "u.y"))
     assert statements(plan(format, until(answered, 2), made)) == [
@@ -710,7 +710,7 @@ def test_rows_of_a_member_that_left_are_not_read_under_the_name_that_another_got
     live = standing(format, history, 4).live
     assert live is not None
     read = {at: moved.names for at, moved in map_columns(history, live).renamings.items()}
-    assert read == {(1, "s"): {("a",): "a, which left"}, (3, "s"): {("b",): "a"}}
+    assert read == {(1, "s"): {("a",): "a, which was dropped"}, (3, "s"): {("b",): "a"}}
 
 
 @both
@@ -726,7 +726,7 @@ def test_the_last_member_is_not_dropped_and_recipes_wait_for_renames(format: str
     live = standing(format, history, 1).live
     assert live is not None
     waits = RecipePlanner(until(history, 2), target, table, Policy()).make_plans(live)
-    assert waits[0].refusals[0].reason == "others wait"
+    assert waits[0].refusals[0].reason == "renames come first"
 
 
 @both

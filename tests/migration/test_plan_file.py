@@ -222,7 +222,7 @@ def test_a_member_that_only_another_version_knows_is_not_passed_over(place, name
     for key in place:
         inner = inner[key]
     inner["more"] = {"x": 1}
-    with pytest.raises(BadConfiguration, match=rf"ice\.raw\.orders tells {named}, which this") as caught:
+    with pytest.raises(BadConfiguration, match=rf"ice\.raw\.orders contains {named}, which this") as caught:
         from_text(signed(told))
     assert "schemaman plan" in (caught.value.hint or "")
 

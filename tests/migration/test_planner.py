@@ -520,7 +520,7 @@ def test_a_condition_may_ask_the_table_for_a_number() -> None:
     assert not is_met(None, counted, lambda query: 0)
     assert is_met(live, {"version": "7", "properties": {"gone": None}})
     assert not is_met(live, {"version": "6"})
-    with pytest.raises(ValueError, match="nobody to ask"):
+    with pytest.raises(ValueError, match="no function to run it"):
         is_met(live, counted)
 
 
@@ -616,9 +616,9 @@ def test_a_new_column_with_a_default_says_that_rows_already_there_keep_null(form
     drawn = plan(format, later, made.live)
     told = [note for note in drawn.notes if "keep NULL" in note]
     assert [note.partition(";")[0] for note in told] == [
-        "`b`: its default is told as 5",
+        "`b`: its default at the source is 5",
         "`c`: it is NOT NULL at the source",
-        "`Ord No`: its default is told as 'new'",
+        "`Ord No`: its default at the source is 'new'",
     ]
     assert all("execute-snapshot" in note for note in told)
     # a table that is made now has no rows

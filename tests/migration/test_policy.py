@@ -148,7 +148,7 @@ def test_without_rules_the_defaults_hold_and_the_short_words_change_them() -> No
     assert Policy(comments=False).find_ruling("change-comment", TABLE, "delta").level == "ignore"
     assert Policy(upgrades=False).find_ruling("upgrade", TABLE, "delta").level == "block"
     strict = Policy(drops="drop", rules=(PolicyRule("block", ("drop-*",)),))
-    assert strict.find_ruling("drop-column", TABLE, "delta").why == "drop-column = block, says a rule"
+    assert strict.find_ruling("drop-column", TABLE, "delta").why == "drop-column = block, from a rule"
 
 
 def test_every_default_is_a_level_that_the_kind_can_have() -> None:
@@ -174,7 +174,7 @@ def test_a_change_is_made_asked_for_left_out_or_refused(format: str) -> None:
     assert plan(format, later, made.live, add_column="auto").approvals_needed == ()
     asked = plan(format, later, made.live, add_column="approve")
     assert [s.kind for s in asked.steps] == ["add-columns", "set-properties"]
-    assert asked.approvals_needed[0].endswith("(add-column = approve, says a rule)")
+    assert asked.approvals_needed[0].endswith("(add-column = approve, from a rule)")
     for level in ("ignore", "quarantine", "block"):
         left = plan(format, later, made.live, add_column=level)
         assert left.steps == ()
@@ -182,7 +182,7 @@ def test_a_change_is_made_asked_for_left_out_or_refused(format: str) -> None:
         assert bool(left.refusals) == (level == "block")
         assert bool(left.notes) == (level != "block")
     blocked = plan(format, later, made.live, add_column="block").refusals[0]
-    assert blocked.reason == "the policy blocks it: add-column = block, says a rule"
+    assert blocked.reason == "the policy blocks it: add-column = block, from a rule"
     assert 'add-column = "approve"' in blocked.instead
 
 
@@ -323,7 +323,7 @@ def test_the_report_says_why_a_change_is_blocked() -> None:
         block for block in build_plan_blocks(drawn) if isinstance(block, Grid) and block.caption == "Policy"
     ]
     assert [[cell[0].text for cell in row] for row in grids[0].rows] == [
-        ["add `a` INT", "block", "add-column = block, says a rule"]
+        ["add `a` INT", "block", "add-column = block, from a rule"]
     ]
 
 

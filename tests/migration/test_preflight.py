@@ -67,7 +67,7 @@ def test_a_table_that_was_dropped_is_made_anew_on_a_persons_word_as_often_as_nee
         assert run("apply", "old.plan.json").code == 4
         told = planned(run)
         (needed,) = told["approvals_needed"]
-        assert "ice.raw.orders is gone, and this store knows that it was there" in needed
+        assert "ice.raw.orders no longer exists, but this store has migrated it before" in needed
         assert run("apply", "p.plan.json").code == 1
         assert run.applied("p.plan.json").code == 0
         assert run.live().schema.names == ("id", "price")
@@ -127,7 +127,7 @@ def test_a_new_table_beside_a_live_one_is_made_anew_alike(run: Commands) -> None
     assert run("apply", made).code == 0
     drop(run, "ice.raw.next")
     again, fill_again = run("plan", "orders", *into, "-o", "next/").json["plans"]
-    assert "ice.raw.next is gone" in again["approvals_needed"][0]
+    assert "ice.raw.next no longer exists" in again["approvals_needed"][0]
     assert fill["phase"]["follows"] == first["hash"]
     assert fill_again["phase"]["follows"] == again["hash"] != first["hash"]
     assert run.applied(made).code == 0
@@ -198,7 +198,7 @@ def test_no_rows_are_told_apart_by_a_key_that_nobody_has_confirmed(store: SqlSto
         assert heeded == made
         return
     assert (heeded.steps, heeded.approvals_needed, heeded.point_of_no_return) == ((), (), None)
-    assert "nobody has confirmed that its key is now (memo)" in heeded.refusals[0].reason
+    assert "it is not confirmed that its key is now (memo)" in heeded.refusals[0].reason
     assert "schemaman decide confirm" in heeded.refusals[0].instead
     # nor is a table that nobody made given that key; one that has a key keeps it, and goes on
     for key, refused in ((("id",), False), ((), True)):
@@ -229,7 +229,7 @@ def test_a_way_back_heeds_what_people_have_answered(run: Commands) -> None:
     bare = replace(made.schema, columns=(id,), key=())  # somebody else has taken key and column away
     run.lake.table("ice.raw.carriers").live = replace(made, schema=bare, identifiers=(), properties=others)
     unsure = run("plan", "carriers")
-    assert (unsure.code, "nobody has confirmed that its key is now ()" in unsure.out) == (1, True)
+    assert (unsure.code, "it is not confirmed that its key is now ()" in unsure.out) == (1, True)
     assert run("decide", "confirm", "carriers", "key").code == 0
     assert run("plan", "carriers", "-o", "q.plan.json").code == 0
 
@@ -280,7 +280,7 @@ def test_no_command_plans_over_rows_that_were_read_as_what_they_are_not(
         for words in (("orders",), ("orders", "--recipe", "--into", "ice.raw.next")):
             said = run("plan", *words, "--format", "json").json
             reasons = [r["reason"] for plan in said.get("plans", [said]) for r in plan["refusals"]]
-            assert any("1 of its rows were written before a change" in r for r in reasons) == refused
+            assert any("1 of its rows were written before an earlier change" in r for r in reasons) == refused
         if refused:
             synced = run("sync", "r.jsonl", "--once", "--format", "json")
             assert (synced.code, synced.json["tables"][0]["state"]) == (1, "refused")

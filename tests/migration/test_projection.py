@@ -128,7 +128,7 @@ def test_holding_twice_is_holding_once_whatever_was_chosen(
         ("documents", "string", "STRUCT<a: INT>", "STRING", "JSON text"),
         ("documents", "string", "MAP<STRING, INT>", "STRING", "JSON text"),
         ("uuid", "binary", "UUID", "BINARY", None),
-        ("geometry", "wkb", "STRUCT<wkb: BINARY NOT NULL, srid: INT>", "BINARY", "srid get lost"),
+        ("geometry", "wkb", "STRUCT<wkb: BINARY NOT NULL, srid: INT>", "BINARY", "without srid"),
         ("documents", "string", "STRUCT<a: INT, b: ARRAY<TIME(6)>>", "STRING", "JSON text"),
     ],
 )
@@ -390,7 +390,7 @@ def test_a_metadata_column_has_a_name_that_a_table_can_have(format: str, name: s
 def test_a_member_has_a_name_that_a_table_can_have(format: str, name: str) -> None:
     held = TARGETS[format][0].hold_type(Struct((Field("a", Integer(32)), Field(name, Integer(32)))))
     assert isinstance(held, Refusal)
-    assert "rename the members at the source" in held.instead
+    assert "rename the fields at the source" in held.instead
 
 
 @both
@@ -408,7 +408,7 @@ def test_a_metadata_column_never_takes_the_name_of_a_column_nor_gives_its_own(fo
 def test_iceberg_keeps_the_name_deleted_for_itself() -> None:
     how = Representation(metadata=(("deleted", "_deleted"),))
     refused = plan("iceberg", source("id INT"), None, how)
-    assert any("Iceberg keeps this name for itself" in r.reason for r in refused.refusals)
+    assert any("Iceberg reserves this name" in r.reason for r in refused.refusals)
     assert plan("delta", source("id INT"), None, how).refusals == ()
 
 

@@ -121,7 +121,7 @@ def test_a_table_that_moved_is_not_taken_back(format: str) -> None:
     drawn = plan(format, source("id INT, a INT, b INT"), made.live)
     done = forth(drawn, made)
     made.run(f"ALTER TABLE {TARGETS[format][0].table_name(made.table)} ADD COLUMNS (`mine` INT)")
-    with pytest.raises(StalePlan, match="someone changed it"):
+    with pytest.raises(StalePlan, match="it was changed since then"):
         plan_rollback(drawn, made.live, done)
 
 
@@ -130,7 +130,7 @@ def test_a_table_that_the_plan_made_is_not_dropped(format: str) -> None:
     made = MemoryTable(TARGETS[format][1])
     drawn = plan(format, source("id INT"), None)
     back = plan_rollback(drawn, made.live if forth(drawn, made) else None, len(drawn.steps))
-    assert "nothing says whether somebody needs its rows" in back.refusals[0].reason
+    assert "its rows may be needed" in back.refusals[0].reason
     assert "DROP TABLE" in back.refusals[0].instead
     told = repr(list(build_plan_blocks(drawn)))
     assert "Every step can be undone" not in told
@@ -238,7 +238,7 @@ def test_rows_written_since_a_swap_are_neither_lost_nor_hidden_by_the_way_back()
             forth(one, made)
         database.execute("UPDATE t SET a = '11' WHERE id = 1")
         database.execute("INSERT INTO t (id, a) VALUES (4, '40')")
-        assert "unless a row that was written since prevents it" in repr(list(build_plan_blocks(swap)))
+        assert "unless a row that was written since then prevents it" in repr(list(build_plan_blocks(swap)))
         back = plan_rollback(swap, made.live, len(swap.steps))
         assert any("write such values into `a__old` first" in note for note in back.notes)
         with pytest.raises(StalePlan, match="gives 2, not 0"):
@@ -320,7 +320,7 @@ def test_a_key_that_was_changed_again_is_not_taken_back_over_the_later_one(forma
     done = forth(first, made)
     (second,) = cook(format, source(f"{columns}, PRIMARY KEY (shop)")).make_plans(live_of(made))
     later = forth(second, made)
-    with pytest.raises(StalePlan, match="someone changed it"):
+    with pytest.raises(StalePlan, match="it was changed since then"):
         plan_rollback(first, made.live, done)
     forth(plan_rollback(second, made.live, later), made)
     assert plan_rollback(first, made.live, done).refusals == ()
@@ -334,7 +334,7 @@ def test_a_table_that_was_filled_keeps_its_rows(format: str) -> None:
     _, fill = cook(format, later).make_plans(live_of(made), new)
     back = plan_rollback(fill, LakeTable(new, fill.wanted, "i", "1"), len(fill.steps))
     assert back.steps == ()
-    assert "nothing says whether somebody needs its rows" in back.refusals[0].reason
+    assert "its rows may be needed" in back.refusals[0].reason
     assert "point readers and writers back" in back.refusals[0].instead
     told = repr(list(build_plan_blocks(fill)))
     assert "Every step can be undone" not in told

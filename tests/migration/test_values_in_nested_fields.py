@@ -108,7 +108,7 @@ def test_a_name_that_came_back_and_may_be_another_members_waits(format: str) -> 
     assert waiting(came(history, 1, value, made), "s.b", "s.a", "s.b")
     assert came(renamed(history, ("s.a", "s.b"), kind=NotRename), 1, value, made) == value
     said = renamed(history, ("s.a", "s.b"))
-    assert came(said, 1, value, made) == "the lake's struct has no member 'b, which left'"
+    assert came(said, 1, value, made) == "the lake's struct has no field 'b, which was dropped'"
     assert came(said, 3, {"k": 1, "x": 2, "a": 3}, made) == value
 
 
@@ -120,7 +120,7 @@ def test_what_a_table_has_that_was_left_where_it_stood_is_told_by_its_stamp(form
     migrated(made, plan(format, until(history, 3), made, ignoring))
     for number in (1, 2):
         assert came(history, number, {"k": 1, "a": 2}, made) == {"k": 1, "a": 2, "b": None}
-    assert came(history, 3, {"k": 1, "c": 2}, made) == "the lake's struct has no member 'c'"
+    assert came(history, 3, {"k": 1, "c": 2}, made) == "the lake's struct has no field 'c'"
 
 
 @both
@@ -155,7 +155,7 @@ def test_a_new_member_gets_no_place_that_an_earlier_one_has_where_renames_are_ig
     first: Value = {"k": 1, "c": {"a": 7, "x": 2}}
     assert came(history, 1, first, made) == first
     assert came(history, 2, {"k": 1, "c": {"b": 7, "x": 2}}, made) == first
-    left = "the lake's struct has no member 'a, which left'"
+    left = "the lake's struct has no field 'a, which was dropped'"
     assert came(history, 3, {"k": 1, "a": {"a": 8, "x": 2}}, made) == left
 
 
@@ -184,7 +184,7 @@ def test_a_member_that_the_table_dropped_is_not_put_under_a_name_it_had_before(f
     migrated(made, plan(format, migration_source(history), made, ignoring))
     assert came(history, 3, {"y": 3, "l": 2}, made) == {"y": 3, "k": 2}
     assert came(history, 1, {"y": None, "k": 2}, made) == {"y": None, "k": 2}
-    another = "the lake's struct has no member 'y, whose name another one has'"
+    another = "the lake's struct has no field 'y, whose name another field has'"
     assert came(history, 1, {"y": 1, "k": 2}, made) == another
 
 
@@ -237,7 +237,7 @@ def test_what_left_before_does_not_hide_that_a_member_may_have_become_another(fo
     migrated(made, plan(format, migration_source(add_nested_fields(other, range(1, 5))), made))
     assert came(other, 1, {"k": 1, "a": 2}, made) == {"k": 1, "c": 2, "a": None, "b": None}
     # A table that had not followed would have the first one's values under that name.
-    assert str(came(other, 3, {"k": 1, "a": 3}, made)).endswith("no member 'a, which left'")
+    assert str(came(other, 3, {"k": 1, "a": 3}, made)).endswith("no field 'a, which was dropped'")
     assert came(other, 4, {"k": 1, "b": 4}, made) == {"k": 1, "c": None, "a": None, "b": 4}
 
 

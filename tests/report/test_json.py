@@ -88,7 +88,7 @@ def documents() -> Iterator[tuple[str, Any]]:
             read=3,
             new=2,
             known=1,
-            asides={"tombstone": 1},
+            skipped={"tombstone": 1},
             rejects=0,
             notes=1,
             shifts=[

@@ -158,14 +158,14 @@ def test_rows_without_schemas_are_refused_where_a_mode_could_change_them() -> No
     told = [RowReader(histories).read(r) for r in records(folder) if r.value is not None]
     reasons = {o.reason.partition(": ")[2] for o in told if isinstance(o, Reject)}
     assert reasons == {
-        f"it came without a schema, and nobody told {setting}"
+        f"it came without a schema, and {setting} is not configured"
         for setting in ("time.precision.mode", "decimal.handling.mode", "bigint.unsigned.handling.mode")
     }
     # a row that holds nothing of the kind is read, and of one that was deleted nothing but its key is asked
     assert sum(isinstance(o, RowChange) for o in told) == 21
     gone = [o for o in told if isinstance(o, RowChange) and o.deleted]
     assert [bool(o.unread_reasons) for o in gone] == [True, True]
-    assert all("nobody told" in reason for o in gone for reason in o.unread_reasons.values())
+    assert all("is not configured" in reason for o in gone for reason in o.unread_reasons.values())
 
 
 @pytest.mark.parametrize("run", ["shop-modes", "shop-flat-plain"])
@@ -182,11 +182,11 @@ def test_rows_that_only_json_types_are_rejected_each_with_the_reason(run: str) -
         "shop-modes": {},
         "shop-flat-plain": {"of several tables": 3, "how far its partition": 3},
     }[run]
-    assert why == {"nobody tells the type": len(rejected) - sum(deletes.values())} | deletes
+    assert why == {"does not contain the type": len(rejected) - sum(deletes.values())} | deletes
 
 
 def _why(reason: str) -> str:
-    words = ("nobody tells the type", "of several tables", "how far its partition")
+    words = ("does not contain the type", "of several tables", "how far its partition")
     return next((word for word in words if word in reason), reason)
 
 

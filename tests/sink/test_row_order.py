@@ -257,7 +257,7 @@ def test_a_bare_null_is_a_delete_where_the_history_knows_flattened_rows_alone() 
     # the reader has not seen the partition before, and a place is what its other rows have
     found = RowReader(known).read(bare[0])
     assert isinstance(found, Reject)
-    assert "how far its partition had been read" in found.reason
+    assert "how far its partition was read" in found.reason
     first = RowReader(known)
     change = first.read(rows[0])
     assert isinstance(change, RowChange)

@@ -410,11 +410,11 @@ def test_instants_at_the_edges(text: str, value: Value) -> None:
 @pytest.mark.parametrize(
     ("type", "told", "wire", "reason"),
     [
-        (Decimal(20, 2), node("double"), 12345678901234567.0, "a double does not tell a number of 19 digits"),
+        (Decimal(20, 2), node("double"), 12345678901234567.0, "a double cannot hold a number of 19 digits"),
         (Decimal(10, 2), node("double"), 0.125, "0.125 has more than 2 digits behind the point"),
-        (Numeric(), node("double"), 0.5, "a double does not tell the digits"),
-        (Integer(8), node("boolean"), True, "only that it is not 0"),
-        (Binary(), node("string"), "AAAA", "nobody told binary.handling.mode"),
+        (Numeric(), node("double"), 0.5, "a double does not hold the digits"),
+        (Integer(8), node("boolean"), True, "only that the number is not 0"),
+        (Binary(), node("string"), "AAAA", "is not configured"),
         (Boolean(), node("int16"), 5, "5 is neither 0 nor 1"),
         (Decimal(10, 2), SCALE_4, text64(two_complement(12345)), "1.2345 has more than 2 digits"),
         (Timestamp(6), ZONED, "2024-01-01T00:00:00", "has no offset"),

@@ -91,10 +91,10 @@ def test_a_structure_that_nobody_has_read_in_is_refused() -> None:
     reader = RowReader(histories([streamed(0, {"id": 1, "a": 1})]))
     found = reader.read(streamed(1, {"id": 1, "b": 1}))
     assert isinstance(found, Reject)
-    assert "no version of srv.shop.public.t has just the fields id, b" in found.reason
+    assert "no version of srv.shop.public.t has exactly the fields id, b" in found.reason
     other = reader.read(streamed(2, {"id": 1}, table="u"))
     assert isinstance(other, Reject)
-    assert "the history knows no table srv.shop.public.u" in other.reason
+    assert "the history has no table srv.shop.public.u" in other.reason
 
 
 def mysql(offset: int, row: Mapping[str, Any], fields: Mapping[str, Any] | None = None) -> Record:
@@ -149,7 +149,7 @@ def test_a_declared_column_has_its_own_name_and_type_whatever_carries_it() -> No
     lossy = mysql(2, row, {**fields, "price": node("double")})
     refused = RowReader(known).read(lossy)
     assert isinstance(refused, Reject)
-    assert refused.reason.startswith("price: a double does not tell")
+    assert refused.reason.startswith("price: a double cannot hold")
 
 
 def test_rows_without_schemas_are_typed_by_what_is_declared() -> None:
@@ -169,7 +169,7 @@ def test_rows_without_schemas_are_typed_by_what_is_declared() -> None:
     assert text.reason == "price: 'AfQ=' is no decimal number"
     untold = RowReader(known).read(plain)
     assert isinstance(untold, Reject)
-    assert "nobody told bigint.unsigned.handling.mode" in untold.reason
+    assert "bigint.unsigned.handling.mode is not configured" in untold.reason
 
 
 def test_a_negative_number_of_mysql_whose_sign_nobody_declares_is_refused() -> None:

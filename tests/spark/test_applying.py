@@ -155,7 +155,7 @@ def test_a_table_of_another_store_several_plans_and_a_dry_run(
     assert elsewhere_id in runs[theirs.table]["reasons"][0]
     assert "--take-over" in runs[theirs.table]["reasons"][1]
     alone = run("apply", theirs.file)
-    assert (alone.code, "is kept by the store" in alone.err) == (4, True)
+    assert (alone.code, "belongs to the store" in alone.err) == (4, True)
     assert run("apply", theirs.file, "--take-over", "--clone").code == 0
     assert _property(executor, theirs) != elsewhere_id
     text = run("status").out

@@ -104,7 +104,7 @@ def test_what_a_run_left_half_way_is_no_drift_and_a_lost_target_hides_no_other(
         blind = run("drift", "--format", "json")
     assert blind.code == 3
     assert [t["drift"] for t in checked("drift", blind)["tables"]] == [True]
-    assert "nowhere.raw.t cannot be looked at" in blind.err
+    assert "nowhere.raw.t cannot be read" in blind.err
 
 
 def test_plans_that_are_called_alike_keep_a_file_each(spark: Any, run: Run, tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_the_demo_does_what_it_says(spark: Any, run: Run, tmp_path: Path) -> Non
     assert done.code == 0, done.err
     assert len(done.out.splitlines()) < 70
     assert "iceberg: rename-column ✓" in done.out
-    assert done.out.count("read right by Spark") == 2
+    assert done.out.count("Spark reads the rows as written") == 2
     page = tmp_path / "shown" / "report.html"
     assert page.as_uri() in done.out
     assert page.read_text().startswith("<!doctype html>")

@@ -294,6 +294,6 @@ def test_a_column_that_was_dropped_and_made_anew_makes_a_plan_stale(executor, fo
     live = executor.inspect(table, format)
     assert live is not None
     assert live.schema == drawn.base_schema
-    with pytest.raises(StalePlan, match="not the same ids"):
+    with pytest.raises(StalePlan, match="but other ids"):
         run(drawn, executor)
     run(plan(format, table, second, live), executor)

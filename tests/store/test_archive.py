@@ -50,11 +50,11 @@ def test_a_log_is_read_back_from_its_copy(entries: list[Entry]):
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [
-        (LINES[:-1], "cut short: its last line"),
-        ([], "cut short: it is empty"),
-        ([line.replace("price", "prize") for line in LINES], "entry 2 is not what was written"),
-        ([*LINES[:2], *LINES[3:]], "entry 3 stands in place 2"),
-        ([*LINES[:2], LINES[3], LINES[2], *LINES[4:]], "entry 3 stands in place 2"),
+        (LINES[:-1], "incomplete: its last line"),
+        ([], "incomplete: it is empty"),
+        ([line.replace("price", "prize") for line in LINES], "entry 2 was altered"),
+        ([*LINES[:2], *LINES[3:]], "entry 3 is at place 2"),
+        ([*LINES[:2], LINES[3], LINES[2], *LINES[4:]], "entry 3 is at place 2"),
         ([*LINES[:4], LINES[5]], "was altered"),
         ([LINES[0].replace("the", "my"), *LINES[1:]], "was altered"),
         (LINES[1:], "archive:1: not a copy"),
@@ -63,13 +63,13 @@ def test_a_log_is_read_back_from_its_copy(entries: list[Entry]):
         ([LINES[0].replace('"schemaman_log":1', '"schemaman_log":2'), *LINES[1:]], "layout 2, not 1"),
         ([*LINES[:2], LINES[2][:50]], "archive:3: not JSON"),
         (["[]"], "archive:1: not a copy"),
-        ([LINES[0], "{}"], "archive:2: no log entry"),
+        ([LINES[0], "{}"], "archive:2: not a log entry"),
         (
             [LINES[0], LINES[1].replace("1700000000001", "true").replace('"body":"', '"body":7,"b":"')],
             "no log",
         ),
         ([*LINES[:-1], LINES[-1].replace('"entries":4', '"entries":5')], "was altered"),
-        (list(archive.write_copy(LOG[1:])), "log entry 2 stands in place 1"),
+        (list(archive.write_copy(LOG[1:])), "log entry 2 is at place 1"),
     ],
 )
 def test_a_copy_that_is_not_whole_is_refused(wrong: list[str], says: str):
@@ -199,7 +199,7 @@ def test_a_copy_goes_through_pipes(source: Path, tmp_path: Path, monkeypatch: py
     assert (sent.returncode, sent.stdout) == (0, (tmp_path / "copy.gz").read_bytes())
     taken = piped("store", "import", "-", "--store", second, given=sent.stdout)
     assert taken.returncode == 0
-    assert b"log entries of standard input are in" in taken.stdout
+    assert b"log entries of standard input imported into" in taken.stdout
     with SqlStore.open(str(source)) as a, SqlStore.open("other.db") as b:
         assert answers(a) == answers(b)
     assert sorted(path.name for path in tmp_path.iterdir() if "other" not in path.name) == ["copy.gz"]
@@ -228,8 +228,8 @@ def test_a_pipe_that_breaks_is_told(source: Path, tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)
     sent = piped("store", "export", "-", "--store", f"sqlite:///{source}")
     for cut, says in (
-        (sent.stdout[:-200], b"standard input is damaged or cut short"),
-        (b"", b"standard input is no copy of a store"),
+        (sent.stdout[:-200], b"standard input is damaged or incomplete"),
+        (b"", b"standard input is not a copy of a store"),
     ):
         taken = piped("store", "import", "-", "--store", "sqlite:///none.db", given=cut)
         assert (taken.returncode, taken.stdout) == (3, b"")
@@ -262,7 +262,7 @@ def test_import_of_half_a_copy_leaves_no_store(
     assert run("store", "export", copy, "--store", f"sqlite:///{source}") == 0
     copy.write_bytes(copy.read_bytes()[:-200])
     assert run("store", "import", copy, "--store", f"sqlite:///{other}") == 3
-    assert "damaged or cut short" in capsys.readouterr().err
+    assert "damaged or incomplete" in capsys.readouterr().err
     assert not other.exists()
     assert run("store", "import", tmp_path / "none.gz", "--store", f"sqlite:///{other}") == 3
     assert not other.exists()
@@ -281,7 +281,7 @@ def test_export_takes_the_place_of_copies_only_and_only_when_told(
     assert run("store", "export", copy, "--replace", *where) == 0
     before = store.read_bytes()
     assert run("store", "export", store, "--replace", *where) == 2
-    assert "no copy of a store" in capsys.readouterr().err
+    assert "not a copy of a store" in capsys.readouterr().err
     assert store.read_bytes() == before
 
 
@@ -294,7 +294,7 @@ def test_export_of_a_store_that_was_altered_writes_nothing(
         connection.execute("UPDATE log SET at_ms = at_ms + 1 WHERE sequence = 20")
     connection.close()
     assert run("store", "export", tmp_path / "copy.gz", "--store", f"sqlite:///{store}") == 3
-    assert "log entry 20 is not what was written" in capsys.readouterr().err
+    assert "log entry 20 was altered" in capsys.readouterr().err
     assert not list(tmp_path.glob("*copy.gz*"))
 
 

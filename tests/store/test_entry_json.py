@@ -196,7 +196,7 @@ def test_bytes_that_are_no_entry_are_refused(body: bytes):
 def test_a_missing_member_is_named():
     body = codec.to_json(COVERED)
     del body["topic"]
-    with pytest.raises(StoreUnavailable, match="no member 'topic'"):
+    with pytest.raises(StoreUnavailable, match="no field 'topic'"):
         codec.from_json(body)
 
 

@@ -54,7 +54,7 @@ def declared(versions: int, hidden: int) -> list[Observation]:
     """A table whose every version is declared and then shown by events, without some of its columns."""
     found = []
     for version in range(versions):
-        rows = placed(tables.said(0, version), 20 * version + 10)
+        rows = placed(tables.make_observation(0, version), 20 * version + 10)
         image = tables.structure(version)
         more = (Column(f"hidden_{n}", Integer(32)) for n in range(hidden))
         schema = replace(image, columns=(*image.columns, *more))
@@ -70,7 +70,7 @@ def declared(versions: int, hidden: int) -> list[Observation]:
 @pytest.mark.parametrize(
     "said",
     [
-        lambda count: [tables.said(0, version) for version in range(count)],
+        lambda count: [tables.make_observation(0, version) for version in range(count)],
         lambda count: declared(count, 0),
     ],
     ids=["emitted", "declared"],

@@ -319,11 +319,11 @@ def test_a_log_that_is_not_whole_restores_nothing(store: AnyStore):
     log = list(seal_entries(LogEntry(n, NOW, entry) for n, entry in enumerate(batch(0), 1)))
     identity = store.id
     for wrong, says in (
-        (log[1:], "log entry 2 stands in place 1"),
-        ([*log[:2], log[3]], "log entry 4 stands in place 3"),
-        ([*log[:3], replace(log[3], at_ms=0)], "log entry 4 is not what was written"),
+        (log[1:], "log entry 2 is at place 1"),
+        ([*log[:2], log[3]], "log entry 4 is at place 3"),
+        ([*log[:3], replace(log[3], at_ms=0)], "log entry 4 was altered"),
         ([log[0], replace(log[1], body=log[1].body.replace("price", "prize")), *log[2:]], "entry 2 is not"),
-        ([log[0], log[0]], "log entry 1 stands in place 2"),
+        ([log[0], log[0]], "log entry 1 is at place 2"),
     ):
         with pytest.raises(UnreadableInput, match=says):
             store.restore(wrong, "another")
@@ -501,12 +501,12 @@ def test_any_file_name_will_do(tmp_path: Path, name: str):
         ("sqlite:///:memory:", "no path"),
         ("", "no path"),
         ("mysql://me:hush@host/db", "no store of kind 'mysql'"),
-        ("postgresql:/me:hush@host/db", "seems to hold a password"),
-        ("postgresql//me:hush@host/db", "seems to hold a password"),
-        ("me:hush@host/db", "seems to hold a password"),
-        ("sqlite://me:hush@host/db", "seems to hold a password"),
-        ("sqlite:///store.db?password=hush", "seems to hold a password"),
-        ("host=there user=me password=hush", "seems to hold a password"),
+        ("postgresql:/me:hush@host/db", "seems to contain a password"),
+        ("postgresql//me:hush@host/db", "seems to contain a password"),
+        ("me:hush@host/db", "seems to contain a password"),
+        ("sqlite://me:hush@host/db", "seems to contain a password"),
+        ("sqlite:///store.db?password=hush", "seems to contain a password"),
+        ("host=there user=me password=hush", "seems to contain a password"),
     ],
 )
 def test_a_url_that_names_no_file_is_refused(
@@ -567,8 +567,11 @@ def no_tables(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda path: path.write_text("id,name\n1,anna\n" * 100), "is not a store: no SQLite database"),
-        (lambda path: path.write_bytes(b"SQLite"), "is not a store: no SQLite database"),
+        (
+            lambda path: path.write_text("id,name\n1,anna\n" * 100),
+            "is not a store: it is not a SQLite database",
+        ),
+        (lambda path: path.write_bytes(b"SQLite"), "is not a store: it is not a SQLite database"),
         (lambda path: path.write_bytes(b"SQLite format 3\x00"), "of another program"),
         (foreign_database, "is a database of another program"),
         (other_layout, f"has layout 99; this schemaman reads layout {LAYOUT}"),
@@ -658,9 +661,9 @@ def test_a_folder_that_cannot_be_written_is_named(read_only: Path):
     [
         (
             "UPDATE log SET body=replace(body, 'price', 'prize') WHERE sequence=2",
-            "log entry 2 is not what was",
+            "log entry 2 was altered",
         ),
-        ("UPDATE log SET at_ms=at_ms+1 WHERE sequence=3", "log entry 3 is not what was written"),
+        ("UPDATE log SET at_ms=at_ms+1 WHERE sequence=3", "log entry 3 was altered"),
         ("DELETE FROM log WHERE sequence=5", "log entries 5 to 5 are missing"),
         ("DELETE FROM log WHERE sequence=28", "the log ends at 27, and should end at 28"),
         ("UPDATE log SET body='{}' WHERE sequence=4", "log entry 4: layout version None"),
@@ -716,7 +719,7 @@ def test_nothing_is_folded_from_a_log_that_was_altered(path: Path):
     connection.close()
     with reopened(path) as store:
         before = [store.history(table) for table in store.tables()]
-        with pytest.raises(StoreUnavailable, match="log entry 2 is not what was written") as caught:
+        with pytest.raises(StoreUnavailable, match="log entry 2 was altered") as caught:
             store.rebuild()
         assert "restore a copy" in (caught.value.hint or "")
         assert [store.history(table) for table in store.tables()] == before

@@ -84,7 +84,7 @@ def test_an_old_store_is_upgraded_by_whoever_opens_it(old: Path, capsys: pytest.
     before, was = log(old), layout(old)
     assert run("history", "returns", "--store", f"sqlite:///{old}") == 0
     said = capsys.readouterr()
-    assert f"{old} had layout {was} and was upgraded; its log is as it was" in said.err
+    assert f"{old} had layout {was} and was upgraded; its log is unchanged" in said.err
     assert "4 versions" in said.out
     assert log(old) == before
     assert layout(old) == LAYOUT

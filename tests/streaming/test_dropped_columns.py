@@ -131,5 +131,5 @@ def test_a_value_of_a_member_that_the_policy_drops_waits(store: SqlStore) -> Non
     lake.take(MEMBERS_CAME_AND_WENT)
     assert [row["id"] for row in rows(lake)] == [1, 4]
     assert set(lake.withheld().values()) == {
-        "s: the lake's struct has no member 'm'", "s: the lake's struct has no member 'q'"
+        "s: the lake's struct has no field 'm'", "s: the lake's struct has no field 'q'"
     }  # fmt: skip

@@ -31,7 +31,7 @@ from tests.streaming.test_policy import DEFAULTS
 from tests.support.memory_sink import MemorySink, batch_of
 from tests.support.records import change, event, image, node, record, struct
 
-LATE = "were written before a change of the source was read that came before them"
+LATE = "were written before an earlier change of the source"
 Told = tuple[str, str, int, int | None]
 """A column as a schema-change record tells it: name, type, JDBC type, length."""
 ID: Told = ("id", "INT", 4, None)
@@ -140,17 +140,17 @@ MICROSECONDS = retyped(
     ("at", "DATETIME", 93, 6), ("at", "DATETIME", 93, 3), MOMENT * 1000, MOMENT
 )  # fmt: skip
 FALSIFIED = {
-    "two names exchanged": (exchanged(told=False), "`a` was another column"),
-    "two names exchanged, with schemas": (exchanged(told=True), "`a` was another column"),
+    "two names exchanged": (exchanged(told=False), "`a` was the name of another"),
+    "two names exchanged, with schemas": (exchanged(told=True), "`a` was the name of another"),
     "microseconds, then milliseconds": (MICROSECONDS, "`at` was read as TIMESTAMP_NTZ(6)"),
     "numbers, then days": (
         retyped(("at", "INT", 4, None), ("at", "DATE", 91, None), 5, 19_000), "`at` was read as INT"
     ),
-    "renamed to a former name": (taken_over("ca", told=False), "`a` was another column"),
-    "renamed to a former name, with schemas": (taken_over("ca", told=True), "`a` was another column"),
-    "made anew with fewer columns": (made_anew_smaller(told=False), "dropped or renamed away"),
-    "made anew with fewer columns, with schemas": (made_anew_smaller(told=True), "dropped or renamed away"),
-    "dropped and made anew": (dropped(), "dropped or renamed away"),
+    "renamed to a former name": (taken_over("ca", told=False), "`a` was the name of another"),
+    "renamed to a former name, with schemas": (taken_over("ca", told=True), "`a` was the name of another"),
+    "made anew with fewer columns": (made_anew_smaller(told=False), "dropped or renamed"),
+    "made anew with fewer columns, with schemas": (made_anew_smaller(told=True), "dropped or renamed"),
+    "dropped and made anew": (dropped(), "dropped or renamed"),
 }  # fmt: skip
 
 
@@ -287,7 +287,7 @@ def test_an_exchange_that_no_row_on_its_own_tells_is_noticed(store: SqlStore, si
         changes = changes[size:]
     (reason,) = lake.quiet.values()
     assert LATE in reason
-    assert "`a` was another column by then" in reason
+    assert "`a` was the name of another column by then" in reason
 
 
 E: Told = ("e", "VARCHAR", 12, 20)
@@ -320,7 +320,7 @@ def test_one_column_that_stands_in_two_stops_its_table_until_it_is_read_again(
         changes = changes[size:]
     (reason,) = (lake.withheld() if rows else lake.quiet).values()
     assert reason.startswith("2 of its rows from")
-    assert "the `e` of then is `b` by now" in reason
+    assert "the former column `e` is `b` by now" in reason
     assert "again from offset 0 of partition 0 on" in reason
     assert f"WHERE `{ORDER}` >= '' AND `e` IS NOT NULL)" in reason
     (table,) = lake.tables.values()
@@ -350,7 +350,7 @@ def test_one_column_that_went_and_came_back_under_its_name_is_not_two(
     ])  # fmt: skip
     lake.take([row(4, 500, {"id": 4, "e": "four", **others}, told=True)])
     reason = lake.withheld()["srv.shop.t", 0, 4]
-    assert "the `e` of then is `e` by now" in reason
+    assert "the former column `e` is `e` by now" in reason
     assert "AND `e__old` IS NOT NULL)" in reason
 
 
@@ -396,7 +396,7 @@ def test_one_column_that_stands_in_two_is_known_though_a_third_one_has_its_name(
         lake.take(batch)
     assert live(lake)[1]["e__old"] == "one"
     (reason,) = lake.quiet.values()
-    assert "the `e` of then is `b` by now" in reason
+    assert "the former column `e` is `b` by now" in reason
     assert f"WHERE `{ORDER}` >= '' AND `e__old` IS NOT NULL)" in reason
 
 
@@ -457,7 +457,7 @@ def test_a_rename_of_a_table_that_comes_behind_rows_of_its_new_name_stops_that(
     lake.take([])
     reasons = {*lake.withheld().values(), *lake.quiet.values()}
     assert len(reasons) == 1
-    assert "the source had renamed srv.shop.t to srv.shop.u" in reasons.pop()
+    assert "the rename of srv.shop.t to srv.shop.u" in reasons.pop()
     (held,) = (table for name, table in lake.tables.items() if "shop..u" in name)
     assert held.live is not None
     left = {name: text for name, text in held.live.properties.items() if name != READ_PROPERTY}

@@ -214,7 +214,7 @@ def test_a_truncate_empties_a_table_only_as_the_policy_says(
     assert sorted(alive(lake), key=lambda row: row["id"]) == rows
     (aside,) = lake.aside.values() or [{}]
     assert len(aside) == waiting
-    assert all(f"truncate = {level}, says" in reason for reason in lake.withheld().values())
+    assert all(f"truncate = {level}, from" in reason for reason in lake.withheld().values())
     assert len(lake.left) == (level == "ignore")
     # once it is let through, what waited comes to what it would have been
     lake.policy, lake.tried = policy(truncate="auto"), RetryLog()
@@ -322,7 +322,7 @@ def test_rows_without_schemas_are_written_where_the_types_are_declared_and_the_m
             counts[modes] = found.rows
             assert unknown(name, found.differences) == []
             if modes is not DEFAULTS:
-                assert any("nobody told decimal.handling.mode" in r for r in lake.withheld().values())
+                assert any("decimal.handling.mode is not configured" in r for r in lake.withheld().values())
     assert counts[DEFAULTS] > counts[ConnectorModes()]
     figure(
         "mirror: rows of JSON without schemas", f"{counts[DEFAULTS]} rows, {len(lake.withheld())} withheld"
@@ -333,7 +333,7 @@ def test_rows_that_nobody_tells_the_types_of_wait_with_that_reason(tmp_path: Pat
     lake, records = opened("postgres/shop-modes", "delta", tmp_path)
     with lake.store:
         lake.take(records[:50])
-        assert all("nobody tells the types of the values" in r for r in lake.withheld().values())
+        assert all("does not contain the types of its values" in r for r in lake.withheld().values())
         assert lake.lake() == []
 
 
@@ -384,7 +384,9 @@ def test_a_table_that_vanished_is_not_made_anew_without_being_asked_for(
     lake.tables.clear()
     lake.take([told(2, row=row)])
     (reason,) = lake.withheld().values()
-    assert reason.startswith(f"{name} is gone, and this store knows that it was there: put it back; or make")
+    assert reason.startswith(
+        f"{name} no longer exists, but this store has migrated it before: restore the table; or create"
+    )
     assert lake.lake() == []
     anew = MemoryTable(name)
     anew.run(made)
@@ -404,6 +406,6 @@ def test_rows_that_keep_null_where_the_source_wrote_a_default_are_told_of_once(s
     lake.take([replace(later, value=later.value.replace(b'"field": "b"', b'"default": 5, "field": "b"'))])
     assert [row.get("b") for row in alive(lake)] == [None, 5]
     (note,) = lake.notes
-    assert note.startswith("`b`: its default is told as 5; rows that are in the table already keep NULL")
+    assert note.startswith("`b`: its default at the source is 5; existing rows keep NULL")
     lake.take([told(2, row={"id": 3, "n": 1, "b": 6})])
     assert lake.notes == [note]

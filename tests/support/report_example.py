@@ -146,7 +146,7 @@ def judged(table: TableId = ORDERS) -> tuple[JudgedFinding, ...]:
         ("memo",),
         "note",
         "memo",
-        "note went and memo came: perhaps a rename.",
+        "note went and memo came: possible rename.",
         {"spark": "danger"},
         fixes=("Answer with schemaman decide.",),
         old_ref=f"{at}3",

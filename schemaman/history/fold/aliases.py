@@ -1,6 +1,6 @@
-"""Other names of a table: topics and schemas that its events came under, and what it was called before.
+"""Finds other names of a table: topics and schema names of its events, and its previous table names.
 
-Law: a name holds until another one of its kind has taken over for good; names side by side all hold.
+Law: a name is valid until another name of its kind has replaced it; concurrent names are all valid.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ Names = dict[str, dict[tuple[str, int], tuple[Coordinates, Coordinates]]]
 
 
 def collect_aliases(observations: Iterable[Observation], table: TableId) -> tuple[Alias, ...]:
-    """Topics and schema names under which the table's own events came, and former table names.
+    """Find the topics and schema names of the table's own events, and its previous table names.
 
-    Since when a table had its former name, its own records told under that name.
+    The beginning of a previous name is in the history of the table under that name.
     """
     topics: Names = {}
     schemas: Names = {}
@@ -54,7 +54,7 @@ def _extend_name(names: Names, name: str, observation: Observation) -> None:
 
 
 def _list_aliases(kind: Kind, names: Names) -> Iterator[Alias]:
-    """Each name from its first record on, until the first record of what only came behind its last one."""
+    """Date each name from its first record until the first record of a name that began after its last."""
     began = {name: min((first for first, _ in p.values()), key=_find_moment) for name, p in names.items()}
     for name, extents in names.items():
         end = max(_find_moment(last) for _, last in extents.values())

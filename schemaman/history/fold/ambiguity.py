@@ -9,7 +9,7 @@ from schemaman.history.epochs import FormChange
 from schemaman.model.schema import TableSchema
 
 MAX_OLDER_VERSIONS = 16
-"""Versions that are searched for a column that came back."""
+"""The number of versions to search for a column that came back."""
 ALTERED_UNSEEN = "altered-unseen"
 ALTERED_UNSEEN_MESSAGE = "a statement altered the table here, and no record has shown its structure since"
 
@@ -21,9 +21,9 @@ def list_ambiguities(
     observation: Observation,
     older: Sequence[TableSchema] = (),
 ) -> Iterator[tuple[str, str]]:
-    """(kind, message) of what else than the table may have made a new structure out of the former ones.
+    """Find another possible cause of a new schema than a change of the table, as (kind, message).
 
-    `previous` said the structure before; `older` are those that the table had had before that.
+    `previous` has the schema before; `older` are the schemas before that.
     """
     last = previous[-1]
     former_one = (last.connector, last.connector_version)
@@ -73,7 +73,7 @@ def list_ambiguities(
 
 
 def _find_returned(before: TableSchema, after: TableSchema, older: Sequence[TableSchema]) -> Iterator[str]:
-    """Columns that are as an older structure had them, and stand among the same neighbours."""
+    """Find columns that equal those of an older schema, between the same neighbours."""
     for column in after.columns:
         if column.name in before.names:
             continue

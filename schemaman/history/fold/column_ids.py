@@ -1,7 +1,7 @@
-"""Column ids: which column of a structure is which column of the one before.
+"""Assigns column ids: matches the columns of a schema with those of the previous schema.
 
-A rename keeps the id, a dropped id never comes back, and where a database can only append
-columns, a column that stands behind one it used to precede is another column.
+A rename keeps the id, and a dropped id never comes back. If a database can only append columns, a column that
+is now after one that it preceded is a new column.
 """
 
 from __future__ import annotations
@@ -52,10 +52,10 @@ def identify_columns(
     next_id: int,
     anew: Collection[str] = (),
 ) -> TableSchema:
-    """The schema with ids: those of `known` where a column is the same, new ones from `next_id`.
+    """Return the schema with ids: those of `known` for the same columns, new ones from `next_id`.
 
-    `renames` are (old, new) names that a witness stated; `anew` are names, in lower case, of columns that it
-    said were dropped and added again.
+    `renames` are stated (old, new) names; `anew` are the names, in lower case, of columns that a statement
+    dropped and added again.
     """
     stated = dict(renames)
     if known is not None and not stated and not anew and known.names == schema.names:
@@ -76,7 +76,7 @@ def identify_columns(
 
 
 def _reuse_columns(known: TableSchema, schema: TableSchema) -> TableSchema:
-    """The schema with the ids of the same names in the same order; `known` itself if it says nothing else."""
+    """Return the schema with the ids of the same names in the same order; `known` itself if it is equal."""
     pairs = zip(known.columns, schema.columns, strict=True)
     named = TableSchema(
         tuple([new.with_identity(old.id, new.emitted_name) for old, new in pairs]), schema.key, schema.comment
@@ -115,9 +115,9 @@ def _keep_ordered(known: TableSchema, schema: TableSchema, now: dict[str, str]) 
 
 
 def _find_anchors(values: Sequence[int]) -> set[int]:
-    """The indexes that stand in every longest increasing subsequence.
+    """Find the indexes that are in every longest increasing subsequence.
 
-    Of two columns that exchanged their places nobody can say which one stayed.
+    If two columns swapped their positions, it is unknown which one stayed.
     """
     rising = _measure_lengths(values)
     falling = _measure_lengths([-v for v in reversed(values)])[::-1]

@@ -1,10 +1,9 @@
-"""Which facts of a version may be from the future, and from where on they are certain.
+"""Finds the facts of a version that may hold only later, and the records from which on they are certain.
 
-A PostgreSQL record has the columns and types of its own place in the log. Its key and its
-nullability are those of the moment when it was read. Such a fact is confirmed for a version
-when one of its records was committed after the fact had first been read, or when the fact was
-read in a snapshot: then fact and structure are of one moment. So a version may begin, by its
-columns, before its key is certain.
+A PostgreSQL record has the columns and types of its own position in the log. Its key and its nullability are
+those at the time of reading. Such a fact is confirmed for a version if one of its records was committed after
+the first reading of the fact. It is also confirmed if it was read in a snapshot: then fact and schema are of
+the same time. So a version may begin, by its columns, before its key is certain.
 """
 
 from __future__ import annotations
@@ -23,15 +22,15 @@ from schemaman.model.schema import TableSchema
 Fact = tuple[str, object]
 _NO_KEY: Fact = ("key", ())
 VersionPoints = tuple[TableSchema, int, Sequence[Point]]
-"""A version as told: structure, incarnation, points."""
+"""A version before it is closed: schema, incarnation, points."""
 
 
 @dataclass(frozen=True, slots=True)
 class VersionCertainty:
-    """What is certain of a version: `unconfirmed` names facts that are not, as `key`, `nullable:<column>`.
+    """The certainty of a version: `unconfirmed` names uncertain facts, such as `key`, `nullable:<column>`.
 
-    `proven_from` is the first mark from which on key and nullability are certain; None while one of them is
-    not. `proofs` tell it of each fact that is not certain from the first point on.
+    `proven_from` are the coordinates from which on key and nullability are certain; None while one of them is
+    not. `proofs` list this for each fact that is not certain from the first point on.
     """
 
     unconfirmed: tuple[str, ...]
@@ -55,7 +54,7 @@ def assess_certainty(
         if number != incarnation:
             first_read, settled, incarnation = {}, set(), number
         before, is_missing = is_missing, _is_table_missing(schema, points)
-        # two structures may lack a key for two reasons: each tells of its own reading
+        # two schemas may lack a key for two reasons: each shows only its own reading
         passed_on = {} if before or is_missing else first_read
         first_read = {f: t for f, t in passed_on.items() if f in facts and f != _NO_KEY}
         proven: dict[Fact, int] = {}
@@ -72,9 +71,9 @@ def assess_certainty(
             if (index := 0 if fact in settled else next(certain, None)) is not None:
                 proven[fact] = index
         if _NO_KEY in facts and _NO_KEY not in proven:
-            # perhaps the table was not found, or columns of its key were not: those are told to be nullable
+            # the connector may not have found the table or columns of its key: it reports those as nullable
             proven = {f: i for f, i in proven.items() if not (is_missing or _is_nullable_fact(f))}
-        # what a reading beside the stream proves is certain of the rows that were committed behind it
+        # a fact that a reading outside of the stream proves is certain for rows that were committed after it
         beside = points[0].coordinates.position.kind == "none" and clock.is_late(points[0])
         first = {f for f in facts if beside and f not in settled}
         settled = {*proven} - {_NO_KEY}
@@ -87,7 +86,7 @@ def assess_certainty(
 def _list_proofs(
     facts: Iterable[Fact], proven: Mapping[Fact, int], points: Sequence[Point], first: Collection[Fact]
 ) -> tuple[Proof, ...]:
-    """Where each fact is proven; of those that the first point proves only `first` are told."""
+    """The coordinates that prove each fact; of the facts that the first point proves, only `first`."""
     return tuple(
         Proof(fact[0], 0, points[proven[fact]].coordinates if fact in proven else None)
         for fact in facts
@@ -96,10 +95,10 @@ def _list_proofs(
 
 
 def _is_table_missing(schema: TableSchema, points: Iterable[Point]) -> bool:
-    """Whether the connector may not have found the table, since it was renamed or gone when it looked.
+    """Whether the connector may not have found the table because it had been renamed or dropped.
 
-    Then it tells no key, and that every column may be null. Source: Debezium, the recorded rows of a table
-    that was renamed while the connector was stopped.
+    Then the connector reports no key, and every column as nullable. Source: Debezium, the recorded rows of a
+    table that was renamed while the connector was stopped.
     """
     return (
         not schema.key
@@ -120,7 +119,7 @@ class _Clock:
         return self.find_connector(point.observation.connector).late_facts
 
     def find_certainty(self, fact: Fact, point: Point) -> float:
-        """The moment before which a fact must have been read to hold for the record; -1 if none does."""
+        """The time before which a fact must have been read to be valid for the record; -1 if none."""
         observation = point.observation
         if observation.snapshot or not self.is_late(point):
             return math.inf
@@ -129,7 +128,7 @@ class _Clock:
         return (point.coordinates.ts_ms or 0) - self.ahead
 
     def find_earliest_read(self, points: Iterable[Point]) -> int:
-        """When the first of the records was read whose facts are of that moment; 0 if none tells it."""
+        """The time of the first reading of records with these facts; 0 if no record has it."""
         read = (find_read_time(p.coordinates) for p in points if self.is_late(p))
         return min((t for t in read if t is not None), default=0)
 
@@ -142,12 +141,12 @@ class _Clock:
 
 
 def _is_nullable_fact(fact: Fact) -> bool:
-    """What is said as well of a column that the catalogue does not know."""
+    """Whether the connector reports the same for a column that is missing in the catalogue."""
     return isinstance(fact[1], tuple) and fact[0] != "key" and fact[1][1] is True
 
 
 def find_read_time(mark: Coordinates) -> int | None:
-    """When a record was read, at the latest: flattened rows seldom tell it, but the broker came after."""
+    """The latest possible time of reading: flattened rows rarely have it, but the broker's time is later."""
     return mark.timestamp_ms if mark.read_ms is None else mark.read_ms
 
 
@@ -161,8 +160,8 @@ def measure_clock_ahead(points: Iterable[Point]) -> int:
 def _list_facts(schema: TableSchema, points: Sequence[Point]) -> list[Fact]:
     """Facts in order; the position among equal names does not matter.
 
-    What is inferred has a key; nobody says which columns may be null. Of a column that came again under its
-    old name nothing is known yet: what was certain was so of the other one.
+    Inferred facts include a key, but no nullability. A column that came again under its old name has no known
+    facts yet: the certain facts belong to the earlier column.
     """
     ids = {c.name: c.id for c in schema.columns}
     key: Fact = ("key", tuple((name, ids.get(name)) for name in schema.key))
@@ -190,7 +189,7 @@ class Absences:
     key_change: float = NEVER
 
     def find_start(self, name: str, value: object) -> float:
-        """The moment from which on a reading tells nothing of a fact, named as in `unconfirmed`."""
+        """The time from which on a reading proves nothing about a fact, named as in `unconfirmed`."""
         if not isinstance(value, tuple):
             return NEVER
         if name == "key":
@@ -202,7 +201,7 @@ class Absences:
 
 
 def find_absences(versions: Sequence[tuple[TableSchema, int, Sequence[Point]]]) -> tuple[Absences, ...]:
-    """What the versions behind each one tell of the catalogue at its readings, in order."""
+    """What the versions after each one show about the catalogue at its readings, in order."""
     result: list[Absences] = []
     dropped: dict[_Column, float] = {}
     replaced: dict[_Column, float] = {}

@@ -29,7 +29,7 @@ RAW, ESCAPED, ADJUSTED = NAMING_FORMS
 
 
 def find_shown_settings(points: Iterable[Point]) -> ConnectorSettingsShown:
-    """The footprint of a table whose structure only events tell; points in the order of the source."""
+    """Find the connector settings that the events of a table show; points in the order of the source."""
     walk = _SettingsWalk()
     for point in points:
         observation = point.observation
@@ -41,7 +41,7 @@ def find_shown_settings(points: Iterable[Point]) -> ConnectorSettingsShown:
 
 @dataclass(slots=True)
 class _OpenChange:
-    """A change of form while it is being looked at; `until_ms` grows while its columns keep the new form."""
+    """A change of form under examination; `until_ms` grows while its columns keep the new form."""
 
     columns: tuple[str, ...]
     was: str
@@ -79,7 +79,7 @@ class _SettingsWalk:
         self.read_ms = max(self.read_ms, read_ms)
 
     def add_changes(self, mark: Coordinates, before: TableSchema, after: TableSchema, read_ms: int) -> None:
-        """Two structures, one behind the other: which columns changed their form, and to which."""
+        """Compare two consecutive schemas: the columns that changed their form, and the new forms."""
         found: dict[tuple[str, str], list[str]] = {}
         for was, now, column in (*_find_type_changes(before, after), *_find_name_changes(before, after)):
             found.setdefault((was, now), []).append(column)
@@ -157,14 +157,14 @@ def _classify_name(name: str) -> str:
 
 
 _ONLY_REQUIRED: Release = (2, 5)
-"""The first release of which it is known that it takes no index with nulls for a key."""
+"""The first release that is known not to use an index with nulls as the key."""
 
 VersionPoints = tuple[TableSchema, int, Sequence[Point]]
 """A version as told: structure, incarnation, points."""
 
 
 def find_key_required(versions: Sequence[VersionPoints]) -> Iterator[tuple[str, ...]]:
-    """For each version, in order, the columns that are NOT NULL since they came into the key, and no more."""
+    """For each version, in order, the columns that are NOT NULL only since they entered the key."""
     uncertain: set[int | None] = set()
     before, last_incarnation = None, 0
     for schema, number, points in versions:
@@ -179,7 +179,7 @@ def find_key_required(versions: Sequence[VersionPoints]) -> Iterator[tuple[str, 
 
 
 def _has_nullable_key_index(point: Point) -> bool:
-    """Whether an index may have been taken for the key; a statement may say that it is a primary key."""
+    """Whether the connector may have used an index as the key; a statement may declare a primary key."""
     observation = point.observation
     old = observation.connector == "mysql" and parse_release(observation.connector_version) < _ONLY_REQUIRED
     return old and "PRIMARY" not in (observation.ddl or "").upper()

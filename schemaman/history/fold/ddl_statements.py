@@ -1,7 +1,7 @@
-"""What statements said of columns: with their own structure, or before the next one is seen.
+"""Collects what DDL statements state about columns, with their own schema or before the next one.
 
-Law: a statement that is told again, after a restart or by a second connector, makes no column a second time,
-and exchanges no names a second time.
+Law: a repeated statement, after a restart or from a second connector, adds no column a second time, and swaps
+no names a second time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class PendingStatements:
         self._swapped: set[tuple[Position, str | None]] = set()
 
     def add_statement(self, observation: Observation) -> None:
-        """A statement came without a structure."""
+        """Keep a statement without a schema."""
         self._recreated = self._rename_recreated(observation) | self._take_recreated_once(observation)
         self._renames, self.has_statement = (
             compose_renames(self._renames, self._take_new_renames(observation)),
@@ -33,11 +33,11 @@ class PendingStatements:
         )
 
     def take_renames(self, observation: Observation, schema: TableSchema) -> Renames:
-        """The renames behind a structure: its own statement's, else those of the ones before."""
+        """The renames that lead to a schema: those of its own statement, else of earlier statements."""
         return self._take_new_renames(observation) or select_effective_renames(self._renames, schema)
 
     def take_recreated(self, observation: Observation) -> frozenset[str]:
-        """The columns, in lower case, that were dropped and added again before a structure; told once."""
+        """The columns, in lower case, that were dropped and added again before a schema; returned once."""
         return self._rename_recreated(observation) | self._take_recreated_once(observation)
 
     def has_recreated(self, observation: Observation) -> bool:
@@ -51,7 +51,7 @@ class PendingStatements:
         self.forget_statements()
 
     def forget_statements(self) -> None:
-        """The table they were about is gone."""
+        """Forget the statements, because their table was dropped."""
         self._renames, self._recreated = (), frozenset()
 
     def end_statements(self) -> None:
@@ -60,13 +60,13 @@ class PendingStatements:
         self.has_statement = False
 
     def _take_new_renames(self, observation: Observation) -> Renames:
-        """The renames of a statement, but for an exchange of names that was told before."""
+        """The renames of a statement, without a swap of names that was already applied."""
         statement = (observation.first.position, observation.ddl)
         if not has_name_swap(observation.renames):
             return observation.renames
         if statement in self._swapped:
             return ()
-        # what no position tells apart may be another one
+        # an equal statement without a position may be another one
         self._swapped |= {statement} if observation.first.position.kind != "none" else set()
         return observation.renames
 
@@ -90,9 +90,9 @@ Renames = tuple[tuple[str, str], ...]
 def complete_structure(
     schema: TableSchema, observation: Observation, known: TableSchema | None
 ) -> TableSchema:
-    """The structure with the attributes that it is silent on: as its statement says, else as they were.
+    """Return the schema with its missing attributes: those of its statement, else the previous ones.
 
-    `known` is the declared structure before, None if there is none.
+    `known` is the previous declared schema, None if there is none.
     """
     unstated = tuple(a for a in observation.unstated_attributes if a != "key")
     if not unstated:
@@ -122,9 +122,9 @@ def _set_attribute(column: Column, attribute: Attribute, text: str | None) -> Co
 
 
 def find_inserted_columns(known: TableSchema, schema: TableSchema) -> tuple[str, ...]:
-    """New columns in front of one that stayed, where none has left; a table that only appends gains no such.
+    """Find new columns before an unchanged one, if none was dropped; append-only tables cannot gain such.
 
-    Such a structure is of a table that was made anew, or mixes the columns of two tables.
+    Such a schema belongs to a recreated table, or mixes the columns of two tables.
     """
     names = set(known.names)
     if not names <= set(schema.names):
@@ -144,9 +144,9 @@ def describe_inserted_columns(names: tuple[str, ...], table: TableId) -> str:
 
 
 def select_effective_renames(renames: Iterable[tuple[str, str]], schema: TableSchema) -> Renames:
-    """The renames of earlier statements that a structure bears out: the new name is there, the old is not.
+    """Select the renames of earlier statements that a schema confirms: it has the new name and not the old.
 
-    An old name may be there if another column has got it: names that are exchanged or handed on.
+    It may have the old name if another column has taken it: in a swap or a chain of renames.
     """
     names = {name.lower() for name in schema.names}
     kept = [(old, new) for old, new in renames if new.lower() in names]

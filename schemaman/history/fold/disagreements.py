@@ -23,9 +23,9 @@ _MIN_TURNS = 4
 def find_concurrent_connectors(
     runs: Iterable[Observation], versions: Sequence[SchemaVersion]
 ) -> tuple[Disagreement, ...]:
-    """Each pair of connectors that took turns, with the first marks that show it.
+    """Find each pair of concurrent connectors, with the first coordinates that show it.
 
-    `runs` are in one piece, however many reads cut them.
+    `runs` are joined, however many readings cut them.
     """
     emitted_runs = [o for o in runs if o.evidence == "emitted" and o.connector_version]
     if len({_find_release(o) for o in emitted_runs}) < 2:
@@ -64,7 +64,7 @@ def _describe_turns(pair: tuple[ConnectorRelease, ...]) -> str:
 CHANGED_WHILE_READ = "changed-while-read"
 
 IncarnationPoints = tuple[int, Sequence[Point]]
-"""A version as told: incarnation and points."""
+"""A version before it is closed: incarnation and points."""
 
 
 def find_changes_while_read(versions: Sequence[IncarnationPoints]) -> Iterator[tuple[int, str, Point]]:

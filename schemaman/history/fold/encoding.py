@@ -1,8 +1,8 @@
-"""What changed on the wire alone: a structure of an event in the words of the one before it.
+"""Recognises changes of the encoding alone: maps the schema of an event to the previous encoding.
 
-Law: a structure that the connector's settings and release do not explain is left as it is. What one table
-cannot tell from a change of its own is left too, until other tables decide it: one column under a likely
-name, types under one release.
+Law: a schema that the connector's settings and release do not explain stays unchanged. A change that one
+table alone cannot attribute also stays, until other tables decide it: one column with a likely name, types
+under one release.
 """
 
 from __future__ import annotations
@@ -39,14 +39,15 @@ from schemaman.model.types import (
 _VERSION = re.compile(r"(\d+)\.(\d+)")
 
 KEYS_IN_TABLE_ORDER: Release = (1, 9)
-"""The first release whose stream is known to keep the order of a composite key: 1.4 told the order of the
-table there, and that of the key in a snapshot. Source: recordings of 1.4.2 and 1.9.8 with PostgreSQL 15."""
+"""The first release whose stream is known to keep the order of a composite key. 1.4 uses the order of the
+table in the stream, and that of the key in a snapshot. Source: recordings of 1.4.2 and 1.9.8 with
+PostgreSQL 15."""
 
 NAMING_FORMS = ("names as they are", "names escaped", "names adjusted")
 """The forms of names: raw, of mode avro_unicode, and such as any mode may write."""
 
 FIRST_CORRECT_NAMES: Release = (3, 5)
-"""Up to 3.4 names beyond ASCII are misread in the stream; of a table so named the catalogue tells nothing.
+"""Up to 3.4 the stream misreads names beyond ASCII; the connector finds no such table in the catalogue.
 Source: recordings of Debezium 1.4 to 3.6 against PostgreSQL 15."""
 
 
@@ -177,13 +178,13 @@ class Encoding:
         return carried if known == own else own
 
     def _list_rules(self, mark: Coordinates) -> frozenset[FormRule]:
-        """What other tables confirmed of the changes of form that begin at a mark."""
+        """The changes of form at some coordinates that other tables confirm."""
         here = (mark.topic, mark.partition, mark.offset)
         return frozenset((was, now) for *place, was, now in self._epoch_changes if tuple(place) == here)
 
 
 def parse_release(version: str) -> Release:
-    """Major and minor version of a connector; (0, 0) for a text that tells none."""
+    """Parse major and minor version of a connector; (0, 0) for any other text."""
     found = _VERSION.match(version)
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
@@ -203,7 +204,7 @@ def has_no_facts(observation: Observation) -> bool:
 
 
 def has_table_key_order(observation: Observation) -> bool:
-    """Whether a composite key comes in the order of the table's columns, whatever its own is."""
+    """Whether events have a composite key in the order of the table's columns, not in key order."""
     schema = observation.schema
     if observation.connector != "postgresql" or observation.snapshot or schema is None:
         return False
@@ -237,7 +238,7 @@ def _restore_facts(
 def _restore_key_columns(
     emitted: TableSchema, known: TableSchema, remarks: list[tuple[str, str]]
 ) -> TableSchema:
-    """Columns that only the key carries, in the place where they were known."""
+    """Insert columns that only the key has at their known positions."""
     key_only = [c for c in emitted.columns if c.emitted_name is None and known.column(c.name) is not None]
     if not key_only:
         return emitted
@@ -279,7 +280,7 @@ def _list_losses(changed: Mapping[str, tuple[Type, Type]]) -> Iterator[tuple[str
 
 
 def find_form(type: Type) -> str | None:
-    """The form that a setting gives to a type, without what the column itself tells; None: there is none."""
+    """The form that a setting gives to a type, without attributes of the column; None if there is none."""
     match type:
         case Decimal() | Numeric():
             return "DECIMAL"
@@ -320,10 +321,10 @@ def is_encoding_change(was: Type, now: Type, same: Collection[Type]) -> bool:
 
 
 def _list_kinds(type: Type) -> Iterator[str]:
-    """The settings under which a column may take this form.
+    """The settings under which a column may have this form.
 
     Source: Debezium TemporalPrecisionMode, DecimalHandlingMode, BinaryHandlingMode, HStoreHandlingMode,
-    IntervalHandlingMode; Geometry has a member more in version 2.
+    IntervalHandlingMode; Geometry has one more field in version 2.
     """
     match type:
         case Timestamp(_, zoned) | Time(_, zoned):

@@ -1,4 +1,4 @@
-"""How events carried a table: the epochs of its connector, and each version as it was on the wire."""
+"""Collects the event encodings of a table: the epochs of its connector, and each version's event schemas."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class EventEncodingEpochs:
         self._observation: Observation | None = None
 
     def extend_run(self, point: Point) -> bool:
-        """Whether a point is the other edge of what was taken last, and tells nothing else."""
+        """Whether a point is the other edge of the last run, without new facts."""
         if point.observation is not self._observation:
             return False
         self._last = point.coordinates
@@ -36,7 +36,7 @@ class EventEncodingEpochs:
     def add_event(
         self, mark: Coordinates, observation: Observation, structure: TableSchema, event_fields: EventFields
     ) -> int:
-        """Go on by an event of a structure, carried so; the number of its epoch."""
+        """Add an event with its schema and encoding; return the number of its epoch."""
         own = {c.name: without_labels(c.type) for c in structure.columns}
         event_fields = {column: (name, without_labels(type)) for column, (name, type) in event_fields.items()}
         changes = tuple(self._list_changes(own, event_fields))
@@ -63,14 +63,14 @@ class EventEncodingEpochs:
 
 
 def read_event_fields(emitted: TableSchema, own: TableSchema) -> EventFields:
-    """How an event carries the columns of a table: its fields, in the table's own names and in any order."""
+    """The encoding of a table's columns in an event: its fields, by the table's own names, in any order."""
     types = {c.emitted_name or c.name: c.type for c in emitted.columns}
     fields = {c.name: c.emitted_name or c.name for c in own.columns}
     return {name: (field, types[field]) for name, field in fields.items() if field in types}
 
 
 def select_event_fields(names: Mapping[str, str], emitted: TableSchema) -> EventFields:
-    """How an event carries the columns that `names` lead to (column → what the event calls it)."""
+    """The encoding in an event of the columns in `names` (column → its name in the event)."""
     fields = {c.name: (c.emitted_name or c.name, c.type) for c in emitted.columns}
     return {column: fields[field] for column, field in names.items()}
 
@@ -78,7 +78,7 @@ def select_event_fields(names: Mapping[str, str], emitted: TableSchema) -> Event
 def make_event_schema(
     epoch: int, at: Coordinates, version: TableSchema, event_fields: EventFields
 ) -> EventSchema:
-    """How a version was carried, as far as its fields are not as its columns are."""
+    """The event schema of a version: only the fields that differ from their columns."""
     fields = []
     for column in version.columns:
         name, type = event_fields.get(column.name, (None, None))

@@ -1,4 +1,4 @@
-"""Two faces of a table: whether what an event carries can be what the database declares."""
+"""Matches the event schema of a table with its declared schema."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ S = TypeVar("S", bound="HasStructure")
 
 @dataclass(frozen=True, slots=True)
 class ColumnFit:
-    """How an emitted structure fits a declared one.
+    """The match of an event schema with a declared schema.
 
     `names` maps declared to emitted names; `missing` are declared columns that no event
     carries; `unexplained` are emitted fields that no declared column explains.
@@ -87,10 +87,10 @@ class HasStructure(Protocol):
 
 
 def find_fitting(newest_first: Callable[[], Iterable[S]], emitted: TableSchema) -> tuple[S, ColumnFit]:
-    """Of what was declared the one that an emitted structure has, and the fit; `newest_first` begins anew.
+    """Choose the declared schema that an event schema matches, and the match; `newest_first` restarts.
 
-    That is the newest that has just its columns; if there is none, the newest that explains all its fields;
-    else the newest at all. Mostly it is the newest at all, and no other one is looked at.
+    The choice is the newest schema with exactly its columns, else the newest that explains all its fields,
+    else the newest of all. Usually the newest one matches, and no other one is compared.
     """
     newest = next(iter(newest_first()))
     first = fit_columns(newest.schema, emitted)
@@ -113,7 +113,7 @@ def find_fitting(newest_first: Callable[[], Iterable[S]], emitted: TableSchema) 
 def list_differences(
     declared: TableSchema, emitted: TableSchema, fit: ColumnFit
 ) -> Iterator[tuple[str, str]]:
-    """(kind, message) of what events say otherwise than the declaration whose columns they have."""
+    """List the contradictions between events and the declaration with their columns, as (kind, message)."""
     key = tuple(fit.names.get(k, k) for k in declared.key)
     if key != emitted.key:
         message = f"events are keyed by ({', '.join(emitted.key)}), declared is ({', '.join(key)})"
@@ -197,10 +197,10 @@ def is_carried_by(source: Type, wire: Type) -> bool:
 
 
 def find_loss(source: Type, wire: Type, spelled: str | None = None) -> str | None:
-    """What a field of type `wire` no longer carries of a `source` column, in words; None if nothing.
+    """Describe what a field of type `wire` loses of a `source` column; None if it loses nothing.
 
-    `spelled` is the type as the database writes it. Sizes that a wire type cannot name (VARCHAR, BINARY) do
-    not count: their values arrive unchanged.
+    `spelled` is the type as the database writes it. Sizes that an event type cannot express (VARCHAR, BINARY)
+    do not count: their values arrive unchanged.
     Source: Debezium SpecialValueDecimal, TemporalPrecisionMode, BinlogValueConverters, MicroDuration.
     """
     match source, wire:
@@ -215,7 +215,7 @@ def find_loss(source: Type, wire: Type, spelled: str | None = None) -> str | Non
         case Floating(64), Floating(32):
             return "digits behind the seventh"
         case (Time(told, False), Time(other, False)) | (Timestamp(told, False), Timestamp(other, False)):
-            # isostring tells more digits than its types have, which are those of microseconds
+            # isostring has more digits than its types, which have microseconds
             unless = ", unless they are texts" if other == _MICROSECONDS else ""
             return f"fractions of a second behind digit {other}{unless}" if other < told else None
         case Interval("" | "YEAR TO MONTH"), Interval("DAY TO SECOND"):
@@ -244,15 +244,16 @@ def _is_three_bytes(spelled: str | None) -> bool:
 
 
 def has_nullability(wire: Type) -> bool:
-    """Whether the `optional` of a field says that its column takes nulls: shapes are optional in any case.
+    """Whether `optional` of a field proves that its column is nullable: geometric types are always optional.
 
-    Source: Debezium io.debezium.data.geometry.Geometry, Circle and Line. Geography tells it, but looks alike.
+    Source: Debezium io.debezium.data.geometry.Geometry, Circle and Line. For Geography it is a proof, but its
+    type looks the same.
     """
     return not isinstance(wire, Struct) or tuple(f.name for f in wire.fields) not in _OPTIONAL_STRUCTS
 
 
 def _is_carried_by_struct(fields: tuple[Field, ...], wire: Struct) -> bool:
-    """Newer releases add members, such as the `extensions` of a geometry."""
+    """Newer releases add fields, such as the `extensions` of a geometry."""
     there = {f.name: f.type for f in wire.fields}
     return all(f.name in there and is_carried_by(f.type, there[f.name]) for f in fields)
 

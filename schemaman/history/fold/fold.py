@@ -1,11 +1,11 @@
 """The fold: observations of one table → its versions, incarnations, aliases, disagreements.
 
-Law: the history is a function of the set of observations; their order, their repetition and
-the way in which runs were cut by several ingests do not matter.
+Law: the history is a function of the set of observations. Their order, their repetition, and the cuts of runs
+by several ingests do not matter.
 
-Where a schema-change record declares the structure, it makes the versions and events support
-or contradict them; where nothing is declared (PostgreSQL), the schemas of events make them. What is
-only inferred makes versions where nobody else speaks; beside a better witness its records count.
+If schema-change records declare the schemas, these make the versions, and events support or contradict them.
+Without declarations (PostgreSQL), the schemas of events make the versions. Inferred schemas make versions
+only without other evidence; otherwise only their records count.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def fold(
     single, documents, others = split_by_weight(public)
     line = build_timeline(single)
     names = {n for o in own if o.schema is not None for n in o.schema.names}
-    # what leaves a name at some place leaves it before something else takes it there
+    # at one position, a table gives up its name before another table takes the name
     points = sorted(line.points, key=lambda p: (p.order, p.observation.table == table))
     declared = any(o.evidence in STATEMENT_KINDS and o.schema is not None for o in public)
     settings = NO_SETTINGS_SHOWN if declared else find_shown_settings(points)
@@ -189,7 +189,7 @@ class _HistoryBuilder:
                 self.add_structure(point, observation.schema)
             elif observation.evidence == "internal":
                 self.recreate_table(point)
-        # what shows no structure, or that of a later version, may stand behind the end of the old one
+        # a point without a schema, or with that of a later version, may be after the end of the old version
         early = bool(self.early_events) and self.early_events[-1][0] is point
         if observation.action not in ("statement", "truncate") and not early:
             self.last_mark = point.coordinates
@@ -200,7 +200,7 @@ class _HistoryBuilder:
         return began.position != point.coordinates.position and point.coordinates.position.kind != "none"
 
     def recreate_table(self, point: Point) -> None:
-        """A table stands under the name of one that has ended, and no record has shown its structure yet."""
+        """Begin an incarnation under the name of an ended table; no record has shown its schema yet."""
         if self.has_ended and not self.is_unshown and self.versions:
             self.incarnation += 1
             self.is_unshown = True
@@ -240,7 +240,7 @@ class _HistoryBuilder:
                 self.record_event_schema(point, self.versions[-1], read_event_fields(schema, restored.schema))
 
     def complete_declared(self, point: Point, schema: TableSchema) -> TableSchema:
-        """A declared structure with what it cannot tell."""
+        """Return a declared schema with the attributes that it lacks."""
         observation = point.observation
         current = None if self.has_ended or not self.versions[-1].is_declared else self.versions[-1]
         schema = complete_structure(schema, observation, None if current is None else current.schema)
@@ -291,7 +291,7 @@ class _HistoryBuilder:
         if is_untyped(observation) and learn_types(current, schema):
             current.points.append(point)
             return
-        # the order of members in JSON proves nothing, and runs of rows do not end where it changes
+        # the order of fields in JSON proves nothing, and runs of rows do not end where it changes
         append_only = self.find_connector(observation.connector).append_only and not is_untyped(observation)
         renames, anew = (
             self.statements.take_renames(observation, schema),
@@ -358,7 +358,7 @@ class _HistoryBuilder:
     def record_event_schema(
         self, point: Point, version: OpenVersion, event_fields: EventFields, key: tuple[str, ...] = ()
     ) -> None:
-        """Keep how an event carried a version; rows without a schema tell nothing of it."""
+        """Keep the event schema of a version; rows without a schema have none."""
         if point.observation.evidence == "emitted":
             epoch = self.event_epochs.add_event(
                 point.coordinates, point.observation, version.schema, event_fields
@@ -435,7 +435,7 @@ class _HistoryBuilder:
         self.record_disagreement("delivered-twice-differently", begun[-1], message, point)
 
     def check_internal(self, observation: Observation) -> None:
-        """What the connector's own schema history says: support for a version, or a contradiction."""
+        """Add the connector's own schema history: support for a version, or a contradiction."""
         if observation.schema is None or not self.versions:
             return
         version, kind, message = match_internal_schema(
@@ -461,12 +461,12 @@ class _HistoryBuilder:
     def record_differences(
         self, version: OpenVersion, emitted: TableSchema, fit: ColumnFit, point: Point
     ) -> None:
-        """Keep what an event says otherwise than the declared structure that it has."""
+        """Keep the contradictions between an event and its declared schema."""
         for kind, message in list_differences(version.schema, emitted, fit):
             self.record_disagreement(kind, version, message, point)
 
     def record_disagreement(self, kind: str, version: OpenVersion, message: str, point: Point) -> None:
-        """Keep a disagreement; the same one at many records is told once, with its marks."""
+        """Keep a disagreement; the same one at many records is kept once, with its coordinates."""
         disagreement = (kind, self.find_number(version) - 1, message)
         self.contradictions.setdefault(disagreement, []).append(point.coordinates)
 
@@ -479,7 +479,7 @@ class _HistoryBuilder:
         return takewhile(lambda v: v.incarnation == self.incarnation, reversed(self.versions))
 
     def list_disagreements(self, others: Iterable[Disagreement]) -> tuple[Disagreement, ...]:
-        """The disagreements and others in order of versions; of many marks the first and the last."""
+        """The disagreements and others in order of versions, each with its first and last coordinates."""
         own = (
             Disagreement(kind, (index + 1,), message, tuple(dict.fromkeys((marks[0], marks[-1]))))
             for (kind, index, message), marks in self.contradictions.items()

@@ -46,21 +46,21 @@ from schemaman.model.types import (
 )
 
 MIN_DOCUMENTS = EARLY
-"""Documents that must show a kind of value in a place before it is published; the first document needs none,
-nor does the key, since rows that do not find their key are lost."""
+"""The number of documents that must show a kind of value at a path before it is published. The first document
+and the key need only one, because rows without their key are lost."""
 
 SETTLING_RECORDS = 10
 """Records of a partition in which a version takes in what else is new: a release seldom shows all of its
 fields in one document."""
 
 MAX_VERSIONS = 64
-"""Versions that are told one by one; the last one takes in whatever else comes, as names that are data do."""
+"""The largest number of separate versions; the last one absorbs later fields, as field names may be data."""
 
 DORMANT_RECORDS = 1_000
 """Records of a partition in which a field did not show, before it is called dormant."""
 
 MAX_OBJECT_FIELDS = 100
-"""Members of one object, above which their names are taken for data and the object for a map."""
+"""The number of fields of one object above which the names count as data and the object as a map."""
 
 _MAX_NAMES = 5
 _TYPES: Mapping[str, Type] = {
@@ -92,15 +92,15 @@ class PublishedSchema:
 
 
 PublishedObservation = tuple[Observation, Coordinates | None]
-"""What is told of one structure, and the last record that was surely before it."""
+"""The observations of one schema, and the last record that was certainly before it."""
 
 
 def publish_observations(
     observations: Sequence[Observation],
 ) -> tuple[tuple[PublishedObservation, ...], InferredFields]:
-    """What observations of one collection tell together: one for each structure, and all that was seen.
+    """Combine the observations of one collection: one for each schema, and all inferred fields.
 
-    A run counts for the structure that stood where the run began.
+    A run counts for the schema that was valid at the beginning of the run.
     """
     inferred = merge_inferred_fields(o.inferred for o in observations if o.inferred is not None)
     versions = publish_schemas(inferred, keyed=any(o.connector == DOCUMENTS for o in observations))
@@ -121,7 +121,7 @@ def publish_observations(
 
 @dataclass(slots=True)
 class _Node:
-    """A place of documents: the kinds of value published there, and what lies inside."""
+    """A path in documents: the kinds of value published there, and the nested paths."""
 
     kinds: dict[str, Moment] = field(default_factory=dict)
     fields: dict[str, _Node] = field(default_factory=dict)
@@ -132,7 +132,7 @@ class _Node:
 
 
 def publish_schemas(inferred: InferredFields, *, keyed: bool = True) -> tuple[PublishedSchema, ...]:
-    """The structures that what was seen supports, in the order in which they began; none for nothing.
+    """Return the schemas that the inferred fields support, in the order of their beginnings.
 
     `keyed`: each document has an `_id`, whether or not it was seen.
     """
@@ -170,7 +170,7 @@ def list_remarks(inferred: InferredFields, lasts: Mapping[tuple[str, int], int])
     rare = [t for t in tallies if not _has_support(t, start) and t.kind not in NULLS]
     if rare:
         rare_paths = {t.path for t in rare}
-        # what lies inside of something rare is rare with it
+        # a path inside of a rare value is rare, too
         outer = [t for t in rare if all(t.path[:n] not in rare_paths for n in range(1, len(t.path)))]
         words = [
             f"{_format_path(t.path)} as {t.kind} in {t.documents} of {inferred.documents}" for t in outer
@@ -210,7 +210,7 @@ def _find_ripe_record(tally: FieldCount, start: Moment) -> Coordinates:
 
 
 def _group_counts(tallies: Iterable[FieldCount], start: Moment) -> list[list[FieldCount]]:
-    """What is published together: a version that has begun takes in what is ripe until it has settled."""
+    """Group the fields that are published together: a version accepts fields until it has settled."""
     groups: list[list[FieldCount]] = []
     for tally in sorted(tallies, key=lambda t: (make_time_key(_find_ripe_record(t, start)), t.path, t.kind)):
         full = len(groups) == MAX_VERSIONS
@@ -252,7 +252,7 @@ class _GrowingSchema:
         return TableSchema(tuple(columns), (KEY,) if self.is_keyed else ())
 
     def add_count(self, tally: FieldCount) -> str:
-        """Put a kind of value in its place; the name of its column."""
+        """Add a kind of value at its path; return the name of its column."""
         node = self.root
         for step in tally.path:
             if step == ELEMENT:
@@ -294,7 +294,7 @@ def _make_object_type(node: _Node) -> Type:
 
 
 def resolve_paths(tallies: Iterable[FieldCount]) -> list[FieldCount]:
-    """The tallies with dotted paths where they belong, as far as whole documents tell that beyond doubt."""
+    """Return the field counts with dotted paths resolved, as far as whole documents prove the path."""
     whole: dict[Path, dict[str, Moment]] = {}
     by_path: dict[tuple[Path, str], FieldCount] = {}
     dotted: list[FieldCount] = []
@@ -326,7 +326,7 @@ class _DocumentPaths:
 
 
 def _resolve_path(path: Path, known: _DocumentPaths) -> Path | None:
-    """The place that a path with dots means: along objects and arrays that documents have shown."""
+    """Resolve a path with dots, along objects and arrays that documents have shown."""
     at = path.index(DOTTED)
     rest = path[at + 1 :]
     if known.list_kinds((".".join((path[0], *rest)),)):

@@ -1,7 +1,7 @@
-"""Versions of what no schema tells: out of documents together, and out of rows by their names.
+"""Makes versions without schemas: from all documents together, and from rows by their column names.
 
-Law: what is known better later, as a type that nulls hid, changes no id; documents that come later change no
-version that has settled.
+Laws: a fact that becomes known later, such as a type that nulls hid, changes no id. Later documents change no
+settled version.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ WeightSplit = tuple[tuple[Observation, ...], tuple[Observation, ...], tuple[Obse
 
 
 def split_by_weight(observations: Iterable[Observation]) -> WeightSplit:
-    """Observations that make versions one by one, those of documents that do so together, and the others.
+    """Split observations: those that make versions one by one, documents that make them together, and others.
 
-    A better witness supersedes what is inferred; documents tell more than rows without a schema.
+    Better evidence supersedes inferred facts; documents contain more facts than rows without a schema.
     """
     known = tuple(observations)
     inferred = tuple(o for o in known if o.evidence == "inferred" and o.action == "image")
@@ -45,7 +45,7 @@ def split_by_weight(observations: Iterable[Observation]) -> WeightSplit:
 
 @dataclass(frozen=True, slots=True)
 class DocumentVersions:
-    """Versions of a collection, each of which holds the one before; and what is to be known of the newest."""
+    """Make the versions of a collection, each containing the previous one; and the notes about the newest."""
 
     versions: tuple[OpenVersion, ...] = ()
     remarks: tuple[tuple[str, str, tuple[Coordinates, ...]], ...] = ()
@@ -77,7 +77,7 @@ def build_document_versions(documents: Sequence[Observation]) -> DocumentVersion
 
 
 def count_records(versions: Sequence[OpenVersion], observations: Iterable[Observation]) -> None:
-    """Records that support the version of their time and say nothing new."""
+    """Add records that support the version of their time without new facts."""
     starts = [make_time_key(version.at) for version in versions]
     for one in merge_runs(observations):
         index = sum(start <= make_time_key(one.first) for start in starts) - 1
@@ -85,7 +85,7 @@ def count_records(versions: Sequence[OpenVersion], observations: Iterable[Observ
 
 
 def is_untyped(observation: Observation) -> bool:
-    """Whether it is of rows whose types nobody told."""
+    """Whether it comes from rows without types."""
     return observation.evidence == "inferred" and observation.inferred is not None
 
 
@@ -103,7 +103,7 @@ def learn_types(version: OpenVersion, schema: TableSchema) -> bool:
 
 
 def uncover_types(versions: Sequence[OpenVersion]) -> None:
-    """Types that nulls hide in one version, from its neighbours: nobody says that the column changed."""
+    """Take types that nulls hide in one version from its neighbours: no evidence shows a change."""
     for line in (versions, versions[::-1]):
         for before, after in pairwise(line):
             known = {c.id: c.type for c in before.schema.columns}

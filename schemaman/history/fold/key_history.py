@@ -66,7 +66,7 @@ def _list_key_columns(schema: TableSchema) -> tuple[tuple[str, int | None], ...]
 
 
 def _find_key_proof(version: SchemaVersion, first: SchemaVersion) -> Coordinates | None:
-    """Where a version proves its key, if that is behind the first version that has it."""
+    """The coordinates at which a version proves its key, if that is after the first version with the key."""
     at = next((p.at for p in version.proofs if p.fact == "key"), version.at)
     return None if at == first.at else at
 
@@ -91,7 +91,7 @@ def _list_event_keys(event_keys: Iterable[tuple[OpenVersion, EmittedKey]]) -> It
 
 
 def _find_origins(schema: TableSchema, versions: Sequence[OpenVersion]) -> tuple[KeyOrigin, ...]:
-    """What may make the key, as far as statements and nullability tell."""
+    """List the possible origins of the key that statements and nullability allow."""
     if not schema.key:
         return ("none",)
     nullable = any((c := schema.column(name)) is not None and c.nullable for name in schema.key)

@@ -1,8 +1,8 @@
-"""Defaults that a column got or lost later, and that may be from the future of the rows that tell them.
+"""Finds changed defaults that may hold only later than the rows whose events contain them.
 
-A PostgreSQL record has the defaults of the moment when it was read. Another default of a column, or none, is
-certain from the first record that was committed after it had been read, as for a key. With a column that is
-new comes the doubt about its nullability, which says the same.
+A PostgreSQL record has the defaults at the time of reading. A changed default of a column is certain from the
+first record that was committed after that reading, as for a key. For a new column, the uncertain nullability
+covers its default.
 Source: Debezium PgOutputMessageDecoder.handleRelationMessage, which reads defaults through JDBC.
 """
 
@@ -20,7 +20,7 @@ from schemaman.history.versions import Proof, Revision
 from schemaman.model.schema import Scalar, TableSchema
 
 VersionRevisions = tuple[TableSchema, int, Sequence[Point], Sequence[Revision]]
-"""A version as told: structure, incarnation, points, revisions."""
+"""A version before it is closed: schema, incarnation, points, revisions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class _KnownDefault:
 def find_late_defaults(
     versions: Sequence[VersionRevisions], find_connector: Callable[[str], Connector]
 ) -> Iterator[LateDefaults]:
-    """What of the defaults of each version, in order, is not certain from where it was told first."""
+    """For each version, in order, the defaults that are not certain from their first record on."""
     ahead = measure_clock_ahead(point for _, _, points, _ in versions for point in points)
     known: dict[str, _KnownDefault] = {}
     columns: dict[str, int | None] = {}

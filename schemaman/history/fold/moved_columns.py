@@ -1,6 +1,6 @@
-"""Columns that moved behind new ones, where a database only appends: rows of that form prove them to be new.
+"""Finds columns that moved after new ones in an append-only database: rows of that schema prove them new.
 
-Law: a declared structure alone changes no id, since it may mix the columns of two tables; rows of it do.
+Law: a declared schema alone changes no id, because it may mix the columns of two tables; its rows do.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from schemaman.model.schema import TableSchema
 
 
 def renumber_columns(versions: Sequence[OpenVersion], index: int, emitted: TableSchema, next_id: int) -> int:
-    """Give columns that a row proves to be others ids from `next_id` on, in all that came of them.
+    """Give new ids from `next_id` on to columns that a row proves to be new, in all later versions.
 
-    What it gives is the next id; what has new ids keeps them.
+    Returns the next id. Columns that already have new ids keep them.
     """
     version = versions[index]
     if not version.is_phantom or not _is_in_declared_order(version, emitted):

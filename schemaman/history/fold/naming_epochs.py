@@ -1,7 +1,7 @@
-"""Naming epochs: one structure that travels under other names, since another adjustment mode wrote them.
+"""Recognises naming epochs: one schema with other names in events, because the adjustment mode changed.
 
-Law: a table keeps the names under which it was seen first, and each column tells how it travels now. Who
-renames a column renames that one; a mode rewrites all names of a table by one rule, the schema's name too.
+Laws: a table keeps its first names, and each column has its current name in events. A rename changes one
+column; a mode rewrites all names of a table by one rule, including the schema's name.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from schemaman.model.types import without_labels
 MODES: tuple[Mode, ...] = ("none", "avro", "avro_unicode", "scrubbed")
 _ESCAPE = re.compile(r"_u([0-9a-f]{3,4})")
 _READINGS = 64
-"""More names than these behind one are no help."""
+"""The largest number of possible originals of one name; more are not useful."""
 
 
 def restore_own_names(
     known: TableSchema, emitted: TableSchema, *, vouched: bool, misreading: bool = False
 ) -> TableSchema:
-    """What an event showed, under the names that the table has already; unchanged where no epoch explains it.
+    """Return an event's schema under the table's known names; unchanged if no epoch explains it.
 
-    `vouched`: something else changed that goes with an epoch, as the name of the schema does or the release
-    of the connector. Without that, a single column is one that was renamed, unless its new name is one that
-    nobody would choose; two or more that follow one mode while no other column contradicts it are an epoch.
+    `vouched`: another sign of an epoch changed, the name of the schema or the release of the connector.
+    Without such a sign, a single column counts as renamed, unless no person would choose its new name. Two or
+    more columns that follow one mode, without a contradicting column, are an epoch.
     `misreading`: one of the two may have been read byte by byte, the other not.
     """
     emitted = _rename_columns(emitted, _match_previous_names(known, emitted))
     before, now = set(known.names), set(emitted.names)
-    if before <= now or now <= before:  # what only came or only went has no other name
+    if before <= now or now <= before:  # columns were only added or only dropped
         return emitted
     # what no mode changes is seen first: types
     ways = [
@@ -56,9 +56,9 @@ def restore_own_names(
 
 
 def _match_previous_names(known: TableSchema, emitted: TableSchema) -> dict[str, str]:
-    """Name seen → own name of columns that travel as they did; empty if two would become one.
+    """Map name in events → own name for unchanged columns; empty if two names would become one.
 
-    Where both times a name of its own came with the field, that one counts.
+    If both fields come with an own name, that name counts.
     """
     known_fields = {c.emitted_name or c.name: c for c in known.columns}
     names = {
@@ -86,7 +86,7 @@ def _match_by_position(
 
 
 def _match_by_name(known: TableSchema, emitted: TableSchema, mode: Mode, misreading: bool) -> dict[str, str]:
-    """Name seen → own name, where columns came or went as well; empty if one contradicts the mode."""
+    """Map name in events → own name with added or dropped columns; empty if one contradicts the mode."""
     now, before = {c.name: c for c in emitted.columns}, set(known.names)
     dropped = [k for k in known.columns if k.name not in now]
     added = [c for c in emitted.columns if c.name not in before]
@@ -100,7 +100,7 @@ def _match_by_name(known: TableSchema, emitted: TableSchema, mode: Mode, misread
 
 
 def _has_same_types(known: TableSchema, emitted: TableSchema) -> bool:
-    """Whether the types are the same, place for place."""
+    """Whether the types are the same, column by column."""
     emitted_columns, known_columns = emitted.columns, known.columns
     return len(emitted_columns) == len(known_columns) and all(
         _is_same_type(k, c) for k, c in zip(known_columns, emitted_columns, strict=True)
@@ -108,14 +108,14 @@ def _has_same_types(known: TableSchema, emitted: TableSchema) -> bool:
 
 
 def _has_renamed_type(known: TableSchema, emitted: TableSchema) -> bool:
-    """Whether a column that came has the type of one that left."""
+    """Whether an added column has the type of a dropped one."""
     now, before = set(emitted.names), set(known.names)
     dropped = [k for k in known.columns if k.name not in now]
     return any(_is_same_type(k, c) for c in emitted.columns if c.name not in before for k in dropped)
 
 
 def _is_unlikely_name(one: str, other: str, misreading: bool) -> bool:
-    """Whether one of two names is the other one escaped or misread: a name that nobody chooses."""
+    """Whether one of two names is the other one escaped or misread: a name that no person chooses."""
     if misreading and (_is_twin(one, other) or _is_twin(other, one)):
         return True
     return any(
@@ -185,9 +185,9 @@ def find_naming_rule(name: str, emitted: str) -> str:
 
 @lru_cache(1 << 14)
 def list_originals(emitted: str) -> tuple[str, ...]:
-    """The names that mode avro_unicode writes so: several, since it pads too little; none if it never does.
+    """List the originals of a name of mode avro_unicode: several, because its padding is ambiguous, or none.
 
-    A name that PostgreSQL's stream had misread is told as it was before. Source: Debezium
+    A name that PostgreSQL's stream misread is listed in its correct form. Source: Debezium
     UnicodeReplacementFunction.
     """
     found: list[str] = []

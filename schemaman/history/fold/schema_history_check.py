@@ -1,6 +1,6 @@
-"""What a connector's own schema history says, weighed against the versions that better witnesses made.
+"""Compares a connector's own schema history with the versions from better evidence.
 
-Law: what it says of one incarnation supports no version of another one.
+Law: its records of one incarnation support no version of another incarnation.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def match_internal_schema(
     versions: Sequence[OpenVersion],
     events: Sequence[TableEvent],
 ) -> tuple[OpenVersion, str, str | None]:
-    """The version that it supports, or the one that it contradicts, of which kind and in which words."""
+    """Find the version that it supports, or the one that it contradicts, with the kind and a message."""
     position = observation.first.position
     candidates = versions
     if observation.table == table:
@@ -52,7 +52,7 @@ def match_internal_schema(
 
 
 def _list_nullability_differences(version: OpenVersion, schema: TableSchema) -> tuple[str, ...]:
-    """The columns that take nulls in one of two structures of the same columns, as the other one has them."""
+    """List the columns that are nullable in only one of two schemas with the same columns."""
     if not version.is_declared and is_untyped(version.points[0].observation):
         return ()
     names = fit_columns(schema, version.schema).names
@@ -68,7 +68,7 @@ def _list_nullability_differences(version: OpenVersion, schema: TableSchema) -> 
 
 
 def _find_incarnations(mark: Coordinates, events: Sequence[TableEvent]) -> tuple[int, float]:
-    """The first and the last incarnation that can have stood at a place."""
+    """The first and the last incarnation that can have existed at a position."""
     low, high = 0, math.inf
     for event in events:
         at, position = event.at.position, mark.position

@@ -1,10 +1,11 @@
-"""The order in which things were said of one table: observations → points in source order.
+"""Orders the observations of one table: observations → points in source order.
 
-A run tells two edges. Edges whose position lies behind what the same partition has already
-delivered are deliveries repeated after a restart: they support, they open nothing. What is
-read from the table itself (snapshots) stands behind the last streamed record before it.
-Runs that only repetitions cut are one, so that what is sent again sharpens no edge either.
-The result is a function of the set of observations, not of their order.
+Each run has two edges. An edge is a repeated delivery after a restart if its position is before one that the
+same partition has already delivered; it supports versions and begins none. Reads of the table itself
+(snapshots) follow the last streamed record before them. Runs that only repetitions cut are joined, so that
+repeated records do not make an edge more exact.
+
+Law: the result is a function of the set of observations, not of their order.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from schemaman.debezium.records import Coordinates, PositionKind, Rank
 from schemaman.model.schema import TableSchema, fingerprint
 
 StretchKey = tuple[int, PositionKind, Observation | None]
-"""What neighbouring edges have in common whose runs are one: what was read before, and what they say."""
+"""The common value of neighbouring edges of one run: what was read before them, and their facts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +50,10 @@ def build_timeline(observations: Iterable[Observation]) -> Timeline:
 
 
 def merge_runs(observations: Iterable[Observation]) -> tuple[Observation, ...]:
-    """The observations with each run in one piece again, however many ingests cut it.
+    """Return the observations with each run joined again, however many ingests cut it.
 
-    Two neighbours of a partition that say the same, and whose positions do not go back,
-    are one: nothing about this table was said between them.
+    Two neighbours of a partition with the same facts, whose positions do not decrease, are one run: there is
+    no record of this table between them.
     """
     result: list[Observation] = []
     for observation in _sort_observations(observations):
@@ -106,7 +107,7 @@ def _find_partition(observation: Observation) -> tuple[str, int]:
 
 
 def _sort_observations(observations: Iterable[Observation]) -> list[Observation]:
-    """The observations in order of place and offsets, each once; what stands in one place by all it says."""
+    """Sort the observations by position and offsets, each once; equal positions by all their facts."""
     result: list[Observation] = []
     for _, same in groupby(sorted(observations, key=_find_extent), key=_find_extent):
         found = list(same)
@@ -115,7 +116,7 @@ def _sort_observations(observations: Iterable[Observation]) -> list[Observation]
 
 
 def _order_alike(observation: Observation) -> tuple[str, bool, str]:
-    """What orders observations of one extent: all they hold; those without inferred fields come first."""
+    """The sort key of observations of one extent: all values; those without inferred fields come first."""
     return (repr(replace(observation, inferred=None)), observation.inferred is not None, repr(observation))
 
 
@@ -163,7 +164,7 @@ def _add_partition_points(
         kind = mark.position.kind
         if run.snapshot or kind == "none":
             behind = position if high else (kinds[kind], mark.position.rank)
-            # what a snapshot declares, it declares before it reads; older releases tell no time of it
+            # a snapshot declares schemas before it reads rows; older releases give no time for that
             point = _make_point(run, mark, behind, tier=0 if run.evidence == "declared" else 1)
             if run.snapshot:
                 read.append(TableRead(point, is_after_stream=bool(high)))
@@ -174,7 +175,7 @@ def _add_partition_points(
         if rank < before or (rank == before and index not in taken and not _is_sibling(run, latest)):
             continue
         latest = run
-        # what is read in between stands behind an edge, which stays one
+        # reads in between follow an edge, which stays an edge
         between = len(read) + len(points)
         streamed.append(
             ((between, kind, _find_joinable(run)), _make_point(run, mark, (kinds[kind], rank), tier=0))
@@ -207,7 +208,7 @@ def _join_points(streamed: Sequence[tuple[StretchKey, Point]]) -> Iterator[Point
 
 
 def _find_joinable(run: Observation) -> Observation | None:
-    """What the runs that are joined have in common; None for what is told one by one."""
+    """The common value of runs that are joined; None for observations that stay separate."""
     return None if run.evidence in STATEMENT_KINDS or run.interrupted else extract_content(run)
 
 
@@ -239,7 +240,7 @@ _BEFORE_ALL: tuple[int, Rank] = (-1, ())
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One edge of an observation, at its place in the order of the source."""
+    """One edge of an observation, at its position in the order of the source."""
 
     order: OrderKey
     coordinates: Coordinates
@@ -260,17 +261,17 @@ class TableRead:
 
 
 def place_reads(read: Sequence[TableRead], streamed: Sequence[Point]) -> tuple[Point, ...]:
-    """The points that were read, each behind the last streamed one that it follows.
+    """Place the points that were read, each after the last streamed point that it follows.
 
-    A read follows what the connector had processed before it, in whatever partition. If it shows another
-    structure than that, it follows the streamed records of the old one as well that were committed before
-    the read: they only came late. `streamed` is in order.
+    A read follows the records that the connector had processed before it, in any partition. If the read shows
+    another schema than these, it also follows records of the old schema that were committed before the read:
+    these were only delivered late. `streamed` is in order.
     """
     observations = (p.observation for p in (*streamed, *(r.point for r in read)))
     declared = any(o.evidence in STATEMENT_KINDS and o.schema is not None for o in observations)
     followed = _StreamedPoints(streamed, declared)
     points = [followed.place_read(one) for one in read]
-    # beside the stream no position is told: before anything was streamed, it follows the first snapshot
+    # reads outside of the stream have no position: without streamed records they follow the first snapshot
     anchors = sorted(p.order for p in points if p.coordinates.position.kind != "none")
     return tuple(_place_behind_snapshot(p, anchors) if p.order[0] < 0 else p for p in points)
 
@@ -287,7 +288,7 @@ def _place_before_stream(point: Point) -> Point:
 
 
 class _StreamedPoints:
-    """The streamed points of a table, in order; `declared` if a witness declares its structures."""
+    """The streamed points of a table, in order; `declared` if schema-change records declare its schemas."""
 
     def __init__(self, streamed: Sequence[Point], declared: bool) -> None:
         points = self._points = [p for p in streamed if p.observation.evidence not in STATEMENT_KINDS]
@@ -297,7 +298,7 @@ class _StreamedPoints:
             self._statements.setdefault(position.kind, []).append((position.rank, statement.order[0]))
         self._is_declared = declared
         self._places = [p.order[:2] for p in points]
-        # places never go back, but times may, after a restart
+        # positions never decrease, but times may, after a restart
         self._times = list(accumulate((find_time(p.coordinates) for p in points), max))
         self._offsets: dict[tuple[str, int], list[tuple[int, int]]] = {}
         for index, point in enumerate(points):
@@ -306,10 +307,10 @@ class _StreamedPoints:
         self._shapes: dict[TableSchema, str] = {}
 
     def place_read(self, read: TableRead) -> Point:
-        """The point behind what it follows; its place is negative if it has no position and follows none."""
+        """Place a point after its predecessor; its rank is negative without position and predecessor."""
         point = read.point
         if point.observation.evidence in STATEMENT_KINDS:
-            # what a connector declares keeps its place: it comes in one partition, in its own order
+            # declarations of a connector keep their order: all are in one partition
             return point
         at = bisect_right(self._places, point.order[:2]) - 1 if read.is_after_stream else -1
         if point.coordinates.read_ms is not None:
@@ -330,7 +331,7 @@ class _StreamedPoints:
         )
 
     def _find_last_statement(self, mark: Coordinates) -> tuple[int, Rank]:
-        """The place of the last statement up to the read's own position: it was made before the read."""
+        """The position of the last statement up to the read's own position: it was made before the read."""
         statements = self._statements.get(mark.position.kind, []) if mark.position.kind != "none" else []
         at = bisect_right(statements, mark.position.rank, key=lambda one: one[0])
         return (statements[at - 1][1], statements[at - 1][0]) if at else _BEFORE_ALL
@@ -338,7 +339,7 @@ class _StreamedPoints:
     def _find_processed(self, point: Point, read_ms: int) -> int:
         """The last point that was processed before the read.
 
-        Of one millisecond nobody knows which came first: then the read stands where it changes nothing.
+        Within one millisecond the order is unknown: then the read is placed where it changes nothing.
         """
         surely, perhaps = bisect_left(self._times, read_ms) - 1, bisect_right(self._times, read_ms) - 1
         neighbour = self._points[max(surely, 0)] if self._points else None
@@ -346,12 +347,12 @@ class _StreamedPoints:
         return surely if same else perhaps
 
     def _find_next(self, mark: Coordinates) -> int:
-        """The first point that stands behind the read in its own partition: it was not processed before."""
+        """The first point after the read in its own partition: it was not processed before the read."""
         here = self._offsets.get((mark.topic, mark.partition), ())
         return min((index for offset, index in here if offset > mark.offset), default=len(self._points))
 
     def _skip_late(self, at: int, point: Point) -> int:
-        """The last point behind `at` that was committed before the read, until one shows what was read."""
+        """The last point after `at` that was committed before the read, up to one with its schema."""
         own = self._find_shape(point)
         if at >= 0 and self._find_shape(self._points[at]) in (None, own):
             return at
@@ -379,10 +380,10 @@ ObservationSplit = tuple[tuple[Observation, ...], tuple[Observation, ...]]
 
 
 def split_by_precedence(observations: Iterable[Observation]) -> ObservationSplit:
-    """The observations that make the history, and the structures that are only compared with it.
+    """Split the observations that make the history from the schemas that are only compared with it.
 
-    Where nothing is declared, the internal history still tells that a table was dropped or renamed, and that
-    one stands under its name again: structures are not taken from it.
+    Without declarations, the connector's own schema history still shows that a table was dropped, renamed or
+    created again; its schemas are not used.
     """
     known = tuple(observations)
     public = tuple(o for o in known if o.evidence != "internal")
@@ -401,6 +402,6 @@ _INCARNATION_ACTIONS = ("drop", "rename", "create", "image")
 
 
 def is_incarnation_only(observation: Observation) -> bool:
-    """Whether it only tells that a table stands under its name: what is left of an internal structure."""
+    """Whether it only shows that a table exists: the rest of a schema in the connector's own history."""
     internal = observation.evidence == "internal" and observation.schema is None
     return internal and observation.previous is None and observation.action in ("create", "image")

@@ -57,7 +57,7 @@ class OpenVersion:
         return self.known_fields[1]
 
     def add_event_schema(self, epoch: int, mark: Coordinates, event_fields: EventFields) -> None:
-        """Keep how an event carried it, where that is news."""
+        """Keep the event schema if it is new."""
         if not self.event_schemas or self.event_schemas[-1][2] != event_fields:
             self.event_schemas.append((epoch, mark, event_fields))
 
@@ -71,7 +71,7 @@ class OpenVersion:
         self.revisions.append(Revision(self.revisions[-1].number + 1, schema, at, after))
 
     def refine_structure(self, fit: ColumnFit, schema: TableSchema, point: Point) -> None:
-        """What events had shown, as a declared structure tells it."""
+        """Replace the schema from events with the declared schema."""
         known = {c.name: c.id for c in self.schema.columns}
         columns = tuple(replace(c, id=known[fit.names[c.name]]) for c in schema.columns)
         refined = replace(schema, columns=columns)
@@ -82,7 +82,7 @@ class OpenVersion:
         self.points.append(point)
 
     def rename_event_schemas(self, fit: ColumnFit) -> None:
-        """How events carried it, in the names that were declared later."""
+        """The event schemas, under the names that were declared later."""
         self.event_schemas = [
             (epoch, mark, dict(zip(fit.translate_names(event_fields), event_fields.values(), strict=True)))
             for epoch, mark, event_fields in self.event_schemas
@@ -90,7 +90,7 @@ class OpenVersion:
 
 
 def map_event_names(fit: ColumnFit, emitted: TableSchema) -> dict[str, str]:
-    """Declared name → name on the wire; an event may tell the declared name beside its own."""
+    """Map declared name → name in events; an event may contain the declared name beside its own."""
     wire = {c.name: c.emitted_name or c.name for c in emitted.columns}
     return {declared: wire[name] for declared, name in fit.names.items()}
 
@@ -105,7 +105,7 @@ def set_emitted_names(revision: Revision, emitted: dict[str, str]) -> Revision:
 
 
 def list_event_schemas(version: OpenVersion, schema: TableSchema) -> tuple[EventSchema, ...]:
-    """How events carried the version, by its closed structure; nothing where they carried just that."""
+    """The event schemas of the version, compared with its closed schema; none if they are equal."""
     event_schemas: list[EventSchema] = []
     for epoch, mark, event_fields in version.event_schemas:
         event_schema = make_event_schema(epoch, mark, schema, event_fields)
@@ -115,7 +115,7 @@ def list_event_schemas(version: OpenVersion, schema: TableSchema) -> tuple[Event
 
 
 def find_status(version: OpenVersion, unconfirmed: tuple[str, ...]) -> Status:
-    """How sure the version is; `phantom`: a structure that nobody can have made, and that no event showed."""
+    """The status of the version; `phantom`: a schema that the table never had, and that no event shows."""
     kinds = {p.observation.evidence for p in version.points}
     if kinds == {"inferred"}:
         return "inferred"
@@ -127,10 +127,10 @@ def find_status(version: OpenVersion, unconfirmed: tuple[str, ...]) -> Status:
 
 
 def collect_evidence(version: OpenVersion, spread: Collection[Observation]) -> tuple[Evidence, ...]:
-    """What each witness said, in order of its first word.
+    """The evidence by kind, in order of its first record.
 
-    Of a run that is `spread` over several versions each edge is a record of the version where it stands, and
-    the others are shared.
+    Each edge of a run that is `spread` over several versions is a record of the version at its position; the
+    other records of the run are shared.
     """
     result: list[Evidence] = []
     edges = [(p.observation.evidence, p.coordinates) for p in version.points]
@@ -152,7 +152,7 @@ def collect_evidence(version: OpenVersion, spread: Collection[Observation]) -> t
 
 
 def _find_positioned_edges(marks: Sequence[Coordinates]) -> tuple[Coordinates, Coordinates] | None:
-    """The first and the last of the marks that have a position, if those are not the outer ones."""
+    """The first and the last coordinates with a position, if these are not the outer ones."""
     positioned = [mark for mark in marks if mark.position.kind != "none"]
     if not positioned or (positioned[0], positioned[-1]) == (marks[0], marks[-1]):
         return None
@@ -162,7 +162,7 @@ def _find_positioned_edges(marks: Sequence[Coordinates]) -> tuple[Coordinates, C
 def _count_records(
     version: OpenVersion, spread: Collection[Observation]
 ) -> tuple[Counter[EvidenceKind], Counter[EvidenceKind]]:
-    """The records that are surely of the version, and those that it shares, by witness."""
+    """The records that certainly belong to the version, and the shared ones, by kind of evidence."""
     surely, shared = Counter[EvidenceKind](), Counter[EvidenceKind]()
     for observation in version.repeats:
         surely[observation.evidence] += observation.count
@@ -176,7 +176,7 @@ def _count_records(
 
 
 def find_shared_runs(versions: Iterable[OpenVersion]) -> frozenset[Observation]:
-    """The runs whose edges stand in two versions: what lies between them is of one or of the other."""
+    """The runs with edges in two versions: the records between belong to one or the other."""
     seen: set[Observation] = set()
     found: list[Observation] = []
     for version in versions:

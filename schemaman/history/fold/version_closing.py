@@ -1,4 +1,4 @@
-"""The versions of a walk as values: numbered, with what supports them and what is certain of them."""
+"""Closes the versions of a fold as values: numbered, with their evidence and their certain facts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def close_versions(
     spread: Collection[Observation],
     find_connector: Callable[[str], Connector],
 ) -> tuple[SchemaVersion, ...]:
-    """The versions, in order; `spread` are the runs that two of them hold."""
+    """Close the versions, in order; `spread` are the runs that two versions share."""
     uncover_types(versions)
     points = [(v.schema, v.incarnation, v.points) for v in versions]
     facts = assess_certainty(points, find_connector)
@@ -71,9 +71,9 @@ def _prove_new_defaults(
     confirmation: VersionCertainty,
     open_columns: set[int | None],
 ) -> tuple[Proof, ...]:
-    """The defaults that came with their columns: as certain as the nullability that came with them.
+    """The defaults of new columns: as certain as the nullability of the same columns.
 
-    `open_columns` are the columns whose default waits for that; it is kept up to date.
+    `open_columns` are the columns whose default is not certain yet; this function updates it.
     """
     same = previous is not None and previous.incarnation == version.incarnation
     older = {c.id for c in previous.schema.columns} if previous is not None and same else set()
@@ -94,7 +94,7 @@ def _find_candidates(
     before: SchemaVersion | None, version: OpenVersion, find_connector: Callable[[str], Connector]
 ) -> tuple[RenameCandidate, ...]:
     opened = version.points[0].observation
-    # A statement that was read says itself what it renames: there is nothing to suspect.
+    # A parsed statement names its renames: no rename has to be suspected.
     stated = opened.ddl is not None or version.has_statement
     if before is None or before.incarnation != version.incarnation or stated:
         return ()

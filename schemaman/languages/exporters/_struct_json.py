@@ -41,7 +41,7 @@ def read_struct(text: str) -> TableSchema:
     try:
         return TableSchema(sql.read_columns(text))
     except (KeyError, TypeError, AttributeError, AssertionError) as fault:
-        raise UnreadableInput(f"no schema of Spark: {fault!r}") from fault
+        raise UnreadableInput(f"not a Spark schema: {fault!r}") from fault
 
 
 def _build_struct(columns: Sequence[Column | Field]) -> dict[str, object]:

@@ -91,7 +91,7 @@ class IcebergLanguage:
                 columns, tuple(names_by_id[id] for id in document.get("identifier-field-ids", ()))
             )
         except (KeyError, TypeError, AttributeError) as fault:
-            raise UnreadableInput(f"no Iceberg schema: {fault!r}") from fault
+            raise UnreadableInput(f"not an Iceberg schema: {fault!r}") from fault
 
 
 LANGUAGE = IcebergLanguage()

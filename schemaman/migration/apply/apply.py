@@ -21,6 +21,7 @@ from schemaman.migration.apply.lease import LEASE_MS, TargetLease
 from schemaman.migration.apply.run import ApplyOptions, Clock, Migration, MigrationProgress, Outcome, PlanRun
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import plan_hash
+from schemaman.migration.statement_check import require_own_statements
 from schemaman.migration.target import Executor, LakeTable
 from schemaman.model.diff import Diff, diff
 from schemaman.model.schema import TableSchema
@@ -71,13 +72,15 @@ def apply(
     `report` hears of progress, also about every second while a statement runs.
 
     Raises:
-        StalePlan: the plan expired before it was begun, or its table moved since it was made.
+        StalePlan: a statement does not follow from its step, the plan expired before it was begun, or its
+            table moved since it was made.
         OtherStore: another store keeps this table.
         Locked: someone else migrates this table.
         StatementFailed: the target refused the first step; the table is untouched.
         PartlyApplied: a later step failed; what was done is in the journal.
     """
     name = plan_hash(plan)
+    require_own_statements(plan)
     reasons = _list_reasons(plan, partial, approved)
     if reasons:
         return Migration(run, name, plan.table, "refused", reasons=reasons)
@@ -113,6 +116,7 @@ def check(
         StalePlan, OtherStore, Locked: as `apply`.
     """
     name = plan_hash(plan)
+    require_own_statements(plan)
     reasons = _list_reasons(plan, partial, approved)
     if reasons:
         return Migration(run, name, plan.table, "refused", reasons=reasons)
@@ -120,7 +124,7 @@ def check(
     target = target_id(plan.format, plan.table)
     for lease in leases.leases() if leases is not None else ():
         if lease.target == target and lease.expires_ms > clock():
-            raise Locked(f"{target} is held by {lease.owner}", hint="wait until it is done")
+            raise Locked(f"{target} is held by {lease.owner}", hint="wait until that migration has ended")
     return PlanRun(
         plan, name, executor, journal, ApplyOptions(clock, run, store, take_over, rehearse)
     ).check()
@@ -156,4 +160,6 @@ def _list_reasons(plan: Plan, partial: bool, approved: bool) -> tuple[str, ...]:
 
 def _require_unexpired(plan: Plan, journal: Journal, clock: Clock) -> None:
     if plan.expires_ms is not None and clock() > plan.expires_ms and not is_begun(plan, journal):
-        raise StalePlan(f"the plan for {plan.table} has expired", hint="make it again with `schemaman plan`")
+        raise StalePlan(
+            f"the plan for {plan.table} has expired", hint="make the plan again with `schemaman plan`"
+        )

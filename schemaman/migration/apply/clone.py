@@ -36,7 +36,7 @@ def make_rehearsal(executor: Executor, target: Target, run: str) -> Callable[[Pl
     def rehearse(plan: Plan) -> None:
         if any("version" in step.precondition for step in plan.steps):
             raise CouldNotDo(
-                f"the plan for {plan.table} goes back to an older state, which no clone has",
+                f"the plan for {plan.table} restores an older version, which a clone does not have",
                 hint="apply without --clone",
             )
         name = _clone_name(plan, run)
@@ -49,11 +49,13 @@ def make_rehearsal(executor: Executor, target: Target, run: str) -> Callable[[Pl
             except (StatementFailed, StalePlan, PartlyApplied) as error:
                 raise StatementFailed(
                     f"tried on an empty clone, the plan for {plan.table} failed: {error.message}",
-                    hint="nothing was done to the table; plan again, or settle what it says",
+                    hint="the table was not changed; remove the cause, or plan again",
                 ) from error
             if migration.differences:
                 changes = "; ".join(map(describe_change, migration.differences))
-                raise StatementFailed(f"tried on an empty clone, the plan for {plan.table} misses: {changes}")
+                raise StatementFailed(
+                    f"tried on an empty clone, the plan for {plan.table} leaves differences: {changes}"
+                )
 
     return rehearse
 
@@ -95,9 +97,7 @@ def _make_clone(executor: Executor, target: Target, plan: Plan, name: str) -> La
     lake = executor.inspect(name, plan.format)
     wanted = plan.base_schema
     if lake is None or wanted is None or diff(wanted, lake.schema):
-        raise CouldNotDo(
-            f"no clone of {plan.table} could be made that is like it", hint="apply without --clone"
-        )
+        raise CouldNotDo(f"no exact clone of {plan.table} could be made", hint="apply without --clone")
     return lake
 
 

@@ -121,8 +121,8 @@ class StoreJournal:
 def refuse_taken_over(target: str, run: str) -> Locked:
     """The refusal to go on beside a run that has begun since."""
     return Locked(
-        f"{target}: {run} took this migration over, since the lease had ended",
-        hint="look at `schemaman status`; what was done so far is in the journal",
+        f"{target}: the run {run} took over this migration after the lease had ended",
+        hint="run `schemaman status`; the journal holds the steps that are done",
     )
 
 

@@ -25,19 +25,19 @@ def find_resume_point(plan: Plan, lake: LakeTable | None, done: int, begun: int)
     """
     if plan.base_identity is not None and (lake is None or lake.identity != plan.base_identity):
         raise StalePlan(
-            f"{plan.table} is not the table that the plan was made for: it was dropped or made anew",
+            f"{plan.table} is not the table that the plan was made for: it was dropped or created again",
             hint=REPLAN,
         )
     structure = fingerprint_structure(lake.schema if lake else None)
     if not begun and _is_recreated(plan, lake):
         raise StalePlan(
-            f"{plan.table} moved since the plan was made: its columns have the same names and not the same "
-            "ids, so at least one was dropped and made anew",
+            f"{plan.table} changed since the plan was made: its columns have the same names but other ids, "
+            "so at least one column was dropped and created again",
             hint=REPLAN,
         )
     other = "" if begun else describe_layout_change(plan.base_layout, layout_of(lake))
     if other:
-        raise StalePlan(f"{plan.table} moved since the plan was made: {other}", hint=REPLAN)
+        raise StalePlan(f"{plan.table} changed since the plan was made: {other}", hint=REPLAN)
     expected = fingerprint_structure(plan.base_schema)
     for number, step in enumerate((None, *plan.steps)):
         if step is not None:
@@ -81,11 +81,11 @@ def _structure_after(step: Step, before: str | None) -> str | None:
 def describe_move(plan: Plan, lake: LakeTable | None) -> str:
     """How a table differs from the one that the plan was made for, in words."""
     if lake is None:
-        return f"{plan.table} is gone since the plan was made"
+        return f"{plan.table} was dropped after the plan was made"
     if plan.base_schema is None:
-        return f"{plan.table} exists since the plan was made"
+        return f"{plan.table} was created after the plan was made"
     changes = "; ".join(describe_change(change) for change in diff(plan.base_schema, lake.schema))
-    return f"{plan.table} moved since the plan was made: {changes or 'it is back where it began'}"
+    return f"{plan.table} changed since the plan was made: {changes or 'it has its former structure again'}"
 
 
 def cut_plan(plan: Plan, at: int, lake: LakeTable | None) -> Plan:

@@ -47,7 +47,7 @@ FRESH_MS = 250
 """A look at the table that is no older is as good as one more."""
 
 _ATTEMPTS = 3
-_STATUS = "look at `schemaman status`"
+_STATUS = "run `schemaman status`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class PlanRun:
         self.options = options
         self.target = target_id(plan.format, plan.table)
         self.outcomes: list[Outcome] = []
-        self.activity = "looking at the table"
+        self.activity = "inspecting the table"
         self.inspected_ms = 0
         self.began_ms = options.clock()
         self.mark: Mapping[str, str] = {}
@@ -171,7 +171,7 @@ class PlanRun:
         """What it came to, journalled if the table is as promised."""
         lake = self.inspect()
         if lake is None and self.plan.steps:
-            raise PartlyApplied(f"{self.plan.table} is gone: somebody dropped it meanwhile", hint=REPLAN)
+            raise PartlyApplied(f"{self.plan.table} was dropped during the run", hint=REPLAN)
         if self.plan.steps and not _has_mark(lake, self.mark, STORE_PROPERTY, PLAN_PROPERTY):
             lake = self.claim(lake)
         differences = diff(self.plan.wanted, lake.schema) if lake else ()
@@ -197,7 +197,7 @@ class PlanRun:
         if rest and self.options.rehearse is not None:
             self.options.rehearse(cut_plan(self.plan, at, lake))
         self.mark = self.make_mark("…") if self.options.store else {}
-        notes = (f"its mark: {self.mark_statement()}",) if self.plan.steps and self.mark else ()
+        notes = (f"mark of the table: {self.mark_statement()}",) if self.plan.steps and self.mark else ()
         return replace(self.make_migration("checked", lake, foreign), notes=notes)
 
     def inspect_state(self) -> tuple[LakeTable | None, int, Diff]:
@@ -216,8 +216,8 @@ class PlanRun:
         keeper = lake.properties.get(STORE_PROPERTY) if lake else None
         if keeper and self.options.store and keeper != self.options.store and not self.options.take_over:
             raise OtherStore(
-                f"{self.plan.table} is kept by the store {keeper}, and this is {self.options.store}",
-                hint="use that store with --store; or, if it is gone for good, --take-over",
+                f"{self.plan.table} belongs to the store {keeper}, and this store is {self.options.store}",
+                hint="use that store with --store, or pass --take-over if it no longer exists",
             )
 
     def run_step(self, number: int, step: Step, lake: LakeTable | None) -> LakeTable | None:
@@ -246,13 +246,13 @@ class PlanRun:
         lake = self.inspect()
         other = describe_layout_change(layout_of(before), layout_of(lake))
         if other:
-            raise self.wrap_error(number, StalePlan(f"someone else changed it meanwhile: {other}"))
+            raise self.wrap_error(number, StalePlan(f"others changed it during the run: {other}"))
         return lake
 
     def require_due(self, number: int, step: Step, lake: LakeTable | None) -> None:
         """Raises `StalePlan` if the table is not as the step expects it, or `PartlyApplied`."""
         if not self.is_met(lake, step.precondition):
-            changed = StalePlan(f"{self.plan.table} was changed by someone else meanwhile")
+            changed = StalePlan(f"{self.plan.table} was changed by others during the run")
             raise self.wrap_error(number, self.explain_not_due(step, lake, changed))
 
     def explain_not_due(self, step: Step, lake: LakeTable | None, otherwise: StalePlan) -> StalePlan:
@@ -268,7 +268,7 @@ class PlanRun:
             try:
                 lake = self.inspect()
             except Locked as lost:
-                sent = "the last statement had been sent by then; `schemaman drift` tells what came of it"
+                sent = "the last statement was already sent; run `schemaman drift` to see its effect"
                 raise Locked(f"{lost.message}; {sent}", hint=lost.hint) from lost
             except Exception as blind:
                 raise self.wrap_error(number, PartlyApplied(f"{_SENT}: {message_of(blind)}")) from blind
@@ -331,7 +331,7 @@ class PlanRun:
             return error
         stopped = PartlyApplied(
             f"{self.plan.table}: stopped at step {number + 1} of {len(self.plan.steps)}: {message_of(error)}",
-            hint=f"`schemaman resume {self.options.run}` goes on from there, or plan again",
+            hint=f"`schemaman resume {self.options.run}` continues from there; or plan again",
         )
         stopped.__cause__ = error
         return stopped
@@ -399,8 +399,8 @@ class PlanRun:
         )
 
 
-_SENT = "the statement was sent, and the table cannot be asked what came of it"
-_SETTLE_ROWS = "settle those rows, then plan again; nothing of this step was done"
+_SENT = "the statement was sent, but the table cannot be read to see its effect"
+_SETTLE_ROWS = "correct those rows, then plan again; this step was not run"
 
 
 def _has_mark(lake: LakeTable | None, mark: Mapping[str, str], *names: str) -> bool:
@@ -410,12 +410,12 @@ def _has_mark(lake: LakeTable | None, mark: Mapping[str, str], *names: str) -> b
 
 def _describe_takeover(plan: Plan, lake: LakeTable | None) -> str:
     other = lake.properties.get(PLAN_PROPERTY, "") if lake else ""
-    return f"{plan.table} bears the mark of another run, of plan {other[:12]}: it was taken over meanwhile"
+    return f"{plan.table} has the mark of another run, of plan {other[:12]}, which took it over"
 
 
 def _describe_unexpected(step: Step) -> str:
     """Why a statement that ran is not the end of its step."""
-    return f"{step.statement}: ran, and the table does not show it alone: someone else is changing it"
+    return f"{step.statement}: it ran, but the table is not as expected: others are changing it"
 
 
 def _version(lake: LakeTable | None) -> str:

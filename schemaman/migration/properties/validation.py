@@ -6,8 +6,11 @@ Law: what cannot be read is refused, never taken for something else.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated, Any
+
+import msgspec
 
 from schemaman.errors import SchemamanError
 from schemaman.migration.plan import Refusal
@@ -27,53 +30,31 @@ from schemaman.migration.target import LakeTable
 class _PropertyShape:
     """How a property looks, and when a table can do without it."""
 
-    is_valid: Callable[[object], bool]
+    type: Any
     words: str
     without: str
 
 
-def _is_text_list(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(each, str) for each in value)
-
-
-def _is_text_map(value: object) -> bool:
-    return isinstance(value, dict) and all(isinstance(each, str) for each in value.values())
-
-
-def _is_path_list(value: object) -> bool:
-    paths = value if isinstance(value, list) else [None]
-    return all(isinstance(path, str) or (_is_text_list(path) and path) for path in paths)
-
-
-def _is_displaced_map(value: object) -> bool:
-    """Of older versions a name, else an object of texts."""
-    return isinstance(value, dict) and all(isinstance(e, str) or _is_text_map(e) for e in value.values())
-
-
-def _is_recipe(value: object) -> bool:
-    try:
-        parse_swaps({RECIPE_PROPERTY: json.dumps(value)})
-    except (SchemamanError, KeyError, TypeError, ValueError, AttributeError):
-        return False
-    return isinstance(value, dict)
+_TextMap = dict[str, str]
+_Path = Annotated[list[str], msgspec.Meta(min_length=1)]
 
 
 _SHAPES: Mapping[str, _PropertyShape] = {
     KEY_PROPERTY: _PropertyShape(
-        _is_text_list, "a list of columns", "the next plan then tells the key of the source"
+        list[str], "a list of columns", "the next plan then sets the key of the source"
     ),
     NAMES_PROPERTY: _PropertyShape(
-        _is_text_map, "names by names", "if no column is called otherwise than at the source"
+        _TextMap, "names by names", "if every column has the same name as at the source"
     ),
-    METADATA_PROPERTY: _PropertyShape(_is_text_map, "names by roles", "if the table has no metadata columns"),
+    METADATA_PROPERTY: _PropertyShape(_TextMap, "names by roles", "if the table has no metadata columns"),
     KEPT_PROPERTY: _PropertyShape(
-        _is_path_list, "a list of columns", "the next plan then tells what the source dropped"
+        list[str | _Path], "a list of columns", "the next plan then lists what the source dropped"
     ),
     DISPLACED_PROPERTY: _PropertyShape(
-        _is_displaced_map, "former names by names", "if no column was moved out of the way"
+        dict[str, str | _TextMap], "former names by names", "if no column was moved out of the way"
     ),
     RECIPE_PROPERTY: _PropertyShape(
-        _is_recipe, "a phase and its exchanges", "if no column is being exchanged"
+        dict[str, Any], "a phase and its column swaps", "if no column swap is in progress"
     ),
 }
 
@@ -83,16 +64,19 @@ def refuse_unreadable(lake: LakeTable) -> tuple[Refusal, ...]:
     return tuple(
         Refusal(
             f"read the property {name} of {lake.name}",
-            f"it is no JSON of {shape.words}: {lake.properties[name][:80]}",
-            f"give it back the value that it had before somebody edited it, or unset it: {shape.without}",
+            f"its value is no JSON of {shape.words}: {lake.properties[name][:80]}",
+            f"restore the value that it had before it was edited, or unset it: {shape.without}",
         )
         for name, shape in _SHAPES.items()
-        if name in lake.properties and not _is_readable(lake.properties[name], shape)
+        if name in lake.properties and not _is_readable(name, lake.properties[name], shape)
     )
 
 
-def _is_readable(text: str, shape: _PropertyShape) -> bool:
+def _is_readable(name: str, text: str, shape: _PropertyShape) -> bool:
     try:
-        return shape.is_valid(json.loads(text))
-    except (ValueError, RecursionError):
+        msgspec.convert(json.loads(text), shape.type)
+        if name == RECIPE_PROPERTY:
+            parse_swaps({name: text})
+    except (SchemamanError, LookupError, TypeError, ValueError, AttributeError, RecursionError):
         return False
+    return True

@@ -39,9 +39,9 @@ from schemaman.model.diff import ChangeKey, DropColumn
 from schemaman.model.schema import TableSchema
 from schemaman.model.types import Floating
 
-_UNSETTLED = "which column is which, or what its values are, is not settled"
-_OWN_COLUMN = "the source has a column of its own called {} by now, whose values may be in there"
-_RENAME_BY_HAND = "look at the rows; then rename that column of the lake table by hand, and plan again"
+_UNSETTLED = "it is not settled which column is which, or what the values mean"
+_OWN_COLUMN = "the source itself has a column {} by now, and its values may be in that column"
+_RENAME_BY_HAND = "check the rows, rename that column of the lake table by hand, then plan again"
 SwapPhase = Literal["expand", "backfill", "swap", "contract"]
 _SWAP_PHASES: tuple[SwapPhase, ...] = ("expand", "backfill", "swap", "contract")
 
@@ -80,7 +80,7 @@ class RecipePlanner:
         if projection.wanted == lake.schema and not projection.settled:
             return Recipe((), projection.refusals)
         if projection.field_renames or any(old != new for old, new in projection.renames.items()):
-            return Recipe((), (Refusal(f"exchange columns of {lake.name}", "others wait", ORDINARY),))
+            return Recipe((), (Refusal(f"swap columns of {lake.name}", "renames come first", ORDINARY),))
         wanted, refusals = self._apply_exact_types(projection)
         check = self._swap_check(lake, projection)
         found = [check.plan_swap(wanted, name) for name in check.list_stuck_columns(wanted)]
@@ -103,7 +103,7 @@ class RecipePlanner:
         found = self.plan_recipe(lake) if into is None else self.plan_into(lake, into)
         if found.phases:
             return (replace(found.phases[0], refusals=found.refusals), *found.phases[1:])
-        return self._explain(lake, found.refusals, "no change waits for a recipe")
+        return self._explain(lake, found.refusals, "no change needs a recipe")
 
     def _explain(
         self, lake: LakeTable, refusals: tuple[Refusal, ...], otherwise: str = ""
@@ -146,12 +146,12 @@ class RecipePlanner:
         return Recipe((first, self._make_plan(draft, base, Phase("fill", 2, 2, gate, plan_hash(first)))))
 
     def plan_abandon(self, lake: LakeTable) -> tuple[Plan, ...]:
-        """The plan after which no column is being exchanged; without steps where there is no such way."""
+        """The plan after which no column swap is in progress; without steps where there is no such way."""
         if spoilt := refuse_unreadable(lake):
             return self._explain(lake, spoilt)
         open_swaps = read_swaps(lake)
         if not open_swaps:
-            return self._explain(lake, (), "no column is being exchanged")
+            return self._explain(lake, (), "no column swap is in progress")
         refused = self._refuse_half_swapped(lake, open_swaps) or self._refuse_drops(lake, open_swaps)
         return self._explain(lake, refused) if refused else (self._abandon_swaps(lake, open_swaps, (), ()),)
 
@@ -171,14 +171,14 @@ class RecipePlanner:
         refused = self._refuse_drops(lake, ended)
         if refused:
             return Recipe((), refused)
-        notes = [f"{quote_name(e.column)}: {why[e] or 'its new column is gone'}" for e in ended]
+        notes = [f"{quote_name(e.column)}: {why[e] or 'its new column no longer exists'}" for e in ended]
         rest = [e for e in open_swaps if e not in ended]
         return Recipe((self._abandon_swaps(lake, ended, rest, notes),))
 
     def _refuse_half_swapped(self, lake: LakeTable, open_swaps: Sequence[ColumnSwap]) -> tuple[Refusal, ...]:
-        change = f"go on with {_list_columns(open_swaps)}"
+        change = f"continue the swap of {_list_columns(open_swaps)}"
         half = read_phase(lake) != "expand"
-        return (Refusal(change, "a phase stopped half-way", RESUME),) if half else ()
+        return (Refusal(change, "a phase is only partly applied", RESUME),) if half else ()
 
     def _refuse_drops(self, lake: LakeTable, ended: Sequence[ColumnSwap]) -> tuple[Refusal, ...]:
         """Why columns cannot be dropped that were to take the place of others."""
@@ -186,7 +186,7 @@ class RecipePlanner:
         for e in ended:
             column = find_column(lake.schema, e.new)
             if column is not None and find_column(self.source.schema, e.new) is not None:
-                change, new = f"give up the exchange of {quote_name(e.column)}", quote_name(e.new)
+                change, new = f"give up the swap of {quote_name(e.column)}", quote_name(e.new)
                 found.append(Refusal(change, _OWN_COLUMN.format(new), _RENAME_BY_HAND))
             elif column is not None:
                 answer = self.target.draft_change(lake, DropColumn((column.name,), column))
@@ -199,7 +199,7 @@ class RecipePlanner:
         draft = PhaseDraft(self.target, self.table, lake)
         gate = draft.abandon(ended, rest)
         plan = self._make_plan(draft, lake, Phase("abandon", 1, 1, gate))
-        again = f"the exchange of {_list_columns(ended)} is given up; then plan again"
+        again = f"this plan gives up the swap of {_list_columns(ended)}; plan again after it"
         return replace(plan, notes=(*notes, again))
 
     def _swap_check(self, lake: LakeTable, projection: Projection) -> SwapCheck:
@@ -225,12 +225,12 @@ class RecipePlanner:
 
     def _refuse_by_policy(self, lake: LakeTable, swaps: Sequence[ColumnSwap]) -> tuple[Refusal, ...]:
         """What the policy has against it."""
-        change = f"exchange {', '.join(quote_name(e.column) for e in swaps)}"
+        change = f"swap {', '.join(quote_name(e.column) for e in swaps)}"
         retype, upgrade = self._policy_check().ask("retype"), self._policy_check().ask("upgrade")
         if retype.level not in ("auto", "approve"):
             return (refuse_blocked(change, retype),)
         if find_missing_properties(self.target, lake, swaps) and upgrade.level not in ("auto", "approve"):
-            reason = f"names can be exchanged only with a feature that the policy blocks: {upgrade.why}"
+            reason = f"columns can be swapped only with a feature that the policy blocks: {upgrade.why}"
             return (Refusal(change, reason, INTO),)
         return ()
 
@@ -328,7 +328,7 @@ class RecipePlanner:
         if len(columns) < len(found):
             return Refusal(change, "the lake table lacks columns of the new key", ORDINARY)
         if any(isinstance(column.type, Floating) for column in columns):
-            return Refusal(change, "floating-point numbers make no key", SNAPSHOT)
+            return Refusal(change, "floating-point numbers cannot be a key", SNAPSHOT)
         draft = PhaseDraft(self.target, self.table, lake)
         gate = draft.rekey(key)
         return self._make_plan(draft, lake, Phase("rekey", 1, 1, gate))

@@ -27,7 +27,7 @@ from schemaman.model.diff import AddColumn, ChangeType, RenameColumn, diff
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Type
 
-INTO = "plan into a new table: schemaman plan TABLE --recipe --into LAKE_TABLE"
+INTO = "plan into a new table with `schemaman plan TABLE --recipe --into LAKE_TABLE`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,27 +81,27 @@ class SwapCheck:
         aim = find_column(self.projection.wanted, e.column)
         raw = find_column(self.source.schema, self._find_source_name(e.column))
         if column is None or aim is None or raw is None or e.column in self.projection.renames:
-            return "the source calls no column so any more"
+            return "the source has no column of this name any more"
         if not _is_same_type(column.type, e.old_type) or (
             new is not None and not _is_same_type(new.type, e.new_type)
         ):
-            return "it is of another type than when the exchange was begun"
+            return "its type changed after the swap had begun"
         held = self.target.hold_type(raw.type, self.representation)
         exact = isinstance(held, LakeType) and _is_same_type(held.type, e.new_type)
         if not exact and not _is_same_type(aim.type, e.new_type):
-            return f"the source wants {format_type(aim.type)} now, and not {format_type(e.new_type)}"
+            return f"the wanted type is {format_type(aim.type)} now, not {format_type(e.new_type)}"
         misfit = self._explain_unconvertible(e.column, e.old_type, e.new_type)
         if misfit:
             return misfit
         if e.column in lake.schema.key and not conversion.is_spelled_alike(e.old_type, e.new_type):
             return RESPELLED
         if e.column in lake.layout:
-            return "the files are partitioned, clustered or sorted by it by now"
+            return "by now, the files are partitioned, clustered or sorted by it"
         if find_column(lake.schema, e.old) is not None:
             return f"another column is called {quote_name(e.old)} by now"
         retype = self.check.ask("retype")
         if retype.level not in ("auto", "approve"):
-            return f"the policy does not want it any more ({retype.why})"
+            return f"the policy no longer allows it ({retype.why})"
         refusal = self._refuse_swap(e)
         return refusal.reason if refusal else ""
 

@@ -28,10 +28,10 @@ from schemaman.model.types import Array, Map, Struct
 
 EXPECTS_VALUE = "readers that expect a value in every row"
 _REKEY = (
-    "schemaman plan TABLE --recipe gives the rows the new key where no two of them have the same one; else "
+    "run `schemaman plan TABLE --recipe` if no two rows have the same new key; else "
     "build a new table with the new key and fill it from a snapshot"
 )
-_REBUILD = "check the data in a job of its own, or build a new table"
+_REBUILD = "check the data in a separate job, or build a new table"
 
 
 def create_table(name: str, schema: TableSchema, provider: str, properties: Mapping[str, str]) -> Draft:
@@ -170,8 +170,8 @@ def refuse_type_change(change: ChangeType) -> Refusal:
     return refuse_change(
         change,
         "the format cannot make this change without rewriting the data",
-        f"plan it in phases, schemaman plan TABLE --recipe: add a column {new} of the new type, backfill it, "
-        f"compare, then rename {column} away and {new} into its place",
+        f"plan it in phases with `schemaman plan TABLE --recipe`: add a column {new} of the new type, "
+        f"backfill it, compare, then swap {column} and {new}",
     )
 
 
@@ -181,10 +181,10 @@ def refuse_drop(lake: LakeTable, change: DropColumn) -> Refusal | None:
     if len(change.path) == 1 and len(lake.schema.columns) == 1:
         return refuse_change(change, "it is the last column of the table", "drop the table instead")
     if _is_part(lake.schema, change.path) or _is_only_field(lake.schema, change.path):
-        return refuse_change(change, "it is the last member of its struct", "drop the whole column instead")
+        return refuse_change(change, "it is the last field of its struct", "drop the whole column instead")
     if in_map_key(lake.schema, change.path):
         return refuse_change(
-            change, "keys of a map that differ in it alone would become one", "write a new column"
+            change, "keys of a map that differ only in it would become equal", "write a new column"
         )
     if top in lake.layout:
         reason = "the files are partitioned, clustered or sorted by it"

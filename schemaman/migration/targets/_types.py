@@ -43,7 +43,7 @@ from schemaman.model.types import (
 )
 
 _NANOSECONDS = "values with nanoseconds do not fit: table formats hold microseconds"
-_LEAVE_OUT = "teach the dialect this type, or leave the column out"
+_LEAVE_OUT = "add this type to the connector, or leave the column out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ class TypeHolder:
             return LakeType(Timestamp(MICROSECONDS, type.zoned), "; ".join(lost) or None)
         if self.representation.local_timestamp == "string":
             return LakeType(String(), f"{format_type(type)} is kept as text")
-        lost.append("local times are kept as if they were of UTC: that they have no zone is lost")
+        lost.append("local times are kept as if they were UTC; the fact that they have no zone is lost")
         return LakeType(Timestamp(MICROSECONDS), "; ".join(lost))
 
     def _nested(self, type: Array | Map | Struct) -> LakeType | Refusal:
@@ -144,10 +144,10 @@ class TypeHolder:
         match type:
             case Struct(fields) if representation.geometry != "struct" and is_geometry(type):
                 if representation.geometry == "refuse":
-                    instead = "say geometry = struct or wkb in [[projection]], or leave the column out"
+                    instead = "set geometry = struct or wkb in a [[projection]], or leave the column out"
                     return Refusal("", "geometry = refuse", instead)
                 others = ", ".join(f.name for f in fields if f.name != "wkb")
-                return LakeType(Binary(), f"of the geometry its WKB is kept; {others} get lost")
+                return LakeType(Binary(), f"only the WKB of the geometry is kept, without {others}")
             case Array() if representation.arrays == "string":
                 return self._as_json(type)
             case Array(element):
@@ -185,13 +185,13 @@ class TypeHolder:
         if not fields:
             return Refusal("", "a struct without fields cannot be written", "wait until the source fills it")
         if len(names) != len(set(names)):
-            reason = "two of its members differ only by case"
-            return Refusal("", reason, "leave the column out, or rename the members at the source")
+            reason = "two of its fields differ only by case"
+            return Refusal("", reason, "leave the column out, or rename the fields at the source")
         reason = next(
-            (f"a member, {f.name!r}: {why}" for f in fields if (why := explain_unusable_name(f.name))), ""
+            (f"its field {f.name!r}: {why}" for f in fields if (why := explain_unusable_name(f.name))), ""
         )
         if reason:
-            return Refusal("", reason, "leave the column out, or rename the members at the source")
+            return Refusal("", reason, "leave the column out, or rename the fields at the source")
         return self._wrapped(
             [f.type for f in fields],
             lambda held: Struct(
@@ -205,7 +205,7 @@ class TypeHolder:
     def _unknown(self, type: Unknown) -> LakeType | Refusal:
         if type == VARIANT and self.representation.json == "variant":
             return LakeType(VARIANT)
-        return Refusal("", f"nobody knows the type {type.name!r}", _LEAVE_OUT)
+        return Refusal("", f"the type {type.name!r} is unknown", _LEAVE_OUT)
 
 
 def is_geometry(type: Struct) -> bool:
@@ -227,7 +227,7 @@ def _require_writable_key(answer: LakeType | Refusal) -> LakeType | Refusal:
     key = answer.type.key
     if not has_map(key) and not has_variant(key):
         return answer
-    instead = "say documents = string in [[projection]], or leave the column out"
+    instead = "set documents = string in a [[projection]], or leave the column out"
     return Refusal("", "the key of a map can hold no map or VARIANT", instead)
 
 

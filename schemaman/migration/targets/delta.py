@@ -88,6 +88,7 @@ class DeltaTarget:
     """Delta tables, by path or by name in a catalogue."""
 
     name = "delta"
+    feature_properties = frozenset(_MAPPING | _WIDENING | _NTZ | _VARIANT)
 
     def hold_type(self, type: Type, representation: Representation = DEFAULT) -> LakeType | Refusal:
         """How Delta holds a logical type."""
@@ -225,7 +226,7 @@ class DeltaTarget:
             case ChangeType(path, old, new) if not widens_in_place(old, new, len(path) == 1):
                 return drafts.refuse_type_change(change)
             case ChangeType(_, old, new) if _is_uniform(lake) and not iceberg_widens(old, new):
-                reason = "the table is read as Iceberg too, which has no such change"
+                reason = "the table is also read as Iceberg, which cannot make this change"
                 return drafts.refuse_change(
                     change, reason, "switch IcebergCompat off first, or keep the type"
                 )
@@ -267,6 +268,7 @@ def _canonicalize_path(path: str) -> str:
 def _find_path(table: str) -> str | None:
     """The folder of a table that is named by its path."""
     if table.startswith("/") or re.match(r"[a-z][a-z0-9+.-]*:/", table):
+        sql.refuse_variables(table)
         return table.rstrip("/") or "/"
     parts = sql.split_table_name(table)
     return parts[1] if len(parts) == 2 and parts[0].lower() == "delta" and "/" in parts[1] else None

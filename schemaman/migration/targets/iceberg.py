@@ -53,6 +53,7 @@ class IcebergTarget:
     """Iceberg tables in a named Spark catalogue."""
 
     name = "iceberg"
+    feature_properties = frozenset({"format-version"})
 
     def hold_type(self, type: Type, representation: Representation = DEFAULT) -> LakeType | Refusal:
         """How Iceberg holds a logical type: no integer below 32 bits."""
@@ -94,10 +95,10 @@ class IcebergTarget:
         refused: dict[str, Refusal] = {}
         for name in schema.names:
             if name.lower() in _METADATA_COLUMNS:
-                reason = "Iceberg keeps this name for itself: the table could not be read any more"
+                reason = "Iceberg reserves this name: the table could no longer be read"
                 refused[name] = Refusal(_describe_naming(name), reason, _OTHER_NAME)
             elif name in twice:
-                reason = "Iceberg joins names by dots, and another column has a member of that path"
+                reason = "Iceberg joins names by dots, and another column has a nested field with that path"
                 refused[name] = Refusal(_describe_naming(name), reason, _OTHER_NAME)
         return refused
 
@@ -187,7 +188,7 @@ class IcebergTarget:
             ):
                 return drafts.refuse_change(change, "an identifier field must have a value", _UNIDENTIFIED)
             case DropColumn(path) if any(p[: len(path)] == path for p in read_identifiers(lake)):
-                return drafts.refuse_change(change, "it is an identifier field or holds one", _UNIDENTIFIED)
+                return drafts.refuse_change(change, "it is or contains an identifier field", _UNIDENTIFIED)
             case RenameColumn(path) if any(
                 len(p) > 1 and p[: len(path)] == path for p in read_identifiers(lake)
             ):
@@ -219,12 +220,13 @@ TARGET = IcebergTarget()
 _NO_IDENTIFIER = (Floating, Array, Map, Struct)
 _UNIDENTIFIED = "drop the identifier fields first: ALTER TABLE … DROP IDENTIFIER FIELDS"
 _UPSERTS = "writers that upsert by identifier fields, such as Flink"
-_PARTITION = "a partition field is or was called {}, and Iceberg lets no other column have that name"
+_PARTITION = "a partition field has or had the name {}, and Iceberg allows no other column of that name"
 _OTHER_COLUMN_NAME = (
-    "name the column otherwise at the source, or leave it out; or plan into a new table: schemaman plan "
-    "TABLE --recipe --into LAKE_TABLE (to drop or replace the partition field does not set its name free)"
+    "give the column another name at the source, or leave it out; or plan into a new table with `schemaman "
+    "plan TABLE --recipe --into LAKE_TABLE` (dropping or replacing the partition field does not free its "
+    "name)"
 )
-_JOINED = "Iceberg joins names by dots, and the table has another column or member {} already"
+_JOINED = "Iceberg joins names by dots, and the table already has another column or nested field {}"
 _LEAVE_ONE_OUT = "leave one of the two out, or rename it at the source; a kept one may be dropped first"
 _OTHER_NAME = "leave the column out, or rename it at the source"
 

@@ -1,7 +1,7 @@
 """Helpers for every format: a sign for each tone, and names that are safe to print.
 
 Names come from foreign databases. Control characters would move a terminal's cursor or
-end a line, and bidirectional overrides would show another order than the one that is there.
+end a line, and bidirectional overrides would change the shown order.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A report as GitHub workflow commands: one annotation for each notice, then a line that sums up.
+"""Renders a report as GitHub workflow commands: one annotation for each notice, then a summary line.
 
 Source: GitHub, "Workflow commands for GitHub Actions"; escapes as `@actions/core` makes them
 (`%`, CR and LF in messages, also `:` and `,` in properties).
@@ -21,7 +21,7 @@ class GithubFormat:
     name: str = "github"
 
     def render(self, report: Report) -> str:
-        """One line a notice, and the paragraphs as plain lines that can hold no command."""
+        """Render one line per notice, and the paragraphs as plain lines without commands."""
         lines = [_format_annotation(b) for b in report.blocks if isinstance(b, Notice)]
         lines += [_format_line(b.text) for b in report.blocks if isinstance(b, Paragraph)]
         return "\n".join(lines) + "\n"
@@ -40,7 +40,7 @@ def _format_words(inline: Inline) -> str:
 
 
 def _format_line(inline: Inline) -> str:
-    # The runner reads any line that begins with `::`, also behind blanks, and the older `##[`.
+    # The runner interprets lines that begin with `::`, also after blanks, and the older `##[`.
     text = _format_words(inline)
     return f"{SIGNS['muted']} {text}" if text.lstrip().startswith(("::", "##[")) else text
 

@@ -32,12 +32,12 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class HtmlFormat:
-    """One page that needs nothing else, with an index of its sections at the side."""
+    """One self-contained page, with an index of its sections at the side."""
 
     name: str = "html"
 
     def render(self, report: Report) -> str:
-        """The whole page."""
+        """Render the whole page."""
         front, sections = _split_sections(report)
         head = tuple(takewhile(_is_head, front))
         return _load_template("report.html.j2").render(
@@ -53,7 +53,7 @@ class HtmlFormat:
         )
 
     def render_fragment(self, report: Report) -> str:
-        """The blocks of a report as a piece of a page, such as the output of a notebook's cell."""
+        """Render the blocks of a report as a fragment of a page, such as the output of a notebook's cell."""
         return _load_template("fragment.html.j2").render(
             css=Markup(_read_file("fragment.css")),
             blocks=report.blocks,
@@ -63,7 +63,7 @@ class HtmlFormat:
 
 
 def _split_sections(report: Report) -> tuple[tuple[Block, ...], tuple[Section, ...]]:
-    """The blocks in front of the first heading of the second level, and the sections."""
+    """Split the blocks before the first second-level heading from the sections."""
     starts = [i for i, b in enumerate(report.blocks) if isinstance(b, Heading) and b.level == 2]
     sections: list[Section] = []
     for start, end in zip(starts, [*starts, len(report.blocks)][1:], strict=True):
@@ -79,7 +79,7 @@ def _find_worst(blocks: tuple[Block, ...]) -> Tone:
 
 
 def _is_head(block: Block) -> bool:
-    """Whether a block in front belongs to the head of the page: title, words, figures."""
+    """Whether a block belongs to the head of the page: title, text, figures."""
     return isinstance(block, Paragraph | FactsBlock) or (isinstance(block, Heading) and block.level == 1)
 
 
@@ -97,7 +97,7 @@ def _load_template(page: str) -> Template:
 
 
 def _escape_value(value: object) -> object:
-    """What the template prints: text without invisible characters, markup of its own as it is."""
+    """Convert a value for the template: escape invisible characters in text, keep markup unchanged."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
     return escape_invisible(value, lines=True)

@@ -10,12 +10,12 @@ from schemaman.report.document import Report
 
 @dataclass(frozen=True, slots=True)
 class JsonFormat:
-    """UTF-8 JSON, indented, members in the order of the documentation."""
+    """Indented UTF-8 JSON, with members in the order of the documentation."""
 
     name: str = "json"
 
     def render(self, report: Report) -> str:
-        """The data of the report."""
+        """Render the data of the report."""
         # A lone surrogate is no Unicode text and could not be written as UTF-8.
         text = json.dumps(report.data, indent=2, ensure_ascii=False)
         return text.encode("utf-8", "backslashreplace").decode() + "\n"

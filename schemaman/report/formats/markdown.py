@@ -28,17 +28,17 @@ from schemaman.report.formats._characters import SIGNS, escape_invisible
 
 _PUNCTUATION = re.compile(r"([\\`*_{}\[\]#!|~<>&@^$]|(?<=www)\.|:(?=//)|:(?=[a-z_+-]+:))", re.IGNORECASE)
 _OPENING = re.compile(r"^(\s*(?:\d+(?=[.)]))?)([-+=.)])")
-"""What would begin a list or underline a heading at the start of a line."""
+"""Characters that begin a list or underline a heading at the start of a line."""
 
 
 @dataclass(frozen=True, slots=True)
 class MarkdownFormat:
-    """Headings, tables, lists and code; what a name contains stays text."""
+    """Renders headings, tables, lists and code; names are escaped."""
 
     name: str = "markdown"
 
     def render(self, report: Report) -> str:
-        """The whole report."""
+        """Render the whole report."""
         return "\n\n".join("\n".join(_format_block(block)) for block in report.blocks) + "\n"
 
 
@@ -107,7 +107,7 @@ def _escape_text(text: str) -> str:
 
 
 def _escape_edges(text: str) -> str:
-    """Text for between asterisks: a blank at its edge would keep them from being emphasis."""
+    """Format text between asterisks; blanks at its edges would prevent the emphasis."""
     shown = escape_invisible(text)
     inner = shown.strip()
     start = shown.index(inner)

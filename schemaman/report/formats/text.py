@@ -27,7 +27,7 @@ _CODES: dict[Tone, str] = {
 }  # fmt: skip
 _BOLD = "1"
 _WIDEST = 60
-"""What is longer sticks out of its column, whole, instead of moving all others."""
+"""The widest cell that widens its column; a longer cell overflows instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class TextFormat:
     color: bool = False
 
     def render(self, report: Report) -> str:
-        """The whole report as lines of text."""
+        """Render the whole report as lines of text."""
         parts: list[str] = []
         for block in report.blocks:
             lines = self._block(block)

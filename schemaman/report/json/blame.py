@@ -43,8 +43,6 @@ def _build_fact(found: Fact) -> Document:
         "from": build_interval(found.after, found.at),
         "proven": None if found.proven_from is None else build_coordinates(found.proven_from),
         "witness": found.evidence,
-        "others": [
-            {"kind": witness, "first": build_coordinates(first)} for witness, first in found.other_evidence
-        ],
+        "others": [{"kind": kind, "first": build_coordinates(first)} for kind, first in found.other_evidence],
         "statement": found.statement,
     }

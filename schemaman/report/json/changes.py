@@ -38,9 +38,10 @@ def build_diff(
     remarks: Iterable[Disagreement] = (),
     unconfirmed: Sequence[Sequence[str]] = ((), ()),
 ) -> Document:
-    """The document of `diff A B`; `old` and `new` are the two REFs, `remarks` what is open between them.
+    """The document of `diff A B`; `old` and `new` are the two REFs.
 
-    `unconfirmed` is what is not certain of each of the two.
+    `remarks` are what the records do not decide or do not carry; `unconfirmed` are the facts of each side
+    that are not certain.
     """
     known = tuple(candidates)
     before, after = unconfirmed
@@ -114,7 +115,8 @@ def build_check(
     """The document of `check`: every finding with the severity that the declared readers give it.
 
     `tables` were checked; `unaccepted` are those without a baseline; `unjudged` are changes that no
-    rule covers; `remarks` are what records leave open or lose; `waivers` go by fingerprints.
+    rule covers. `remarks` are what the records do not decide or do not carry; `waivers` are keyed by
+    fingerprint.
     """
     return {
         "schema_version": SCHEMA_VERSION,

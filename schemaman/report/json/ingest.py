@@ -18,7 +18,7 @@ def build_ingest(
     read: int,
     new: int,
     known: int,
-    asides: Mapping[str, int],
+    skipped: Mapping[str, int],
     rejects: int,
     notes: int,
     shifts: Iterable[RenumberingEntry],
@@ -26,9 +26,9 @@ def build_ingest(
 ) -> Document:
     """The summary at the end of `ingest`.
 
-    Of `read` records `new` were read for the first time and `known` had been read before. `asides` counts
-    skipped records, by kind; `notes` the new notes; `shifts` are the versions that have
-    another number than before; `tables` maps each table of the records to its number of versions now.
+    Of `read` records, `new` were read for the first time and `known` had been read before. `skipped` counts
+    skipped records by kind, `notes` the new notes. `shifts` are the renumbered versions. `tables` maps each
+    table of the records to its current number of versions.
     """
     return {
         "schema_version": SCHEMA_VERSION,
@@ -36,7 +36,7 @@ def build_ingest(
         "engine": engine,
         "sources": list(sources),
         "records": {"read": read, "new": new, "known": known, "rejected": rejects},
-        "asides": dict(sorted(asides.items())),
+        "asides": dict(sorted(skipped.items())),
         "notes": notes,
         "renumbered": [
             {"table": str(shift.table), "id": one.id, "was": one.was, "now": one.now}

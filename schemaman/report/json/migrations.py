@@ -1,6 +1,6 @@
 """Builds the JSON documents of `apply` and `drift`.
 
-The document of `plan` is the plan file itself, see `planfile`.
+The document of `plan` is the plan file itself, see `schemaman.migration.plan_file`.
 """
 
 from __future__ import annotations

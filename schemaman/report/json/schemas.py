@@ -1,7 +1,7 @@
 """The JSON Schemas of the documents, as `schemaman schema NAME` prints them.
 
-They lie in `schemas/` beside this file, one file a document; what several of them say is written
-once in `_shared.json` and put into each schema that refers to it.
+They are in `schemas/` beside this file, one file per document. Definitions that several documents share are
+in `_shared.json`, and are copied into each schema that refers to them.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ def list_names() -> tuple[str, ...]:
 
 
 def read_schema(name: str) -> Schema:
-    """The JSON Schema (draft 2020-12) of a document, whole in itself.
+    """The self-contained JSON Schema (draft 2020-12) of a document.
 
     Raises:
-        UnknownName: there is no such document; the message lists those that are.
+        UnknownName: there is no such document; the message lists the known ones.
     """
     known = list_names()
     if name not in known:
         near = get_close_matches(name, known, 1)
         hint = f"did you mean {near[0]}?" if near else None
-        raise UnknownName(f"no output is called {name!r}; there are: {', '.join(known)}", hint=hint)
+        raise UnknownName(f"there is no output {name!r}; outputs are: {', '.join(known)}", hint=hint)
     schema, shared = _read_file(name), _read_file("_shared")["$defs"]
     wanted = {ref: shared[ref] for ref in _collect_references(schema, shared)}
     return schema | {"$defs": dict(sorted(wanted.items()))} if wanted else schema

@@ -35,9 +35,9 @@ class RunState:
 class TargetState:
     """The state of one target: its newest run, its lease, and its drift.
 
-    `source` is the version that its plan follows, as `orders@3`; `steps` is None where the journal holds no
-    plan that this version can read. `lease` is the one that is alive. `drift` says in words what was found
-    changed, also what runs met and went on from until `drift` has told of it.
+    `source` is the version that its plan follows, such as `orders@3`. `steps` is None if the journal contains
+    no plan that this release can read. `lease` is the valid lease. `drift` describes known drift, including
+    drift that a run accepted, until the command `drift` has reported it.
     """
 
     target: str

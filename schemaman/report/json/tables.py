@@ -35,7 +35,7 @@ def build_tables(
 ) -> Document:
     """The document of `tables`: one short entry a table.
 
-    `rejected` counts the records in the topics of a table's rows that could not be understood.
+    `rejected` counts the records in the topics of a table's rows that could not be decoded.
     """
     counts = rejected or {}
     return {
@@ -45,11 +45,11 @@ def build_tables(
 
 
 def build_history(found: TableHistory, whole: TableHistory | None = None) -> Document:
-    """The document of `history TABLE`, but for the notes.
+    """The document of `history TABLE`, without the notes.
 
-    `whole` is all that is known, where `found` has the last versions alone. The records of all versions and
-    `shared` of the table make its `records`; those that versions share are told by each of them, so that
-    their sum may be more.
+    `whole` is the whole history if `found` has only its last versions. `records` of the table is the sum of
+    its versions' `records` and its own `shared`. Each version counts the records that it shares, so that the
+    sum of the versions' `shared` may be larger.
     """
     every = whole or found
     return {
@@ -72,7 +72,7 @@ def build_show(
     revision: int | None = None,
     wire: Coordinates | None = None,
 ) -> Document:
-    """The document of `show REF`; `table`, `version` and `revision` where the REF is one of the history.
+    """The document of `show REF`; `table`, `version` and `revision` are set for a REF of the history.
 
     `wire` is the event with the structure, if the structure is an event schema.
     """

@@ -13,7 +13,7 @@ from schemaman.report.document import Block, FactsBlock, Grid, Inline, Report, T
 from schemaman.report.json import blame as documents
 from schemaman.report.views import words
 
-_HEADER = ("column", "what", "since", "no later than", "position", "record", "said by")
+_HEADER = ("column", "what", "since", "no later than", "position", "record", "evidence")
 _UNCONFIRMED_SINCE = "first shown, unconfirmed"
 """Header of a column with the first record of a fact that was read later than the rows."""
 
@@ -63,7 +63,7 @@ def _stage_key(fact: Fact) -> tuple[int, int, bool, Coordinates | None]:
 
 def _build_origin(fact: Fact, late: bool) -> tuple[Inline, ...]:
     """Builds the origin of a fact: no later than the record that proves it."""
-    others = "".join(f", {witness}" for witness, _ in fact.other_evidence)
+    others = "".join(f", {kind}" for kind, _ in fact.other_evidence)
     known = fact.proven_from
     first = "" if known == fact.at else f"{words.format_coordinates(fact.at)} · {_format_record(fact.at)}"
     return (

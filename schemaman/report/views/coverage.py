@@ -44,11 +44,11 @@ NO_EXTENT = Extent()
 
 
 def build_extent_grids(extent: Extent) -> Iterator[Block]:
-    """A table of each, if there is any."""
+    """Build a table of unread offsets and a table of renumbered versions, each unless empty."""
     if extent.holes:
         rows = tuple(map(_build_hole_row, extent.holes))
-        caption = "Never read: versions may begin there, and unknown versions may exist"
-        yield Grid(caption, ("version", "offsets", "what is open"), rows)
+        caption = "Offsets that were never read: versions may begin there, and unknown versions may exist"
+        yield Grid(caption, ("version", "offsets", "uncertain"), rows)
     moved = [(at_ms, one) for at_ms, shift in extent.shifts for one in shift.moves]
     if moved:
         lines: Sequence[tuple[Inline, ...]] = [
@@ -56,14 +56,18 @@ def build_extent_grids(extent: Extent) -> Iterator[Block]:
                 (Text(words.format_time(at_ms)),),
                 (Text(one.id, code=True),),
                 (Text(str(one.was)),),
-                (Text("none any more" if one.now is None else str(one.now)),),
+                (Text("removed" if one.now is None else str(one.now)),),
             )
             for at_ms, one in moved
         ]
-        yield Grid("Late records gave versions other numbers", ("when", "id", "was", "became"), tuple(lines))
+        yield Grid("Versions renumbered by late records", ("when", "id", "before", "now"), tuple(lines))
 
 
 def _build_hole_row(hole: Hole) -> tuple[Inline, ...]:
-    reason = "it may be older, and have had another structure" if hole.head else "it may have begun earlier"
+    reason = (
+        "the version may be older, and its first schema may differ"
+        if hole.head
+        else "the version may have begun earlier"
+    )
     offsets = f"{hole.topic}[{hole.partition}]@{hole.first}..{hole.last}"
     return ((Text(str(hole.version)),), (Text(offsets, code=True),), (Text(reason),))

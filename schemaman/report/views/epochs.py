@@ -27,8 +27,8 @@ def build_epochs_grid(history: TableHistory) -> Iterator[Block]:
             else words.format_coordinates(epoch.at)
         )
         rows.append(((Text(str(epoch.number)),), (Text(release),), (Text(since),), changes))
-    caption = "Epochs: how the connector wrote the events; the table is the same"
-    yield Grid(caption, ("epoch", "connector", "since", "travels otherwise"), tuple(rows))
+    caption = "Epochs: changes in how the connector encodes events, not changes of the table"
+    yield Grid(caption, ("epoch", "connector", "since", "encoding changes"), tuple(rows))
 
 
 def build_keys_grid(history: TableHistory) -> Iterator[Block]:
@@ -38,10 +38,10 @@ def build_keys_grid(history: TableHistory) -> Iterator[Block]:
     rows = []
     for key in history.keys:
         status: Inline = () if key.is_confirmed else (Text(" "), Text("provisional", "note"))
-        evidence = "events, other than declared" if key.evidence == "events" else key.evidence
+        evidence = "events; the declared key differs" if key.evidence == "events" else key.evidence
         origins = " or ".join(origin.replace("-", " ") for origin in key.origins)
         since = (Text(late.describe_since(key)),)
         rows.append(
             ((Text(words.format_key(key.columns)), *status), (Text(origins),), (Text(evidence),), since)
         )
-    yield Grid("Keys, one after the other", ("key", "what makes it one", "told by", "since"), tuple(rows))
+    yield Grid("Keys over time", ("key", "origin", "evidence", "since"), tuple(rows))

@@ -28,9 +28,9 @@ def build_finding_notice(judged: JudgedFinding) -> Notice:
         facts.append(("change", (before, Text(" → "), after)))
     hurt = [f"{r} {finding.verdicts[r]}" for r in READERS if r in finding.verdicts]
     if hurt:
-        facts.append(("hurts", (Text(", ".join(hurt)),)))
+        facts.append(("affects", (Text(", ".join(hurt)),)))
     if finding.witness:
-        facts.append(("witness", (Text(finding.witness),)))
+        facts.append(("example", (Text(finding.witness),)))
     facts += [("evidence", (Text(line),)) for line in finding.evidence]
     facts += [("fix", (Text(fix),)) for fix in finding.fixes]
     facts.append(("more", (Text(f"schemaman explain {finding.fingerprint}", code=True),)))
@@ -44,9 +44,9 @@ def build_check_report(
     fail_on: Severity,
     waivers: Mapping[str, Waiver] | None = None,
 ) -> Report:
-    """What `check` says: every finding, then one line that sums up, and what was not accepted yet.
+    """Build the report of `check`: every finding, a summary line, and tables without a snapshot.
 
-    `waivers` that stand, by fingerprints.
+    `waivers` are the valid waivers by fingerprint.
     """
     waived = {j.finding.fingerprint: w for j in judged if (w := (waivers or {}).get(j.finding.fingerprint))}
     data = documents.build_check(
@@ -67,8 +67,8 @@ def build_check_report(
     blocks.append(Paragraph(_summarize_check(judged, result, fail_on, len(waived))))
     if others := [t for t in result.unaccepted if t not in result.without_baseline]:
         listed = ", ".join(str(t) for t in others)
-        text = f"never accepted, so only what they are now was judged: {listed}"
-        blocks.append(Paragraph((Text(text), Text("; schemaman accept TABLE accepts one", "muted"))))
+        text = f"without a snapshot, so only the current schema was checked: {listed}"
+        blocks.append(Paragraph((Text(text), Text("; schemaman accept TABLE writes a snapshot", "muted"))))
     return Report("check", tuple(blocks), dict(data))
 
 
@@ -77,35 +77,33 @@ def _build_unjudged_notice(unjudged: UnjudgedChange) -> Notice:
     path = ".".join((str(unjudged.table), *unjudged.path))
     step = f"{unjudged.old_ref.rpartition('@')[2]} → {unjudged.new_ref.rpartition('@')[2]}"
     change = (Text(unjudged.before, code=True), Text(" → "), Text(unjudged.after, code=True))
-    message = "no rule covers this change: its effect on readers is not known"
+    message = "no rule covers this change: its effect on readers is unknown"
     tone = words.SEVERITY_TONES["danger"]
     return Notice("not judged", tone, f"{path}  {step}", message, (("change", change),))
 
 
 def _build_baseline_notice(table: TableId) -> Notice:
     """Builds the notice of a table that the user named and that has no baseline."""
-    message = (
-        "the baseline holds other tables, not this one: only what it is now was judged, not what changed"
-    )
+    message = "the baseline does not contain this table: only its current schema was checked, not its changes"
     fix = (Text(f"schemaman accept {table}", code=True), Text(", and commit the file"))
     return Notice("no baseline", words.SEVERITY_TONES["danger"], str(table), message, (("fix", fix),))
 
 
 def build_remark_notice(found: Disagreement, subject: str = "") -> Notice:
-    """Builds the notice of a remark: what the records leave open or lose."""
+    """Builds the notice of a remark: what the records do not decide or do not carry."""
     subject_and_versions = f"{subject}  version {', '.join(map(str, found.versions))}".strip()
     return Notice(found.kind, words.SEVERITY_TONES["note"], subject_and_versions, found.message)
 
 
 def build_explain_report(judged: JudgedFinding, rule: Rule) -> Report:
-    """What `explain` says: the finding, then the page of its rule."""
+    """Build the report of `explain`: the finding, then the page of its rule."""
     data = documents.build_explain(judged.finding, judged.severity, rule)
     blocks = (build_finding_notice(judged), *build_rule_blocks(rule))
     return Report(judged.finding.rule, blocks, dict(data))
 
 
 def build_rules_report(catalogue: Sequence[Rule], *, whole: bool) -> Report:
-    """What `rules` says: a line a rule, or the page of each if `whole`."""
+    """Build the report of `rules`: one line a rule, or the page of each rule if `whole`."""
     data = documents.build_rules(catalogue)
     if whole:
         return Report("Rules", tuple(b for rule in catalogue for b in build_rule_blocks(rule)), dict(data))
@@ -114,7 +112,7 @@ def build_rules_report(catalogue: Sequence[Rule], *, whole: bool) -> Report:
         for rule in catalogue
     )
     caption = f"{words.format_count(len(rows), 'rule')}; schemaman rules NAME prints the page of one"
-    return Report("Rules", (Grid(caption, ("rule", "what happened", "hurts"), rows),), dict(data))
+    return Report("Rules", (Grid(caption, ("rule", "what happened", "affects"), rows),), dict(data))
 
 
 def _list_verdicts(rule: Rule) -> str:
@@ -129,7 +127,7 @@ def build_rule_blocks(rule: Rule) -> tuple[Block, ...]:
     return (
         Heading(f"{rule.name}: {rule.title}", 3),
         *(Paragraph((Text(text),)) for text in paragraphs),
-        Paragraph((Text(f"Hurts: {_list_verdicts(rule)}."),)),
+        Paragraph((Text(f"Affects: {_list_verdicts(rule)}."),)),
     )
 
 
@@ -168,7 +166,7 @@ def _summarize_check(
 
 
 def sort_by_severity(judged: Iterable[JudgedFinding]) -> tuple[JudgedFinding, ...]:
-    """Findings by severity, then table, then where they are."""
+    """Sort findings by severity, table and path."""
     order = {"break": 0, "danger": 1, "note": 2, "off": 3}
 
     def sort_key(judged: JudgedFinding) -> tuple[int, str, tuple[str, ...], str]:

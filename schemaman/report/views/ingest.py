@@ -1,4 +1,4 @@
-"""What an ingest did, in words and as its document."""
+"""Builds the report of an ingest, with its document."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _SKIPPED_NAMES = {
 }  # fmt: skip
 
 _SHOWN_SHIFTS = 5
-"""Versions of a table with other numbers that are named."""
+"""The largest number of renumbered versions that a notice names for one table."""
 
 
 def build_ingest_report(
     done: Summary, *, stream: str, engine: str, sources: Sequence[str], tables: Mapping[str, int]
 ) -> Report:
-    """What `ingest` says at its end; `tables` maps what was spoken of to its number of versions now."""
-    asides = ", ".join(words.format_count(n, _SKIPPED_NAMES.get(kind, kind)) for kind, n in done.skipped)
+    """Build the report of `ingest`; `tables` maps each table of the records to its number of versions."""
+    skipped = ", ".join(words.format_count(n, _SKIPPED_NAMES.get(kind, kind)) for kind, n in done.skipped)
     rows: list[tuple[str, Inline]] = [
         (
             "read",
@@ -35,14 +35,14 @@ def build_ingest_report(
             ),
         ),
     ]
-    if asides:
-        rows.append(("aside", (Text(f"{asides}: no facts about a table"),)))
+    if skipped:
+        rows.append(("skipped", (Text(f"{skipped}: no facts about a table"),)))
     if done.rejects:
         rows.append(
-            ("rejects", (Text(f"{words.format_count(done.rejects, 'record')} not understood", "danger"),))
+            ("rejected", (Text(f"{words.format_count(done.rejects, 'record')} not decoded", "danger"),))
         )
     if done.notes:
-        noted = f"{words.format_count(done.notes, 'thing')} to know: schemaman rejects"
+        noted = f"{words.format_count(done.notes, 'note')} about records: schemaman rejects"
         rows.append(("notes", (Text(noted, "note"),)))
     blocks: list[Block] = [FactsBlock(tuple(rows))]
     blocks += [Notice("reject", "danger", _format_record(r), r.reason) for r in done.first_rejects]
@@ -50,7 +50,7 @@ def build_ingest_report(
         moves = ", ".join(_describe_shift(one) for one in shift.moves[:_SHOWN_SHIFTS])
         more = len(shift.moves) - _SHOWN_SHIFTS
         moves += f" and {words.format_count(more, 'more version')}" if more > 0 else ""
-        blocks.append(Notice("other numbers", "note", str(shift.table), f"{moves}; ids stay as they are"))
+        blocks.append(Notice("renumbered", "note", str(shift.table), f"{moves}; ids do not change"))
     if tables:
         lines = tuple(((Text(name, code=True),), (Text(str(count)),)) for name, count in tables.items())
         caption = (
@@ -58,7 +58,7 @@ def build_ingest_report(
         )
         blocks.append(Grid(caption, ("table", "versions"), lines))
     elif not done.new:
-        blocks.append(Paragraph((Text("nothing new: the history is as it was", "muted"),)))
+        blocks.append(Paragraph((Text("no new records: the history is unchanged", "muted"),)))
     data = documents.build_ingest(
         stream=stream,
         engine=engine,
@@ -66,7 +66,7 @@ def build_ingest_report(
         read=done.read,
         new=done.new,
         known=done.known,
-        asides=dict(done.skipped),
+        skipped=dict(done.skipped),
         rejects=done.rejects,
         notes=done.notes,
         shifts=done.shifts,
@@ -77,7 +77,7 @@ def build_ingest_report(
 
 def _describe_shift(one: VersionMove) -> str:
     if one.now is None:
-        return f"version {one.was} ({one.id}) is none any more"
+        return f"version {one.was} ({one.id}) was removed"
     return f"version {one.was} is now version {one.now}"
 
 

@@ -15,26 +15,26 @@ from schemaman.report.document import Inline, Notice, Text
 from schemaman.report.views import words
 
 _MOST_NAMED = 3
-"""So many columns are named of which it is not certain whether they may be NULL; of more, their number."""
+"""The largest number of columns that are named for one kind of fact; beyond it, only the number is given."""
 
 
 def list_proofs(version: SchemaVersion, revision: int) -> tuple[Proof, ...]:
-    """What of a revision was read later, and is told with it and not with one before."""
+    """List the facts of a revision that were read late, without those of earlier revisions."""
     return tuple(p for p in version.find_proofs(revision) if p.revision == revision)
 
 
 def build_lines(version: SchemaVersion, revision: int) -> Iterator[Inline]:
-    """A line for each place from which on something of a revision is certain; what is nowhere so, last."""
+    """Build a line for each record that makes facts of a revision certain; unconfirmed facts come last."""
     proofs = sorted(list_proofs(version, revision), key=lambda p: p.at is None)
     for at, same in groupby(proofs, key=lambda p: p.at):
         facts = enumerate_facts(p.fact for p in same)
         since = "" if at is None else words.format_coordinates(at)
-        certain = f"{facts}: certain from {since} on, not confirmed before"
+        certain = f"{facts}: certain from {since} on, not confirmed before that"
         yield (Text(f"not confirmed: {facts}" if at is None else certain, "muted"),)
 
 
 def enumerate_facts(facts: Iterable[str]) -> str:
-    """Facts in words; many NULLs and defaults as a number."""
+    """Describe facts; many facts of one kind are given as a number."""
     kinds: dict[str, list[str]] = {}
     for fact in facts:
         kinds.setdefault(fact.partition(":")[0], []).append(fact)
@@ -49,7 +49,7 @@ def enumerate_facts(facts: Iterable[str]) -> str:
 
 
 def describe_begin(version: SchemaVersion, changes: Sequence[Change]) -> str:
-    """The interval in which a version began; later, perhaps, if only what was read later makes it one."""
+    """Describe the interval in which a version began; it ends later if only late facts make the version."""
     proven = _find_proofs(version, 0, changes)
     if proven is None or version.after is None:
         return words.describe_begin(version)
@@ -57,7 +57,7 @@ def describe_begin(version: SchemaVersion, changes: Sequence[Change]) -> str:
 
 
 def describe_revision(version: SchemaVersion, revision: Revision, changes: Sequence[Change]) -> str:
-    """The interval in which attributes changed, or the statement that changed them."""
+    """Describe the interval in which attributes changed, or the position of the statement."""
     if revision.after is None or any(e.kind == "declared" for e in version.evidence):
         return words.format_coordinates(revision.at)
     proven = _find_proofs(version, revision.number, changes)
@@ -67,27 +67,30 @@ def describe_revision(version: SchemaVersion, revision: Revision, changes: Seque
 def _find_proofs(
     version: SchemaVersion, revision: int, changes: Sequence[Change]
 ) -> tuple[Coordinates, ...] | None:
-    """Where changes are certain, none if one is nowhere so; None if one is so from the beginning."""
+    """Find the records that prove the changes.
+
+    Empty if one change is unconfirmed; None if one change is certain from the beginning.
+    """
     facts = {name for change in changes for name in _name_fact(change)}
     late = {p.fact: p.at for p in list_proofs(version, revision)}
     if not facts or not facts <= late.keys():
         return None
-    marks = [at for fact in facts if (at := late[fact]) is not None]
-    return tuple(marks) if len(marks) == len(facts) else ()
+    coordinates = [at for fact in facts if (at := late[fact]) is not None]
+    return tuple(coordinates) if len(coordinates) == len(facts) else ()
 
 
 def _describe_interval(after: Coordinates, first: Coordinates, proven: Sequence[Coordinates]) -> str:
-    """In words, when something began that `first` told and that is certain from the last of `proven` on."""
+    """Describe when a fact began that `first` shows first, and that the last of `proven` makes certain."""
     text = f"after {words.format_coordinates(after)}"
     known = max(proven, key=lambda m: (m.position.rank, m.ts_ms or 0, m.offset), default=None)
     if known is None:
-        return f"{text}, first shown by the record of {words.format_coordinates(first)}"
-    late = "" if known == first else f"; first shown by the record of {words.format_coordinates(first)}"
+        return f"{text}, first seen in the record at {words.format_coordinates(first)}"
+    late = "" if known == first else f"; first seen in the record at {words.format_coordinates(first)}"
     return f"{text}, no later than {words.format_coordinates(known)}{late}"
 
 
 def _name_fact(change: Change) -> Iterator[str]:
-    """What a change is called among the unconfirmed facts; nothing else is as certain as its record."""
+    """Name the fact of a change as in `unconfirmed`; empty for changes that are certain with their record."""
     match change:
         case ChangeKey():
             yield "key"
@@ -100,7 +103,7 @@ def _name_fact(change: Change) -> Iterator[str]:
 
 
 def describe_since(key: KeySpan) -> str:
-    """Since when a key is one: where it is certain, and where it was told first if that is before."""
+    """Describe since when a key is certain, and since when it was seen if that is earlier."""
     first = (
         f"first seen {words.format_coordinates(key.at)}"
         if key.after is None
@@ -108,14 +111,14 @@ def describe_since(key: KeySpan) -> str:
     )
     if key.certain_from == key.at:
         return first
-    text = f"first shown {words.format_coordinates(key.at)}"
+    text = f"first seen {words.format_coordinates(key.at)}"
     if key.certain_from is None:
         return f"{text}; not confirmed"
-    return f"{words.format_coordinates(key.certain_from)}; {text}, not confirmed before"
+    return f"{words.format_coordinates(key.certain_from)}; {text}, not confirmed before that"
 
 
 def build_provisional_notice(version: SchemaVersion, revision: int, title: str = "") -> Notice:
-    """What of a version, or of a place in it, may be of the future, or may be how the connector wrote it."""
+    """Build the notice of facts that may hold only later, or may come from a setting of the connector."""
     proofs = {proof.fact: proof.at for proof in version.find_proofs(revision)}
     read: list[str] = []
     changing: list[str] = []
@@ -124,7 +127,8 @@ def build_provisional_notice(version: SchemaVersion, revision: int, title: str =
     for fact in version.unconfirmed:
         if (at := proofs.get(fact)) is not None:
             sentences.append(
-                f"Not confirmed here, but from {words.format_coordinates(at)} on: {enumerate_facts((fact,))}."
+                f"Not confirmed at this position, but from {words.format_coordinates(at)} on: "
+                f"{enumerate_facts((fact,))}."
             )
         elif fact.startswith("type:"):
             forms.append(fact)
@@ -132,16 +136,16 @@ def build_provisional_notice(version: SchemaVersion, revision: int, title: str =
             (changing if fact.startswith("default:") and fact not in proofs else read).append(fact)
     if read:
         sentences.append(
-            f"Read from the database later than the rows it belongs to: {enumerate_facts(read)}. "
-            "A later record, a declared structure or a person confirms it."
+            f"The connector read this from the database later than the rows: {enumerate_facts(read)}. "
+            "A later record, a declared schema or `schemaman decide confirm` confirms it."
         )
     if changing:
         sentences.append(
-            f"Changed between the records before and behind this place: {enumerate_facts(changing)}."
+            f"Changed between the records before and after this position: {enumerate_facts(changing)}."
         )
     if forms:
         sentences.append(
-            f"A setting of the connector may have changed {enumerate_facts(forms)}. "
-            "Another table that changes so, or does not, decides it, or a person."
+            f"A setting of the connector, not the table, may have changed {enumerate_facts(forms)}. "
+            "Events of another table, or `schemaman decide confirm`, settle it."
         )
     return Notice("provisional", "note", title or f"version {version.number}", " ".join(sentences))

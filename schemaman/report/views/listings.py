@@ -41,8 +41,7 @@ from schemaman.report.views.coverage import NO_EXTENT, Extent, build_extent_grid
 from schemaman.report.views.epochs import build_epochs_grid, build_keys_grid
 from schemaman.report.views.findings import build_remark_notice
 from schemaman.report.views.overview import shorten_names
-from schemaman.report.views.table_changes import TableChapter
-from schemaman.report.views.table_changes import select_shown_changes as told_changes
+from schemaman.report.views.table_changes import TableChapter, select_shown_changes
 from schemaman.report.views.table_chapter import (
     PROVISIONAL,
     build_columns_grid,
@@ -54,26 +53,28 @@ from schemaman.resolve import ResolvedSchema
 
 _NOTHING = (Text("—", "muted"),)
 _OPTIONAL_COLUMNS: dict[str, Callable[[Column], str | None]] = {
-    "on the wire": lambda c: None if c.emitted_name == c.name else c.emitted_name,
+    "name in events": lambda c: None if c.emitted_name == c.name else c.emitted_name,
     "database type": lambda c: None if _is_same_type(c) else c.source_type,
     "comment": lambda c: c.comment,
 }
-"""What a structure may tell of a column besides, each in a column of its own if any column has it."""
+"""Optional report columns: title, and the value for a column. Each is shown if any column has a value."""
 
 
 def build_tables_report(
     histories: Sequence[TableHistory], rejects: Iterable[Reject] = (), *, chosen: bool = False
 ) -> Report:
-    """What `tables` says: one line a table; `rejects` are those of the same streams.
+    """Build the report of `tables`: one line a table; `rejects` are those of the same streams.
 
-    `chosen`: these are not all tables, but those that were asked for.
+    `chosen` is set if the user selected the tables with patterns.
     """
     titles = shorten_names(h.table for h in histories)
     rejected = _count_rejected(histories, tuple(rejects))
     rows = tuple(_build_table_row(h, titles[h.table], rejected.get(h.table, 0)) for h in histories)
-    header = ("table", "whole name", "version", "columns", "key", "records", "last seen", "state", "open")
+    header = (
+        "table", "full name", "version", "columns", "key", "records", "last seen", "state", "open questions",
+    )  # fmt: skip
     total = words.format_count(len(histories), "table")
-    caption = f"{total}; a table may be named by any unambiguous end of its name"
+    caption = f"{total}; commands accept any unambiguous end of a table's name"
     blocks: tuple[Block, ...] = (Grid(caption, header, rows),) if rows else (_build_empty_notice(chosen),)
     return Report("Tables", blocks, dict(table_documents.build_tables(histories, rejected)))
 
@@ -90,7 +91,7 @@ def _build_table_row(history: TableHistory, title: str, rejected: int) -> tuple[
     latest = history.latest
     state = "dropped" if history.is_dropped else latest.status
     disagreements = sum(not d.is_remark for d in history.disagreements) if history.is_disputed else 0
-    matters = ", ".join(
+    questions = ", ".join(
         words.format_count(number, what)
         for number, what in (
             (disagreements, "disagreement"),
@@ -108,7 +109,7 @@ def _build_table_row(history: TableHistory, title: str, rejected: int) -> tuple[
         (Text(words.format_number(history.records)),),
         (Text(words.format_time(_find_seen_ms(history.last_record))),),
         (Text(state, "muted" if history.is_dropped else "plain"),),
-        (Text(matters, "note"),) if matters else _NOTHING,
+        (Text(questions, "note"),) if questions else _NOTHING,
     )
 
 
@@ -122,9 +123,9 @@ def build_history_report(
     notes: Sequence[Note] = (),
     extent: Extent = NO_EXTENT,
 ) -> Report:
-    """What `history TABLE` says; `whole` is all that is known, where the story tells of the last versions.
+    """Build the report of `history TABLE`; `whole` is the whole history if the chapter has the last versions.
 
-    `notes` are what its records told that is no structure; `extent` is what was not read of them.
+    `notes` are the notes about its records; `extent` has the unread offsets and the renumbered versions.
     """
     history, every = story.history, whole or story.history
     earlier = len(every.versions) - len(history.versions)
@@ -150,9 +151,9 @@ def build_history_data(
     extent: Extent = NO_EXTENT,
     whole: TableHistory | None = None,
 ) -> Report:
-    """What `history TABLE` says to scripts: nothing has to be compared or judged for it.
+    """Build the JSON document of `history TABLE`, without diffs and findings.
 
-    `whole` is all that is known, where the history is of the last versions.
+    `whole` is the whole history if `history` has only its last versions.
     """
     data = table_documents.build_history(history, whole) | {
         "notes": [table_documents.build_note(n) for n in notes]
@@ -161,9 +162,9 @@ def build_history_data(
 
 
 def select_notes(history: TableHistory, notes: Iterable[Note]) -> tuple[Note, ...]:
-    """Those of the notes that are about a table, or about a topic that told of it."""
+    """Select the notes about a table, or about a topic with evidence of the table."""
     evidence = [e for v in history.versions for e in v.evidence]
-    topics = {(e.kind == "declared", mark.topic) for e in evidence for mark in (e.first, e.last)}
+    topics = {(e.kind == "declared", at.topic) for e in evidence for at in (e.first, e.last)}
     of_topics = {UNORDERED: (True,), FILLED_LATE: (True, False)}
     return tuple(
         note
@@ -174,7 +175,7 @@ def select_notes(history: TableHistory, notes: Iterable[Note]) -> tuple[Note, ..
 
 
 def build_show_report(found: ResolvedSchema, event: Coordinates | None = None) -> Report:
-    """What `show REF` says; `wire` is the event that carried the structure, if it is a wire face."""
+    """Build the report of `show REF`; `event` is the event with the schema, if it is an event schema."""
     version, schema = found.version, found.schema
     more = {
         title: read_value
@@ -187,7 +188,7 @@ def build_show_report(found: ResolvedSchema, event: Coordinates | None = None) -
     )
     caption = found.ref if version is None else f"{found.ref}, id {version.id}, {version.status}"
     if event is not None:
-        caption = f"{caption}, as {event.topic}[{event.partition}]@{event.offset} carried it"
+        caption = f"{caption}, in the event {event.topic}[{event.partition}]@{event.offset}"
     header = ("column", "type", "null", "default", "key", *more)
     blocks: list[Block] = [Grid(caption, header, rows)]
     if schema.comment:
@@ -220,42 +221,44 @@ def build_diff_report(
     candidates: Iterable[RenameCandidate] = (),
     remarks: Sequence[Disagreement] = (),
 ) -> Report:
-    """What `diff A B` says; `candidates` are renames that the history suspects between the two.
+    """Build the report of `diff A B`; `candidates` are the suspected renames in the history.
 
-    `remarks` are what records leave open about these versions, or lose of them.
+    `remarks` are what the records of these versions do not decide or do not carry.
 
-    Column ids count only inside one incarnation of one table. Any other two are matched by names, and
-    possible renames between them are only suspected.
+    Column ids are valid only inside one incarnation of one table. Other schemas are matched by names, and
+    renames between them are only suspected.
     """
     if _is_one_incarnation(old, new):
         known, changes = tuple(candidates), diff(old.schema, new.schema)
     else:
         before, after = remove_ids(old.schema), remove_ids(new.schema)
         known, changes = suspected(before, after, append_only=False), diff(before, after)
-    lines = tuple(words.describe_changes(told_changes(changes)))
+    lines = tuple(words.describe_changes(select_shown_changes(changes)))
     event = Event(f"{old.ref} → {new.ref}", "", "plain", lines or ((Text("no difference", "muted"),),))
     blocks: list[Block] = [TimelineBlock("", (event,))]
     if _is_recreated(old, new):
-        message = f"{new.ref} was created again under its name: none of its columns is one of {old.ref}"
-        blocks.append(Notice("another table", "danger", "", message))
+        message = f"{new.ref} is a table that was created again: it shares no column with {old.ref}"
+        blocks.append(Notice("table created again", "danger", "", message))
     for candidate in known:
         if candidate.grade != "stated":
             evidence = "; ".join(candidate.evidence)
-            message = f"{candidate.old} went and {candidate.new} came: {candidate.grade} ({evidence})"
-            blocks.append(Notice("perhaps a rename", "note", "", message))
+            message = (
+                f"{candidate.old} was dropped and {candidate.new} was added: {candidate.grade} ({evidence})"
+            )
+            blocks.append(Notice("possible rename", "note", "", message))
     blocks += map(build_remark_notice, remarks)
-    unsure = tuple(() if side.version is None else side.version.unconfirmed for side in (old, new))
+    unconfirmed = tuple(() if side.version is None else side.version.unconfirmed for side in (old, new))
     for side in (old, new):
         if side.version is not None and side.version.unconfirmed:
             blocks.append(late.build_provisional_notice(side.version, side.revision or 0, side.ref))
-    data = change_documents.build_diff(old.ref, new.ref, changes, known, remarks, unsure)
+    data = change_documents.build_diff(old.ref, new.ref, changes, known, remarks, unconfirmed)
     return Report("diff", tuple(blocks), dict(data))
 
 
 def build_only_version_report(found: ResolvedSchema, remarks: Sequence[Disagreement] = ()) -> Report:
-    """What `diff TABLE` says of a table that has never changed, as far as records tell."""
+    """Build the report of `diff TABLE` for a table without any known change."""
     message = (
-        f"{found.ref} is the only version of this table, and has no revision: nothing to compare it with"
+        f"{found.ref} is the only version of this table, and has no revisions: there is nothing to compare"
     )
     data = change_documents.build_diff(found.ref, found.ref, (), (), remarks)
     return Report("diff", (Paragraph((Text(message),)), *map(build_remark_notice, remarks)), dict(data))
@@ -274,7 +277,7 @@ def _is_one_incarnation(old: ResolvedSchema, new: ResolvedSchema) -> bool:
 
 
 def build_rejects_report(rejects: Sequence[Reject], notes: Sequence[Note] = ()) -> Report:
-    """What `rejects` says: where and why; then what is to know of records that were understood."""
+    """Build the report of `rejects`: rejected records with the reason, then notes about decoded records."""
     rows = tuple(
         (
             (Text(r.topic or r.stream, code=True),),
@@ -286,8 +289,8 @@ def build_rejects_report(rejects: Sequence[Reject], notes: Sequence[Note] = ()) 
         for r in rejects
     )
     total = words.format_count(sum(r.count for r in rejects), "record")
-    caption = f"{total} could not be understood"
-    grid = Grid(caption, ("topic", "partition", "offset", "records", "why"), rows)
+    caption = f"{total} could not be decoded"
+    grid = Grid(caption, ("topic", "partition", "offset", "records", "reason"), rows)
     blocks: tuple[Block, ...] = (grid,) if rows else (Paragraph((Text("no rejects", "good"),)),)
     if notes:
         blocks += (_build_notes_grid(notes),)
@@ -304,10 +307,11 @@ def _build_notes_grid(notes: Sequence[Note]) -> Grid:
         )
         for n in notes
     )
-    return Grid(f"{words.format_count(len(rows), 'thing')} to know", ("record", "table", "what", "why"), rows)
+    caption = f"{words.format_count(len(rows), 'note')} about records"
+    return Grid(caption, ("record", "table", "kind", "note"), rows)
 
 
 def _build_empty_notice(chosen: bool) -> Paragraph:
     if chosen:
-        return Paragraph((Text("No table is called so: schemaman tables lists those that are known"),))
-    return Paragraph((Text("Nothing has been recorded yet: schemaman ingest SOURCE"),))
+        return Paragraph((Text("No table matches: schemaman tables lists the known tables"),))
+    return Paragraph((Text("The history is empty: schemaman ingest SOURCE reads records"),))

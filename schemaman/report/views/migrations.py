@@ -24,29 +24,27 @@ _STATES: dict[str, Tone] = {
 
 
 def build_plan_report(plans: Sequence[Plan], data: Mapping[str, object], failed: int = 0) -> Report:
-    """What `plan` says: every plan, then what comes next; `failed` tables have none."""
+    """Build the report of `plan`: every plan, then the next step; `failed` counts tables without a plan."""
     blocks: list[Block] = [block for plan in plans for block in build_plan_blocks(plan)]
     refused = sum(len(p.refusals) for p in plans)
     steps = sum(len(p.steps) for p in plans)
     if not plans and failed:
-        text = f"{words.format_count(failed, 'table')} could not be planned for; nothing was changed"
+        text = f"{words.format_count(failed, 'table')} could not be planned; nothing was changed"
         blocks.append(Paragraph((Text(text, "break"),)))
     elif not plans:
-        blocks.append(Paragraph((Text("no table is to be planned for", "muted"),)))
+        blocks.append(Paragraph((Text("there is no table to plan", "muted"),)))
     elif refused:
         blocks.append(
             Paragraph((Text(words.format_count(refused, "refusal"), "break"), Text("; nothing was changed")))
         )
     elif steps:
-        text = (
-            f"{words.format_count(steps, 'step')} to be made with schemaman apply PLAN; nothing was changed"
-        )
+        text = f"{words.format_count(steps, 'step')} planned; nothing was changed; next: schemaman apply PLAN"
         blocks.append(Paragraph((Text(text),)))
     return Report("Plan", tuple(blocks), dict(data))
 
 
 def build_apply_report(done: Sequence[Migration | FailedPlan]) -> Report:
-    """What `apply` says: each step of each plan, and whether the tables are what the plans promised."""
+    """Build the report of `apply`: each step of each plan, and whether the tables match the plans."""
     blocks: list[Block] = []
     for one in done:
         if isinstance(one, FailedPlan):
@@ -57,8 +55,8 @@ def build_apply_report(done: Sequence[Migration | FailedPlan]) -> Report:
         else:
             blocks += _build_migration(one)
     if len(done) > 1:
-        words_of = (f"{n} {state}" for state, n in Counter(map(_find_state, done)).items())
-        blocks.append(Paragraph((Text(f"{words.format_count(len(done), 'plan')}: {', '.join(words_of)}"),)))
+        counts = (f"{n} {state}" for state, n in Counter(map(_find_state, done)).items())
+        blocks.append(Paragraph((Text(f"{words.format_count(len(done), 'plan')}: {', '.join(counts)}"),)))
     documents_of_plans = [
         documents.build_failed(one) if isinstance(one, FailedPlan) else documents.build_apply(one)
         for one in done
@@ -94,7 +92,9 @@ def _build_migration(done: Migration) -> Iterator[Block]:
         lines: tuple[tuple[str, Inline], ...] = tuple(
             ("", words.describe_change(c)) for c in select_shown_changes(done.foreign)
         )
-        message = "Someone else had changed the table since the migration before; the plan was made for that."
+        message = (
+            "The table had changed outside of schemaman since the last migration; the plan includes that."
+        )
         yield Notice("drift", "danger", done.table, message, lines)
     yield Paragraph(_describe_outcome(done))
     yield from (
@@ -105,7 +105,7 @@ def _build_migration(done: Migration) -> Iterator[Block]:
 
 
 def build_status_report(runs: Sequence[RunState], targets: Sequence[TargetState] = ()) -> Report:
-    """What `status` says: a line a target, then a line a run."""
+    """Build the report of `status`: one line a target, then one line a run."""
     rows = tuple(
         (
             (Text(r.run, code=True),),
@@ -117,9 +117,9 @@ def build_status_report(runs: Sequence[RunState], targets: Sequence[TargetState]
         )
         for r in runs
     )
-    header = ("run", "target", "state", "steps done", "last line", "error")
+    header = ("run", "target", "state", "steps done", "last update", "error")
     grid = Grid(f"{words.format_count(len(rows), 'run')}, newest last", header, rows)
-    nothing = Paragraph((Text("no plan has been applied yet: schemaman apply PLAN", "muted"),))
+    nothing = Paragraph((Text("no plan has been applied yet: schemaman apply PLAN applies one", "muted"),))
     blocks: tuple[Block, ...] = (
         (_build_targets_grid(targets), grid, *_build_advice(targets)) if rows else (nothing,)
     )
@@ -139,7 +139,7 @@ def _build_targets_grid(targets: Sequence[TargetState]) -> Grid:
         )
         for t in targets
     )
-    header = ("target", "follows", "plan", "state", "steps", "held by", "drift")
+    header = ("target", "source", "plan", "state", "steps", "lease", "drift")
     return Grid(words.format_count(len(rows), "target"), header, rows)
 
 
@@ -153,29 +153,30 @@ def _describe_holder(target: TargetState) -> str:
 
 
 def _build_advice(targets: Sequence[TargetState]) -> Iterator[Block]:
-    """What to do about runs that did not finish."""
+    """Advise how to continue runs that did not finish."""
     for target in targets:
         if target.run.state in ("stopped", "failed"):
             yield Paragraph((Text(f"next: schemaman resume {target.run.run}"),))
 
 
 def build_drift_report(looked_at: Sequence[Drift]) -> Report:
-    """What `drift` says: every table that was migrated, and what someone else changed since."""
+    """Build the report of `drift`: migrated tables that changed outside of schemaman."""
     blocks: list[Block] = []
     for drift in looked_at:
         if drift.missing:
             way_out: Inline = (Text(f"schemaman drift --forget {quote(drift.table)}"),)
             facts = (("if it was dropped on purpose", way_out),)
-            blocks.append(Notice("gone", "break", drift.table, "The table does not exist any more.", facts))
+            blocks.append(Notice("gone", "break", drift.table, "The table no longer exists.", facts))
         elif drift.changes:
             lines: tuple[tuple[str, Inline], ...] = tuple(
                 ("", words.describe_change(c)) for c in select_shown_changes(drift.changes)
             )
-            message = "Someone else changed the table since the last migration."
+            message = "The table was changed outside of schemaman since the last migration."
             blocks.append(Notice("drift", "danger", drift.table, message, lines))
         if drift.earlier_drift:
             message = (
-                f"Someone else had changed the table when a run began, and it went on: {drift.earlier_drift}."
+                f"An earlier run found the table changed outside of schemaman, and continued: "
+                f"{drift.earlier_drift}."
             )
             blocks.append(Notice("drift", "danger", drift.table, message))
     found = sum(d.is_drifted for d in looked_at)
@@ -191,18 +192,18 @@ def build_drift_report(looked_at: Sequence[Drift]) -> Report:
 
 def _describe_outcome(done: Migration) -> Inline:
     if done.state == "refused":
-        return (Text("refused", "break"), Text(f": nothing was done to {done.table}"))
+        return (Text("refused", "break"), Text(f": {done.table} was not changed"))
     if done.differences:
-        return (Text("differs", "danger"), Text(f": {done.table} is not what the plan promised"))
+        return (Text("differs", "danger"), Text(f": {done.table} does not match the plan"))
     steps = [outcome.state for outcome in done.outcomes]
     if done.state == "checked":
         due = words.format_count(steps.count("pending"), "step")
-        return (Text("checked", "note"), Text(f": {due} would be run on {done.table}; nothing was done"))
+        return (Text("checked", "note"), Text(f": {due} would run on {done.table}; nothing was changed"))
     if done.state == "unchanged":
-        text = f": {done.table} is as it was: every step had been done before"
+        text = f": all steps were already done on {done.table}"
         return (Text("unchanged", "good"), Text(text))
     ran, found = words.format_count(steps.count("done"), "step"), steps.count("skipped")
-    before = f", {found} found done" if found else ""
+    before = f", {found} already done" if found else ""
     took = f" in {done.took_ms / 1000:.1f} s" if done.took_ms else ""
-    text = f": {done.table} is as the plan promised: {ran} run{before}{took}"
+    text = f": {done.table} matches the plan: {ran} run{before}{took}"
     return (Text("applied", "good"), Text(text))

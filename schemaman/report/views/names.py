@@ -1,4 +1,4 @@
-"""Names: original and emitted ones, the rule between them, collisions now and predicted."""
+"""Builds the report of `names`: original and emitted names, their rule, current and predicted collisions."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ CollisionKind = Literal["column", "topic", "schema"]
 
 @dataclass(frozen=True, slots=True)
 class Collision:
-    """Names that become one: `emitted`, in a mode of the connector; `now` if events show it already.
+    """Several names that are emitted as one name in a naming mode; `now` if events already show it.
 
-    `of` is what bears them: columns of a table, or tables as topics or schemas. `mode` is `case` for columns
-    that differ by nothing else, `topic` for topics, `routed` for those that names do not make the same, and
-    `none` for what else is so now.
+    `of` is what has the names: columns of a table, or tables as topics or schemas. `mode` is `case` for
+    columns that differ only in case, and `topic` for topics. It is `routed` if a transform routes tables with
+    different topic names to one topic, and `none` for other current collisions.
     """
 
     of: CollisionKind
@@ -38,7 +38,7 @@ class Collision:
 
 
 def build_names_report(histories: Sequence[TableHistory], *, whole: bool) -> Report:
-    """What `names` says; only what differs or collides, unless `whole`."""
+    """Build the report of `names`; without `whole`, only names that differ or collide."""
     blocks: list[Block] = []
     for history in histories:
         schema = history.latest.schema
@@ -48,25 +48,25 @@ def build_names_report(histories: Sequence[TableHistory], *, whole: bool) -> Rep
             blocks.append(Heading(str(history.table), 3))
         if shown and whole:
             blocks.append(
-                Grid("", ("topic", "schema of rows", "by the rule"), tuple(_build_topic_rows(history)))
+                Grid("", ("topic", "schema of rows", "naming rule"), tuple(_build_topic_rows(history)))
             )
         if shown:
             rows = tuple(_build_row(column, _list_earlier_names(history, column)) for column in shown)
-            blocks.append(Grid("", ("column", "on the wire", "by the rule", "earlier"), rows))
+            blocks.append(Grid("", ("column", "name in events", "naming rule", "earlier"), rows))
         blocks += [_build_notice(c) for c in found]
     blocks += [
         _build_notice(c) for c in (*find_topic_collisions(histories), *find_schema_collisions(histories))
     ]
     if not blocks:
-        message = "every column travels under its own name, and nothing collides"
+        message = "every column has its own name in events, and no names collide"
         blocks.append(Paragraph((Text(message, "good"),)))
     return Report("Names", tuple(blocks), _build_document(histories))
 
 
 def find_rule(column: Column) -> str | None:
-    """What made the emitted name, as `naming.rule_between` says; None where no event showed it.
+    """Find the rule that made the emitted name, as `find_naming_rule` does; None without an event.
 
-    A name that only mode avro_unicode writes, and whose own one nobody told, is of that mode.
+    An escaped name with an unknown original has the rule avro_unicode if only that mode escapes so.
     """
     emitted = column.emitted_name
     if emitted is None:
@@ -77,19 +77,19 @@ def find_rule(column: Column) -> str | None:
 
 
 def _list_originals(column: Column) -> tuple[str, ...]:
-    """What the column may be called at its source, where only its escaped name is known."""
+    """List the possible names of a column at its source if only its escaped name is known."""
     return tuple(own for own in list_originals(column.name) if own != column.name)
 
 
 def _list_earlier_names(history: TableHistory, column: Column) -> tuple[str, ...]:
-    """The other names under which a column travelled, in their order."""
+    """List the earlier names of a column in events, in order."""
     columns = (c for v in history.versions for r in v.revisions for c in r.schema.columns)
     names_seen = (c.emitted_name for c in columns if c.id == column.id)
     return tuple(dict.fromkeys(name for name in names_seen if name not in (None, column.emitted_name)))
 
 
 def _list_schema_rules(history: TableHistory) -> list[tuple[str, str, str | None]]:
-    """(topic, schema name, the mode that makes one of the other) as events had them."""
+    """List topics and schema names in events, with the mode that makes the schema name from the topic."""
     topics = [a.name for a in history.aliases if a.kind == "topic"]
     schemas = [a.name for a in history.aliases if a.kind == "schema_name"]
     pairs = [
@@ -106,7 +106,7 @@ def _list_schema_rules(history: TableHistory) -> list[tuple[str, str, str | None
 
 
 def find_collisions(columns: Sequence[Column]) -> tuple[Collision, ...]:
-    """Columns of one table that share an emitted name now, or would in a mode of the connector."""
+    """Find columns of one table that share an emitted name now, or would in a naming mode."""
     shared: dict[str, list[str]] = {}
     for column in columns:
         if column.emitted_name is not None:
@@ -127,7 +127,7 @@ def find_collisions(columns: Sequence[Column]) -> tuple[Collision, ...]:
 
 
 def _group_tables(pairs: Iterable[tuple[str, TableHistory]]) -> list[tuple[str, tuple[str, ...]]]:
-    """What several tables of one stream become, with the tables; in order."""
+    """Group the tables of one stream that have the same made name, in order."""
     groups: dict[tuple[str, str], dict[str, None]] = {}
     for made, history in pairs:
         groups.setdefault((history.table.stream, made), {})[str(history.table)] = None
@@ -135,7 +135,7 @@ def _group_tables(pairs: Iterable[tuple[str, TableHistory]]) -> list[tuple[str, 
 
 
 def find_topic_collisions(histories: Sequence[TableHistory]) -> tuple[Collision, ...]:
-    """Tables whose records share a topic now, or whose names make one topic."""
+    """Find tables whose records share a topic now, or whose names make the same topic."""
     shared, made = (
         _find_shared_names(histories, "topic"),
         _group_tables((_build_topic(h), h) for h in histories),
@@ -151,7 +151,7 @@ def find_topic_collisions(histories: Sequence[TableHistory]) -> tuple[Collision,
 
 
 def find_schema_collisions(histories: Sequence[TableHistory]) -> tuple[Collision, ...]:
-    """Tables with topics of their own whose rows have schemas of one name now, or would in a mode."""
+    """Find tables with separate topics whose row schemas have one name now, or would in a naming mode."""
     routed = {own for _, own in _find_shared_names(histories, "topic")}
     same = routed | {own for _, own in _group_tables((_build_topic(h), h) for h in histories)}
     shared = [(n, own) for n, own in _find_shared_names(histories, "schema_name") if own not in routed]
@@ -169,7 +169,7 @@ def _find_shared_names(histories: Sequence[TableHistory], kind: str) -> list[tup
 
 
 def _build_topic(history: TableHistory) -> str:
-    """The topic of a table if nothing is configured otherwise."""
+    """Build the topic of a table for the connector's default settings."""
     table = history.table
     schema = table.schema or table.database
     return TopicNamingStrategy(table.server).name_table_topic(
@@ -202,17 +202,19 @@ def _build_notice(found: Collision) -> Notice:
     listed, one, mode = ", ".join(found.names), found.emitted, found.mode
     match found.of:
         case "topic" if mode == "routed":
-            message = f"{listed} share the topic {one}, which is not made of their names: it was routed so."
+            message = (
+                f"{listed} share the topic {one}, which does not follow from their names: it was routed."
+            )
         case "topic":
             message = f"{listed} {'share' if found.now else 'would share'} the topic {one}."
         case "schema" if found.now:
-            message = f"rows of {listed} have schemas of one name, {one}."
+            message = f"the row schemas of {listed} have the same name, {one}."
         case "schema":
-            message = f"rows of {listed} would have schemas of one name, {one}, in mode {mode}."
+            message = f"the row schemas of {listed} would have the same name, {one}, in mode {mode}."
         case "column" if found.now:
-            message = f"{listed} travel as one field, {one}."
+            message = f"events carry {listed} as one field, {one}."
         case "column" if mode == "case":
-            message = f"{listed} differ by case alone: the connector of PostgreSQL stops there since 3.4."
+            message = f"{listed} differ only in case: the PostgreSQL connector fails on this since 3.4."
         case "column":
             message = f"{listed} would become one field, {one}, in mode {mode}."
         case _:

@@ -20,9 +20,9 @@ CHAPTERS = 60
 def build_report(
     stories: Sequence[TableChapter], plans: Mapping[str, object] | None = None, *, full: bool = False
 ) -> Report:
-    """The compatibility report of some tables; `plans` are plan documents by lake table, for the JSON.
+    """Build the compatibility report of tables; `plans` are plan documents by lake table, for the JSON.
 
-    More than `CHAPTERS` tables are told in a table of findings instead of a chapter each, unless `full`.
+    More than `CHAPTERS` tables share one table of findings instead of a chapter each, unless `full`.
     """
     titles = shorten_names([s.history.table for s in stories])
     anchors = {s.history.table: f"t{number}" for number, s in enumerate(stories, 1)}
@@ -39,8 +39,8 @@ def build_report(
             _build_tables_grid(stories, titles, anchors, with_chapter),
         ]
     if len(chapters) < len(stories):
-        blocks += [Heading("Who breaks", 2, "readers"), _build_matrix(stories, titles)]
-        advice = "A table in full: schemaman report TABLE. All of them: schemaman report --full."
+        blocks += [Heading("Broken readers", 2, "readers"), _build_matrix(stories, titles)]
+        advice = "Chapter of one table: schemaman report TABLE. Chapters of all: schemaman report --full."
         blocks.append(Paragraph((Text(advice, "muted"),)))
     for story in chapters:
         blocks += build_table_blocks(story, titles[story.history.table], anchors[story.history.table])
@@ -48,7 +48,7 @@ def build_report(
 
 
 def build_figures(stories: Sequence[TableChapter]) -> FactsBlock:
-    """The numbers that tell whether anything needs a person."""
+    """Build the figures that show whether a person has to act."""
     breaks = sum(f.severity == "break" for s in stories for f in s.findings)
     dangers = sum(f.severity == "danger" for s in stories for f in s.findings)
     facts = sum(len(s.history.latest.unconfirmed) for s in stories)
@@ -66,7 +66,7 @@ def build_figures(stories: Sequence[TableChapter]) -> FactsBlock:
 
 
 def shorten_names(tables: Iterable[TableId]) -> dict[TableId, str]:
-    """The shortest suffix of each table's name that names it alone, as users may type it."""
+    """Return the shortest unambiguous suffix of each table's name, as users may type it."""
     known = tuple(tables)
     return {table: _shorten_name(table, known) for table in known}
 
@@ -93,15 +93,15 @@ def _build_matrix(stories: Sequence[TableChapter], titles: Mapping[TableId, str]
 
 def _build_lead(stories: Sequence[TableChapter]) -> Inline:
     if not stories:
-        return (Text("Nothing has been recorded yet: schemaman ingest SOURCE"),)
+        return (Text("The history is empty: schemaman ingest SOURCE reads records"),)
     connectors = dict.fromkeys(words.name_connector(s.history.connector) for s in stories)
     breaking = sum(find_worst(s.findings) == "break" for s in stories)
     verdict = (
-        f"{words.format_count(breaking, 'table')} changed in a way that breaks a reader."
+        f"{words.format_count(breaking, 'table')} changed so that a reader breaks."
         if breaking
         else ("No change breaks a reader.")
     )
-    return (Text(f"What {', '.join(connectors)} changed, since when, and whom it hurts. {verdict}"),)
+    return (Text(f"Schema changes in {', '.join(connectors)}, and the readers they affect. {verdict}"),)
 
 
 def _format_number(number: int, tone: Tone) -> Inline:
@@ -134,8 +134,8 @@ def _build_tables_grid(
                 (Text(words.format_time(latest.at.ts_ms), "muted"),),
             )
         )
-    header = ("table", "source", "version", "columns", "state", "gravest", "as it is since")
-    return Grid("Every table, its newest version and what is open", header, tuple(rows))
+    header = ("table", "source", "version", "columns", "state", "worst finding", "since")
+    return Grid("All tables with their newest version", header, tuple(rows))
 
 
 def _build_state(story: TableChapter) -> Iterator[Text]:

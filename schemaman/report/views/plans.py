@@ -1,4 +1,4 @@
-"""Plans, refusals and drift in words."""
+"""Builds the blocks of plans and refusals."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ _WAYS_BACK: dict[Reversible, str] = {"reversible": "undo", "time-travel": "time 
 
 
 def build_plan_blocks(plan: Plan, anchor: str = "") -> Iterator[Block]:
-    """A plan under a heading of the third level: what it is for, steps, statements, refusals."""
+    """Build a plan under a third-level heading: its target, steps, statements and refusals."""
     name = f"{anchor}-plan-{plan.target}" if anchor else ""
     yield Heading(f"Plan for {plan.target}", 3, name)
     yield Paragraph(_build_head(plan))
     if plan.steps:
-        header = ("step", "what", "class", "way back", "hurts")
+        header = ("step", "kind", "class", "rollback", "affects")
         yield Grid("Steps, one commit each", header, tuple(_build_rows(plan)))
         yield Code("\n".join(f"{step.statement};" for step in plan.steps), "sql")
         yield Paragraph(_describe_way_back(plan))
     yield from (build_refusal_notice(refusal, plan.table) for refusal in plan.refusals)
     if plan.rulings:
-        yield Grid("Policy", ("change", "level", "why"), tuple(map(_build_decision_row, plan.rulings)))
+        yield Grid("Policy", ("change", "level", "reason"), tuple(map(_build_decision_row, plan.rulings)))
     yield from (Paragraph((Text("note: ", "muted"), Text(note))) for note in plan.notes)
     if plan.approvals_needed:
         yield Paragraph((Text("Needs approval: "), Text(", ".join(plan.approvals_needed))))
 
 
 def build_refusal_notice(refusal: Refusal, table: str) -> Notice:
-    """A change that is not made, why, and what a person could do instead."""
+    """Build the notice of a refused change: the reason, and an alternative for the user."""
     instead: Inline = (Text(refusal.instead),)
     facts = (("instead", instead),) if refusal.instead else ()
     return Notice(f"refused: {refusal.change}", "break", table, refusal.reason, facts)
@@ -81,22 +81,22 @@ def _build_decision_row(ruled: PolicyDecision) -> tuple[Inline, ...]:
 
 
 def _describe_way_back(plan: Plan) -> Inline:
-    """From which step on there is no going back by statements."""
+    """Describe the rollback, and the first step that no statement undoes."""
     number = plan.point_of_no_return
     made = next((step for step in plan.steps if step.kind == "create-table"), None)
     if number is None and made is not None:
         return (
-            Text("The table is new: drop it only by hand, when its rows are not needed: "),
+            Text("The table is new. To undo this, drop the table by hand if you do not need its rows: "),
             Text(f"{made.undo}", code=True),
         )
     if plan.phase is not None and plan.phase.name == "fill" and plan.steps:
         return (
-            Text("The rows are in a new table, the old one stays: only by hand, when they are not needed: "),
+            Text("The rows go to a new table; the old one stays. To undo this, drop the new one by hand: "),
             Text(f"{plan.steps[0].undo}", code=True),
         )
     if number is None:
         gated = plan.phase is not None and plan.phase.name in ("swap", "rekey")
-        condition = ", unless a row that was written since prevents it" if gated else ""
+        condition = ", unless a row that was written since then prevents it" if gated else ""
         return (
             Text("Every step can be undone", "good"),
             Text(f"{condition}: schemaman plan --rollback PLAN|RUN"),
@@ -105,7 +105,7 @@ def _describe_way_back(plan: Plan) -> Inline:
     back = (
         "the table's own time travel, until rows are written" if step.reversible == "time-travel" else "none"
     )
-    return (Text("The point of no return is step "), Text(str(number), "danger"), Text(f"; way back: {back}"))
+    return (Text("The point of no return is step "), Text(str(number), "danger"), Text(f"; rollback: {back}"))
 
 
 def _build_rows(plan: Plan) -> Iterator[tuple[Inline, ...]]:

@@ -1,4 +1,4 @@
-"""What a round of `sync` says: what was read, and what became of the lake tables."""
+"""Builds the report of a round of `sync`: the records read, and the state of the lake tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TONES: dict[State, Tone] = {
 
 
 def build_sync_report(read: Summary, followed: Sequence[FollowedTable]) -> Report:
-    """A line for each lake table that was looked at, and why those that do not follow do not."""
+    """Build a line for each checked lake table, and the reasons of tables that are not current."""
     figures = f"{words.format_count(read.read, 'record')}, {words.format_number(read.new)} of them new"
     blocks: list[Block] = [FactsBlock((("read", (Text(figures),)),))]
     rows = tuple(
@@ -29,9 +29,9 @@ def build_sync_report(read: Summary, followed: Sequence[FollowedTable]) -> Repor
         for f in followed
     )
     if rows:
-        blocks.append(Grid("Lake tables", ("table", "lake table", "state", "run"), rows))
+        blocks.append(Grid("Lake tables", ("table", "lake table", "state", "applied"), rows))
     else:
-        blocks.append(Paragraph((Text("no lake table was to be looked at", "muted"),)))
+        blocks.append(Paragraph((Text("no lake table to check", "muted"),)))
     for each in followed:
         tone: Tone = "danger" if each.is_current else _TONES[each.state]
         blocks += [Notice(each.state, tone, each.lake_table, reason) for reason in each.reasons]

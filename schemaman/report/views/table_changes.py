@@ -22,7 +22,7 @@ class JudgedFinding:
 
     @property
     def anchor(self) -> str:
-        """Where a report tells it; the same finding at another step is told elsewhere."""
+        """The anchor in a report; the same finding at another step has another anchor."""
         steps = [ref.rpartition("@")[2] for ref in (self.finding.old_ref, self.finding.new_ref)]
         words = ["".join(ch for ch in step if ch.isalnum()) for step in steps]
         return "-".join(["f", self.finding.fingerprint, *words])
@@ -45,7 +45,7 @@ class ChapterStage:
 
 @dataclass(frozen=True, slots=True)
 class TableChapter:
-    """A table in a report: its history in stages, what its end means, and plans for its targets."""
+    """A table in a report: its history in stages, findings about its end, and plans for its targets."""
 
     history: TableHistory
     stages: tuple[ChapterStage, ...]
@@ -62,7 +62,7 @@ TransitionJudge = Callable[[Transition], Iterable[JudgedFinding]]
 
 
 def build_chapter(history: TableHistory, judge: TransitionJudge, plans: Iterable[Plan] = ()) -> TableChapter:
-    """The story of a table; `judge` says what the rules and the declared readers make of a transition."""
+    """Build the chapter of a table; `judge` applies the rules and the declared readers to a transition."""
     stages = {v.format_number(r): ChapterStage(v, r) for v in history.versions for r in v.revisions}
     end_findings: tuple[JudgedFinding, ...] = ()
     for transition in list_all_steps(history):
@@ -77,7 +77,7 @@ def build_chapter(history: TableHistory, judge: TransitionJudge, plans: Iterable
 
 
 def keep_recent_versions(history: TableHistory, count: int) -> TableHistory:
-    """The history with the last `count` versions alone, and what is disputed about them."""
+    """Return the history with only the last `count` versions and their disagreements."""
     kept = history.versions[-count:]
     numbers = {v.number for v in kept}
     disputes = tuple(d for d in history.disagreements if not d.versions or numbers & {*d.versions})
@@ -85,7 +85,7 @@ def keep_recent_versions(history: TableHistory, count: int) -> TableHistory:
 
 
 def build_recent_chapter(history: TableHistory, count: int, judge: TransitionJudge) -> TableChapter:
-    """The story of the last `count` versions: what they changed, and what is disputed about them."""
+    """Build the chapter of the last `count` versions: their changes and disagreements."""
     chapter = build_chapter(replace(history, versions=history.versions[-count - 1 :]), judge)
     kept = keep_recent_versions(history, count)
     numbers = {v.number for v in kept.versions}
@@ -99,7 +99,7 @@ def find_worst(findings: Iterable[JudgedFinding]) -> Severity:
 
 
 def find_first_version(history: TableHistory, column: Column) -> int:
-    """The number of the version since which a column is as it is now: same id, name, type, nullability."""
+    """Find the version since which a column has its current id, name, type and nullability."""
     number = history.latest.number
     for version in reversed(history.versions):
         if version.incarnation != history.latest.incarnation:

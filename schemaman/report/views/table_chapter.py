@@ -40,7 +40,7 @@ READER_TITLES: dict[Reader, str] = {
     "avro-backward": "Avro backward", "avro-forward": "Avro forward", "spark": "Spark", "delta": "Delta",
     "iceberg": "Iceberg", "sql": "SQL", "merge-key": "Merge key",
 }  # fmt: skip
-MATRIX_HEADER = ("what", "version", "rule", *READER_TITLES.values())
+MATRIX_HEADER = ("column", "version", "rule", *READER_TITLES.values())
 
 
 def build_table_blocks(story: TableChapter, title: str, anchor: str) -> Iterator[Block]:
@@ -50,26 +50,26 @@ def build_table_blocks(story: TableChapter, title: str, anchor: str) -> Iterator
     yield Paragraph(build_introduction(history))
     yield Heading("Columns now" if not history.is_dropped else "Columns at the end", 3, f"{anchor}-columns")
     yield build_columns_grid(history)
-    yield Heading("How it got here", 3, f"{anchor}-history")
+    yield Heading("History", 3, f"{anchor}-history")
     yield build_timeline(story)
     if story.findings:
-        yield Heading("Who breaks", 3, f"{anchor}-readers")
+        yield Heading("Broken readers", 3, f"{anchor}-readers")
         yield build_matrix(story)
         yield from (build_finding_notice(judged) for judged in story.findings)
-    unsure = tuple(build_questions(history))
-    if unsure:
-        yield Heading("What is not certain", 3, f"{anchor}-open")
-        yield from unsure
+    questions = tuple(build_questions(history))
+    if questions:
+        yield Heading("Open questions", 3, f"{anchor}-open")
+        yield from questions
     for plan in story.plans:
         yield from build_plan_blocks(plan, anchor)
 
 
 def build_columns_grid(history: TableHistory) -> Grid:
-    """The columns of the newest version, each with the version since which it is as it is."""
+    """Build the columns of the newest version, each with the version of its last change."""
     schema = history.latest.schema
     renamed = any(c.emitted_name not in (None, c.name) for c in schema.columns)
     commented = any(c.comment for c in schema.columns)
-    header = ["column", *(["on the wire"] if renamed else []), "type", "null", "default", "key", "since"]
+    header = ["column", *(["name in events"] if renamed else []), "type", "null", "default", "key", "since"]
     rows = []
     for column in schema.columns:
         cells: list[Inline] = [(Text(column.name, code=True),)]
@@ -132,7 +132,7 @@ def build_introduction(history: TableHistory) -> Inline:
     if latest.incarnation > 1:
         parts.append(f"created {words.format_count(latest.incarnation, 'time')} under this name")
     if history.identity == "weak":
-        parts.append("named by its topic alone")
+        parts.append("identified only by its topic")
     names = [a.name for a in history.aliases if a.kind == "topic"]
     topics = f"topic {', '.join(dict.fromkeys(names))}" if names else ""
     text = " · ".join([*parts, *([topics] if topics else [])])
@@ -144,9 +144,9 @@ def _build_attributes(history: TableHistory, column: Column) -> list[Inline]:
     schema = history.latest.schema
     key_position = schema.key.index(column.name) + 1 if column.name in schema.key else 0
     in_key = "" if not key_position else "key" if len(schema.key) == 1 else f"key {key_position}"
-    unsure = history.latest.unconfirmed
-    is_unconfirmed = f"nullable:{column.name}" in unsure
-    open_default = PROVISIONAL if f"default:{column.name}" in unsure else ()
+    unconfirmed = history.latest.unconfirmed
+    is_unconfirmed = f"nullable:{column.name}" in unconfirmed
+    open_default = PROVISIONAL if f"default:{column.name}" in unconfirmed else ()
     null = "null" if column.nullable else "not null"
     has_default = column.default is not None
     return [
@@ -156,7 +156,7 @@ def _build_attributes(history: TableHistory, column: Column) -> list[Inline]:
             *(PROVISIONAL if is_unconfirmed else ()),
         ),
         (Text(words.format_default(column.default), code=True), *open_default) if has_default else _NOTHING,
-        (Text(in_key), *(PROVISIONAL if "key" in unsure else ())) if in_key else _NOTHING,
+        (Text(in_key), *(PROVISIONAL if "key" in unconfirmed else ())) if in_key else _NOTHING,
         (Text(f"v{find_first_version(history, column)}"),),
     ]
 
@@ -172,7 +172,7 @@ def _build_event(stage: ChapterStage, earliest: bool) -> Event:
         again = "created again: " if version.incarnation > 1 else ""
         lines.append((Text(f"{again}{columns}, key {words.format_key(revision.schema.key)}"),))
     if not lines:
-        lines.append((Text("other attributes only", "muted"),))
+        lines.append((Text("only other attributes changed", "muted"),))
     lines += late.build_lines(version, revision.number)
     badges: list[Text] = []
     if stage.findings and stage.severity != "off":
@@ -212,9 +212,9 @@ def build_questions(history: TableHistory) -> Iterator[Block]:
 
 def _build_disagreement(found: Disagreement) -> Notice:
     numbers = ", ".join(str(v) for v in found.versions)
-    places = tuple(f"{m.topic}[{m.partition}]@{m.offset}" for m in found.coordinates[:3])
-    records: Inline = (Text(", ".join(places), code=True),)
-    facts = (("records", records),) if places else ()
+    coordinates = tuple(f"{m.topic}[{m.partition}]@{m.offset}" for m in found.coordinates[:3])
+    records: Inline = (Text(", ".join(coordinates), code=True),)
+    facts = (("records", records),) if coordinates else ()
     return Notice(
         found.kind,
         "note" if found.is_remark else "danger",
@@ -228,10 +228,11 @@ def _build_candidate(history: TableHistory, version: SchemaVersion, found: Renam
     evidence = "; ".join(found.evidence)
     names = f"{history.table}@{version.number} {found.old} {found.new}"
     return Notice(
-        "perhaps a rename",
+        "possible rename",
         "note",
         f"version {version.number}",
-        f"{found.old} went and {found.new} came: {found.grade}" + (f" ({evidence})." if evidence else "."),
+        f"{found.old} was dropped and {found.new} was added: {found.grade}"
+        + (f" ({evidence})." if evidence else "."),
         (
             ("yes", (Text(f"schemaman decide rename {names}", code=True),)),
             ("no", (Text(f"schemaman decide not-rename {names}", code=True),)),

@@ -49,25 +49,25 @@ def format_count(number: int, one: str, many: str = "") -> str:
 
 
 def format_number(number: int) -> str:
-    """A whole number, its thousands set apart."""
+    """Format a whole number with separated thousands."""
     return f"{number:,}".replace(",", "\u202f")
 
 
 def describe_change(found: Change) -> Inline:
-    """A change as a line: a sign, the column, what happened to it."""
+    """Describe a change in a line: a sign, the column, and what changed."""
     match found:
         case AddColumn(path, column, _):
             return (Text("+ "), _format_name(path), Text(f"  {_describe_type(column)}"))
         case DropColumn(path, column):
             return (Text("- "), _format_name(path), Text(f"  {_describe_type(column)}"))
         case RenameColumn(path, name):
-            return (Text("→ "), _format_name(path), Text(" is now called "), _format_name((*path[:-1], name)))
+            return (Text("→ "), _format_name(path), Text(" renamed to "), _format_name((*path[:-1], name)))
         case MoveColumn(path, after):
             return (Text("↕ "), _format_name(path), *_describe_move(after))
         case ChangeType(path, old, new):
             return (Text("~ "), _format_name(path), Text(f"  {format_type(old)} → {format_type(new)}"))
         case ChangeNullable(path, _, new):
-            return (Text("~ "), _format_name(path), Text("  may be NULL now" if new else "  is NOT NULL now"))
+            return (Text("~ "), _format_name(path), Text("  is now nullable" if new else "  is now NOT NULL"))
         case ChangeDefault(path, old, new):
             return (
                 Text("~ "),
@@ -81,7 +81,7 @@ def describe_change(found: Change) -> Inline:
                 Text(f"  comment {_quote_text(old)} → {_quote_text(new)}"),
             )
         case ChangeAttribute(path, attribute, old, new):
-            words = {"source_type": "database type", "emitted_name": "name on the wire", "id": "column id"}
+            words = {"source_type": "database type", "emitted_name": "name in events", "id": "column id"}
             return (
                 Text("~ "),
                 _format_name(path),
@@ -94,11 +94,14 @@ def describe_change(found: Change) -> Inline:
 
 
 def describe_changes(found: Sequence[Change]) -> Iterator[Inline]:
-    """A line for each change; a column that took the name of a dropped one is marked."""
+    """Describe each change in a line; the line says if a new column has the name of a dropped one."""
     dropped = {c.path for c in found if isinstance(c, DropColumn)}
     for each in found:
         again = isinstance(each, AddColumn) and each.path in dropped
-        yield (*describe_change(each), *((Text("  another column of that name", "muted"),) if again else ()))
+        yield (
+            *describe_change(each),
+            *((Text("  a new column with the same name", "muted"),) if again else ()),
+        )
 
 
 def format_key(columns: tuple[str, ...]) -> str:
@@ -107,7 +110,7 @@ def format_key(columns: tuple[str, ...]) -> str:
 
 
 def format_default(value: Scalar) -> str:
-    """A default in words; texts in quotes."""
+    """Format a default; strings are in quotes."""
     return "none" if value is None else repr(value) if isinstance(value, str) else str(value).lower()
 
 
@@ -117,7 +120,7 @@ def join_path(path: Path) -> str:
 
 
 def format_position(found: Position) -> str:
-    """A source position as a person writes it: PostgreSQL's as `X/Y`."""
+    """Format a source position in the database's own notation: PostgreSQL's as `X/Y`."""
     match found.kind:
         case "none":
             return ""
@@ -134,7 +137,7 @@ def format_position(found: Position) -> str:
 
 
 def format_time(epoch_ms: int | None) -> str:
-    """RFC 3339 in UTC; `time unknown` where the source told none."""
+    """Format a time as RFC 3339 in UTC; `time unknown` if the source gives none."""
     if epoch_ms is None:
         return "time unknown"
     try:
@@ -166,7 +169,7 @@ def describe_evidence(version: SchemaVersion) -> str:
     counts[0] = f"{number} {'record' if number == '1' else 'records'} {kind}"
     if version.shared_records:
         shared = format_number(version.shared_records)
-        counts.append(f"and {shared} more that may be of this version or of another")
+        counts.append(f"and {shared} more that belong to this version or another")
     return ", ".join(counts)
 
 
@@ -176,7 +179,7 @@ def format_version(version: SchemaVersion, revision: int) -> str:
 
 
 def describe_fact(fact: str) -> str:
-    """A fact that may be from the future, in words: `the key`, `that name is nullable`."""
+    """Describe an unconfirmed fact: `its key`, `whether name may be NULL`."""
     kind, _, column = fact.partition(":")
     if kind == "key":
         return "its key"
@@ -191,10 +194,10 @@ def _format_subject(path: Path) -> Inline:
     return (_format_name(path),) if path else (Text("table"),)
 
 
-def _describe_type(member: ColumnOrField) -> str:
-    words = [format_type(member.type), "" if member.nullable else "NOT NULL"]
-    if isinstance(member, Column) and member.default is not None:
-        words.append(f"DEFAULT {format_default(member.default)}")
+def _describe_type(found: ColumnOrField) -> str:
+    words = [format_type(found.type), "" if found.nullable else "NOT NULL"]
+    if isinstance(found, Column) and found.default is not None:
+        words.append(f"DEFAULT {format_default(found.default)}")
     return " ".join(word for word in words if word)
 
 

@@ -128,12 +128,12 @@ def build_node(type: Type, modes: ConnectorModes) -> Node:
             parts = [{**build_node(f.type, inside), "field": f.name} for f in fields]
             return {"type": "struct", "fields": parts}
         case Union() | Unknown():
-            raise UnknownMode(f"nobody tells the type: {format_type(type)}")
+            raise UnknownMode(f"the type is unknown: {format_type(type)}")
 
 
 def _require_mode(mode: Mode | None, setting: str) -> Mode:
     if mode is None:
-        raise UnknownMode(f"it came without a schema, and nobody told {setting}")
+        raise UnknownMode(f"it came without a schema, and {setting} is not configured")
     return mode
 
 

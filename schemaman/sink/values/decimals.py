@@ -29,7 +29,7 @@ _DIGITS = 1 << 17
 def read_unscaled(data: bytes, scale: int) -> Decimal:
     """The number of those bytes, with just that scale; a negative scale counts zeros before the point."""
     if not data:
-        raise UnfitValue("a decimal number without a byte")
+        raise UnfitValue("a decimal number without bytes")
     return EXACT.scaleb(Decimal(int.from_bytes(data, "big", signed=True)), -scale)
 
 
@@ -97,8 +97,8 @@ def make_double_reader(scale: int) -> Convert:
         exact = round(Decimal(number), max(scale, 0)) if scale < 400 else Decimal(number)
         digits = exact.adjusted() + 1 + scale if exact else 0
         if digits > _DOUBLE_DIGITS:
-            lost = f"a double does not tell a number of {digits} digits: {number!r}"
-            raise UnfitValue(f"{lost}; decimal.handling.mode = precise or string does")
+            lost = f"a double cannot hold a number of {digits} digits: {number!r}"
+            raise UnfitValue(f"{lost}; set decimal.handling.mode = precise or string")
         if float(exact) != number:
             raise UnfitValue(f"{number!r} has more than {scale} digits behind the point")
         return exact

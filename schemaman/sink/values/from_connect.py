@@ -209,7 +209,7 @@ def make_fields_reader(fields: list[tuple[str, Callable[[object], Value]]]) -> C
         found: dict[str, Value] = {}
         for name, convert in fields:
             if name not in value:
-                raise UnfitValue(f"the struct has no member {name!r}")
+                raise UnfitValue(f"the struct has no field {name!r}")
             one = value[name]
             found[name] = None if one is None else convert(one)
         return found

@@ -215,8 +215,9 @@ def refuse_unknown_sign(made: Cell) -> Cell:
         assert isinstance(found, int)
         if found < 0:
             raise UnfitValue(
-                f"{found} may be {found + (1 << 64)} of a BIGINT UNSIGNED, and nobody declares the column: "
-                "read the schema-change topic, or tell bigint.unsigned.handling.mode if it is precise"
+                f"{found} may be {found + (1 << 64)} of a BIGINT UNSIGNED, and no statement declares the "
+                "column: read the schema-change topic, or configure bigint.unsigned.handling.mode if it is "
+                "precise"
             )
         return found
 

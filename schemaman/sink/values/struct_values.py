@@ -94,9 +94,9 @@ def _find_lake_names(type: Type, lake: Type, known: _FieldNames, at: Path) -> It
             for field in fields:
                 path, now = (*at, field.name), names.get(field.name)
                 if path in known.dropped:
-                    yield path, f"{field.name}, which left"
+                    yield path, f"{field.name}, which was dropped"
                 elif now is None and field.name.lower() in there:
-                    yield path, f"{field.name}, whose name another one has"
+                    yield path, f"{field.name}, whose name another field has"
                 elif now is not None and now != field.name:
                     yield path, now
                 if path not in known.dropped and now is not None:

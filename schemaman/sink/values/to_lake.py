@@ -292,7 +292,7 @@ def _make_struct_fitter(source: tuple[Field, ...], lake: tuple[Field, ...]) -> C
             raise UnfitValue(f"{abbreviate_value(value)} is no struct")
         extra = next((name for name in unmapped if value.get(name) is not None), None)
         if extra is not None:
-            raise UnfitValue(f"the lake's struct has no member {extra!r}")
+            raise UnfitValue(f"the lake's struct has no field {extra!r}")
         found: dict[str, Value] = {}
         for name, own, fit_field in pairs:
             one = None if own is None else value.get(own)

@@ -136,7 +136,7 @@ def _make_number_converter(wire: Type, source: Boolean | Integer | Decimal | Num
         case Decimal(_, scale), Floating(64):
             return numbers.make_double_reader(scale)
         case Numeric(), Floating():
-            return _make_refusal("a double does not tell the digits of a number without declared scale")
+            return _make_refusal("a double does not hold the digits of a number without declared scale")
         case ((Decimal() | Numeric()), String()):
             return _make_decimal_text_reader(source)
         case Floating(64), Decimal() | Numeric():
@@ -172,7 +172,8 @@ def _make_bytes_reader(mode: BinaryMode | None) -> Convert:
             return _read_hex
         case _:
             return _make_refusal(
-                "bytes arrive as text, and nobody told binary.handling.mode: base64, base64-url-safe or hex"
+                "bytes arrive as text, and binary.handling.mode (base64, base64-url-safe or hex) is not "
+                "configured"
             )
 
 
@@ -229,14 +230,14 @@ def _make_integer_converter(bits: int, signed: bool) -> Convert:
 def _to_boolean(value: object) -> Value:
     if value in (0, 1):
         return value == 1
-    raise UnfitValue(f"{abbreviate_value(value)} is neither 0 nor 1, which a Boolean is")
+    raise UnfitValue(f"{abbreviate_value(value)} is neither 0 nor 1, so it is no Boolean")
 
 
 def _refuse_boolean(value: object) -> Value:
     if value is False:
         return 0
     raise UnfitValue(
-        "the field tells of a number only that it is not 0: its connector turns TINYINT(1) into Booleans "
+        "the field shows only that the number is not 0: its connector turns TINYINT(1) into Booleans "
         "(converters, TinyIntOneToBooleanConverter), and the table has numbers"
     )
 
@@ -364,7 +365,7 @@ def _make_struct_converter(
         assert isinstance(value, Mapping)
         extra = next((n for n, one in value.items() if n not in names and one is not None), None)
         if extra is not None:
-            raise UnfitValue(f"the struct has a member {extra!r}, which the table does not have")
+            raise UnfitValue(f"the struct has a field {extra!r}, which the table does not have")
         found: dict[str, Value] = {}
         for name in names:
             one, change = value.get(name), own.get(name)

@@ -9,13 +9,13 @@ from schemaman.migration.plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class TableReport:
-    """What became of one lake table in a batch.
+    """The result of a batch for one lake table.
 
     Of its `records`, `rows` rows were merged. `ended_incarnation` records belong to an earlier incarnation of
-    the source table, `quarantined` ones are in quarantine, `replayed` ones came out of it. `steps` are the
-    statements that changed the structure of the table. `blocked` is the reason why the table takes no rows
-    now, and `plan` is its plan: `plan_file` writes the file that `schemaman approve` reads.
-    `notes` name what the policy left out; `ignored` counts the records of a table that the policy ignores.
+    the source table. `quarantined` records are in quarantine, `replayed` ones were written from there.
+    `steps` are the statements that changed the table's schema. `blocked` is the reason why the table accepts
+    no rows now, and `plan` is its plan: `plan_file` writes the file that `schemaman approve` reads. `notes`
+    name what the policy left out; `ignored` counts the records of a table that the policy ignores.
     """
 
     source_table: str

@@ -62,8 +62,8 @@ def make_unread_query(
 ) -> FindUnread | None:
     """Make the query for unread records of a stream, after those of its batch are in quarantine.
 
-    `held` is what stood there before, by lake and source table; `come` of the batch have joined it. None if
-    there are none.
+    `held` are the earlier quarantined records, by lake and source table; `come` are the new ones from the
+    batch. None if there are no unread records.
     """
     if not come and (UNKNOWN_TABLE, "") not in quarantined:
         return None

@@ -1,6 +1,6 @@
-"""The decoded records of a batch: in this process where they are few, else spread over the executors.
+"""The decoded records of a batch: few records in this process, many on the executors.
 
-Law: both give the same rows, counts and reasons; which of the two is only a matter of time.
+Law: both give the same rows, counts and reasons; they differ only in speed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from schemaman.spark.streaming.staged_columns import (
 from schemaman.spark.streaming.unread_records import NO_UNREAD, UnreadRecords
 
 SMALL = 10_000
-"""Up to so many records a batch is decoded in this process: starting tasks would take longer."""
+"""The largest number of records that this process decodes itself: starting tasks would take longer."""
 
 AmbiguousRecord = tuple[str, str, int, int]
 """Source table, topic, partition and offset of a record whose order is uncertain."""
@@ -86,7 +86,7 @@ class DecodedBatch(Protocol):
     """The decoded records of a batch."""
 
     def count_records(self) -> dict[str | None, RecordCount]:
-        """Records by table; under None those not understood."""
+        """Count records by table; under None those that could not be decoded."""
 
     def find_progress(self) -> list[tuple[str, str, int, str, LastRecord]]:
         """The greatest order and the last record of each table in each partition."""
@@ -101,7 +101,7 @@ class DecodedBatch(Protocol):
         """Those of the records that are TRUNCATEs."""
 
     def find_truncate(self, order: str) -> RowChange:
-        """The TRUNCATE that stands at a place."""
+        """The TRUNCATE with an order."""
 
     def stage_rows(
         self,
@@ -111,23 +111,23 @@ class DecodedBatch(Protocol):
         waiting: arrow.Table | None = None,
         unread: UnreadRecords = NO_UNREAD,
     ) -> StagedRows:
-        """The changes folded by key into rows of a lake table; without TRUNCATEs where it has a key.
+        """Fold the changes by key into rows of a lake table; without TRUNCATEs if it has a key.
 
-        `map_waiting` are the rows of which records wait in quarantine, `unread` records that nobody
-        understood: some of these have to wait behind them.
+        `map_waiting` are the rows with records waiting in quarantine; `unread` are undecodable records. Some
+        changes have to wait for these.
         """
 
     def map_waiting(self, to: RowMap) -> arrow.Table:
-        """What these records make wait as long as they are in quarantine: for `stage_rows`."""
+        """The rows that must wait while these records are in quarantine: for `stage_rows`."""
 
     def select_rejected(self) -> DataFrame:
-        """The records that were not understood, with their reasons."""
+        """The records that could not be decoded, with their reasons."""
 
     def give_reason(self, reason: str) -> DataFrame:
         """All of the records, with one reason."""
 
     def select_records(self, reasons: Mapping[TopicOffset, str]) -> DataFrame:
-        """The records at some places, with a reason for each."""
+        """The records at some offsets, with a reason for each."""
 
     def release(self) -> None:
         """Release the rows; no query follows."""
@@ -395,7 +395,7 @@ def _collect_unwritable(faults: Iterable[tuple[str, Iterable[Mapping[str, Any]]]
 
 
 def _create_frame(spark: SparkSession, table: arrow.Table, ddl: str) -> DataFrame:
-    """An Arrow table as a data frame of just these types: Arrow does not tell all that Spark asks."""
+    """Convert an Arrow table to a data frame with exactly these types: Arrow does not imply all of them."""
     return (
         spark.createDataFrame(table.combine_chunks(), ddl)
         if table.num_rows

@@ -1,7 +1,7 @@
-"""Find the tables whose history has changed since the sink read it last, by any process.
+"""Finds the tables whose history any process has changed since the sink last read it.
 
-Law: rows of a lake table that were read by a wrong structure are reported in the batch that shows it, even if
-no row of that table comes; tables without a change are not inspected.
+Law: rows of a lake table that were read with a wrong schema are reported in the batch that shows it, even
+without new rows of that table; unchanged tables are not inspected.
 """
 
 from __future__ import annotations
@@ -28,16 +28,15 @@ from schemaman.store.edge_hashes import Extents
 from schemaman.store.log import CoveredRange, ObservationEntry, list_tables
 
 _WINDOW = 2_000
-"""How many entries of the log are read first to find the end of the previous batch."""
+"""The number of log entries to read first for the end of the previous batch."""
 
 
 @dataclass(slots=True)
 class HistoryChanges:
-    """Reads the log of a store on, from batch to batch.
+    """Reads the new entries of a store's log, from batch to batch.
 
-    `first_end` is where the log ended at first, `read_up_to` the place up to which it was read;
-    `changed_tables` are tables that have to be looked at, with the number of observations that were new of
-    them.
+    `first_end` is the initial end of the log; `read_up_to` is the last entry that was read. `changed_tables`
+    are the tables to check, with their numbers of new observations.
     """
 
     store: RegistryStore
@@ -52,10 +51,10 @@ class HistoryChanges:
         self.first_end = self.store.end()
 
     def read_changes(self, extents: Extents) -> None:
-        """Read the entries since the last batch; this batch is in the history already.
+        """Read the entries since the last batch; this batch is already in the history.
 
-        `extents` are the first and the last offset of each place of the batch: in another process the batch
-        may have been learnt from already, so the log is read from where the one before it was.
+        `extents` are the first and the last offset of each partition of the batch. Another process may have
+        added the batch to the history already, so reading starts at the entries of the previous batch.
 
         Raises `StoreUnavailable`.
         """
@@ -68,10 +67,10 @@ class HistoryChanges:
     def report_stale_tables(
         self, executor: Callable[[SinkTable], Executor], seen: Collection[SinkTable]
     ) -> Iterator[TableReport]:
-        """The lake tables that would take no rows, as those in them are not what they were read as.
+        """Find the lake tables that would accept no rows, because their rows were read with another schema.
 
-        Those `seen` got rows, and are looked at already. What is given back is looked at again with the next
-        batch. What goes wrong with one table is told of it alone.
+        Tables in `seen` got rows and are already checked. The returned tables are checked again with the next
+        batch. A fault of one table affects only its own result.
         """
         for table, new in sorted(self.changed_tables.items()):
             quiet = [f for f in self.list_sink_tables(table) if f not in seen]
@@ -83,7 +82,7 @@ class HistoryChanges:
     def _find_reason(
         self, sink_table: SinkTable, executor: Callable[[SinkTable], Executor], new: int
     ) -> str | None:
-        """Why a lake table would take no rows; None if it is not there, or its rows are what they should."""
+        """Explain why a lake table would accept no rows; None if it is missing or its rows are correct."""
         try:
             if not self._is_read_otherwise(sink_table.table, new):
                 return None
@@ -100,11 +99,11 @@ class HistoryChanges:
             return error.message
         except (SchemamanError, *RAISED):
             raise
-        except Exception as error:  # nobody foresaw it, so its kind is not known
+        except Exception as error:  # an unforeseen fault has no known class
             return f"it cannot be looked at: {type(error).__name__}: {error}"
 
     def _find_previous_end(self, extents: Extents) -> int:
-        """Where in the log the batch before this one was learnt from; if nobody can tell, its first end."""
+        """Find the log entries of the previous batch; if they are unknown, the initial end of the log."""
         topics = {topic for topic, _ in extents}
         covered = [(c.topic, c.partition, c.first) for c in self.store.read_ranges(self.stream, topics)]
         first_offsets = {
@@ -127,23 +126,23 @@ class HistoryChanges:
         return max((sequence for _, sequence in found.values()), default=self.first_end)
 
     def _is_read_otherwise(self, table: TableId, new: int) -> bool:
-        """Whether these observations may give another structure to rows that were read before them."""
+        """Whether these observations may change the schema of rows that were read before them."""
         observations = self.store.load(table)
         since = self.store.read(self.read_up_to or 0, [ObservationEntry])
         if any(table in list_tables(stamped.entry) for stamped in since):
-            return True  # more is told by now: which of all these were new, nobody knows
+            return True  # there are more observations by now, and the new ones are unknown
         before = fold(observations[:-new], table, CONNECTORS.get)
         after = fold(observations, table, CONNECTORS.get) if before else None
         if before is None or after is None:
             return _has_statement_after_row(observations)
-        # its rows may have been read when even less was told
+        # its rows may have been read with even fewer observations
         return _is_late(observations[:-new], observations[-new:]) or bool(
             find_reread_stretches(before, after, self.modes)
         )
 
 
 def _has_statement_after_row(observations: Sequence[Observation]) -> bool:
-    """Whether a statement was read after a row, of a table of which nobody can tell what was known before."""
+    """Whether a statement was read after a row, for a table whose earlier observations are unknown."""
     rows = (at for at, each in enumerate(observations) if each.evidence not in STATEMENT_KINDS)
     return any(each.evidence in STATEMENT_KINDS for each in observations[next(rows, len(observations)) :])
 

@@ -30,10 +30,10 @@ from schemaman.spark.streaming.table_migration import SinkTable
 
 @dataclass(frozen=True, slots=True)
 class OrderQuery:
-    """Which orders a table has of a partition: the greatest before each of some offsets, which go up.
+    """A query for a table's orders of a partition: the greatest before each of some increasing offsets.
 
-    None that is not greater than `floor` is asked for. And whether rows behind a delete without a place were
-    written there already, before a crash: those of this very batch may have overwritten all that came before.
+    Only orders greater than `floor` are queried. The query also finds whether rows after a delete without a
+    position were already written before a crash: rows of this batch may have overwritten all earlier ones.
     """
 
     table: TableId
@@ -44,11 +44,11 @@ class OrderQuery:
 
     @property
     def unpositioned_prefix(self) -> str:
-        """How orders begin that stand behind a delete at the place of the floor; empty if there is none."""
+        """The prefix of orders after a delete at the floor's position; empty if there is no delete."""
         return f"{parse_order(self.floor)[0]}/{UNPOSITIONED}/{self.partition:06d}." if self.floor else ""
 
     def select_orders(self, orders: Iterable[str]) -> Iterator[str]:
-        """The orders before the offsets, of those that were told."""
+        """Select the orders before the offsets among the found ones."""
         for order in orders:
             if parse_offset(order) < self.offsets[-1]:
                 yield order
@@ -70,7 +70,7 @@ def resolve_ambiguity(
         offsets = tuple(sorted(those))
         table = parse_table(text)
         if table is None or len(reading.histories[table].topics) > 1:
-            continue  # orders of rows do not tell topics
+            continue  # orders of rows do not contain topics
         known = read_orders.get((table, topic, partition), ())
         floor = max((order for order in known if parse_offset(order) < offsets[0]), default="")
         question = OrderQuery(table, topic, partition, offsets, floor)
@@ -104,7 +104,7 @@ class LakeDecoder:
         reading: ReadingContext,
         waiting: Mapping[tuple[str, str], QuarantinedTable] | None,
     ) -> DecodedBatch:
-        """The records of a batch, before which those of `waiting` came; None: they are such themselves."""
+        """Decode the records of a batch, after those of `waiting`; None if these records are waiting ones."""
         ambiguity = self.progress.find_ambiguity(reading.histories, gaps=waiting is None)
         rows = decode_batch(spark, raw, replace(reading, ambiguity=ambiguity))
         found = rows.find_ambiguous()

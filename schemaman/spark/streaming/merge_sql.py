@@ -80,17 +80,17 @@ def format_append(table: str, staged: str, columns: Sequence[Column]) -> str:
 def format_missing_row_query(
     table: str, staged: str, key: Sequence[str], helpers: HelperColumns, truncated: str | None = None
 ) -> str:
-    """The staged rows of which a value must be in the table, and no row of the table can have it.
+    """Select the staged rows that need a value from the table that no row of the table can have.
 
-    A row has it not either that stands before the order in the column `behind`, where a record of it waits,
-    or in the column `anew`, or before a TRUNCATE in the batch, at the position `truncated`; nor, where the
-    column `unread` tells a span, one that came from outside of it. One that is not older than all of the
-    staged row stays as it is. Nor does the table have a value that was not sent since it knew the row to be
-    gone, at the order in the column `unsent` or later.
+    A row of the table does not have the value in these cases. It is older than the order in the column
+    `behind`, where a record of the row waits, or than that in the column `anew`. It is older than a TRUNCATE
+    in the batch, at the position `truncated`. The column `unread` has a span, and the row is not from within
+    it. The table has the row as deleted, at the order in the column `unsent` or later. A row of the table
+    that is not older than the whole staged row stays unchanged.
     """
     on = " AND ".join(f"t.{quote(k)} <=> s.{quote(k)}" for k in key)
     order, dead = f"t.{quote(ORDER)}", _format_deleted(truncated)
-    # a row that was there before the first batch has nothing that tells it from one that is not there
+    # a row from before the first batch has no order, and cannot be distinguished from a missing row
     there = f"t.{quote(helpers.needs_row)}"
     has = f"{there} AND NOT {dead}"
     for column in (helpers.behind, helpers.anew):
@@ -110,10 +110,10 @@ def format_missing_row_query(
 def format_newer_row_query(
     table: str, staged: str, key: Sequence[str], dropped: Sequence[tuple[int, Column]], helpers: HelperColumns
 ) -> str:
-    """The staged rows with another value of a column that `left` than a row of the table that is newer.
+    """Select the staged rows with another value of a dropped column (`left`) than a newer row of the table.
 
-    The number of a column is that in `kept`; the order of the value stands in the column `since`. A row that
-    is in the table already, since its batch comes again, is none of them.
+    The number of a column is that in `kept`; the column `since` has the order of the value. A row that is
+    already in the table, because its batch is repeated, is not selected.
     """
     on = " AND ".join(f"t.{quote(k)} <=> s.{quote(k)}" for k in key)
     newer = f"t.{quote(ORDER)} > s.{quote(helpers.since)} AND t.{quote(ORDER)} <> s.{quote(ORDER)}"
@@ -190,7 +190,7 @@ def _format_deleted(truncated: str | None) -> str:
 
 
 def _format_kept(helpers: HelperColumns, number: int, name: str, value: str, dead: str) -> str:
-    """The value of the source, or of the table where the source brings none, or none that is newer."""
+    """The value of the source, or that of the table if the source has none or an older one."""
     stays = f"array_contains(s.{quote(helpers.kept)}, {number})"
     words = f"s.{quote(helpers.words)}"
     newer = f"coalesce(try_element_at({words}, {number}) <= t.{quote(ORDER)}, false)"

@@ -1,7 +1,6 @@
 """A micro-batch of Kafka records as a data frame: its columns, and its way into the registry.
 
-Law: the registry learns from a batch what `ingest` would have learnt from its records; a batch that comes
-again teaches nothing.
+Law: a batch adds the same facts to the registry as an `ingest` of its records; a repeated batch adds nothing.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def select_raw_columns(batch: DataFrame) -> DataFrame:
     if missing:
         raise UsageError(
             f"the batch has no column {', '.join(missing)}",
-            hint="hand over what Spark's Kafka source gives, before anything is selected from it",
+            hint="pass the data frame of Spark's Kafka source before any column is selected from it",
         )
     absent = {"timestamp": "timestamp", "headers": HEADERS}
     lit = [F.lit(None).cast(type).alias(name) for name, type in absent.items() if name not in batch.columns]
@@ -59,13 +58,13 @@ def select_raw_columns(batch: DataFrame) -> DataFrame:
 
 
 def gather_rows(batch: DataFrame, most: int) -> arrow.Table | None:
-    """The batch in this process if it has no more than so many records; None if it has."""
+    """Collect the batch in this process if it has at most `most` records; otherwise None."""
     found = batch.limit(most + 1).toArrow()
     return found if found.num_rows <= most else None
 
 
 def copy_records(records: DataFrame, most: int) -> DataFrame | arrow.Table:
-    """Records of a lake table, apart from it: it may be written. Up to `most` here, else on the executors.
+    """Copy records of a lake table that will be written: up to `most` here, else on the executors.
 
     Spark 4.1 finds no plan for a MERGE whose source is a view that reads an Iceberg table ("No plan for
     TableReference"), whether it is cached or not; a copy has no such plan.
@@ -81,19 +80,19 @@ def record_batch(
     schemas: SchemaLookup,
     forms: Forms = AUTO,
 ) -> tuple[Summary, Extents]:
-    """Enter the records of a batch into the history, in one transaction; executors scan a data frame.
+    """Add the records of a batch to the history, in one transaction; executors scan a data frame.
 
-    Given back are what it taught, and the first and the last offset of each place of the batch.
+    Returns the result, and the first and the last offset of each partition of the batch.
 
     Raises:
-        CouldNotDo: Spark gave up.
-        UsageError: other bytes stand at an offset that was read before: this is another stream.
+        CouldNotDo: the Spark job failed.
+        UsageError: a record differs from the known record at its offset: this is another stream.
         StoreUnavailable: the store cannot be written.
     """
     intake = Intake(registry, stream, schemas, forms=forms)
     known = intake.known if isinstance(batch, arrow.Table) else intake.known.restrict_to(_find_extents(batch))
     scanner = BatchScanner(known, schemas, forms)
-    # A partition of a topic lies in one task, whose takes come in order.
+    # Each partition of a topic is in one task, which returns its chunks in order.
     taken = merge_parts(_scan_batch(batch, scanner), build_reading(schemas, forms))
     intake.enter(taken)
     return intake.summary, {(topic, part): (low, high) for topic, part, low, high in taken.extents}
@@ -105,8 +104,8 @@ def ingest_data_frame(
     """Read a data frame with the columns of Spark's Kafka source into the history, in one transaction.
 
     Raises:
-        UsageError: a column is missing; or other bytes were read before at an offset.
-        CouldNotDo: Spark gave up.
+        UsageError: a column is missing, or a record differs from the known record at its offset.
+        CouldNotDo: the Spark job failed.
         StoreUnavailable: the store cannot be written.
     """
     summary, _ = record_batch(select_raw_columns(records), registry, stream, schemas, forms)
@@ -114,14 +113,14 @@ def ingest_data_frame(
 
 
 def _find_extents(batch: DataFrame) -> Extents:
-    """The first and the last offset of each place of a batch."""
+    """Find the first and the last offset of each partition of a batch."""
     found = batch.groupBy("topic", "partition").agg(
         F.min("offset").alias("first"), F.max("offset").alias("last")
     )
     try:
         return {(row["topic"], row["partition"]): (row["first"], row["last"]) for row in found.collect()}
     except PySparkException as error:
-        raise CouldNotDo(f"Spark gave up reading the batch: {error}") from error
+        raise CouldNotDo(f"the Spark job that reads the batch failed: {error}") from error
 
 
 def _scan_batch(batch: DataFrame | arrow.Table, scanner: BatchScanner) -> Iterator[ChunkPart]:
@@ -135,31 +134,31 @@ def _scan_batch(batch: DataFrame | arrow.Table, scanner: BatchScanner) -> Iterat
     try:
         rows = spread.mapInArrow(scanner, _TAKES).collect()
     except PySparkException as error:
-        raise CouldNotDo(f"Spark gave up scanning the batch: {error}") from error
+        raise CouldNotDo(f"the Spark job that scans the batch failed: {error}") from error
     yield from (pickle.loads(row["take"]) for row in rows)
 
 
 @dataclass(frozen=True, slots=True)
 class BatchScanner:
-    """The function that tasks run: records in, takes out. It travels to the executors by pickle."""
+    """The function of tasks: it takes records and returns scanned chunks. Spark sends it by pickle."""
 
     known: KnownOffsets
     schemas: SchemaLookup
     forms: Forms = AUTO
 
     def __call__(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[arrow.RecordBatch]:
-        """The takes of the records, chunk by chunk."""
+        """Scan the records, chunk by chunk."""
         for taken in self.scan_records(record for batch in batches for record in read_records(batch)):
             yield arrow.RecordBatch.from_pylist([{"take": pickle.dumps(taken)}], _ARROW_TAKES)
 
     def scan_records(self, records: Iterable[Record]) -> Iterator[ChunkPart]:
-        """What records tell, which come in the order of their offsets."""
+        """Scan records, which are in the order of their offsets."""
         for _, taken in read_chunks(records, self.known, build_reading(self.schemas, self.forms), size=CHUNK):
             yield taken
 
 
 def read_records(batch: arrow.RecordBatch) -> Iterator[Record]:
-    """The rows of an Arrow batch of `RAW` as records."""
+    """Convert the rows of an Arrow batch of `RAW` to records."""
     columns = [batch.column(batch.schema.get_field_index(name)).to_pylist() for name in COLUMNS]
     for topic, partition, offset, timestamp, key, value, headers in zip(*columns, strict=True):
         pairs = tuple((h["key"], h["value"]) for h in headers or ())

@@ -18,7 +18,7 @@ from schemaman.sink.reader import LastRecord
 from schemaman.sink.row_order import parse_offset
 
 _MAX_ORDERS, _KEPT_ORDERS = 128, 64
-"""How many orders are kept for a table in a partition; of the older ones every second is dropped."""
+"""The number of kept orders for a table in a partition; every second one of the older orders is dropped."""
 
 Reach = tuple[TableId, str, int, str, LastRecord]
 """A table, a topic, a partition, and the greatest order and the last record that a batch had there."""
@@ -77,7 +77,7 @@ class StreamProgress:
 
 
 def _join_spans(spans: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Stretches by their offsets, not too many: those before the newest as one."""
+    """Sort stretches by offset and limit their number: join those before the newest."""
     ordered = sorted(spans)
     if len(ordered) <= _MAX_ORDERS:
         return tuple(ordered)
@@ -86,7 +86,7 @@ def _join_spans(spans: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]
 
 
 def _thin_orders(orders: Sequence[str]) -> tuple[str, ...]:
-    """The increasing ones of some orders, by their offsets, and not too many."""
+    """Select the increasing orders by offset, and limit their number."""
     kept: list[str] = []
     for order in orders:
         if not kept or order > kept[-1]:

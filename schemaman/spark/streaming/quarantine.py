@@ -39,10 +39,10 @@ UNKNOWN_TABLE = ""
 
 @dataclass(frozen=True, slots=True)
 class QuarantinedTable:
-    """How many records of one source table are in quarantine for one lake table.
+    """The number of quarantined records of one source table for one lake table.
 
-    `waiting` of them wait for another record, `truncated` of them since the source table was emptied.
-    `checksum` is the same for the same places, and hardly ever for others.
+    `waiting` of them wait for another record, `truncated` of them since a TRUNCATE of the source table.
+    `checksum` is equal for equal offsets, and almost never for others.
     """
 
     lake_table: str
@@ -87,9 +87,9 @@ def _describe_attempt(quarantined: QuarantinedTable, live: LakeTable, history: T
 
 
 class Quarantine:
-    """A lake table of records, delta or iceberg. `keep_bytes` False keeps places and reasons alone.
+    """A lake table of records, delta or iceberg. `keep_bytes` False keeps only offsets and reasons.
 
-    Without their bytes records cannot be written later from here: they have to be read again from Kafka.
+    Without their bytes, records cannot be written later from here; they must be read again from Kafka.
     """
 
     def __init__(self, table: str, format: str = "delta", *, keep_bytes: bool = True) -> None:
@@ -116,7 +116,7 @@ class Quarantine:
         )
 
     def read_records(self, spark: SparkSession, stream: str, quarantined: QuarantinedTable) -> DataFrame:
-        """The records that are held, with the columns of a batch."""
+        """Read the quarantined records, with the columns of a batch."""
         mine = (F.col("stream") == stream) & (F.col("lake_table") == quarantined.lake_table)
         mine &= F.col("source_table") == quarantined.source_table
         return spark.table(self.name).where(mine).select(*COLUMNS)

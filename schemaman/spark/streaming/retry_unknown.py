@@ -1,4 +1,4 @@
-"""Retry records that could not be read when they came, once the history has more facts.
+"""Retries records that could not be decoded on arrival, once the history has more facts.
 
 Law: an unknown record only moves to the quarantine of its own tables, from where it is written before newer
 ones.

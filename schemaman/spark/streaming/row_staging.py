@@ -62,7 +62,7 @@ class ReadingContext:
     ambiguity: OrderAmbiguity | None = None
 
     def make_reader(self) -> Callable[[Record], RowOutcome]:
-        """The outcome of a record; it remembers what it has learnt of them."""
+        """Make a function from a record to its outcome; it remembers facts of earlier records."""
         return RowReader(
             self.histories,
             self.schemas,
@@ -79,9 +79,9 @@ class ReadingContext:
 DECODED = (
     f"{RAW}, source_table string, row_order string, op string, change binary, reason string, version int"
 )
-"""A decoded record: itself, and what it says. No `source_table`: it is no row, or nobody knows of which.
+"""A decoded record with its outcome. Without `source_table`, it is not a row, or its table is unknown.
 
-The `reason` of a row is what of its order cannot be told for sure (`rows.horizon`)."""
+The `reason` of a row describes the ambiguity of its order (`rows.horizon`)."""
 
 _DECODED_COLUMNS = (("source_table", arrow.string()), ("row_order", arrow.string()), ("op", arrow.string()),
           ("change", arrow.binary()), ("reason", arrow.string()),
@@ -111,9 +111,9 @@ DELETE_WAITS = (
     "deletes that one from the quarantine (lake_table = '')"
 )
 WAITING = "waiting"
-"""The reason of a record that is in quarantine already, and only shows what has to wait behind it."""
+"""The reason of a record that is already in quarantine, and only shows which rows have to wait for it."""
 ENDED_INCARNATION = "ended"
-"""The reason of a row that went with an earlier life of its table: nothing to do, and said in the report."""
+"""The reason of a row of an earlier incarnation of its table: it is only reported."""
 
 
 def format_table(table: TableId) -> str:
@@ -150,11 +150,11 @@ class RecordDecoder:
 
 @dataclass(frozen=True, slots=True)
 class ChangeMapper:
-    """The function that tasks run: changes of the source in, changes of one lake table out.
+    """The function of tasks: it maps changes of the source to changes of one lake table.
 
-    `waiting`: they are in quarantine, and only their keys and orders are asked for. `unread` are records that
-    nobody understood: what lacks a value is told of the one that may have it, and a delete that stands where
-    its partition stood waits behind it, as nobody knows yet where that is.
+    `waiting`: the changes are in quarantine, and only their keys and orders are needed. `unread` are
+    undecodable records. A change that lacks a value refers to the unread record that may have it. A delete
+    without a position waits for earlier unread records, because its position is still unknown.
     """
 
     to: RowMap
@@ -209,9 +209,9 @@ class ChangeMapper:
                 }
 
     def _is_unpositioned_delete(self, change: RowChange) -> bool:
-        """Whether it is a delete without a place in a table whose other records tell theirs.
+        """Whether it is a delete without a position in a table whose other records have one.
 
-        It does not wait for what nobody will ever understand from here: its own bytes would be lost as well.
+        It does not wait for records without kept bytes: its own bytes would be lost as well.
         """
         behind = change.op == "d" and change.position.kind == "none" and not self.unread.is_lost
         return behind and bool(self.to.key) and parse_order(change.order)[0] != NO_POSITION_TEXT
@@ -245,7 +245,7 @@ class ChangeFolder:
         self, records: Sequence[Mapping[str, object]], helpers: HelperColumns
     ) -> Iterator[Mapping[str, object]]:
         good: list[LakeChange] = []
-        behind: object = None  # the order of the newest record so far that waits
+        behind: object = None  # the order of the newest waiting record so far
         since: object = None  # that of the newest one before the first that does not
         cut = False  # whether it waits behind others that do not
         unread: dict[TopicOffset, int] = {}  # of those that lack a value: see `ChangeMapper`
@@ -300,7 +300,7 @@ class ChangeFolder:
         }
 
     def _find_oldest_dropped(self, changes: Sequence[LakeChange], row: Upsert) -> str | None:
-        """Where the oldest value stands that newer versions of the row have no column for."""
+        """The order of the oldest value without a column in newer versions of the row."""
         found = []
         for name in self.to.dropped & row.values.keys():
             teller = next(change for change in reversed(changes) if name in change.values)
@@ -314,7 +314,7 @@ def _read_record(read: Callable[[Record], RowOutcome], record: Record) -> dict[s
     try:
         return _describe_outcome(read(record))
     except SchemamanError:
-        raise  # a registry that does not answer says nothing of the record
+        raise  # an unavailable registry proves nothing about the record
     except Exception as error:
         return {"reason": _escape_text(f"it cannot be read: {type(error).__name__}: {error}")}
 
@@ -337,7 +337,7 @@ def _describe_outcome(read: RowOutcome) -> dict[str, object]:
 
 
 def _escape_text(text: str) -> str:
-    """A text that a column can hold: half a surrogate pair, which JSON may bring, as it is escaped."""
+    """Escape lone surrogates of a text, which JSON may contain and a column cannot store."""
     return text.encode(errors="backslashreplace").decode()
 
 
@@ -348,7 +348,7 @@ def _unpickle_change(record: Mapping[str, object]) -> LakeChange | None:
 
 
 def _are_older(good: Sequence[LakeChange], unread: object, record: TopicOffset) -> bool:
-    """Whether the changes before that of a place are all older than a record that nobody understood."""
+    """Whether all changes before that of a record are older than an undecodable record."""
     if not isinstance(unread, int):
         return False
     since = (*record[:2], unread)
@@ -356,7 +356,7 @@ def _are_older(good: Sequence[LakeChange], unread: object, record: TopicOffset) 
 
 
 def _format_span(first: TopicOffset, unread: Mapping[TopicOffset, int]) -> str | None:
-    """From the record that nobody understood before the first change, to the last one that is behind it."""
+    """The span from the undecodable record before the first change to the last change after it."""
     at = unread.get(first)
     if at is None:
         return None

@@ -1,6 +1,6 @@
-"""The columns of staged rows: those of the table, those that remember positions, and some that help to write.
+"""The columns of staged rows: those of the table, those with positions, and helper columns for writing.
 
-Law: what staging makes and what the statements read is told here alone, in Spark's words and in Arrow's.
+Law: only this module defines the columns between staging and statements, as Spark types and as Arrow types.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _RECORD_ARROW = arrow.struct([
 
 
 def make_staged_ddl(to: RowMap) -> str:
-    """The columns of staged rows in Spark's words; the last ones help to write them."""
+    """The columns of staged rows as Spark DDL; the last ones are helper columns."""
     members = [f"{quote_name(c.name)} {_format_staged_type(c.type)}" for c in list_staged_columns(to)]
     helpers = make_staged_helpers(to)
     members += [
@@ -44,12 +44,12 @@ def make_staged_ddl(to: RowMap) -> str:
 
 
 def make_staged_helpers(to: RowMap) -> HelperColumns:
-    """The columns of staged rows that help to write; where `reason` is not null a row cannot be written."""
+    """The helper columns of staged rows; a row with a `reason` cannot be written."""
     return make_helper_columns(list_staged_columns(to))
 
 
 def _format_staged_type(type: Type) -> str:
-    """A type in Spark's words; a VARIANT travels as text, since Arrow has none."""
+    """A type as Spark DDL; a VARIANT is sent as text, because Arrow has no such type."""
     match type:
         case Array(element):
             return f"ARRAY<{_format_staged_type(element)}>"
@@ -64,12 +64,12 @@ def _format_staged_type(type: Type) -> str:
 
 
 def list_staged_columns(to: RowMap) -> tuple[Column, ...]:
-    """The columns of the table as rows are staged for it: its own, then those that remember positions."""
+    """The columns of the table for staging: its own, then those with positions."""
     return (*to.columns, *list_row_columns(to.key))
 
 
 def make_staged_schema(to: RowMap) -> arrow.Schema:
-    """The columns of staged rows in Arrow's words."""
+    """The columns of staged rows as an Arrow schema."""
     helpers = make_staged_helpers(to)
     return arrow.schema(
         [
@@ -93,17 +93,17 @@ _NAMES = ("kept", "words", "needs_row", "behind", "anew", "unread", "unsent", "s
 
 @dataclass(frozen=True, slots=True)
 class HelperColumns:
-    """The names of the helping columns.
+    """The names of the helper columns.
 
-    `kept`: the numbers of the columns that stay as the table has them. `words`: the orders of values, by the
-    numbers of their columns, where others of the row are newer: a row of the table that is not older keeps
-    its own. `needs_row`: the table must have the row already, and behind the order `behind`, where one is
-    told: there a record of the row waits; and behind `anew`, where the row began anew. `unsent`: from there
-    on the table must not have it as a row that is gone.
-    `unread`: where the record stands that nobody understood and that may have the value, and where the one
-    that lacks it (`unread.span`): a row of the table from between the two has it.
-    `since`: where the oldest value stands of a column that left the source. `reason`: why the row cannot be
-    written. `places`: the records that it was made of.
+    `kept`: the numbers of the columns whose values in the table stay. `words`: the orders of values, by the
+    numbers of their columns, if other values of the row are newer; a row of the table that is not older keeps
+    its own value. `needs_row`: the table must already have the row. The row must be after the order `behind`
+    if a record of the row waits there, and after `anew` if the row was inserted again. `unsent`: the order
+    from which on the table must not have the row as deleted.
+    `unread`: the span between an undecodable record that may have a value and the record that lacks it
+    (`unread.span`); a row of the table from within the span has the value.
+    `since`: the order of the oldest value of a dropped column. `reason`: why the row cannot be written.
+    `places`: the records of the row.
     """
 
     kept: str
@@ -119,7 +119,7 @@ class HelperColumns:
 
 
 def make_helper_columns(columns: Iterable[Column]) -> HelperColumns:
-    """Names that none of the columns of a table has: two underscores before each, or as many as it takes."""
+    """Make names that no column of a table has: each with two underscores in front, or more if needed."""
     taken = {column.name.lower() for column in columns}
     before = "__"
     while any(before + name in taken for name in _NAMES):

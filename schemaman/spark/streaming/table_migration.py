@@ -140,13 +140,13 @@ class TableMigrator:
     def migrate(
         self, sink_table: SinkTable, executor: Executor, read_by: TableHistory, versions: Collection[int] = ()
     ) -> Ready | Blocked:
-        """The lake table with the structure of its source's newest version, or the reason why it is blocked.
+        """Migrate the lake table to the newest version of its source, or return why it is blocked.
 
-        `read_by` is the history, with decisions, by which the rows were read. If the history has changed
-        since, the rows must be read again: the table would have another structure than they.
-        `versions` are those of the rows to write: columns that they have and the newest version lacks are
-        kept, as the policy says of drops. A fault of one table never blocks another, even an unforeseen one;
-        only a failure of the store or of the session is raised.
+        `read_by` is the history, with decisions, with which the rows were read. If the history has changed
+        since, the rows must be read again: the table would have another schema than the rows. `versions` are
+        those of the rows to write: their columns that the newest version lacks are kept, under the policy for
+        drops. A fault of one table, even an unforeseen one, never blocks another; only a failure of the store
+        or of the session is raised.
         """
         try:
             recorded = self.registry.history(sink_table.table)
@@ -307,7 +307,7 @@ class TableMigrator:
         )
 
     def _refuse_foreign_store(self, live: LakeTable) -> str | None:
-        """Why a table takes no rows from this store: another store maintains it; None if none does."""
+        """Explain why a table accepts no rows: another store maintains it; None if none does."""
         keeper, own = live.properties.get(STORE_PROPERTY), self.store.id
         if not keeper or keeper == own:
             return None
@@ -376,7 +376,7 @@ def _lacks_nested_fields(ready: Ready, history: TableHistory) -> bool:
 
 
 def _block_by_plan(plan: Plan, live: LakeTable | None) -> Blocked | None:
-    """Why the policy, or the plan itself, lets no rows into a table; None if they may come."""
+    """Explain why the policy or the plan allows no rows in a table; None if it allows them."""
     if plan.refusals:
         reasons = "; ".join(f"{r.change}: {r.reason}; instead: {r.instead}" for r in plan.refusals)
         return Blocked(reasons, plan)

@@ -1,6 +1,6 @@
 """The effect of a TRUNCATE of the source on the lake table, by the policy.
 
-Law: a TRUNCATE empties a table only where the policy says `auto`; an ignored one is reported.
+Law: a TRUNCATE empties a table only under the policy level `auto`; an ignored one is reported.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class TableTruncated(Exception):
 
 
 def decide_truncate(policy: Policy, sink_table: SinkTable) -> tuple[TruncateAction, str]:
-    """What a TRUNCATE does to a lake table, and why.
+    """Decide the effect of a TRUNCATE on a lake table, with the reason.
 
-    `empty`: its rows end. `leave`: nothing happens. `set-aside`: its record alone waits. `stop`: all records
-    wait, also those of later batches, until the policy says otherwise: no plan follows from a TRUNCATE, so
-    there is none to approve.
+    `empty`: its rows are deleted. `leave`: nothing happens. `set-aside`: only its record waits. `stop`: all
+    records wait, also those of later batches, until the policy changes. A TRUNCATE has no plan, so that there
+    is nothing to approve.
     """
     ruling = policy.find_ruling(
         "truncate", str(sink_table.table), sink_table.target.name, sink_table.target.format

@@ -32,7 +32,7 @@ class UnreadRecords:
         by_key = self.offsets.get((topic, partition), {})
         mine = by_key.values() if key is None else (by_key.get(key, ()), by_key.get(None, ()))
         found = [offsets[at - 1] for offsets in mine if (at := bisect_left(offsets, offset))]
-        # Where keys are not known, it may be the very last one.
+        # Without known keys, it may be the last one.
         return offset - 1 if found and self.is_crowded else max(found, default=None)
 
 
@@ -51,11 +51,11 @@ def make_unread_records(
 
 
 def format_span(partition: int, first: int, last: int) -> str:
-    """Two places of a partition, as an order of rows ends with one (`rows.order`)."""
+    """Format two offsets of a partition, like the end of an order of rows (`rows.order`)."""
     return f"{partition:06d}.{first:020d}/{partition:06d}.{last:020d}"
 
 
 def is_in_span(order: str, span: str) -> bool:
-    """Whether the record that an order is of stands between two places, as the statement asks it, too."""
+    """Whether the record of an order is between two offsets, with the same result as the statement."""
     first, last = span.split("/")
     return first <= order.rpartition("/")[2] <= last

@@ -42,7 +42,7 @@ _TIMES = ("since_ms", "after_ms", "at_ms", "until_ms")
 
 @dataclass(frozen=True, slots=True)
 class StoredChange:
-    """A change of form of a table as it is kept, with what was decided about it."""
+    """A stored change of form of a table, with its decision."""
 
     table: str
     change: FormChange
@@ -62,9 +62,9 @@ def read_verdicts(
 def update_settings(
     connection: Connection, settings: Mapping[TableId, ConnectorSettingsShown]
 ) -> tuple[TableId, ...]:
-    """Keep the new footprints of tables; the tables about whose changes something else is decided now.
+    """Keep the new connector settings of tables; return the tables whose changes are now decided differently.
 
-    Of a table of which nothing is known any more the footprint is empty.
+    A table without known records has empty settings.
     """
     scopes: dict[str, dict[str, ConnectorSettingsShown]] = {}
     for table, shown in settings.items():
@@ -152,7 +152,7 @@ class _Scope:
         return work.decide_verdicts()
 
     def write_shown(self, settings: Mapping[str, ConnectorSettingsShown]) -> list[tuple[str, FormInterval]]:
-        """Write which forms tables show; each table with the stretches that are new, or gone."""
+        """Write the forms that tables show; return each table with its added and removed intervals."""
         old: dict[str, set[FormInterval]] = {key: set() for key in settings}
         for keys in split_batches([*settings]):
             for row in self.connection.execute(select(FORM).where(FORM.c.table_key.in_(keys))):
@@ -206,9 +206,9 @@ class _Scope:
     def find_affected(
         self, table: str, change: FormChange | None, other: FormChange | None, verdict: Verdict
     ) -> list[StoredChange]:
-        """The changes decided so that a change of a table seconds, and as it is in `other` did not.
+        """The decided changes that a change of a table confirms, and that its value in `other` did not.
 
-        None stands for a change that is not there, or is contradicted and seconds nothing.
+        None means no change, or a contradicted change, which confirms nothing.
         """
         if change is None:
             return []
@@ -246,13 +246,13 @@ class _Scope:
         self.connection.execute(update(FORM_CHANGE).where(of_it).values(verdict=verdict))
 
     def is_old_form_kept(self, form: str, first: int, last: int, but: str) -> bool:
-        """Whether another table shows a form between two moments; asked of what is behind a change."""
+        """Whether another table shows a form between two times, after a change."""
         c = FORM.c
         meets = and_(c.last_ms >= first, c.first_ms + 0 <= last, c.table_key != but)
         return self._has_rows(select(c.form).where(c.scope == self.scope, c.form == form, meets))
 
     def is_new_form_earlier(self, form: str, first: int, last: int, but: str) -> bool:
-        """The same, asked of what is before a change."""
+        """Whether another table shows a form between two times, before a change."""
         c = FORM.c
         meets = and_(c.last_ms + 0 >= first, c.first_ms <= last, c.table_key != but)
         return self._has_rows(select(c.form).where(c.scope == self.scope, c.form == form, meets))
@@ -269,7 +269,7 @@ class _Scope:
 
 
 class _VerdictWork:
-    """Changes of which something may be decided otherwise, and what they were before."""
+    """Changes that may be decided differently now, with their previous decision."""
 
     def __init__(self, scope: _Scope) -> None:
         self._scope = scope
@@ -289,7 +289,7 @@ class _VerdictWork:
     def add_changes(
         self, table: str, before: Mapping[ChangeId, StoredChange], now: Mapping[ChangeId, FormChange]
     ) -> None:
-        """The changes of one table as they were and as they are."""
+        """Add the changes of one table, with their previous and current values."""
         self._dropped += (known for change_id, known in before.items() if change_id not in now)
         for change_id, change in now.items():
             known = before.get(change_id)
@@ -300,7 +300,7 @@ class _VerdictWork:
                 self._before[table, change_id] = known
 
     def decide_verdicts(self) -> set[str]:
-        """Decide, first what is contradicted, then what is seconded by what is not; the tables affected."""
+        """Decide the contradicted changes, then those that others confirm; return affected tables."""
         found: list[StoredChange] = []
         seconding: list[tuple[str, FormChange | None, FormChange | None]] = [
             (one.table, _find_confirming(one), None) for one in self._dropped
@@ -341,13 +341,13 @@ def _match_rule(scope: str, change: FormChange) -> ColumnElement[bool]:
 
 
 def _match_confirming(change: FormChange) -> ColumnElement[bool]:
-    """Of a row: whether it and a change second each other, as `FormChange.seconds` says it."""
+    """The condition that a row and a change confirm each other, as in `FormChange.seconds`."""
     c = FORM_CHANGE.c
     return and_(c.after_ms <= change.at_ms, c.at_ms >= change.after_ms, _match_apart(change))
 
 
 def _match_apart(change: FormChange) -> ColumnElement[bool]:
-    """Of a row: whether neither lies within the other, as `FormChange.within` says it."""
+    """The condition that neither of a row and a change is within the other, as in `FormChange.within`."""
     c = FORM_CHANGE.c
     around = and_(c.after_ms <= change.since_ms, c.at_ms >= change.until_ms)
     inside = and_(c.since_ms >= change.after_ms, c.until_ms <= change.at_ms)
@@ -359,7 +359,7 @@ def _find_gap(change: FormChange) -> tuple[int, int]:
 
 
 def _diff_intervals(was: set[FormInterval], now: set[FormInterval]) -> Iterator[FormInterval]:
-    """The stretches in which forms are shown at one of two times alone."""
+    """The intervals in which forms are shown at only one of two times."""
     ends = {(s.form, s.first_ms): s.last_ms for s in was}
     for one in now - was:
         end = ends.get((one.form, one.first_ms))

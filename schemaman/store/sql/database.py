@@ -1,4 +1,4 @@
-"""What differs between the databases that a SQL store may lie in."""
+"""The port for the databases of SQL stores."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from schemaman.errors import SchemamanError
 
 
 class Database(Protocol):
-    """A place for a store. `where` names it in messages, without any secret."""
+    """A database for a store. `where` names it in messages, without secrets."""
 
     @property
     def where(self) -> str:
-        """The place, for people."""
+        """The name of the database in messages."""
 
     @property
     def reader(self) -> Engine:
@@ -23,7 +23,7 @@ class Database(Protocol):
 
     @property
     def writer(self) -> Engine:
-        """Connections of which, after `lock`, one at a time writes."""
+        """Make connections; after `lock`, only one at a time writes."""
 
     def has_tables(self, connection: Connection) -> bool:
         """Whether there are tables of a store."""
@@ -32,7 +32,7 @@ class Database(Protocol):
         """Wait for other writers, or for those who make the same store; held to the transaction's end."""
 
     def claim(self, connection: Connection) -> None:
-        """Make room for the tables, and mark whose it is. Raises `StoreUnavailable`: it is another's."""
+        """Prepare the database and mark it. Raises `StoreUnavailable` if it belongs to another program."""
 
     def settle(self) -> None:
         """What can only be done once the tables are there."""

@@ -1,7 +1,7 @@
-"""The folded histories of a SQL store: read, written with the entries that they follow from, folded again.
+"""Reads, writes and rebuilds the folded histories of a SQL store.
 
-Laws: whatever was appended, in one piece or in many, the rows are those that a fold of the whole log gives;
-a row that is not as it was written is never told.
+Laws: after any appends, in one piece or in many, the rows equal a fold of the whole log. An altered row is
+never returned.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from schemaman.store.sql.tables import (
 )
 
 TABLES_AT_ONCE = 100
-"""How many are folded at once: what was said about them is in memory together."""
+"""The number of tables that are folded at once: all their observations are in memory together."""
 
 
 Numbers = dict[TableId, tuple[tuple[str, ...], tuple[str, ...]]]
@@ -53,7 +53,7 @@ Numbers = dict[TableId, tuple[tuple[str, ...], tuple[str, ...]]]
 
 @dataclass(frozen=True, slots=True)
 class StoredHistories:
-    """What is folded, in the transaction of whoever asks; `where` names the store in messages."""
+    """The folded histories, in the transaction of the caller; `where` names the store in messages."""
 
     where: str
     fold: Fold
@@ -81,16 +81,15 @@ class StoredHistories:
         return history
 
     def load(self, connection: Connection, table: TableId) -> tuple[Observation, ...]:
-        """All observations that speak of a table, in log order."""
+        """All observations of a table, in log order."""
         return self._read(connection, {table: TableObservations()})[table].observations
 
     def refold_tables(
         self, connection: Connection, new: Sequence[LogEntry]
     ) -> tuple[ObservationCache, tuple[RenumberingEntry, ...]]:
-        """Fold the tables that the last entries of the log speak of, and write what comes out.
+        """Fold the tables of the last entries of the log, and write the histories.
 
-        What was said about them is for `cache`, once it is committed; what it did to the numbers of their
-        versions is for the log.
+        Returns the observations for `cache`, to keep after the commit, and the renumberings for the log.
         """
         fresh: dict[TableId, list[tuple[int, Observation]]] = {}
         for stamped in new:
@@ -131,9 +130,9 @@ class StoredHistories:
             )
 
     def find_faults(self, connection: Connection) -> Iterator[str]:
-        """Where what is folded is not the fold of the log, some tables at a time.
+        """Find histories that differ from a fold of the log, some tables at a time.
 
-        Which tables the log speaks of is told by its columns: that these are right is asked of the log.
+        The tables come from the log's columns; the check of the log verifies these columns.
         """
         try:
             bodies = log_rows(connection, LOG.c.kind == codec.find_kind(CoveredRange))
@@ -189,9 +188,9 @@ class StoredHistories:
         observations: Mapping[TableId, TableObservations],
         numbers: Numbers | None = None,
     ) -> None:
-        """Fold tables out of what was said about them, then those about which they decide something else.
+        """Fold tables from their observations, then the tables whose changes they now decide differently.
 
-        What that does to the `numbers` of their versions is kept.
+        Changes of version numbers are added to `numbers`.
         """
         shown = self._fold_as_decided(connection, observations, numbers)
         for some in split_batches(_forms.update_settings(connection, shown), TABLES_AT_ONCE):
@@ -215,7 +214,7 @@ class StoredHistories:
     def _read(
         self, connection: Connection, known: Mapping[TableId, TableObservations], until: int | None = None
     ) -> Mapping[TableId, TableObservations]:
-        """What is known to have been said about tables, and what stands behind it, up to `until`."""
+        """The cached observations of tables, and the later ones of the log, up to `until`."""
         c = LOG.c
         keys = {format_table_key(table): table for table in known}
         query: Select[Any] = select(*SEALED_COLUMNS, c.table_key, c.previous_key).order_by(c.sequence)
@@ -238,7 +237,7 @@ class StoredHistories:
     def _keep_ids(
         self, connection: Connection, folded: Mapping[TableId, TableHistory | None], numbers: Numbers
     ) -> None:
-        """Keep the ids of all versions, as they were before this transaction and as they will be."""
+        """Keep the ids of all versions, before and after this transaction."""
         tables = {format_table_key(table): table for table in folded}
         query = select(HISTORY.c.table_key, HISTORY.c.body).where(HISTORY.c.table_key.in_(tables))
         before = {
@@ -291,13 +290,13 @@ SEALED_COLUMNS: tuple[ColumnElement[Any], ...] = (
     .scalar_subquery()
     .label("before"),
 )
-"""What tells whether a row of the log is what was written: `before` is the hash that its own one follows."""
+"""The columns that prove a row of the log: `before` is the hash of the previous row."""
 
 
 def read_sealed_entry(where: str, row: Row[Any]) -> Entry:
-    """A log entry from its row of `SEALED_COLUMNS`.
+    """Read a log entry from its row of `SEALED_COLUMNS`.
 
-    Raises `StoreUnavailable`, with the place, if it was altered.
+    Raises `StoreUnavailable`, with its place in the log, if it was altered.
     """
     if row.chain != hash_entry(row.before or GENESIS, row.sequence, row.at_ms, row.body):
         raise make_damaged_error(
@@ -307,7 +306,7 @@ def read_sealed_entry(where: str, row: Row[Any]) -> Entry:
 
 
 def read_entry(where: str, sequence: int, body: str) -> Entry:
-    """A log entry from its row. Raises `StoreUnavailable`, with the place."""
+    """Read a log entry from its row. Raises `StoreUnavailable`, with its place in the log."""
     return codec.from_bytes(body, f"{where}: log entry {sequence}")
 
 
@@ -330,8 +329,8 @@ def _open_body(body: object, table: TableId) -> str:
     seal, _, text = body.partition(" ") if isinstance(body, str) else ("", "", "")
     if seal != _hash_text(text):
         raise StoreUnavailable(
-            f"the store is damaged: the history of {table} is not as it was written",
-            hint="run `schemaman store check`; `schemaman store rebuild` folds it again if the log is whole",
+            f"the store is damaged: the history of {table} was altered",
+            hint="run `schemaman store check`; `schemaman store rebuild` repairs it from an undamaged log",
         )
     return text
 

@@ -27,7 +27,7 @@ def acquire(connection: Connection, target: str, owner: str, now_ms: int, ttl_ms
 
 
 def renew(connection: Connection, target: str, token: str, expires_ms: int) -> None:
-    """Hold it until then. Raises `Locked` if the token holds it no more."""
+    """Extend the lease to that time. Raises `Locked` if the token is no longer valid."""
     own = (LEASE.c.target == target) & (LEASE.c.token == token)
     changed = connection.execute(update(LEASE).where(own).values(expires_ms=expires_ms))
     if changed.rowcount != 1:
@@ -35,7 +35,7 @@ def renew(connection: Connection, target: str, token: str, expires_ms: int) -> N
 
 
 def release(connection: Connection, target: str, token: str) -> None:
-    """Give it back; nothing happens if the token holds it no more."""
+    """Release the lease; no effect if the token is no longer valid."""
     connection.execute(delete(LEASE).where((LEASE.c.target == target) & (LEASE.c.token == token)))
 
 

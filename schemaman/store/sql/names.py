@@ -24,7 +24,7 @@ def find_tables(connection: Connection, kind: str, name: str) -> tuple[TableId, 
 
 
 def write_names(connection: Connection, histories: Mapping[TableId, TableHistory | None]) -> None:
-    """Put the names of these tables in the place of those that they had."""
+    """Replace the stored names of these tables."""
     now = {row for table, history in histories.items() for row in _list_rows(table, history)}
     before = set(_read_rows(connection, map(format_table_key, histories)))
     columns = ("kind", "name", "table_key")

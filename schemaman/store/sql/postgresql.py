@@ -23,7 +23,7 @@ SCHEMES = ("postgresql", "postgres")
 """Both begin an address. Source: postgresql.org/docs/current/libpq-connect.html, "Connection URIs"."""
 
 SCHEMA = "schemaman"
-"""Where the tables of a store lie, unless the address says `?schema=NAME`."""
+"""The schema of the store's tables, unless the address has `?schema=NAME`."""
 
 _FORM = "postgresql://USER@HOST:PORT/DATABASE?schema=NAME"
 _CONNECT_SECONDS = 10
@@ -31,7 +31,7 @@ _MAKING = 0x73636D61
 """The advisory lock of those who make or upgrade a store: the letters `scma`."""
 
 _ALIVE = {"tcp_keepalives_idle": "30", "tcp_keepalives_interval": "10", "tcp_keepalives_count": "3"}
-"""A writer whose machine is gone gives its lock back in a minute; the server's own default is hours."""
+"""Settings that release the lock of a lost client within a minute; the server's default takes hours."""
 
 _RETRY_HINT = "run the same command again: it goes on where it stopped, and nothing enters twice"
 _REACH_HINT = "look whether the server runs and whether host and port are right"
@@ -44,12 +44,12 @@ _HINTS_BY_WORDS = (
     ("shutting down", "wait until it is there again, then run again"),
     ("certificate", "say sslmode and sslrootcert in the address"),
 )
-"""What hints go by where the driver tells no code: words of the English messages."""
+"""Words of the English messages that select a hint for errors without a code."""
 
 _PARAMETER_ERROR = re.compile(
     r"^bad value for |(^|: )(invalid port number|invalid [\w ]+ value|could not parse network address)"
 )
-"""What libpq and its driver say of a parameter that no server has seen. Source: libpq, fe-connect.c."""
+"""Messages of libpq and its driver about a parameter before any connection. Source: libpq, fe-connect.c."""
 
 _HINTS_BY_STATE = (
     ("42501", "for reading, the user needs USAGE on the schema and SELECT on its tables; for writing, INSERT,"
@@ -62,13 +62,13 @@ _HINTS_BY_STATE = (
 """Hints by SQLSTATE or its class. Source: postgresql.org/docs/current/errcodes-appendix.html."""
 
 _NOW = "SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
-"""Not `now()`, which stands still inside a transaction."""
+"""Not `now()`, which does not advance inside a transaction."""
 
 _LOST_STATES = ("08", "57P")
 _BUSY_STATE = "55P03"
 _RACE_STATES = ("40001", "40P01")
 
-# What the driver would tell of a broken pipeline on standard error is told by the error that broke it.
+# The driver logs a broken pipeline to standard error; the error that broke it already reports this.
 logging.getLogger("psycopg").addHandler(logging.NullHandler())
 
 
@@ -87,9 +87,9 @@ class PostgresqlSchema:
         return inspect(connection).has_table(META.name, schema=self.schema)
 
     def lock(self, connection: Connection, making: bool) -> None:
-        """Wait for other writers; a commit is told only when it is as safe as the server makes it.
+        """Wait for other writers; a commit returns only when the server has made it durable.
 
-        All is set for this transaction alone, so that a connection pooler may stand in between.
+        All settings apply only to this transaction, so that a connection pooler can be used.
         """
         local = {"lock_timeout": str(self.busy_ms), **_ALIVE}
         current = func.current_setting("synchronous_commit")
@@ -110,15 +110,15 @@ class PostgresqlSchema:
         theirs = sorted(set(METADATA.tables).intersection(found.get_table_names(schema=self.schema)))
         if theirs:
             raise StoreUnavailable(
-                f"{self.where} holds tables of another program: {', '.join(theirs)}",
-                hint=f"name a schema for the store alone: {_FORM}",
+                f"{self.where} contains tables of another program: {', '.join(theirs)}",
+                hint=f"name a separate schema for the store: {_FORM}",
             )
 
     def settle(self) -> None:
         """Nothing: the server's own log is always written ahead."""
 
     def find_faults(self, connection: Connection) -> tuple[str, ...]:
-        """Nothing: the server tells of a broken page when it is read."""
+        """Nothing to check: the server reports a broken page when it reads it."""
         return ()
 
     def now_ms(self, connection: Connection) -> int:
@@ -134,7 +134,7 @@ class PostgresqlSchema:
             return _make_parameter_error(message)
         if state in _RACE_STATES:
             return Conflict(
-                f"{self.where}: {message}", hint=f"another process wrote meanwhile; {_RETRY_HINT}"
+                f"{self.where}: {message}", hint=f"another process has written meanwhile; {_RETRY_HINT}"
             )
         if state == _BUSY_STATE:
             return StoreUnavailable(f"{self.where} is in use by another process", hint="wait, then run again")
@@ -193,10 +193,10 @@ def open_schema(url: str, busy_ms: int) -> PostgresqlSchema:
 
 
 def _check_parameters(engine: Engine, address: URL) -> None:
-    """Ask the driver about parameters before a server is asked; it tells a wrong value only when it connects.
+    """Check parameters with the driver before a connection; it reports a wrong value only when it connects.
 
     Raises:
-        UsageError: a port that is none, or a parameter that is not known.
+        UsageError: an invalid port, or an unknown parameter.
     """
     driver: Any = engine.dialect.dbapi
     arguments = engine.dialect.create_connect_args(address)[1]
@@ -212,7 +212,7 @@ def _check_parameters(engine: Engine, address: URL) -> None:
 
 
 def _require_unique(address: URL) -> None:
-    """Raises `UsageError` for a parameter that is said twice; there may be several hosts."""
+    """Raises `UsageError` for a repeated parameter; several hosts are allowed."""
     for name, value in address.query.items():
         if not isinstance(value, str) and name not in ("host", "port"):
             raise _make_parameter_error(f"{name} is said twice")
@@ -226,7 +226,7 @@ def _make_parameter_error(message: str) -> UsageError:
 
 
 def _parse_address(url: str) -> tuple[URL, str]:
-    """The address for the driver, and the schema. What is wrong is told without any part of it."""
+    """Return the address for the driver, and the schema. Errors contain no part of the address."""
     try:
         address = make_url(url)
         if "\0" in unquote(url):
@@ -235,13 +235,13 @@ def _parse_address(url: str) -> tuple[URL, str]:
         raise UsageError("the address of the store cannot be read", hint=f"a store is {_FORM}") from None
     if "@" in (address.host or ""):
         raise UsageError(
-            "the address of the store has an @ too many", hint="inside of a name or password it is %40"
+            "the address of the store has one @ too many", hint="in a name or password, write %40"
         )
     schema = address.query.get("schema", SCHEMA)
     if not isinstance(schema, str) or not schema or len(schema.encode()) > 63 or schema.startswith("pg_"):
         raise UsageError(
-            "the schema of the store has no name that PostgreSQL takes",
-            hint=f"one, of 1 to 63 bytes, not pg_…: {_FORM}",
+            "PostgreSQL does not accept the name of the store's schema",
+            hint=f"use a name of 1 to 63 bytes, not pg_…: {_FORM}",
         )
     fixed = {"client_encoding": "utf8"}
     usual = {"connect_timeout": str(_CONNECT_SECONDS), "application_name": "schemaman"}
@@ -259,6 +259,6 @@ def _format_address(address: URL, schema: str) -> str:
 
 
 def _read_message(error: BaseException) -> str:
-    """What the server or the driver said, in one line."""
+    """Return the message of the server or the driver in one line."""
     message = getattr(getattr(error, "diag", None), "message_primary", None) or str(error)
     return "; ".join(line.strip() for line in str(message).splitlines() if line.strip())

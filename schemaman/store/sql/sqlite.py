@@ -33,7 +33,7 @@ _ANOTHER = "name another file with --store; this one was left as it is"
 
 @dataclass(frozen=True, slots=True)
 class SqliteFile:
-    """A file that holds a store and nothing else."""
+    """A file that contains only a store."""
 
     where: str
     reader: Engine
@@ -95,7 +95,7 @@ def parse_path(url: str) -> Path:
             hint=_FORMS,
         )
     if len(rest) < 2 or not rest.startswith("/") or rest == "/:memory:" or "\0" in rest:
-        raise UsageError(f"no path in {url!r}", hint="a store is a file: sqlite:///schemaman.db")
+        raise UsageError(f"no path in {url!r}", hint="use a file: sqlite:///schemaman.db")
     return Path(rest[1:])
 
 
@@ -103,19 +103,20 @@ def _refuse_password(url: str) -> None:
     """An address that lacks a part would become the name of a file, with the password in it."""
     if has_password(url):
         raise UsageError(
-            "the address of the store is none, and seems to hold a password",
+            "the address of the store is invalid, and seems to contain a password",
             hint=_FORMS,
         )
 
 
 def check_file(path: Path, create: bool) -> None:
-    """Refuse, before anything opens it, what is no store; reads the header and nothing else.
+    """Refuse a file that is not a store before SQLite opens it; reads only the header.
 
     Raises:
-        StoreUnavailable: missing (unless `create`), unreadable, no database, or somebody else's.
+        StoreUnavailable: the file is missing (unless `create`), unreadable, not a database, or another
+            program's database.
     """
     try:
-        if stat.S_ISFIFO(path.stat().st_mode):  # reading would wait for somebody who writes
+        if stat.S_ISFIFO(path.stat().st_mode):  # reading would wait for a writer
             raise StoreUnavailable(f"{path} is not a store: it is a pipe", hint=_ANOTHER)
         header = _read_header(path)
     except FileNotFoundError:
@@ -123,7 +124,7 @@ def check_file(path: Path, create: bool) -> None:
             raise StoreUnavailable(f"no store at {path}", hint=_FIRST_STEP) from None
         if not path.absolute().parent.is_dir():
             raise StoreUnavailable(
-                f"no store can be made at {path}: no such folder", hint="make the folder first"
+                f"no store can be created at {path}: no such folder", hint="create the folder first"
             ) from None
         return
     except OSError as error:
@@ -133,7 +134,7 @@ def check_file(path: Path, create: bool) -> None:
         if not create:
             raise StoreUnavailable(f"{path} is empty", hint=_FIRST_STEP)
     elif not header.startswith(_MAGIC):
-        raise StoreUnavailable(f"{path} is not a store: no SQLite database", hint=_ANOTHER)
+        raise StoreUnavailable(f"{path} is not a store: it is not a SQLite database", hint=_ANOTHER)
     elif int.from_bytes(header[68:72], "big") != APPLICATION_ID:
         raise StoreUnavailable(f"{path} is a database of another program", hint=_ANOTHER)
 
@@ -156,8 +157,8 @@ def make_engine(path: Path, create: bool, busy_ms: int) -> Engine:
 def use_write_ahead_log(engine: Engine) -> None:
     """Let readers and a writer work at once; kept in the file, so later connections follow.
 
-    Only once the tables are there: the switch writes a header of its own, and a run that is
-    killed in between would leave a database that nobody owns.
+    Call this only after the tables exist: the switch writes its own header, and a run that is killed before
+    the tables exist would leave a database that is not marked as schemaman's.
     """
     raw = engine.raw_connection()
     try:
@@ -180,14 +181,16 @@ def explain_error(error: Exception, where: str) -> StoreUnavailable:
     """What a fault of the database means, and what to do now."""
     message = str(getattr(error, "orig", None) or error)
     if "locked" in message or "busy" in message:
-        return StoreUnavailable(f"{where} is in use by another process", hint="wait for it, then run again")
+        return StoreUnavailable(
+            f"{where} is in use by another process", hint="wait for it, then run the command again"
+        )
     if "readonly" in message or "unable to open" in message or "attempt to write" in message:
         return StoreUnavailable(
             f"{where} cannot be opened for writing ({message})",
-            hint="a store needs write permission on its file and its folder, also to be read",
+            hint="reading a store also needs write permission on its file and folder",
         )
     if "full" in message or "I/O" in message:
-        return StoreUnavailable(f"{where}: {message}", hint="make room on the disk, then run again")
+        return StoreUnavailable(f"{where}: {message}", hint="free disk space, then run the command again")
     return StoreUnavailable(f"{where}: {message}", hint=RESTORE)
 
 

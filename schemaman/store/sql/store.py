@@ -80,16 +80,16 @@ class SqlStore:
         fold: Fold = fold,
         busy_ms: int = 60_000,
     ) -> Self:
-        """The store at `sqlite:///PATH`, a plain path, or `postgresql://…?schema=NAME`; `create` makes it.
+        """Open the store at `sqlite:///PATH`, a path, or `postgresql://…?schema=NAME`; `create` makes it.
 
-        One of an older layout is upgraded, whoever opens it.
+        A store with an older layout is upgraded on opening.
 
         A writer waits up to `busy_ms` for another one, which may be folding thousands of tables.
 
         Raises:
-            StoreUnavailable: missing, of another layout, damaged, in use, or no store at all; a file
-                that is no store keeps its bytes.
-            UsageError: the URL names no such place.
+            StoreUnavailable: the store is missing, damaged, in use, or has another layout; or the file is
+                another kind of file, whose bytes then stay unchanged.
+            UsageError: the URL is not that of a store.
             EngineUnavailable: the driver of PostgreSQL is not installed.
         """
         if url.partition("://")[0] in _postgresql.SCHEMES:
@@ -133,7 +133,7 @@ class SqlStore:
             if end != expect:
                 raise Conflict(
                     f"{self.where}: the log ends at {end}, not at {expect}",
-                    hint="another process wrote meanwhile: run again",
+                    hint="another process has written meanwhile: run the command again",
                 )
             require_sound_end(connection, self.where, end)
             at_ms = self._clock()
@@ -164,14 +164,14 @@ class SqlStore:
             return end
 
     def sealed(self) -> Iterator[SealedEntry]:
-        """The log as it lies, each entry with its hash, up to where it ends now."""
+        """The entries of the log with their hashes, up to its current end."""
         end = self.end()
         query = select(LOG.c.sequence, LOG.c.at_ms, LOG.c.body, LOG.c.chain).where(LOG.c.sequence <= end)
         for row in self._read_rows(query, 0):
             yield SealedEntry(row.sequence, row.at_ms, row.body, row.chain)
 
     def read(self, after: int = 0, kinds: Iterable[type[Entry]] = ()) -> Iterator[LogEntry]:
-        """The entries behind `after` in order, of the given kinds or of all, also what comes meanwhile."""
+        """The entries after `after` in order, of the given kinds or all, including those added meanwhile."""
         words = [codec.find_kind(kind) for kind in kinds]
         query = select(*SEALED_COLUMNS)
         if words:
@@ -180,7 +180,7 @@ class SqlStore:
             yield LogEntry(row.sequence, row.at_ms, read_sealed_entry(self.where, row))
 
     def _read_rows(self, query: Select[Any], after: int) -> Iterator[Row[Any]]:
-        """Rows of the log behind `after` in order, page by page, so that nobody waits for who reads."""
+        """Rows of the log after `after` in order, page by page, so that writers do not wait for readers."""
         while True:
             with self._reading() as connection:
                 page = query.where(LOG.c.sequence > after).order_by(LOG.c.sequence).limit(_PAGE)
@@ -194,7 +194,7 @@ class SqlStore:
                 return
 
     def load(self, table: TableId) -> Sequence[Observation]:
-        """All observations that speak of a table (also as the old name of a rename), in log order."""
+        """All observations of a table (also as the old name of a rename), in log order."""
         with self._reading() as connection:
             return self._histories.load(connection, table)
 
@@ -219,7 +219,7 @@ class SqlStore:
             return _names.find_tables(connection, "alias", name)
 
     def history(self, table: TableId) -> TableHistory | None:
-        """The folded history of a table; None if nothing gives it a structure."""
+        """The folded history of a table; None if no observation has a schema."""
         with self._reading() as connection:
             read_history = self._histories.read_histories(connection, [table])
         return read_history(table)
@@ -242,12 +242,12 @@ class SqlStore:
             return _leases.acquire(connection, target, owner, now_ms, ttl_ms)
 
     def renew(self, target: str, token: str, now_ms: int, ttl_ms: int) -> None:
-        """Hold it until `now_ms + ttl_ms`. Raises `Locked` if the token holds it no more."""
+        """Extend the lease until `now_ms + ttl_ms`. Raises `Locked` if the token is no longer valid."""
         with self._writing() as connection:
             _leases.renew(connection, target, token, now_ms + ttl_ms)
 
     def release(self, target: str, token: str) -> None:
-        """Give it back; nothing happens if the token holds it no more."""
+        """Release the lease; no effect if the token is no longer valid."""
         with self._writing() as connection:
             _leases.release(connection, target, token)
 
@@ -263,14 +263,14 @@ class SqlStore:
         return self._clock() if time_ms is None else time_ms
 
     def check(self) -> tuple[str, ...]:
-        """What is wrong with the store: its file, its hash chain, its projections; empty if nothing is."""
+        """List the faults of the store: its file, its hash chain, its projections."""
         with self._reading() as connection:
             found = [
                 *self._collect_faults(self._database.find_faults, connection),
                 *self._collect_faults(_check_identity, connection),
                 *self._collect_faults(partial(find_chain_faults, where=self.where), connection),
             ]
-            # Folding what nobody wrote tells nothing, and may fail in any way.
+            # A fold of altered entries proves nothing, and may fail in any way.
             written = partial(find_chain_faults, where=self.where, filing=False)
             if not found or not any(self._collect_faults(written, connection)):
                 found += self._collect_faults(self._histories.find_faults, connection)
@@ -279,7 +279,7 @@ class SqlStore:
     def _collect_faults(
         self, part: Callable[[Connection], Iterable[str]], connection: Connection
     ) -> Iterator[str]:
-        """What a part of the check finds; what it cannot read is a fault, too."""
+        """Collect the faults that a part of the check finds; unreadable data is a fault, too."""
         try:
             with self._explained():
                 yield from part(connection)
@@ -287,10 +287,10 @@ class SqlStore:
             yield error.message
 
     def rebuild(self) -> None:
-        """Fold everything again from the log, which stays as it is.
+        """Rebuild all histories from the log, which does not change.
 
         Raises:
-            StoreUnavailable: the log is damaged: nothing is folded from what nobody wrote.
+            StoreUnavailable: the log is damaged; altered entries are not folded.
         """
         with self._writing() as connection:
             fault = next(find_chain_faults(connection, self.where, filing=False), None)
@@ -395,6 +395,6 @@ class SqlStore:
 
 
 def _check_identity(connection: Connection) -> tuple[str, ...]:
-    """Nothing: an identity that is wrong is raised as what it is."""
+    """Return no fault: a wrong identity raises its own error."""
     read_identity(connection)
     return ()

@@ -1,4 +1,4 @@
-"""The tables of a SQL store, and how values lie in their rows."""
+"""The tables of a SQL store, and the encoding of values in their rows."""
 
 from __future__ import annotations
 
@@ -172,12 +172,12 @@ _UUID4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-
 
 
 def make_damaged_error(what: str) -> StoreUnavailable:
-    """The refusal to go on with rows that nobody wrote so."""
+    """Make the error for rows that schemaman did not write."""
     return StoreUnavailable(f"the store is damaged: {what}", hint=RESTORE)
 
 
 def read_meta(connection: Connection, name: str) -> str:
-    """One line of `meta`: `layout`, `id`, `end` or `head`. Raises `StoreUnavailable` if it is gone."""
+    """Read one line of `meta`: `layout`, `id`, `end`, `head`. Raises `StoreUnavailable` if it is missing."""
     value = connection.scalar(select(META.c.value).where(META.c.name == name))
     if value is None:
         raise make_damaged_error(f"it has lost its {name!r}")
@@ -185,9 +185,9 @@ def read_meta(connection: Connection, name: str) -> str:
 
 
 def read_identity(connection: Connection) -> str:
-    """What lake tables bear of this store. Raises `StoreUnavailable` if it is gone or has another form.
+    """Read the store's id, which lake tables contain. Raises `StoreUnavailable` for a missing or bad id.
 
-    The log does not tell it: one that was altered and kept its form is not found.
+    The log does not contain it: an altered id of the right form is not detected.
     """
     value = read_meta(connection, "id")
     if _UUID4.fullmatch(value) is None:

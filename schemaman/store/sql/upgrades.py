@@ -25,24 +25,26 @@ from schemaman.store.sql.verify import find_chain_faults
 
 
 def _add_names_and_forms(connection: Connection) -> None:
-    """Names and forms of tables lie in rows of their own; folding again writes them."""
+    """Names and forms of tables are in separate rows; a new fold writes them."""
     for table in (NAMED, FORM, FORM_CHANGE):
         table.create(connection)
 
 
 def _fold_again(connection: Connection) -> None:
-    """The fold says something else.
+    """The result of the fold changes; the tables stay.
 
-    3: a table that got its name back no longer decides its own changes. 4: names that were exchanged begin a
-    version; a run that two versions hold counts for neither alone; what may be two truths is told. 5: it is
-    told from which record on each fact is proven that was read later than its rows. 6: what was certain of a
-    column is not of another one of its name; rows that were read beside the stream stand behind the
-    statement whose structure they show; each history bears a seal. 7: the first and the last record that have
-    a position are kept where rows were read beside the stream before or behind them. 8: a fact that a reading
-    beside the stream proves has a proof there, also where the version begins with it; what was read when the
-    catalogue had lost a column proves nothing of it; beside rows alone, a connector's own schema history
-    tells that a table stands again; it supports no version of another one. 9: a statement that exchanges
-    names and is told again exchanges nothing.
+    3: a table that got its name back no longer decides its own changes.
+    4: swapped names begin a version; a run of two versions counts for neither alone; ambiguity is reported.
+    5: each fact that was read later than its rows has the record from which on it is proven.
+    6: certain facts of a column are not those of another column with its name. Rows that were read outside of
+    the stream follow the statement with their schema. Each history has a seal.
+    7: the first and the last record with a position are kept if rows were read outside of the stream before
+    or after them.
+    8: a fact that a reading outside of the stream proves has a proof there, even at the beginning of a
+    version. A reading after the catalogue lost a column proves nothing about that column. With rows only, a
+    connector's own schema history shows that a table was created again; it supports no version of another
+    incarnation.
+    9: a repeated statement that swaps names swaps nothing.
     """
 
 
@@ -56,8 +58,8 @@ STEPS: Mapping[int, Callable[[Connection], None]] = {
     7: _fold_again,
     8: _fold_again,
 }
-"""By layout, what makes the next one of it: tables and columns only. A step whose tables change later keeps
-a copy of them as they were. A layout in which only the fold says something else has a step that does nothing.
+"""By layout, the step to the next one: it changes only tables and columns. A step whose tables change later
+keeps a copy of their earlier form. A layout that only changes the result of the fold has an empty step.
 """
 
 
@@ -79,10 +81,10 @@ def refuse_layout(layout: int, where: str) -> None:
 
 
 def upgrade_store(connection: Connection, histories: StoredHistories) -> int:
-    """Bring a store to the layout of today, in a transaction that nobody else writes beside; what it was.
+    """Upgrade a store to the current layout, in an exclusive transaction; return its previous layout.
 
     Raises:
-        StoreUnavailable: its log is damaged, so that nothing can be folded from it.
+        StoreUnavailable: the log is damaged, so that it cannot be folded.
     """
     before = read_layout(connection)
     if before == LAYOUT:

@@ -1,4 +1,4 @@
-"""Whether the rows of a log are what was written: numbered without a gap, chained, filed as they must be."""
+"""Checks the rows of a log: consecutive numbers, the hash chain, and correct index columns."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from schemaman.store.sql.tables import LAYOUT, LOG, list_index_columns, make_dam
 
 
 def require_sound_end(connection: Connection, where: str, end: int) -> None:
-    """Nothing is put behind a damage, nor into a layout that somebody else has made newer meanwhile.
+    """Refuse to append to a damaged log, or to a layout that another process has upgraded meanwhile.
 
     Raises:
-        StoreUnavailable: the log does not end where it should, with what was written, or has another layout.
+        StoreUnavailable: the end of the log is missing or altered, or the store has another layout.
     """
     if read_meta(connection, "layout") != str(LAYOUT):
         raise StoreUnavailable(
@@ -32,10 +32,10 @@ def require_sound_end(connection: Connection, where: str, end: int) -> None:
 
 
 def find_chain_faults(connection: Connection, where: str, filing: bool = True) -> Iterator[str]:
-    """What is wrong with the log, entry by entry, and, if asked, with where each is filed.
+    """List the faults of the log, entry by entry, and on request those of its index columns.
 
     Raises:
-        StoreUnavailable: it goes in circles.
+        StoreUnavailable: a damaged index returns the same rows again.
     """
     head, last = GENESIS, 0
     for row in log_rows(connection):

@@ -1,6 +1,6 @@
-"""Made records for benchmarks: real events of one recording, repeated with offsets and positions that go on.
+"""Makes records for benchmarks: real events of one recording, repeated with continuing offsets and positions.
 
-The truth comes along: how many records, and in how many runs of one shape they lie.
+The functions also return the expected counts of records and schemas.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _SEQUENCE = re.compile(r'"sequence":"[^}]*?\]"')
 
 
 def write(path: Path, records: int) -> int:
-    """Write `records` lines of `kcat -J`; the number of shapes that follow each other in them."""
-    samples = _shapes()
+    """Write `records` lines of `kcat -J`; return the number of consecutive schemas in them."""
+    samples = _sample_schemas()
     each = -(-records // len(samples))
     with path.open("w", encoding="utf-8") as file:
         for offset in range(records):
@@ -34,15 +34,15 @@ def write(path: Path, records: int) -> int:
 
 
 def events(records: int) -> list[Record]:
-    """The same events as records in memory."""
-    samples = _shapes()
+    """Return the same events as records in memory."""
+    samples = _sample_schemas()
     each = -(-records // len(samples))
     return [_event(samples[i // each], i) for i in range(records)]
 
 
 def wide(records: int, columns: int = 100) -> list[Record]:
-    """Events of a table of that many columns, in one shape, the envelope as the recording has it."""
-    sample = _shapes()[0]
+    """Return events of a table with that many columns and one schema, in the envelope of the recording."""
+    sample = _sample_schemas()[0]
     document = json.loads(str(sample["payload"]))
     fields = [{"type": "string", "optional": True, "field": f"column_{i:03}"} for i in range(columns)]
     for row in document["schema"]["fields"][:2]:
@@ -59,8 +59,8 @@ def _event(sample: dict[str, object], offset: int) -> Record:
     return Record(TOPIC, 0, offset, None, str(sample["key"]).encode(), value.encode())
 
 
-def _shapes() -> list[dict[str, object]]:
-    """One streamed insert of each shape of the table, in order."""
+def _sample_schemas() -> list[dict[str, object]]:
+    """Return one streamed insert for each schema of the table, in order."""
     found: dict[str, dict[str, object]] = {}
     with gzip.open(RECORDING, "rt", encoding="utf-8") as file:
         for line in file:

@@ -1,0 +1,280 @@
+"""Checks that the statements of a plan are those that its steps can have, before any of them runs.
+
+A plan file is text: anybody can edit it and compute its hash again. Laws: the statements of every plan that
+the planner, a recipe or a rollback makes pass. A statement on another table, of another kind than its step,
+or with another effect on the structure than its step promises does not pass.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from schemaman.errors import StalePlan
+from schemaman.migration import spark_sql as sql
+from schemaman.migration.conditions import fingerprint_structure
+from schemaman.migration.plan import Plan, Step, StepKind
+from schemaman.migration.policy import ChangeKind, Policy
+from schemaman.migration.policy_checks import PolicyCheck
+from schemaman.migration.sql_reader import SqlReader, UnreadableSql
+from schemaman.migration.step_order import place_at_end
+from schemaman.migration.target import TARGETS, Target
+from schemaman.model.diff import (
+    AddColumn,
+    Change,
+    ChangeComment,
+    ChangeNullable,
+    ChangeType,
+    DropColumn,
+    RenameColumn,
+    patch,
+)
+from schemaman.model.schema import Column, Path, TableSchema, walk_fields
+from schemaman.model.types import Field, Struct, Type, Unknown
+
+_OWN_PROPERTY = "schemaman."
+_OWN_CONSTRAINT = "schemaman_"
+_FROM_ONE_TABLE = re.compile(r" FROM `(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)*(?: WHERE false)?$")
+_VALUES_LOST = "values are lost"
+_EDITED = "a plan is never edited: make it again with `schemaman plan`"
+_POLICY_KINDS: Mapping[StepKind, ChangeKind] = {
+    "create-table": "new-table",
+    "change-type": "widen",
+    "rename-column": "rename-stated",
+    "drop-columns": "drop-column",
+    "backfill": "retype",
+}
+"""The least that a step of a kind is to the policy; what a plan knows of its changes may make it more."""
+
+
+def require_own_statements(plan: Plan) -> None:
+    """Require that each statement and each query of a plan follows from its step.
+
+    Raises:
+        StalePlan: a statement is not the one of its step; the message names the step.
+    """
+    target = TARGETS.get(plan.format)
+    schema = plan.base_schema
+    for number, step in enumerate(plan.steps, 1):
+        try:
+            schema = _check_step(plan, target, step, schema)
+        except (UnreadableSql, KeyError, ValueError) as error:
+            raise StalePlan(
+                f"the plan for {plan.table} was edited after it was made: "
+                f"step {number}, {step.kind}: {error}",
+                hint=_EDITED,
+            ) from error
+
+
+def list_missing_approvals(plan: Plan, policy: Policy) -> tuple[str, ...]:
+    """The approvals that the policy demands of a plan now and that the plan itself does not ask for."""
+    check = PolicyCheck(policy, plan.source.table, (plan.target, plan.format))
+    return tuple(
+        f"{step.kind}: {step.statement} ({why})"
+        for step in plan.steps
+        if (why := _find_demand(plan, step, check)) and not _is_asked(plan, step)
+    )
+
+
+def _is_asked(plan: Plan, step: Step) -> bool:
+    """Whether a plan asks for the approval of a step; the swap of a recipe is approved as one."""
+    if plan.phase is not None and plan.phase.name == "swap":
+        return bool(plan.approvals_needed)
+    return any(asked.startswith(f"{step.kind}: {step.statement} (") for asked in plan.approvals_needed)
+
+
+def _find_demand(plan: Plan, step: Step, check: PolicyCheck) -> str:
+    """Why a person has to approve a step, whatever the plan says; empty if nobody has to."""
+    phase = plan.phase.name if plan.phase is not None else None
+    if phase == "rollback":
+        return _VALUES_LOST if step.kind in ("drop-columns", "restore") else ""
+    if step.kind == "restore" or (phase is not None and step.kind == "drop-columns"):
+        return _VALUES_LOST
+    kind = _POLICY_KINDS.get(step.kind)
+    if step.step_class == "capability-upgrade":
+        kind = "upgrade"
+    elif phase == "swap" and step.kind == "rename-column":
+        kind = "retype"
+    ruling = None if kind is None else check.ask(kind)
+    return "" if ruling is None or ruling.level == "auto" else ruling.why
+
+
+def _check_step(plan: Plan, target: Target, step: Step, schema: TableSchema | None) -> TableSchema | None:
+    """The structure behind a step. Raises `UnreadableSql`, `KeyError`, `ValueError`."""
+    name = target.table_name(plan.table)
+    for query in (*_list_queries(step.precondition), *_list_queries(step.postcondition)):
+        _check_query(query)
+    _require_structure(step.precondition, schema, "before")
+    reader = SqlReader(step.statement)
+    match step.kind:
+        case "create-namespace":
+            namespace = target.create_namespace(plan.table)
+            _require_equal(step.statement, namespace.statement if namespace else "")
+        case "create-table":
+            properties = _read_properties(step)
+            _require_known(target, properties)
+            made = target.create_table(plan.table, plan.wanted, properties)
+            _require_equal(step.statement, made.statement)
+            schema = plan.wanted
+        case "set-properties":
+            _require_known(target, _check_properties(reader, name, step))
+        case "set-key" | "drop-key":
+            reader.take(f"ALTER TABLE {name} {step.kind.removesuffix('-key').upper()} IDENTIFIER FIELDS ")
+            reader.list_of(reader.path)
+        case "add-constraint" | "drop-constraint":
+            _check_constraint(reader, name, step.kind)
+        case "backfill":
+            _check_backfill(reader, name)
+        case "restore":
+            reader.take(f"RESTORE TABLE {name} TO VERSION AS OF ")
+            reader.match(r"\d+")
+            schema = plan.wanted
+        case "drop-table":
+            raise ValueError("no plan drops a table")
+        case _:
+            if schema is None:
+                raise ValueError("there is no table yet")
+            schema = _apply_changes(schema, _read_changes(reader, step.kind, name, schema))
+            if "structure" not in step.postcondition:
+                raise ValueError("it does not say what the table is like behind it")
+    if step.kind not in ("create-namespace", "create-table"):
+        reader.end()
+    _require_structure(step.postcondition, schema, "behind")
+    return schema
+
+
+def _require_structure(condition: Mapping[str, object], schema: TableSchema | None, place: str) -> None:
+    if "structure" in condition and condition["structure"] != fingerprint_structure(schema):
+        raise ValueError(f"the table {place} it is not the one that the steps lead to")
+
+
+def _require_equal(statement: str, wanted: str) -> None:
+    if statement != wanted:
+        raise ValueError(f"its statement is {statement!r}, and the step's is {wanted!r}")
+
+
+def _require_known(target: Target, properties: Mapping[str, object]) -> None:
+    strange = [
+        key
+        for key in properties
+        if not key.startswith(_OWN_PROPERTY) and key not in target.feature_properties
+    ]
+    if strange:
+        raise ValueError(f"no plan sets the property {strange[0]!r}")
+
+
+def _read_properties(step: Step) -> dict[str, str]:
+    properties = step.postcondition.get("properties", {})
+    found = properties.items() if isinstance(properties, Mapping) else ()
+    return {str(key): str(value) for key, value in found if value is not None}
+
+
+def _check_properties(reader: SqlReader, name: str, step: Step) -> Mapping[str, object]:
+    """The properties that a statement sets or takes away, which are those of the step's condition."""
+    if reader.has(f"ALTER TABLE {name} UNSET TBLPROPERTIES IF EXISTS ("):
+        properties: dict[str, object] = dict.fromkeys(reader.list_of(reader.literal))
+    else:
+        reader.take(f"ALTER TABLE {name} SET TBLPROPERTIES (")
+        properties = dict(reader.list_of(reader.assignment))
+    reader.take(")")
+    if properties != step.postcondition.get("properties"):
+        raise ValueError("its statement sets other properties than the step says")
+    return properties
+
+
+def _check_constraint(reader: SqlReader, name: str, kind: StepKind) -> None:
+    reader.take(f"ALTER TABLE {name} {'ADD' if kind == 'add-constraint' else 'DROP'} CONSTRAINT ")
+    constraint = reader.name()
+    if not constraint.startswith(_OWN_CONSTRAINT):
+        raise ValueError(f"no plan has a constraint {constraint!r}")
+    if kind == "add-constraint":
+        reader.take(" CHECK (")
+        reader.expression()
+        reader.take(")")
+
+
+def _check_backfill(reader: SqlReader, name: str) -> None:
+    """An `UPDATE` of the table's own rows, or an `INSERT` of another table's rows into it."""
+    if reader.has(f"UPDATE {name} SET "):
+        reader.expression(("WHERE",))
+        return
+    reader.take(f"INSERT INTO {name} (")
+    reader.list_of(reader.name)
+    reader.take(") SELECT ")
+    reader.expression(("WHERE",))
+    if not _FROM_ONE_TABLE.search(reader.text):
+        raise ValueError("it reads more than one table")
+
+
+def _list_queries(condition: Mapping[str, object]) -> Iterator[str]:
+    counts = condition.get("counts")
+    yield from map(str, counts) if isinstance(counts, Mapping) else ()
+
+
+def _check_query(query: str) -> None:
+    """A query that counts rows; it reads, and can read any table."""
+    reader = SqlReader(query)
+    reader.take("SELECT ")
+    reader.expression(("SELECT", "WHERE", "GROUP", "BY", "HAVING", "count", "count_if", "twice"))
+    reader.end()
+
+
+def _apply_changes(schema: TableSchema, changes: Iterator[Change]) -> TableSchema:
+    for change in changes:
+        schema = patch(schema, [place_at_end(schema, change)])
+    return schema
+
+
+def _read_changes(reader: SqlReader, kind: StepKind, name: str, schema: TableSchema) -> Iterator[Change]:
+    """The changes of the structure that a statement makes, each on the table behind the one before."""
+    match kind:
+        case "add-columns":
+            reader.take(f"ALTER TABLE {name} ADD COLUMNS (")
+            for path, type, comment in reader.list_of(reader.column):
+                yield _make_addition(path, type, comment)
+            reader.take(")")
+        case "drop-columns":
+            reader.take(f"ALTER TABLE {name} DROP COLUMNS (")
+            for path in reader.list_of(reader.path):
+                yield DropColumn(path, _find_field(schema, path))
+            reader.take(")")
+        case "rename-column":
+            reader.take(f"ALTER TABLE {name} RENAME COLUMN ")
+            path = reader.path()
+            reader.take(" TO ")
+            yield RenameColumn(path, reader.name())
+        case "change-comment" if reader.has(f"COMMENT ON TABLE {name} IS "):
+            yield ChangeComment((), None, None if reader.has("NULL") else reader.literal())
+        case "change-type" | "drop-not-null" | "change-comment":
+            reader.take(f"ALTER TABLE {name} ALTER COLUMN ")
+            yield from reader.list_of(lambda: _read_alteration(reader, kind))
+        case _:
+            raise ValueError("no step is of this kind")
+
+
+def _read_alteration(reader: SqlReader, kind: StepKind) -> Change:
+    path = reader.path()
+    if kind == "change-type":
+        reader.take(" TYPE ")
+        return ChangeType(path, Unknown(""), reader.type())
+    if kind == "drop-not-null":
+        reader.take(" DROP NOT NULL")
+        return ChangeNullable(path, False, True)
+    reader.take(" COMMENT ")
+    return ChangeComment(path, None, reader.literal() or None)
+
+
+def _make_addition(path: Path, type: Type, comment: str | None) -> AddColumn:
+    made = Column(path[-1], type, comment=comment) if len(path) == 1 else Field(path[-1], type, True, comment)
+    return AddColumn(path, made, None)
+
+
+def _find_field(schema: TableSchema, path: Path) -> Column | Field:
+    fields: tuple[Column | Field, ...] = schema.columns
+    if len(path) > 1:
+        parent = next((type for at, type, _ in walk_fields(schema) if at == path[:-1]), None)
+        fields = parent.fields if isinstance(parent, Struct) else ()
+    found = next((field for field in fields if field.name == path[-1]), None)
+    if found is None:
+        raise KeyError(f"the table has no column {sql.path_name(path)}")
+    return found

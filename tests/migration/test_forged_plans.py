@@ -1,0 +1,210 @@
+"""A plan file that somebody edited does not run, though its hash was computed again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemaman.errors import BadReference, StalePlan
+from schemaman.migration import spark_sql as sql
+from schemaman.migration.plan import MigrationSource, Plan, Policy, PreviousVersion, Step
+from schemaman.migration.plan_file import from_text, to_text
+from schemaman.migration.planner import make_plan
+from schemaman.migration.policy import PolicyRule
+from schemaman.migration.sql_reader import SqlReader, UnreadableSql
+from schemaman.migration.statement_check import list_missing_approvals, require_own_statements
+from schemaman.migration.target import LakeTable, LakeType
+from schemaman.migration.targets import delta, iceberg
+from schemaman.model.column_list import parse_columns
+from tests.support.strategies import TEXTS, TYPES
+
+TABLE = "/lake/orders"
+OTHER = "`delta`.`/lake/customers`"
+DROPS = Policy(drops="drop")
+FEATURES = {"delta.columnMapping.mode": "name", "delta.enableTypeWidening": "true"}
+KEY = b"0123456789abcdef"
+
+
+def plan_for(before: str | None, after: str, policy: Policy = DROPS) -> Plan:
+    names: dict[str, dict[str, str | None]] = {
+        "v1": {"id": "id", "old": None},
+        "v2": {"id": "id", "name": "name"},
+    }
+    past = tuple(PreviousVersion(id, {}, columns) for id, columns in names.items())
+    source = MigrationSource("shop.public.orders", 2, "v2", 0, parse_columns(after), past=past)
+    lake = None
+    if before is not None:
+        properties = {"schemaman.source": source.table, "schemaman.version": "v1", **FEATURES}
+        lake = LakeTable(TABLE, parse_columns(before), "id-1", "3", properties)
+    return make_plan(source, lake, delta.TARGET, TABLE, policy)
+
+
+def with_step(plan: Plan, number: int, **changes: object) -> Plan:
+    """The plan with one step edited, as it comes back from a file whose hash fits."""
+    steps = list(plan.steps)
+    steps[number] = replace(steps[number], **changes)  # type: ignore[arg-type]
+    return from_text(to_text(replace(plan, steps=tuple(steps))))
+
+
+def step_of(plan: Plan, kind: str) -> int:
+    return next(n for n, step in enumerate(plan.steps) if step.kind == kind)
+
+
+PLANS = {
+    "create": plan_for(None, "id INT NOT NULL, name STRING"),
+    "alter": plan_for("id INT, old STRING", "id BIGINT, name STRING"),
+}
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_plan_of_ours_passes_with_and_without_a_file(name: str) -> None:
+    plan = PLANS[name]
+    assert plan.steps
+    assert not plan.refusals
+    require_own_statements(plan)
+    require_own_statements(from_text(to_text(plan)))
+
+
+@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"ALTER TABLE {OTHER} SET TBLPROPERTIES ('x' = 'y')",
+        f"DROP TABLE {OTHER}",
+        "DROP TABLE `delta`.`/lake/orders`",
+        f"DELETE FROM {OTHER}",
+        "SELECT reflect('java.lang.System', 'getenv')",
+        "",
+    ],
+)
+def test_no_step_runs_another_statement(name: str, statement: str) -> None:
+    for number in range(len(PLANS[name].steps)):
+        with pytest.raises(StalePlan, match=f"was edited after it was made: step {number + 1}, "):
+            require_own_statements(with_step(PLANS[name], number, statement=statement))
+
+
+@pytest.mark.parametrize("name", PLANS)
+@pytest.mark.parametrize("tail", ["; DROP TABLE x", " -- x", "/* x */", " ", "\n"])
+def test_nothing_stands_behind_a_statement(name: str, tail: str) -> None:
+    for number, step in enumerate(PLANS[name].steps):
+        with pytest.raises(StalePlan):
+            require_own_statements(with_step(PLANS[name], number, statement=step.statement + tail))
+
+
+def test_a_statement_has_the_effect_that_its_step_promises() -> None:
+    plan = PLANS["alter"]
+    dropped = step_of(plan, "drop-columns")
+    with pytest.raises(StalePlan, match="not the one that the steps lead to"):
+        require_own_statements(
+            with_step(plan, dropped, statement=plan.steps[dropped].statement.replace("`old`", "`id`"))
+        )
+    without = {k: v for k, v in plan.steps[dropped].postcondition.items() if k != "structure"}
+    with pytest.raises(StalePlan, match="does not say what the table is like behind it"):
+        require_own_statements(with_step(plan, dropped, postcondition=without))
+
+
+@pytest.mark.parametrize("key", ["delta.logRetentionDuration", "delta.appendOnly", "x"])
+def test_no_plan_sets_a_property_that_is_not_ours(key: str) -> None:
+    plan = PLANS["alter"]
+    number = step_of(plan, "set-properties")
+    properties = {key: "0"}
+    forged = with_step(
+        plan,
+        number,
+        statement=sql.set_properties("`delta`.`/lake/orders`", properties),
+        postcondition={**plan.steps[number].postcondition, "properties": properties},
+    )
+    with pytest.raises(StalePlan, match=f"no plan sets the property '{key}'"):
+        require_own_statements(forged)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "DROP TABLE x",
+        "SELECT count(*) FROM `t` WHERE reflect('a', 'b') = 1",
+        "SELECT count(*) FROM `t` WHERE x1 = 1; x",
+    ],
+)
+def test_a_condition_asks_nothing_but_counts(query: str) -> None:
+    plan = PLANS["alter"]
+    forged = with_step(plan, 0, precondition={**plan.steps[0].precondition, "counts": {query: 0}})
+    with pytest.raises(StalePlan):
+        require_own_statements(forged)
+
+
+@pytest.mark.parametrize("words", ["(SELECT max(`x`) FROM `secrets`)", "reflect('a', 'b')", "`a` -- "])
+def test_an_expression_holds_conversions_alone(words: str) -> None:
+    step = Step(
+        "backfill",
+        f"UPDATE `delta`.`/lake/orders` SET `a` = {words} WHERE true",
+        "needs-rewrite",
+        "no",
+        {},
+        {},
+    )
+    with pytest.raises(StalePlan):
+        require_own_statements(replace(PLANS["alter"], steps=(step,)))
+
+
+@given(TYPES, st.none() | TEXTS)
+def test_what_is_written_is_read_back(type: object, comment: str | None) -> None:
+    held = delta.TARGET.hold_type(type)  # type: ignore[arg-type]
+    if not isinstance(held, LakeType):
+        return
+    column = parse_columns("a INT").columns[0]
+    column = replace(column, type=held.type, comment=comment)
+    reader = SqlReader(sql.add_columns("t", [(("s", "a"), column)]))
+    reader.take("ALTER TABLE t ADD COLUMNS (")
+    assert sql.add_columns("t", [(("s", "a"), replace(column, type=held.type))]).endswith(")")
+    path, read, said = reader.column()
+    reader.take(")")
+    reader.end()
+    assert (path, sql.type_name(read), said) == (("s", "a"), sql.type_name(held.type), comment or None)
+
+
+@pytest.mark.parametrize("text", ["'${env:X}'", "'\\x'", "'a", "'a' 'b'"])
+def test_a_literal_is_one_that_is_written_here(text: str) -> None:
+    reader = SqlReader(text)
+    with pytest.raises(UnreadableSql):  # noqa: PT012
+        reader.literal()
+        reader.end()
+
+
+def test_an_approval_that_was_taken_out_of_the_file_is_asked_for_all_the_same() -> None:
+    plan = PLANS["alter"]
+    assert list_missing_approvals(plan, DROPS) == ()
+    forged = from_text(to_text(replace(plan, approvals_needed=())))
+    (missing,) = list_missing_approvals(forged, DROPS)
+    assert missing.startswith(
+        "drop-columns: ALTER TABLE `delta`.`/lake/orders` DROP COLUMNS (`old`) (drop-column"
+    )
+    allowed = Policy(rules=(PolicyRule("auto", ("drop-column",)),))
+    assert list_missing_approvals(forged, allowed) == ()
+
+
+def test_a_signed_plan_is_read_with_its_key_alone() -> None:
+    plan = PLANS["alter"]
+    signed = to_text(plan, KEY)
+    assert from_text(signed, KEY) == from_text(signed) == plan
+    for text, key in [
+        (to_text(plan), KEY),
+        (signed, b"another key of 16"),
+        (to_text(replace(plan, approvals_needed=())), KEY),
+    ]:
+        with pytest.raises(StalePlan, match="is not signed with this key"):
+            from_text(text, key)
+
+
+@pytest.mark.parametrize(
+    "table", ["/lake/${env:SECRET}", "s3://b/${x}", "delta.`/l/${x}`", "lake.`${x}`", "${x}"]
+)
+def test_a_table_that_spark_would_call_otherwise_is_refused(table: str) -> None:
+    targets: Mapping[str, object] = {"delta": delta.TARGET, "iceberg": iceberg.TARGET}
+    for target in targets.values():
+        with pytest.raises(BadReference, match="Spark would take"):
+            target.table_name(table)  # type: ignore[attr-defined]
