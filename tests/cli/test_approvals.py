@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -25,35 +24,10 @@ from schemaman.model.column_list import parse_columns
 from schemaman.store.log import MigrationEntry
 from schemaman.store.sql.store import SqlStore
 from schemaman_cli.commands.approve import COMMAND as APPROVE
-from schemaman_cli.main import main
+from tests.support.command_line import Run
 
 DAY_MS = 86_400_000
 NOON = 1_800_014_400_000  # 2027-01-15T12:00:00Z
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Done]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
-    monkeypatch.chdir(tmp_path)
-    for name in [n for n in os.environ if n.startswith("SCHEMAMAN_")]:
-        monkeypatch.delenv(name)
-
-    def run(*words: object) -> Done:
-        capfdbinary.readouterr()
-        code = main([str(w) for w in words])
-        out, err = capfdbinary.readouterr()
-        return Done(code, out.decode(), err.decode())
-
-    return run
 
 
 def plan(**facts: object) -> Plan:

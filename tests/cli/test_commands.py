@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -31,42 +31,16 @@ from schemaman.model.diff import diff
 from schemaman.plugins import Plugins
 from schemaman.report.json import schemas
 from schemaman_cli.group import SECTIONS, ExampleCommand, LazyGroup
-from schemaman_cli.main import main
 from tests.live.database import schema_of_its_own
 from tests.live.process import free_port
 from tests.support.checkout import CAPTURES
-from tests.support.command_result import Done
+from tests.support.command_line import Done, Run
 from tests.support.records import event, node, struct
 
 POSTGRES = CAPTURES / "postgres" / "shop-json"
 AVRO = CAPTURES / "postgres" / "shop-avro"
 COMMANDS: Plugins[click.Command] = Plugins("schemaman_cli.commands", "COMMAND")
 PROGRAM = str(Path(sys.executable).with_name("schemaman"))
-
-
-Run = Callable[..., Done]
-
-
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working folder without settings from outside."""
-    monkeypatch.chdir(tmp_path)
-    for name in [n for n in os.environ if n.startswith("SCHEMAMAN_")]:
-        monkeypatch.delenv(name)
-    return tmp_path
-
-
-@pytest.fixture
-def run(place: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
-    """Runs a command line in this process."""
-
-    def run(*words: object) -> Done:
-        capfdbinary.readouterr()
-        code = main([str(w) for w in words])
-        out, err = capfdbinary.readouterr()
-        return Done(code, out.decode(), err.decode())
-
-    return run
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The moving commands over lakes on paper: what plans, runs and their ways back come to, life by life."""
+"""The moving commands over a lake in memory: what plans, runs and their ways back come to, life by life."""
 
 from __future__ import annotations
 
@@ -18,20 +18,16 @@ from schemaman.sink.stale_rows import StaleRowCheck
 from schemaman.sink.values.connector_modes import ConnectorModes
 from schemaman.store.memory import MemoryStore
 from schemaman.store.sql.store import SqlStore
-from tests.support.memory_commands import Commands, PaperLakes, commands
-from tests.support.memory_lake import Crash
+from tests.support.memory_commands import Commands
+from tests.support.memory_commands import commands as run
+from tests.support.memory_lake import Crash, MemoryLake
 from tests.support.report_example import history
+
+__all__ = ["run"]
 
 DAY_MS = 86_400_000
 WAS = (("id", "INT"), ("price", "INT"))
 TEXT = (("id", "INT"), ("price", "VARCHAR"))
-
-
-@pytest.fixture
-def run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
-) -> Commands:
-    return commands(tmp_path, monkeypatch, capfdbinary)
 
 
 def phase(number: int, name: str, folder: str = "plans") -> str:
@@ -57,10 +53,10 @@ def test_a_swap_that_stopped_is_resumed_though_plan_and_approval_have_expired(
         if "RENAME COLUMN `price__new`" in statement:
             raise Crash
 
-    run.lakes.before = die
+    run.lake.before = die
     with pytest.raises(Crash):
         run.applied(phase(3, "swap"))
-    run.lakes.before = lambda _: None
+    run.lake.before = lambda _: None
     assert run.live().schema.names == ("id", "price__old", "price__new")
     barred = run("plan", "orders")
     assert (barred.code, "--rollback RUN" in barred.out) == (1, True)
@@ -81,12 +77,12 @@ def test_a_swap_that_stopped_is_resumed_though_plan_and_approval_have_expired(
 def test_a_table_with_a_fault_that_nobody_foresaw_stops_no_other_one(run: Commands) -> None:
     run.learns(run.table(WAS, type="CREATE"), run.table(WAS, type="CREATE", name="broken"))
     assert run("sync", "r.jsonl", "--once").code == 0
-    real = run.lakes.inspect
+    real = run.lake.inspect
 
     def inspect(table: str, format: str) -> LakeTable | None:
         return json.loads("nonsense") if table == "ice.raw.broken" else real(table, format)
 
-    run.lakes.inspect = inspect  # type: ignore[method-assign]
+    run.lake.inspect = inspect  # type: ignore[method-assign]
     wide = (*WAS, ("more", "INT"))
     run.learns(run.table(wide), run.table(wide, name="broken"))
     planned = run("plan", "-o", "plans/")
@@ -107,14 +103,14 @@ def test_a_table_with_a_fault_that_nobody_foresaw_stops_no_other_one(run: Comman
 
 def odd(run: Commands, odd: str) -> None:
     """One table that is looked at with a fault that nobody foresaw."""
-    real = run.lakes.inspect
+    real = run.lake.inspect
 
     def inspect(table: str, format: str) -> LakeTable | None:
         if table == odd:
             raise KeyError("odd")
         return real(table, format)
 
-    run.lakes.inspect = inspect  # type: ignore[method-assign]
+    run.lake.inspect = inspect  # type: ignore[method-assign]
 
 
 def test_a_plan_with_a_fault_that_nobody_foresaw_stops_no_other_one(run: Commands) -> None:
@@ -139,7 +135,7 @@ def test_a_fault_that_nobody_foresaw_behind_a_step_that_ran_leaves_the_plan_half
     run.moved()
     run.learns(run.table((("id", "INT"), ("price", "BIGINT"), ("q", "INT"))))
     assert run("plan", "orders", "-o", "p.plan.json").code == 0
-    real = run.lakes.inspect
+    real = run.lake.inspect
 
     def blind(table: str, format: str) -> LakeTable | None:
         raise KeyError("odd")
@@ -148,15 +144,15 @@ def test_a_fault_that_nobody_foresaw_behind_a_step_that_ran_leaves_the_plan_half
         if "ADD COLUMNS" in statement and when == "its statement":
             raise KeyError("odd")
         if "ALTER COLUMN" in statement and when != "its statement":
-            run.lakes.inspect = blind  # type: ignore[method-assign]
+            run.lake.inspect = blind  # type: ignore[method-assign]
 
-    run.lakes.before = fault
+    run.lake.before = fault
     half = run("apply", "p.plan.json")
     assert half.code == 5
     told = " ".join(half.err.split())
     assert "ice.raw.orders: stopped at step" in told
     assert "schemaman has a fault of its own: KeyError: 'odd'" in told
-    run.lakes.before, run.lakes.inspect = (lambda _: None), real  # type: ignore[method-assign]
+    run.lake.before, run.lake.inspect = (lambda _: None), real  # type: ignore[method-assign]
     stopped = run("status", "--format", "json").json["targets"][0]["run"]
     assert f"schemaman resume {stopped}" in told
     assert run("resume", stopped).code == 0
@@ -301,7 +297,7 @@ def test_a_table_that_cannot_be_planned_for_hides_no_other(run: Commands) -> Non
 
 def test_several_tables_have_a_folder_for_their_plans_however_many_there_are(run: Commands) -> None:
     run.learns(*(run.table(WAS, type="CREATE", name=name) for name in "ab"))
-    real = run.lakes.inspect
+    real = run.lake.inspect
     odd(run, "ice.raw.b")
     some = run("plan", "-o", "plans", "--format", "json")
     assert (some.code, [each["table"] for each in some.json["plans"]]) == (3, ["ice.raw.a"])
@@ -309,7 +305,7 @@ def test_several_tables_have_a_folder_for_their_plans_however_many_there_are(run
     none = run("plan", "-o", "none", "--format", "json")
     assert (none.code, none.json["plans"], Path("none").exists()) == (3, [], False)
     assert "2 tables could not be planned" in run("plan").out
-    run.lakes.inspect = real  # type: ignore[method-assign]
+    run.lake.inspect = real  # type: ignore[method-assign]
     assert run("plan", "-o", "plans").code == 0
     assert sorted(each.name for each in Path("plans").glob("*.json")) == [
         "raw.ice.raw.a.plan.json", "raw.ice.raw.b.plan.json"
@@ -358,11 +354,11 @@ NO_NUMBER = '{"store": "s", "table": "t", "reading": "r", "said": "x"}'
 def test_a_mirrored_table_whose_reading_somebody_spoilt_takes_nothing(text: str) -> None:
     through = StaleRowCheck(MemoryStore(), ConnectorModes())
     live = LakeTable("ice.raw.orders", parse_columns("id INT"), "", "", {READ_PROPERTY: text})
-    fault = through.find_stale_rows(history(), live, "`ice`.`raw`.`orders`", PaperLakes())
+    fault = through.find_stale_rows(history(), live, "`ice`.`raw`.`orders`", MemoryLake())
     assert fault is not None
     assert "schemaman.read cannot be read" in fault.reason
     kept = replace(live, properties={})
-    assert through.find_stale_rows(history(), kept, "`ice`.`raw`.`orders`", PaperLakes()) is None
+    assert through.find_stale_rows(history(), kept, "`ice`.`raw`.`orders`", MemoryLake()) is None
 
 
 def test_sync_takes_up_a_plan_that_plan_has_written_where_its_own_would_lie(
@@ -397,7 +393,7 @@ def test_a_run_that_died_behind_a_statement_is_taken_back(run: Commands) -> None
     assert run.moved().code == 0
     run.learns(run.table((*WAS, ("r", "INT"))))
     assert run("plan", "orders", "-o", "q.plan.json").code == 0
-    lake = run.lakes.of("ice.raw.orders")
+    lake = run.lake.table("ice.raw.orders")
 
     def die(statement: str) -> None:
         if "ADD COLUMNS" in statement:
@@ -427,9 +423,7 @@ def test_a_new_table_does_not_take_the_place_of_one_that_is_there(run: Commands)
     assert run.moved().code == 0
     itself = run("plan", "orders", "--recipe", "--into", "ice.raw.orders")
     assert (itself.code, "is the table itself" in itself.err) == (2, True)
-    other = PaperLakes()
-    other.of("ice.raw.other").live = LakeTable("ice.raw.other", parse_columns("x INT"), "another", "1")
-    run.lakes.tables |= other.tables
+    run.lake.table("ice.raw.other").live = LakeTable("ice.raw.other", parse_columns("x INT"), "another", "1")
     there = run("plan", "orders", "--recipe", "--into", "ice.raw.other")
     assert (there.code, "already exists, with other columns" in there.err) == (2, True)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -24,7 +23,7 @@ from schemaman.report.json import schemas
 from schemaman_cli.commands.show import LANGUAGES
 from schemaman_cli.main import main, root
 from tests.support.checkout import CAPTURES
-from tests.support.command_result import Done
+from tests.support.command_line import Done, finished
 from tests.support.records import change, column, image
 
 ORDERS = "postgres/shop-json"
@@ -48,20 +47,14 @@ def remembered(recording: str) -> Path:
 
 
 @pytest.fixture
-def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Ask:
-    """Asks the history of a recording, in a folder of its own without settings from outside."""
-    for name in [n for n in os.environ if n.startswith("SCHEMAMAN_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.chdir(tmp_path)
+def ask(place: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> Ask:
+    """Asks the history of a recording."""
 
     def ask(recording: str, *words: object) -> Done:
-        store = tmp_path / f"{recording.replace('/', '-')}.db"
+        store = place / f"{recording.replace('/', '-')}.db"
         if not store.exists():
             shutil.copy(remembered(recording), store)
-        capfdbinary.readouterr()
-        code = main([*(str(w) for w in words), "--store", f"sqlite:///{store}"])
-        out, err = capfdbinary.readouterr()
-        return Done(code, out.decode(), err.decode())
+        return finished(capfdbinary, (*words, "--store", f"sqlite:///{store}"))
 
     return ask
 

@@ -1,4 +1,4 @@
-"""`sync` round after round over lakes on paper: what a round tells, and what stops it."""
+"""`sync` round after round over a lake in memory: what a round tells, and what stops it."""
 
 from __future__ import annotations
 
@@ -10,20 +10,16 @@ import pytest
 
 from schemaman.api import sources
 from schemaman.io import files, kafka
-from tests.support.command_result import Done
-from tests.support.memory_commands import Commands, commands
+from tests.support.command_line import Done
+from tests.support.memory_commands import Commands
+from tests.support.memory_commands import commands as run
+
+__all__ = ["run"]
 
 WAS = (("id", "INT"), ("price", "INT"))
 MORE = (*WAS, ("q", "INT"))
 MOST = (*MORE, ("r", "INT"))
 DECISIONS = Path("schemaman.decisions.toml")
-
-
-@pytest.fixture
-def run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
-) -> Commands:
-    return commands(tmp_path, monkeypatch, capfdbinary)
 
 
 @pytest.fixture

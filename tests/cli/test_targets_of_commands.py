@@ -13,18 +13,14 @@ from schemaman.migration.target import LakeTable
 from schemaman.migration.target_id import canonicalize_target
 from schemaman.store.log import MigrationEntry
 from schemaman.store.sql.store import SqlStore
-from tests.support.memory_commands import Commands, commands
+from tests.support.memory_commands import Commands
+from tests.support.memory_commands import commands as run
 from tests.support.memory_lake import Crash
+
+__all__ = ["run"]
 
 WAS = (("id", "INT"), ("price", "INT"))
 MORE = (*WAS, ("q", "INT"))
-
-
-@pytest.fixture
-def run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
-) -> Commands:
-    return commands(tmp_path, monkeypatch, capfdbinary)
 
 
 def two_streams(run: Commands) -> None:
@@ -103,7 +99,7 @@ def gone(run: Commands, *names: str) -> None:
     """Tables that were made by a migration, and the first of them that a person has dropped since."""
     run.says(*(run.table(WAS, type="CREATE", name=name) for name in names))
     assert run("sync", "r.jsonl", "--once").code == 0
-    run.lakes.of(f"ice.raw.{names[0]}").live = None
+    run.lake.table(f"ice.raw.{names[0]}").live = None
 
 
 def drifted(run: Commands) -> dict[str, bool]:
@@ -127,7 +123,7 @@ def test_a_target_that_is_rightly_gone_is_let_go_by_a_person(run: Commands) -> N
     assert run("apply", "a.plan.json").code == 1  # it begins empty: that still waits for approval
     assert run.applied("a.plan.json").code == 0
     assert drifted(run) == {"ice.raw.a": False, "ice.raw.b": False}
-    run.lakes.of("ice.raw.a").live = None
+    run.lake.table("ice.raw.a").live = None
     assert run("drift").code == 1
 
 
@@ -149,14 +145,14 @@ def test_only_what_is_gone_is_forgotten(run: Commands, words: tuple[str, ...], t
 
 def test_a_target_whose_catalogue_is_gone_too_is_forgotten(run: Commands) -> None:
     gone(run, "a", "b")
-    real = run.lakes.inspect
+    real = run.lake.inspect
 
     def inspect(table: str, format: str) -> LakeTable | None:
         if table == "ice.raw.a":
             raise StatementFailed("no such catalogue")
         return real(table, format)
 
-    run.lakes.inspect = inspect  # type: ignore[method-assign]
+    run.lake.inspect = inspect  # type: ignore[method-assign]
     assert run("drift").code == 3
     done = run("drift", "--forget", "ice.raw.a", "--yes")
     assert (done.code, "no such catalogue" in done.err) == (0, True)
@@ -175,10 +171,10 @@ def test_a_run_that_died_before_it_had_taken_a_table_over_is_resumed(run: Comman
     def die(_: str) -> None:
         raise Crash
 
-    run.lakes.before = die
+    run.lake.before = die
     with pytest.raises(Crash):
         run("apply", "p.plan.json", "--take-over")
-    run.lakes.before = lambda _: None
+    run.lake.before = lambda _: None
     (stopped,) = [each["run"] for each in run("status", "--format", "json").json["runs"]]
     asked = run("resume", stopped)
     assert (asked.code, "--take-over" in asked.err) == (4, True)
@@ -190,7 +186,7 @@ def test_a_run_that_died_before_it_had_taken_a_table_over_is_resumed(run: Comman
 def test_drift_of_a_table_that_somebody_replaced_is_told_to_who_asks_for_its_source(run: Commands) -> None:
     run.learns(run.table(WAS, type="CREATE"), run.table(WAS, type="CREATE", name="other"))
     assert run.moved().code == 0
-    lake = run.lakes.of("ice.raw.orders")
+    lake = run.lake.table("ice.raw.orders")
     was = run.live()
     other = replace(was.schema, columns=was.schema.columns[:1], key=())
     lake.live = replace(was, properties={}, schema=other)
@@ -206,6 +202,6 @@ def test_drift_of_a_source_that_has_no_lake_table_is_no_answer(run: Commands) ->
         told = run("drift", *words)
         assert told.code == 3
         assert "no lake table of srv.app.other is known" in " ".join(told.err.split())
-    run.lakes.of("ice.raw.orders").live = None
+    run.lake.table("ice.raw.orders").live = None
     assert run("drift", "orders").code == 1
     assert "no lake table" not in run("drift", "orders").err

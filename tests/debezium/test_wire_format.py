@@ -36,12 +36,12 @@ from schemaman.history.versions import TableHistory
 from schemaman.ingest.chunks import build_reading
 from schemaman.ingest.ingest import ingest
 from schemaman.ingest.scan import merge, scan
-from schemaman.io import files, schema_registry
 from schemaman.io.schema_registry import RegistryExport
 from schemaman.registry import Registry
 from schemaman.store.memory import MemoryStore
+from tests.support import recordings
 from tests.support import schema_registry as registries
-from tests.support.checkout import CAPTURES
+from tests.support.recordings import recorded
 from tests.support.schema_registry import CONTENT, GLOBAL
 
 RUN = "postgres/shop-avro"
@@ -91,15 +91,9 @@ FRAMES: dict[str, tuple[Form, Frame]] = {
 
 
 @cache
-def recorded() -> tuple[Record, ...]:
-    found = files.read_records(files.find_file(str(CAPTURES / RUN)))
-    return tuple(r for r in found if isinstance(r, Record))
-
-
-@cache
 def registry() -> RegistryExport:
     """The recorded registry, whose schemas have ids of every kind."""
-    plain = schema_registry.load_export(str(CAPTURES / RUN / "registry.json")).schemas
+    plain = recordings.registry(RUN).schemas
     told: dict[int | str, str] = {}
     for id, text in plain.items():
         assert isinstance(id, int)
@@ -136,13 +130,13 @@ def history(records: tuple[Record, ...], forms: Forms) -> tuple[tuple[TableHisto
 
 @cache
 def expected() -> tuple[TableHistory, ...]:
-    return history(recorded(), AUTO)[0]
+    return history(recorded(RUN), AUTO)[0]
 
 
 @pytest.mark.parametrize("name", FRAMES)
 def test_however_a_recording_is_framed_its_history_is_the_same(name: str) -> None:
     form, frame = FRAMES[name]
-    records = tuple(reframed(r, frame) for r in recorded())
+    records = tuple(reframed(r, frame) for r in recorded(RUN))
     assert history(records, Forms(form, form)) == (expected(), 0)
 
 
@@ -157,7 +151,7 @@ def spelled(id: int, body: bytes, side: Side) -> tuple[bytes, list[Header]]:
 
 
 def test_a_recording_in_avros_json_encoding_has_the_same_history() -> None:
-    records = tuple(reframed(r, spelled) for r in recorded())
+    records = tuple(reframed(r, spelled) for r in recorded(RUN))
     assert history(records, AUTO) == (expected(), 0)
     reading = build_reading(registry())
     assert scan(records, reading) == scan(records, reading, quick=False)
@@ -166,8 +160,8 @@ def test_a_recording_in_avros_json_encoding_has_the_same_history() -> None:
 @given(st.data(), st.sampled_from(sorted(FRAMES)), st.sampled_from(sorted(FRAMES)))
 def test_the_scanner_is_exact_in_every_framing(data: st.DataObject, one: str, other: str) -> None:
     """Whatever forms are configured, and whatever comes: comparing and parsing give the same runs."""
-    start = data.draw(st.integers(0, len(recorded()) - 1))
-    some = recorded()[start : start + 60]
+    start = data.draw(st.integers(0, len(recorded(RUN)) - 1))
+    some = recorded(RUN)[start : start + 60]
     names = data.draw(st.lists(st.sampled_from([one, other]), min_size=len(some), max_size=len(some)))
     records = [reframed(r, FRAMES[n][1]) for r, n in zip(some, names, strict=True)]
     forms = data.draw(st.builds(Forms, st.sampled_from(FORMS), st.sampled_from(FORMS)))
@@ -179,8 +173,7 @@ def test_the_scanner_is_exact_in_every_framing(data: st.DataObject, one: str, ot
 
 
 def test_json_that_headers_call_avro_is_avro_however_often_its_like_was_json() -> None:
-    found = files.read_records(files.find_file(str(CAPTURES / "postgres/shop-json")))
-    records = [r for r in found if isinstance(r, Record) and r.topic == "shop.public.orders"][:200]
+    records = [r for r in recorded("postgres/shop-json") if r.topic == "shop.public.orders"][:200]
     marked = [
         replace(r, headers=(*r.headers, ("apicurio.value.globalId", bytes(8)))) if n % 50 == 49 else r
         for n, r in enumerate(records)
@@ -248,7 +241,7 @@ def test_a_form_that_does_not_fit(
 
 
 def test_what_is_ambiguous_is_read_once_the_form_is_told() -> None:
-    records = tuple(reframed(r, FRAMES["apicurio-global-8"][1]) for r in recorded())
+    records = tuple(reframed(r, FRAMES["apicurio-global-8"][1]) for r in recorded(RUN))
     values = sum(r.value is not None for r in records)
     desk = Registry(MemoryStore(lambda: 0), lambda: 0)
     first = ingest(records, desk, "main", registry())
@@ -310,11 +303,11 @@ def test_ids_that_mean_another_schema_say_what_to_configure() -> None:
     """Apicurio's ids of four bytes, read as Confluent's: the registry knows them, as ids of others."""
     ids = sorted(id for id in registry().schemas if isinstance(id, int))
     shifted = RegistryExport({id: registry()(ids[(n + 7) % len(ids)]) or "" for n, id in enumerate(ids)})
-    runs = scan(recorded(), build_reading(shifted))
+    runs = scan(recorded(RUN), build_reading(shifted))
     reasons = [run.fault for run in runs if run.fault is not None]
     assert reasons
     assert all("if the id is Apicurio's, set --format-value" in reason for reason in reasons)
-    told = scan(recorded(), build_reading(shifted, Forms("confluent", "confluent")))
+    told = scan(recorded(RUN), build_reading(shifted, Forms("confluent", "confluent")))
     assert any(run.fault for run in told)
     assert not any("Apicurio" in (run.fault or "") for run in told)
 

@@ -35,7 +35,7 @@ from schemaman.migration.targets import delta
 from schemaman.model.schema import TableId
 from schemaman.resolve import select_version
 from tests.support import chain
-from tests.support.memory_lake import PaperJournal, PaperLake
+from tests.support.memory_lake import MemoryJournal, MemoryTable
 from tests.support.records import change, column, event, image, node, record, struct
 
 Payload = dict[str, Any]
@@ -870,9 +870,9 @@ def test_the_lake_puts_the_values_before_aside_and_asks():
         mysql(20, entry("ALTER", '"shop"."t"', "a", "b", key=("a",)), ddl=ANEW),
         row(21, "a", "b"),
     )
-    lake = PaperLake("/lake/t")
+    lake = MemoryTable("/lake/t")
     before = make_plan(migration_source(history("t", *payloads[:2])), None, delta.TARGET, "/lake/t", Policy())
-    apply(before, lake, PaperJournal(), lambda: 0, run="r", approved=True)
+    apply(before, lake, MemoryJournal(), lambda: 0, run="r", approved=True)
     drawn = make_plan(migration_source(history("t", *payloads)), lake.live, delta.TARGET, "/lake/t", Policy())
     assert [s.kind for s in drawn.steps if s.kind != "set-properties"] == ["rename-column", "add-columns"]
     assert any("reuse-name" in approval for approval in drawn.approvals_needed)

@@ -30,9 +30,9 @@ from schemaman.migration.source import migration_source
 from schemaman.model.column_list import format_columns
 from schemaman.model.schema import Column, TableId, TableSchema
 from schemaman.model.types import Unknown
-from tests.ingest.test_scan import recorded, registry
 from tests.support import chain
 from tests.support.checkout import CAPTURES
+from tests.support.recordings import recorded, registry
 from tests.truth.recording import facts
 from tests.truth.truth import read_truth
 

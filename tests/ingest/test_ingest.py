@@ -21,14 +21,15 @@ from schemaman.errors import UnreadableInput, UsageError
 from schemaman.history.versions import TableHistory
 from schemaman.ingest.chunks import KnownOffsets, UnreadableItem, build_reading, merge_parts, read_chunks
 from schemaman.ingest.ingest import NO_PARTITION, Intake, Summary, ingest
-from schemaman.io import files, schema_registry
+from schemaman.io import schema_registry
 from schemaman.registry import Registry
 from schemaman.report.views.listings import select_notes
 from schemaman.store.edge_hashes import EdgeHashes, EdgesOnDemand
 from schemaman.store.log import Entry, ObservationEntry
 from schemaman.store.memory import MemoryStore
 from schemaman.store.offsets import GAPS
-from tests.support.checkout import CAPTURES
+from tests.support.recordings import recorded
+from tests.support.recordings import registry as schemas
 
 RUNS = ("postgres/shop-json", "postgres/shop-avro", "postgres/shop-crash", "db2/shop-3.4.1-json",
         "mariadb/bookshop-mariadb-3.5.0-json")  # fmt: skip
@@ -52,18 +53,6 @@ class Desk:
     @property
     def histories(self) -> tuple[TableHistory, ...]:
         return self.registry.tables()
-
-
-@cache
-def recorded(run: str) -> tuple[Record, ...]:
-    found = files.read_records(files.find_file(str(CAPTURES / run)))
-    return tuple(r for r in found if isinstance(r, Record))
-
-
-@cache
-def schemas(run: str) -> schema_registry.RegistryExport:
-    path = CAPTURES / run / "registry.json"
-    return schema_registry.load_export(str(path)) if path.exists() else schema_registry.NO_REGISTRY
 
 
 @cache

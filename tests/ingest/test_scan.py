@@ -6,7 +6,6 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from itertools import pairwise
 
 import pytest
@@ -18,8 +17,9 @@ from schemaman.debezium.observation import ALTERNATIONS, SchemaRun
 from schemaman.debezium.records import Position, Record
 from schemaman.ingest.chunks import build_reading, read_position
 from schemaman.ingest.scan import merge, scan
-from schemaman.io import files, schema_registry
+from schemaman.io import schema_registry
 from tests.support.checkout import CAPTURES
+from tests.support.recordings import recorded, registry
 
 RECORDINGS = sorted(p.parent for p in CAPTURES.glob("*/*/records.*"))
 ROWS = [p for p in RECORDINGS if not re.search("plain|modes|flat|mongodb", str(p.relative_to(CAPTURES)))]
@@ -35,18 +35,6 @@ class Seen:
     table: tuple[str, ...]
     proof: object
     position: Position
-
-
-@cache
-def recorded(run: str) -> tuple[Record, ...]:
-    found = files.read_records(files.find_file(str(CAPTURES / run)))
-    return tuple(r for r in found if isinstance(r, Record))
-
-
-@cache
-def registry(run: str) -> schema_registry.RegistryExport:
-    path = CAPTURES / run / "registry.json"
-    return schema_registry.load_export(str(path)) if path.exists() else schema_registry.NO_REGISTRY
 
 
 def body(data: bytes | None, schemas: schema_registry.RegistryExport) -> tuple[object, str, object]:

@@ -17,14 +17,13 @@ from typing import Any
 import pytest
 
 from schemaman.debezium.records import Record
-from schemaman.io import files
 from schemaman_cli.main import main
 from tests.live.broker import settled_in
 from tests.live.process import free_port
 from tests.live.secured import Secured
 from tests.live.test_kafka import create, send
 from tests.support.certificates import self_signed
-from tests.support.checkout import CAPTURES
+from tests.support.recordings import recorded
 
 PATIENCE = 60.0
 
@@ -82,12 +81,7 @@ def following(folder: Path, *words: str) -> Iterator[Follower]:
 
 
 def orders(topic: str) -> list[Record]:
-    found = [
-        r
-        for r in files.read_records(files.find_file(str(CAPTURES / "postgres/shop-json")))
-        if isinstance(r, Record)
-    ]
-    told = [r for r in found if r.topic.endswith(".orders")]
+    told = [r for r in recorded("postgres/shop-json") if r.topic.endswith(".orders")]
     return [replace(r, topic=topic, partition=0, offset=n) for n, r in enumerate(told)]
 
 

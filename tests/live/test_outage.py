@@ -16,7 +16,7 @@ import pytest
 from schemaman.api import sources as command
 from schemaman.debezium.records import Record
 from schemaman.ingest.ingest import ingest
-from schemaman.io import files, kafka, schema_registry
+from schemaman.io import kafka
 from schemaman.registry import Registry
 from schemaman.store.memory import MemoryStore
 from schemaman.store.offsets import Ranges, list_spans
@@ -28,8 +28,9 @@ from tests.live.secured import Secured
 from tests.live.test_kafka import create, send
 from tests.support.certificates import self_signed
 from tests.support.checkout import CAPTURES
+from tests.support.recordings import recorded, registry
 
-RUN = CAPTURES / "postgres" / "shop-avro"
+RUN = "postgres/shop-avro"
 SIZE = 500
 AMID = 2 * SIZE + SIZE // 2
 """A record inside of the third chunk."""
@@ -39,8 +40,7 @@ Amid = Callable[[Callable[[], object]], None]
 
 def of_orders(topic: str) -> list[Record]:
     """Ten chunks of records of one table, the same again and again."""
-    found = [r for r in files.read_records(files.find_file(str(RUN))) if isinstance(r, Record)]
-    found = [r for r in found if r.topic.endswith(".orders") and r.value is not None]
+    found = [r for r in recorded(RUN) if r.topic.endswith(".orders") and r.value is not None]
     told = islice(cycle(found), 10 * SIZE)
     return [replace(r, topic=topic, partition=0, offset=n) for n, r in enumerate(told)]
 
@@ -48,7 +48,7 @@ def of_orders(topic: str) -> list[Record]:
 def undisturbed(records: list[Record]) -> tuple[object, ...]:
     """What a reading of all of them at once remembers."""
     desk = Registry(MemoryStore(lambda: 0), lambda: 0)
-    ingest(records, desk, "main", schema_registry.load_export(str(RUN / "registry.json")), size=SIZE)
+    ingest(records, desk, "main", registry(RUN), size=SIZE)
     return (desk.tables(), desk.offsets("main"))
 
 
@@ -90,7 +90,7 @@ def options(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(command, "ingest_records", partial(ingest, size=SIZE))
     Path("slowly").write_text("queued.max.messages.kbytes=1\nfetch.message.max.bytes=1000\n")
-    return ["--registry", str(RUN / "registry.json"), "--kafka-config", "slowly"]
+    return ["--registry", str(CAPTURES / RUN / "registry.json"), "--kafka-config", "slowly"]
 
 
 def test_a_broker_that_dies_amid_records(

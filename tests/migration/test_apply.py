@@ -41,7 +41,7 @@ from schemaman.model.schema import TableSchema
 from schemaman.store.log import MigrationEntry
 from schemaman.store.memory import MemoryStore
 from tests.support.histories import told
-from tests.support.memory_lake import Crash, PaperJournal, PaperLake
+from tests.support.memory_lake import Crash, MemoryJournal, MemoryTable
 from tests.support.random_histories import lives
 
 TABLE = "/lake/t"
@@ -52,13 +52,13 @@ def draw(ddl: str, live: LakeTable | None, **facts) -> Plan:
     return make_plan(source, live, delta.TARGET, TABLE, Policy())
 
 
-def run(plan: Plan, lake: PaperLake, journal: PaperJournal, **how) -> Migration:
+def run(plan: Plan, lake: MemoryTable, journal: MemoryJournal, **how) -> Migration:
     return apply(plan, lake, journal, lambda: 1000, **({"run": "r1"} | how))
 
 
-def made(ddl: str = "id INT NOT NULL, a INT, PRIMARY KEY (id)") -> PaperLake:
-    lake = PaperLake(TABLE)
-    run(draw(ddl, None), lake, PaperJournal())
+def made(ddl: str = "id INT NOT NULL, a INT, PRIMARY KEY (id)") -> MemoryTable:
+    lake = MemoryTable(TABLE)
+    run(draw(ddl, None), lake, MemoryJournal())
     lake.ran.clear()
     return lake
 
@@ -66,12 +66,12 @@ def made(ddl: str = "id INT NOT NULL, a INT, PRIMARY KEY (id)") -> PaperLake:
 LATER = "id BIGINT NOT NULL, a INT COMMENT 'x', b DATE, PRIMARY KEY (id)"
 
 
-def states(journal: PaperJournal) -> list[tuple[int | None, str]]:
+def states(journal: MemoryJournal) -> list[tuple[int | None, str]]:
     return [(line.step, line.state) for line in journal.lines]
 
 
 def test_every_step_is_journalled_before_and_after() -> None:
-    lake, journal = made(), PaperJournal()
+    lake, journal = made(), MemoryJournal()
     plan = draw(LATER, lake.live)
     migration = run(plan, lake, journal)
     assert migration.state == "applied"
@@ -83,7 +83,7 @@ def test_every_step_is_journalled_before_and_after() -> None:
     assert journal.lines[-1].version == lake.live.version  # type: ignore[union-attr]
 
 
-class FailingJournal(PaperJournal):
+class FailingJournal(MemoryJournal):
     """A journal whose store goes away when one line is to be written."""
 
     def __init__(self, step: int | None, state: str) -> None:
@@ -117,7 +117,7 @@ def test_a_store_that_fails_before_the_first_statement_has_done_nothing() -> Non
 
 @pytest.mark.parametrize("statements", [1, 2])
 def test_a_lake_that_goes_away_behind_a_statement_leaves_a_plan_half_done(statements: int) -> None:
-    class Leaving(PaperLake):
+    class Leaving(MemoryTable):
         def inspect(self, table: str, format: str) -> LakeTable | None:
             if len(self.ran) == statements:
                 raise StatementFailed("the catalogue does not answer")
@@ -126,11 +126,11 @@ def test_a_lake_that_goes_away_behind_a_statement_leaves_a_plan_half_done(statem
     before = made()
     lake = Leaving(TABLE, before.live)
     with pytest.raises(PartlyApplied, match="does not answer"):
-        run(draw(LATER, before.live), lake, PaperJournal())
+        run(draw(LATER, before.live), lake, MemoryJournal())
 
 
 def test_a_table_that_is_dropped_behind_the_last_step_is_not_called_applied() -> None:
-    lake, journal = made(), PaperJournal()
+    lake, journal = made(), MemoryJournal()
     plan = draw(LATER, lake.live)
     real, last = journal.write, len(plan.steps) - 1
 
@@ -146,7 +146,7 @@ def test_a_table_that_is_dropped_behind_the_last_step_is_not_called_applied() ->
 
 
 def test_a_table_that_is_not_made_leaves_nothing_in_the_journal() -> None:
-    lake, journal = PaperLake(TABLE), PaperJournal()
+    lake, journal = MemoryTable(TABLE), MemoryJournal()
     policy = Policy(rules=(PolicyRule("ignore", ("new-table",)),))
     source = MigrationSource("shop.public.t", 1, "v1", 0, parse_columns(LATER))
     done = run(make_plan(source, None, delta.TARGET, TABLE, policy), lake, journal)
@@ -154,7 +154,7 @@ def test_a_table_that_is_not_made_leaves_nothing_in_the_journal() -> None:
 
 
 def test_applying_again_does_nothing() -> None:
-    lake, journal = made(), PaperJournal()
+    lake, journal = made(), MemoryJournal()
     plan = draw(LATER, lake.live)
     run(plan, lake, journal)
     ran = list(lake.ran)
@@ -167,11 +167,11 @@ def test_a_plan_without_steps_changes_nothing() -> None:
     lake = made()
     plan = draw("id INT NOT NULL, a INT, PRIMARY KEY (id)", lake.live)
     assert plan.steps == ()
-    assert run(plan, lake, PaperJournal()).state == "unchanged"
+    assert run(plan, lake, MemoryJournal()).state == "unchanged"
 
 
 def test_refusals_stop_everything_unless_the_rest_is_wanted() -> None:
-    lake, journal = made(), PaperJournal()
+    lake, journal = made(), MemoryJournal()
     plan = draw("id INT NOT NULL, a DATE, b DATE, PRIMARY KEY (id)", lake.live)
     assert plan.refusals
     migration = run(plan, lake, journal)
@@ -185,20 +185,20 @@ def test_refusals_stop_everything_unless_the_rest_is_wanted() -> None:
 def test_what_needs_approval_waits_for_it() -> None:
     lake = made()
     plan = replace(draw(LATER, lake.live), approvals_needed=("drop-columns: …",))
-    assert run(plan, lake, PaperJournal()).reasons == ("needs approval: drop-columns: …",)
-    assert run(plan, lake, PaperJournal(), approved=True).state == "applied"
+    assert run(plan, lake, MemoryJournal()).reasons == ("needs approval: drop-columns: …",)
+    assert run(plan, lake, MemoryJournal(), approved=True).state == "applied"
 
 
 def test_an_expired_plan_is_stale() -> None:
     lake = made()
     plan = replace(draw(LATER, lake.live), expires_ms=999)
     with pytest.raises(StalePlan, match="expired"):
-        run(plan, lake, PaperJournal())
+        run(plan, lake, MemoryJournal())
     assert lake.ran == []
 
 
 def test_a_plan_that_was_begun_is_taken_up_after_it_expired() -> None:
-    lake, journal = made(), PaperJournal()
+    lake, journal = made(), MemoryJournal()
     plan = replace(draw(LATER, lake.live), expires_ms=1000)
 
     def die(statement: str) -> None:
@@ -228,7 +228,7 @@ def test_a_plan_that_sent_nothing_was_not_begun_and_expires() -> None:
 
 
 def test_a_plan_behind_which_another_one_began_expires() -> None:
-    lake, journal = made(), PaperJournal()
+    lake, journal = made(), MemoryJournal()
     plan = replace(draw(LATER, lake.live), expires_ms=1000)
     with pytest.raises(PartlyApplied):
         run(plan, lake, stopped := FailingJournal(0, "done"))
@@ -238,33 +238,33 @@ def test_a_plan_behind_which_another_one_began_expires() -> None:
     assert not is_begun(plan, journal)
 
 
-def _add_column(lake: PaperLake) -> None:
+def _add_column(lake: MemoryTable) -> None:
     lake.run(f"ALTER TABLE {delta.TARGET.table_name(TABLE)} ADD COLUMNS (`z` INT)")
 
 
-def _make_column_anew(lake: PaperLake) -> None:
+def _make_column_anew(lake: MemoryTable) -> None:
     name = delta.TARGET.table_name(TABLE)
     lake.run(f"ALTER TABLE {name} DROP COLUMNS (`a`)")
     lake.run(f"ALTER TABLE {name} ADD COLUMNS (`a` INT)")
 
 
 def _laid_out(**facts: object):
-    def arrange(lake: PaperLake) -> None:
+    def arrange(lake: MemoryTable) -> None:
         lake.live = replace(lake.live, **facts)  # type: ignore[type-var]
 
     return arrange
 
 
-def _check(lake: PaperLake) -> None:
+def _check(lake: MemoryTable) -> None:
     assert lake.live is not None
     lake.live = replace(lake.live, properties={**lake.live.properties, "delta.constraints.low": "a < 9"})
 
 
-def _replace_table(lake: PaperLake) -> None:
+def _replace_table(lake: MemoryTable) -> None:
     lake.live = replace(lake.live, identity="another")  # type: ignore[type-var]
 
 
-def _drop_table(lake: PaperLake) -> None:
+def _drop_table(lake: MemoryTable) -> None:
     lake.live = None
 
 
@@ -294,9 +294,9 @@ def test_a_table_that_moved_is_left_alone(move, words: str) -> None:
     move(lake)
     ran, live = list(lake.ran), lake.live
     with pytest.raises(StalePlan, match=words):
-        check(plan, lake, PaperJournal(), lambda: 1000)
+        check(plan, lake, MemoryJournal(), lambda: 1000)
     with pytest.raises(StalePlan, match=words) as caught:
-        run(from_text(to_text(plan)), lake, PaperJournal())
+        run(from_text(to_text(plan)), lake, MemoryJournal())
     assert "schemaman plan" in (caught.value.hint or "")
     assert (lake.ran, lake.live) == (ran, live)
 
@@ -304,7 +304,7 @@ def test_a_table_that_moved_is_left_alone(move, words: str) -> None:
 @pytest.mark.parametrize(("move", "words"), LAYOUTS)
 @pytest.mark.parametrize("behind", [0, 1])
 def test_another_layout_between_two_looks_stops_the_run(behind: int, move, words: str) -> None:
-    lake, journal = made(), PaperJournal()
+    lake, journal = made(), MemoryJournal()
     plan = draw(LATER, lake.live)
     time = iter(range(0, 10_000_000, 1000))
     real = journal.write
@@ -325,25 +325,25 @@ def test_a_plan_of_before_layouts_were_told_is_applied() -> None:
     lake = made()
     plan = from_text(to_text(replace(draw(LATER, lake.live), base_layout={})))
     _laid_out(clustering=(("a",),))(lake)
-    assert run(plan, lake, PaperJournal()).state == "applied"
+    assert run(plan, lake, MemoryJournal()).state == "applied"
 
 
 def test_rows_that_were_written_meanwhile_do_not_make_a_plan_stale() -> None:
     lake = made()
     plan = draw(LATER, lake.live)
     lake.live = replace(lake.live, version="99")  # type: ignore[type-var]
-    assert run(plan, lake, PaperJournal()).state == "applied"
+    assert run(plan, lake, MemoryJournal()).state == "applied"
 
 
 def test_a_table_that_appeared_meanwhile_is_not_taken_over() -> None:
     plan = draw("id INT", None)
     lake = made("id INT")
     with pytest.raises(StalePlan, match="was created after the plan was made"):
-        run(plan, lake, PaperJournal())
+        run(plan, lake, MemoryJournal())
 
 
 def test_a_table_of_our_own_is_not_said_to_be_someone_elses() -> None:
-    lake, journal = PaperLake(TABLE), PaperJournal()
+    lake, journal = MemoryTable(TABLE), MemoryJournal()
     plan = draw("id INT", None)
     run(plan, lake, journal)
     run(draw("id INT, a INT", lake.live), lake, journal, run="r2")
@@ -352,7 +352,7 @@ def test_a_table_of_our_own_is_not_said_to_be_someone_elses() -> None:
 
 
 def test_a_table_that_was_set_back_after_the_plan_ran_is_left_alone() -> None:
-    lake, journal = made(), PaperJournal()
+    lake, journal = made(), MemoryJournal()
     before = lake.live
     plan = draw(LATER, before)
     run(plan, lake, journal)
@@ -362,7 +362,7 @@ def test_a_table_that_was_set_back_after_the_plan_ran_is_left_alone() -> None:
 
 
 def test_someone_else_in_the_middle_stops_the_run() -> None:
-    lake, journal = made(), PaperJournal()
+    lake, journal = made(), MemoryJournal()
     plan = draw(LATER, lake.live)
 
     def meddle(statement: str) -> None:
@@ -376,7 +376,7 @@ def test_someone_else_in_the_middle_stops_the_run() -> None:
 
 
 def test_a_refused_first_statement_leaves_the_table_untouched() -> None:
-    lake, journal = made(), PaperJournal()
+    lake, journal = made(), MemoryJournal()
     plan = draw(LATER, lake.live)
 
     def refuse(statement: str) -> None:
@@ -389,7 +389,7 @@ def test_a_refused_first_statement_leaves_the_table_untouched() -> None:
 
 
 def test_a_refused_later_statement_is_partly_applied_and_can_be_taken_up() -> None:
-    lake, journal = made(), PaperJournal()
+    lake, journal = made(), MemoryJournal()
     plan = draw(LATER, lake.live)
 
     def refuse_dates(statement: str) -> None:
@@ -417,10 +417,10 @@ def test_a_lost_race_is_tried_again(conflicts: int, works: bool) -> None:
 
     lake.before = lose
     if works:
-        assert run(plan, lake, PaperJournal()).state == "applied"
+        assert run(plan, lake, MemoryJournal()).state == "applied"
     else:
         with pytest.raises(StatementConflict):
-            run(plan, lake, PaperJournal())
+            run(plan, lake, MemoryJournal())
 
 
 def test_a_statement_that_failed_and_was_done_all_the_same_is_done() -> None:
@@ -431,11 +431,11 @@ def test_a_statement_that_failed_and_was_done_all_the_same_is_done() -> None:
         raise StatementFailed("connection lost")
 
     lake.after = lie
-    assert run(plan, lake, PaperJournal()).differences == ()
+    assert run(plan, lake, MemoryJournal()).differences == ()
     assert lake.ran == [step.statement for step in plan.steps]
 
 
-class CrashingJournal(PaperJournal):
+class CrashingJournal(MemoryJournal):
     """A journal that goes dark before or after its `at`th line."""
 
     def __init__(self, at: int, written: bool) -> None:
@@ -458,7 +458,7 @@ def test_a_crash_anywhere_loses_nothing_and_repeats_nothing(
     target, life: list[MigrationSource], data
 ) -> None:
     table = TABLE if target.name == "delta" else "ice.raw.t"
-    lake = PaperLake(table)
+    lake = MemoryTable(table)
     for following in life:
         plan = make_plan(following, lake.live, target, table, Policy())
         lake.ran.clear()
@@ -492,10 +492,10 @@ def test_only_one_migrates_a_table_at_a_time() -> None:
     plan = draw(LATER, lake.live)
     token = store.acquire(target_id("delta", TABLE), "someone", 1000, LEASE_MS)
     with pytest.raises(Locked):
-        run(plan, lake, PaperJournal(), leases=store, owner="me")
+        run(plan, lake, MemoryJournal(), leases=store, owner="me")
     assert lake.ran == []
     store.release(target_id("delta", TABLE), token)
-    assert run(plan, lake, PaperJournal(), leases=store, owner="me").state == "applied"
+    assert run(plan, lake, MemoryJournal(), leases=store, owner="me").state == "applied"
     assert store.acquire(target_id("delta", TABLE), "someone", 1000, LEASE_MS)
 
 
@@ -504,7 +504,7 @@ def test_a_lease_is_given_back_when_a_migration_fails() -> None:
     plan = draw(LATER, lake.live)
     _add_column(lake)
     with pytest.raises(StalePlan):
-        run(plan, lake, PaperJournal(), leases=store)
+        run(plan, lake, MemoryJournal(), leases=store)
     assert store.acquire(target_id("delta", TABLE), "someone", 1000, LEASE_MS)
 
 
@@ -540,7 +540,7 @@ def test_a_journal_line_waits_for_its_turn() -> None:
 
 
 def test_drift_is_what_someone_else_changed() -> None:
-    lake, journal = made(), PaperJournal()
+    lake, journal = made(), MemoryJournal()
     plan = draw(LATER, lake.live)
     run(plan, lake, journal)
     expected = find_expected_structure(journal.lines, "delta", TABLE)
@@ -552,10 +552,10 @@ def test_drift_is_what_someone_else_changed() -> None:
 
 
 def test_a_table_that_was_dropped_and_made_anew_at_the_source_is_another_one() -> None:
-    lake = PaperLake(TABLE)
+    lake = MemoryTable(TABLE)
     life = "id INT NOT NULL, a INT, PRIMARY KEY (id)"
     first = make_plan(migration_source(told(life)), None, delta.TARGET, TABLE, Policy())
-    run(first, lake, PaperJournal())
+    run(first, lake, MemoryJournal())
     again = migration_source(told(life, None, life, "id INT NOT NULL, a INT, b INT, PRIMARY KEY (id)"))
     plan = make_plan(again, lake.live, delta.TARGET, TABLE, Policy())
     assert plan.steps == ()

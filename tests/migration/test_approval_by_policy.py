@@ -23,18 +23,16 @@ from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Integer, Type
 from tests.migration.test_nested_fields import (
     TABLE,
-    TARGETS,
-    both,
     changed,
     kinds,
     plan,
     renamed,
     standing,
-    statements,
     structs,
     told,
     until,
 )
+from tests.support.plans import TARGETS, both, statements
 from tests.support.random_histories import history as history_of
 
 UNASKED = {"set-properties", "upgrade", "set-key", "create-table", "create-namespace"}

@@ -12,10 +12,11 @@ from schemaman.migration.policy import Policy, PolicyRule, ProjectionRule
 from schemaman.migration.properties.names import VERSION_PROPERTY
 from schemaman.migration.source import migration_source
 from schemaman.model.column_list import parse_columns
-from tests.migration.test_nested_fields import TARGETS, both, migrated, renamed, until
 from tests.migration.test_nested_fields import plan as drawn
+from tests.migration.test_nested_fields import renamed, until
 from tests.migration.test_nested_fields import told as of_columns
-from tests.support.memory_lake import PaperLake
+from tests.support.memory_lake import MemoryTable
+from tests.support.plans import TARGETS, both, migrated
 from tests.support.random_histories import history as history_of
 
 
@@ -29,9 +30,9 @@ def policy(option: str, word: str, *rules: PolicyRule) -> Policy:
     return Policy(rules=rules, projections=(ProjectionRule(((option, word),)),))
 
 
-def after(format: str, policy: Policy, old: str, new: str) -> tuple[PaperLake, MigrationSource, Plan]:
+def after(format: str, policy: Policy, old: str, new: str) -> tuple[MemoryTable, MigrationSource, Plan]:
     """The lake as the old type left it, what it is to follow, and the plan for that."""
-    made = PaperLake(TARGETS[format][1])
+    made = MemoryTable(TARGETS[format][1])
     first, second = sources(old, new)
     migrated(made, drawn(format, first, made, policy))
     return made, second, drawn(format, second, made, policy)
@@ -87,7 +88,7 @@ def test_a_type_that_the_lake_never_took_on_hides_no_other_meaning(
 ) -> None:
     """The one between is refused, and the rest of that plan made, with its stamp: the old values stay."""
     chosen = policy(option, word)
-    made = PaperLake(TARGETS[format][1])
+    made = MemoryTable(TARGETS[format][1])
     for following in sources(*types):
         last = drawn(format, following, made, chosen)
         asked = [r.kind for r in last.rulings if r.kind == "change-representation"]
@@ -114,7 +115,7 @@ def test_a_meaning_that_came_and_went_between_two_plans_is_asked_about(
 ) -> None:
     """Rows of it are on their way, and nothing tells them from those of before and behind."""
     chosen = policy("time", "bigint")
-    made = PaperLake(TARGETS[format][1])
+    made = MemoryTable(TARGETS[format][1])
     first, *_, last = sources(one, other, one)
     migrated(made, drawn(format, first, made, chosen))
     plan = drawn(format, last, made, chosen)
@@ -128,7 +129,7 @@ def test_numbers_that_a_narrower_column_takes_are_asked_about_on_the_way_back(fo
     """The policy keeps the column BIGINT, in which each number of a DECIMAL goes that has room there."""
     rules = PolicyRule("ignore", ("integer-to-decimal", "retype"))
     chosen = policy("time", "bigint", rules)
-    made = PaperLake(TARGETS[format][1])
+    made = MemoryTable(TARGETS[format][1])
     for following in sources("TIME(6)", "DECIMAL(20,0)", "TIME(6)"):
         last = drawn(format, following, made, chosen)
         migrated(made, last)
@@ -138,7 +139,7 @@ def test_numbers_that_a_narrower_column_takes_are_asked_about_on_the_way_back(fo
 @both
 def test_a_type_that_the_lake_took_on_in_between_is_the_one_that_counts(format: str) -> None:
     chosen = policy("time", "bigint")
-    made = PaperLake(TARGETS[format][1])
+    made = MemoryTable(TARGETS[format][1])
     for following in sources("TIME(6)", "BIGINT", "BIGINT UNSIGNED", "BIGINT"):
         last = drawn(format, following, made, chosen)
         migrated(made, last)
@@ -155,7 +156,7 @@ def test_a_member_that_got_another_name_too_is_no_other_one(format: str, shape: 
     inside = {0: "s", 1: "s.element", 2: "s.y"}[IN_STRUCTS.index(shape)]
     told = renamed(of_columns(*(f"id INT ID 1, s {each} ID 2" for each in types)),
                    (f"{inside}.a", f"{inside}.b"))  # fmt: skip
-    made = PaperLake(TARGETS[format][1])
+    made = MemoryTable(TARGETS[format][1])
     chosen = policy("time", "bigint")
     for number in (1, 2):
         drawn_now = drawn(format, until(told, number), made, chosen)

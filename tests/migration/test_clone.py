@@ -12,9 +12,9 @@ from schemaman.migration.apply.clone import NAMESPACE, make_rehearsal
 from schemaman.migration.plan import Plan
 from schemaman.migration.rollback import plan_restore, plan_rollback
 from schemaman.migration.target import LakeTable
-from tests.migration.test_planner import TARGETS, both, lake, plan, source
 from tests.migration.test_recipes import cook, done, live_of
-from tests.support.memory_lake import PaperJournal, PaperLake
+from tests.support.memory_lake import MemoryJournal, MemoryTable
+from tests.support.plans import TARGETS, both, lake, plan, source
 
 EARLIER = "id INT NOT NULL, a INT, PRIMARY KEY (id)"
 LATER = "id INT NOT NULL, a TEXT, PRIMARY KEY (id)"
@@ -23,8 +23,8 @@ LATER = "id INT NOT NULL, a TEXT, PRIMARY KEY (id)"
 class Clones:
     """A table and its clone. Rows are in the table alone: whoever counts them on a clone finds none."""
 
-    def __init__(self, made: PaperLake, rows: int = 0) -> None:
-        self.made, self.clone = made, PaperLake("none")
+    def __init__(self, made: MemoryTable, rows: int = 0) -> None:
+        self.made, self.clone = made, MemoryTable("none")
         self.rows = rows
         self.told: list[str] = []
         self.asked: list[str] = []
@@ -55,7 +55,7 @@ class Clones:
         if statement.startswith("DROP TABLE"):
             self.clone.live = None
         elif "SHALLOW CLONE" in statement or statement.startswith("CREATE TABLE"):
-            self.clone = PaperLake("clone", replace(live_of(self.made), identity="clone"))
+            self.clone = MemoryTable("clone", replace(live_of(self.made), identity="clone"))
             self.clone.fields = dict(self.made.fields)
         elif not statement.startswith(("CREATE NAMESPACE", "DELETE FROM", "INSERT INTO", "UPDATE")):
             assert NAMESPACE in statement
@@ -102,7 +102,7 @@ def test_a_table_is_tried_to_be_filled_without_its_rows(format: str) -> None:
     made = lake(format, EARLIER)
     new = "/lake/t2" if format == "delta" else "ice.raw.t2"
     first, fill = cook(format, source(LATER)).make_plans(live_of(made), new)
-    filled = PaperLake(new)
+    filled = MemoryTable(new)
     done(first, filled)
     clones = Clones(filled, rows=5)
     tried(fill, clones)
@@ -131,7 +131,7 @@ def test_a_table_whose_files_are_never_deleted_has_a_clone_whose_files_are() -> 
     drawn = plan("iceberg", source("id INT, a STRING, b INT"), made.live)
     clones = Clones(made)
     told = check(
-        drawn, clones, PaperJournal(), lambda: 0, rehearse=make_rehearsal(clones, TARGETS["iceberg"][0], "r")
+        drawn, clones, MemoryJournal(), lambda: 0, rehearse=make_rehearsal(clones, TARGETS["iceberg"][0], "r")
     )
     assert told.state == "checked"
     (created,) = (each for each in clones.told if each.startswith("CREATE TABLE"))

@@ -28,7 +28,7 @@ from schemaman.store.log import MigrationEntry
 from schemaman.store.memory import MemoryStore
 from schemaman.store.sql.store import SqlStore
 from tests.live.database import schema_of_its_own
-from tests.support.memory_lake import PaperLake
+from tests.support.memory_lake import MemoryTable
 
 TABLE = "/lake/t"
 FIRST = "id INT NOT NULL, a INT, PRIMARY KEY (id)"
@@ -50,18 +50,18 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def draw(ddl: str, lake: PaperLake) -> Plan:
+def draw(ddl: str, lake: MemoryTable) -> Plan:
     source = MigrationSource("shop.public.t", 1, "v1", 0, parse_columns(ddl))
     return make_plan(source, lake.live, delta.TARGET, TABLE, Policy())
 
 
-def run(plan: Plan, lake: PaperLake, store: Store, name: str, now: int = 1000, **how: Any) -> Migration:
+def run(plan: Plan, lake: MemoryTable, store: Store, name: str, now: int = 1000, **how: Any) -> Migration:
     told: dict[str, Any] = {"leases": store, "store": store.id, "owner": f"{name}@host (1)", "approved": True}
     return apply(plan, lake, StoreJournal(store), lambda: now, run=name, **(told | how))
 
 
-def made(store: Store) -> PaperLake:
-    lake = PaperLake(TABLE)
+def made(store: Store) -> MemoryTable:
+    lake = MemoryTable(TABLE)
     run(draw(FIRST, lake), lake, store, "made")
     lake.ran.clear()
     return lake
@@ -71,13 +71,13 @@ def lines(store: Store, plan: Plan) -> list[MigrationEntry]:
     return list(StoreJournal(store).read_plan_lines(plan_hash(plan)))
 
 
-def steps_of(lake: PaperLake, plan: Plan) -> list[str]:
+def steps_of(lake: MemoryTable, plan: Plan) -> list[str]:
     """The statements of a plan that ran, in order."""
     return [s for s in lake.ran if s in {step.statement for step in plan.steps}]
 
 
 @contextmanager
-def at_statement(lake: PaperLake, number: int, side: str, meddle: Callable[[], None]) -> Iterator[None]:
+def at_statement(lake: MemoryTable, number: int, side: str, meddle: Callable[[], None]) -> Iterator[None]:
     """Once, before or after the statement of that number, somebody else does something."""
     left = [number]
 

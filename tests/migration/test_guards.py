@@ -25,9 +25,9 @@ from schemaman.model.column_list import parse_columns
 from schemaman.model.diff import AddColumn, ChangeNullable, ChangeType, DropColumn, RenameColumn
 from schemaman.model.schema import Column
 from schemaman.model.types import Floating, Integer
-from tests.migration.test_planner import TARGETS, both, lake, migrated, plan, source
 from tests.migration.test_recipes import live_of
-from tests.support.memory_lake import PaperJournal, PaperLake
+from tests.support.memory_lake import MemoryJournal, MemoryTable
+from tests.support.plans import TARGETS, both, lake, migrated, plan, source
 from tests.support.random_histories import lives
 from tests.support.random_histories import source as life_source
 
@@ -118,7 +118,7 @@ def test_an_identifier_field_stays_with_its_column_when_its_name_goes_to_another
 ) -> None:
     first = parse_columns("id INT NOT NULL ID 1, b INT NOT NULL ID 2, PRIMARY KEY (id)")
     live = table("id INT NOT NULL, b INT NOT NULL", "ice.raw.t", properties={"identifier-fields": '["id"]'})
-    made = PaperLake(TARGETS["iceberg"][1], replace(live, identifiers=(("id",),)))
+    made = MemoryTable(TARGETS["iceberg"][1], replace(live, identifiers=(("id",),)))
     made.fields = {"id": 1, "b": 2}
     for versions in ([first], [first, parse_columns(ddl)]):
         following = life_source(versions)
@@ -176,7 +176,7 @@ NULLABLE = KEYED.replace("id INT NOT NULL", "id INT")
 def test_a_guard_stays_on_where_what_it_stands_against_is_not_made(
     format: str, rules: tuple[PolicyRule, ...], later: str
 ) -> None:
-    policy, made = Policy(rules=rules), PaperLake(TARGETS[format][1])
+    policy, made = Policy(rules=rules), MemoryTable(TARGETS[format][1])
     migrated(made, make_plan(source(KEYED), None, *TARGETS[format], policy))
     guards = dict(live_of(made).properties)
     told = source(later, former_names={"b": ("a",)} if " b " in later else {})
@@ -194,7 +194,7 @@ def test_a_guard_stays_on_where_what_it_stands_against_is_not_made(
 def test_rows_that_hold_null_are_found_before_the_first_step(life: list[MigrationSource]) -> None:
     """Columns are asked for under the names that they have by then, and a second plan finds nothing more."""
     target, name = TARGETS["delta"]
-    made = PaperLake(name)
+    made = MemoryTable(name)
 
     def asked(query: str, number: int) -> int:
         (column,) = re.findall(r"WHERE `((?:[^`]|``)+)` IS NULL", query)
@@ -211,7 +211,7 @@ def test_rows_that_hold_null_are_found_before_the_first_step(life: list[Migratio
             made.counted = lambda query: asked(query, 1)
             for how in (check, apply):
                 with pytest.raises(StalePlan, match="IS NULL gives 1, not 0"):
-                    how(drawn, made, PaperJournal(), lambda: 0, run="r", partial=True, approved=True)
+                    how(drawn, made, MemoryJournal(), lambda: 0, run="r", partial=True, approved=True)
             assert len(made.ran) == ran
         made.counted = lambda query: asked(query, 0)
         new = made.live is None
@@ -238,7 +238,7 @@ def test_a_new_table_forbids_null_from_the_start_where_nobody_has_to_be_asked() 
 def test_deleted_rows_stay_in_a_mirrored_table_and_hold_null() -> None:
     later = add_row_columns(source("id INT NOT NULL, a INT NOT NULL, PRIMARY KEY (id)"))
     free = Policy(rules=(PolicyRule("auto", ("set-not-null",)),))
-    made = PaperLake(TARGETS["delta"][1])
+    made = MemoryTable(TARGETS["delta"][1])
     for _ in range(2):
         drawn = make_plan(later, made.live, *TARGETS["delta"], free)
         assert all(step.kind != "add-constraint" for step in drawn.steps)

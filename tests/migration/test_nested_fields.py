@@ -21,7 +21,6 @@ from schemaman.history.decisions import (
 )
 from schemaman.history.past_versions import CurrentField
 from schemaman.history.versions import NestedFieldAnswer, TableHistory
-from schemaman.migration.apply.apply import apply
 from schemaman.migration.conditions import is_met
 from schemaman.migration.plan import MigrationSource, Plan, Policy
 from schemaman.migration.plan_file import from_text, to_text
@@ -31,22 +30,16 @@ from schemaman.migration.projection.project import project
 from schemaman.migration.recipes.recipes import RecipePlanner
 from schemaman.migration.rollback import plan_rollback
 from schemaman.migration.source import migration_source
-from schemaman.migration.target import Target
-from schemaman.migration.targets import delta, iceberg
 from schemaman.model.column_list import parse_columns
 from schemaman.model.ddl import format_type
-from schemaman.model.diff import Change, DropColumn, RenameColumn, diff, patch
+from schemaman.model.diff import RenameColumn, diff, patch
 from schemaman.model.schema import Column, Path, TableSchema, walk_fields
 from schemaman.model.types import Array, Field, Integer, Map, String, Struct, Type
 from schemaman.sink.row_mapping import map_columns
-from tests.support.memory_lake import PaperJournal, PaperLake
+from tests.support.memory_lake import MemoryTable
+from tests.support.plans import TARGETS, both, migrated, statements
 from tests.support.random_histories import history as history_of
 
-TARGETS: dict[str, tuple[Target, str]] = {
-    "delta": (delta.TARGET, "/lake/t"),
-    "iceberg": (iceberg.TARGET, "ice.raw.t"),
-}
-both = pytest.mark.parametrize("format", TARGETS)
 TABLE = "shop.app.public.t"
 DROPS = Policy(drops="drop")
 AUTO = Policy(rules=(PolicyRule("auto", ("drop-column",)),))
@@ -83,29 +76,18 @@ def until(history: TableHistory, number: int) -> MigrationSource:
     return migration_source(replace(history, versions=history.versions[:number]))
 
 
-def plan(format: str, following: MigrationSource, lake: PaperLake, policy: Policy | None = None) -> Plan:
+def plan(format: str, following: MigrationSource, lake: MemoryTable, policy: Policy | None = None) -> Plan:
     target, table = TARGETS[format]
     drawn = make_plan(following, lake.live, target, table, policy or Policy())
     assert from_text(to_text(drawn)) == drawn
     return drawn
 
 
-def migrated(lake: PaperLake, drawn: Plan) -> None:
-    done = apply(drawn, lake, PaperJournal(), lambda: 0, run="r", partial=True, approved=True)
-    assert done.state != "refused"
-    assert done.differences == ()
-
-
-def standing(format: str, history: TableHistory, number: int) -> PaperLake:
+def standing(format: str, history: TableHistory, number: int) -> MemoryTable:
     """A lake that was brought to that version."""
-    made = PaperLake(TARGETS[format][1])
+    made = MemoryTable(TARGETS[format][1])
     migrated(made, plan(format, until(history, number), made))
     return made
-
-
-def statements(drawn: Plan) -> list[str]:
-    texts = (s.statement.partition("`t` ")[2] or s.statement.partition("/t` ")[2] for s in drawn.steps)
-    return [text for text in texts if not text.startswith("SET TBLPROPERTIES ('schemaman")]
 
 
 def kinds(drawn: Plan) -> list[str]:
@@ -169,7 +151,7 @@ def test_what_was_kept_is_dropped_with_an_approval_alone(format: str) -> None:
     late = plan(format, until(history, 3), made, AUTO)
     assert "DROP COLUMNS (`s`.`y`)" in statements(late)
     assert "kept when the source dropped it" in late.approvals_needed[0]
-    unstamped = PaperLake(made.table, replace(made.live, properties=_features(made)))  # type: ignore[type-var]
+    unstamped = MemoryTable(made.table, replace(made.live, properties=_features(made)))  # type: ignore[type-var]
     unsure = plan(format, until(history, 2), unstamped, AUTO)
     assert "kept when the source dropped it" in unsure.approvals_needed[0]
 
@@ -393,13 +375,13 @@ def test_an_old_name_that_another_member_gets_waits_for_the_stamp(format: str) -
         migrated(crashed, again)
         assert crashed.live is not None
         assert crashed.live.schema == drawn.wanted
-    unstamped = PaperLake(made.table, replace(made.live, properties=_features(made)))  # type: ignore[type-var]
+    unstamped = MemoryTable(made.table, replace(made.live, properties=_features(made)))  # type: ignore[type-var]
     refused = plan(format, until(history, 3), unstamped)
     assert any("nothing says where this table stands" in r.reason for r in refused.refusals)
     assert not any("`a` TO" in text for text in statements(refused))
 
 
-def _features(lake: PaperLake) -> dict[str, str]:
+def _features(lake: MemoryTable) -> dict[str, str]:
     assert lake.live is not None
     return {k: v for k, v in lake.live.properties.items() if not k.startswith("schemaman.")}
 
@@ -474,7 +456,7 @@ def test_members_hand_names_on_by_a_temporary_name(format: str, end: str, turns:
 def test_an_unstamped_table_does_not_say_which_members_handed_names_on(format: str) -> None:
     history = handing_on("c")
     made = standing(format, history, 1)
-    unstamped = PaperLake(made.table, replace(made.live, properties=_features(made)))  # type: ignore[type-var]
+    unstamped = MemoryTable(made.table, replace(made.live, properties=_features(made)))  # type: ignore[type-var]
     drawn = plan(format, until(history, 2), unstamped)
     assert any("nothing says where this table stands" in r.reason for r in drawn.refusals)
     assert not any(text.startswith("RENAME COLUMN `t`.") for text in statements(drawn))
@@ -570,7 +552,7 @@ def test_two_members_that_became_one_are_left_alone(format: str) -> None:
     made = standing(format, history, 1)
     name = TARGETS[format][0].table_name(made.table)
     made.run(f"ALTER TABLE {name} ADD COLUMNS (`s`.`b` INT)")
-    unstamped = PaperLake(made.table, replace(made.live, properties=_features(made)))  # type: ignore[type-var]
+    unstamped = MemoryTable(made.table, replace(made.live, properties=_features(made)))  # type: ignore[type-var]
     for lake in (made, unstamped):
         drawn = plan(format, until(history, 3), lake, DROPS)
         assert [r.change for r in drawn.refusals] == ["rename `s`.`a` to `c`", "rename `s`.`b` to `c`"]
@@ -650,7 +632,7 @@ def test_a_name_that_a_person_gave_to_another_member_is_not_one_that_came_back(
     assert ANOTHER in [r.reason for r in drawn.refusals]
     assert statements(drawn) == []
     assert all("schemaman.version" not in step.statement for step in drawn.steps)
-    unstamped = PaperLake(made.table, replace(made.live, properties=_features(made)))  # type: ignore[type-var]
+    unstamped = MemoryTable(made.table, replace(made.live, properties=_features(made)))  # type: ignore[type-var]
     assert plan(format, until(history, points[-1]), unstamped).refusals or "A" in members
 
 
@@ -845,28 +827,6 @@ Value = tuple[int, int]
 """Of which member, and written under which version."""
 
 
-class Cells(PaperLake):
-    """A lake that knows where every value lies: a rename carries it along, a drop takes it away."""
-
-    def __init__(self, table: str) -> None:
-        super().__init__(table)
-        self.cells: dict[Path, set[Value]] = {}
-
-    def _follow(self, change: Change) -> None:
-        super()._follow(change)
-        match change:
-            case RenameColumn(path, name):
-                new = (*path[:-1], name)
-                self.cells = {
-                    (*new, *at[len(path) :]) if at[: len(path)] == path else at: held
-                    for at, held in self.cells.items()
-                }
-            case DropColumn(path, _):
-                self.cells = {at: held for at, held in self.cells.items() if at[: len(path)] != path}
-            case _:
-                pass
-
-
 def identities(history: TableHistory) -> list[dict[Path, int]]:
     """For each version, which member is which: a name that is still there, or one that people told of."""
     found: list[dict[Path, int]] = []
@@ -892,7 +852,7 @@ def test_plans_lead_members_through_their_life(
 ) -> None:
     """Plans with refusals are made with `--partial` or not at all; no value is ever under another's name."""
     target, table = TARGETS[format]
-    made = Cells(table)
+    made = MemoryTable(table)
     wrote: dict[int, set[Value]] = {}
     for number, ids in enumerate(identities(history), 1):
         drawn = make_plan(until(history, number), made.live, target, table, policy)
@@ -934,7 +894,7 @@ def _holds_all(live: Type, source: Type) -> bool:
 @given(history=histories())
 def test_the_diff_knows_renames_of_members(history: TableHistory) -> None:
     target, table = TARGETS["delta"]
-    made = PaperLake(table)
+    made = MemoryTable(table)
     migrated(made, make_plan(until(history, 1), None, target, table, Policy()))
     assert made.live is not None
     here, told = made.live.schema, project(until(history, len(history.versions)), made.live, target, DROPS)

@@ -20,12 +20,12 @@ from schemaman.migration.row_columns import (
 )
 from schemaman.migration.source import migration_source
 from schemaman.model.column_list import parse_columns
-from tests.migration.test_nested_fields import migrated, standing, told, until, with_words
 from tests.migration.test_nested_fields import plan as drawn
-from tests.migration.test_nested_fields import statements as member_statements
-from tests.migration.test_planner import TARGETS, both
+from tests.migration.test_nested_fields import standing, told, until, with_words
 from tests.migration.test_recipes import cook
-from tests.support.memory_lake import PaperLake
+from tests.support.memory_lake import MemoryTable
+from tests.support.plans import TARGETS, both, migrated
+from tests.support.plans import statements as member_statements
 from tests.support.random_histories import history
 
 KEEP, DROP = Policy(), Policy(drops="drop")
@@ -37,7 +37,7 @@ Look = tuple[Sequence[str], Policy]
 class Followed:
     """A lake after all looks, each of whose plans was applied as far as it goes, and the last plan."""
 
-    lake: PaperLake
+    lake: MemoryTable
     plan: Plan
 
     @property
@@ -52,7 +52,7 @@ class Followed:
 
 def followed(format: str, *looks: Look, mirrored: bool = False) -> Followed:
     target, table = TARGETS[format]
-    lake = PaperLake(table)
+    lake = MemoryTable(table)
     for versions, policy in looks:
         columns = [
             f"id INT NOT NULL ID 1, {each + ', ' if each else ''}PRIMARY KEY (id)" for each in versions

@@ -9,11 +9,9 @@ from hypothesis import given
 
 from schemaman.debezium.records import Coordinates
 from schemaman.history.versions import RenameCandidate, Revision, SchemaVersion, TableHistory
-from schemaman.migration.apply.apply import apply
 from schemaman.migration.conditions import fingerprint_structure, is_met
 from schemaman.migration.plan import (
     MigrationSource,
-    Plan,
     Policy,
     PreviousVersion,
 )
@@ -23,50 +21,15 @@ from schemaman.migration.properties.displaced_columns import read_displaced
 from schemaman.migration.properties.names import VERSION_PROPERTY
 from schemaman.migration.properties.stamped_version import format_began
 from schemaman.migration.source import migration_source
-from schemaman.migration.target import LakeTable, Target
-from schemaman.migration.targets import delta, iceberg
+from schemaman.migration.target import LakeTable
 from schemaman.model.column_list import parse_columns
 from schemaman.model.ddl import quote_name
 from schemaman.model.schema import Column, Scalar, TableId, TableSchema, fingerprint
 from schemaman.model.types import Integer, widens
-from tests.support.memory_lake import PaperJournal, PaperLake
+from tests.support.memory_lake import MemoryTable
+from tests.support.plans import TARGETS, both, lake, migrated, plan, source, statements
 from tests.support.random_histories import history as history_of
 from tests.support.random_histories import lives
-
-TARGETS: dict[str, tuple[Target, str]] = {
-    "delta": (delta.TARGET, "/lake/t"),
-    "iceberg": (iceberg.TARGET, "ice.raw.t"),
-}
-both = pytest.mark.parametrize("format", TARGETS)
-
-
-def source(ddl: str, **facts) -> MigrationSource:
-    schema = parse_columns(ddl)
-    return replace(MigrationSource("shop.public.t", 1, fingerprint(schema), 0, schema), **facts)
-
-
-def plan(format: str, following: MigrationSource, live: LakeTable | None, **policy) -> Plan:
-    target, table = TARGETS[format]
-    return make_plan(following, live, target, table, Policy(**policy))
-
-
-def migrated(lake: PaperLake, plan: Plan) -> None:
-    migration = apply(plan, lake, PaperJournal(), lambda: 0, run="r", partial=True, approved=True)
-    assert migration.state != "refused"
-    assert migration.differences == ()
-
-
-def lake(format: str, ddl: str, **facts) -> PaperLake:
-    """A lake that schemaman made for this source."""
-    made = PaperLake(TARGETS[format][1])
-    migrated(made, plan(format, source(ddl, **facts), None))
-    return made
-
-
-def statements(plan: Plan) -> list[str]:
-    """The steps without the table's name, and without stamps."""
-    told = (s.statement.partition("`t` ")[2] or s.statement.partition("/t` ")[2] for s in plan.steps)
-    return [text for text in told if not text.startswith("SET TBLPROPERTIES ('schemaman")]
 
 
 @both
@@ -76,7 +39,7 @@ def test_plans_lead_a_table_through_its_life(
     format: str, policy: Policy, life: list[MigrationSource]
 ) -> None:
     target, table = TARGETS[format]
-    made = PaperLake(TARGETS[format][1])
+    made = MemoryTable(TARGETS[format][1])
     whose: dict[int, int | None] = {}
     for following in life:
         drawn = make_plan(following, made.live, target, table, policy)
@@ -103,7 +66,7 @@ def test_plans_lead_a_table_through_its_life(
 @given(life=lives())
 def test_every_condition_of_a_plan_comes_true_in_turn(format: str, life: list[MigrationSource]) -> None:
     target, table = TARGETS[format]
-    made = PaperLake(TARGETS[format][1])
+    made = MemoryTable(TARGETS[format][1])
     for following in life:
         drawn = make_plan(following, made.live, target, table, Policy())
         for step in drawn.steps:
@@ -671,7 +634,7 @@ def test_a_column_that_was_said_to_be_another_too_late_is_told_of_and_kept(forma
     """The table has both by then: each has the values of a part of the rows."""
     told = [TableSchema((Column("id", Integer(32), id=1), Column(n, Integer(32), id=i))) for n, i in
             (("a", 2), ("c", 3), ("c", 2))]  # fmt: skip
-    made = PaperLake(TARGETS[format][1])
+    made = MemoryTable(TARGETS[format][1])
     for number in (1, 2):
         migrated(made, plan(format, migration_source(history_of(told[:number])), made.live))
     answered = plan(format, migration_source(history_of([told[0], told[2]])), made.live, drops=drops)
@@ -684,7 +647,7 @@ def test_a_column_that_was_said_to_be_another_too_late_is_told_of_and_kept(forma
 def test_it_is_kept_where_the_other_one_gets_a_third_name_in_the_same_plan(format: str, drops: str) -> None:
     told = [TableSchema((Column("id", Integer(32), id=1), Column(n, Integer(32), id=i))) for n, i in
             (("a", 2), ("c", 3), ("c", 2), ("e", 2))]  # fmt: skip
-    made = PaperLake(TARGETS[format][1])
+    made = MemoryTable(TARGETS[format][1])
     for number in (1, 2):
         migrated(made, plan(format, migration_source(history_of(told[:number])), made.live))
     answered = plan(format, migration_source(history_of([told[0], *told[2:]])), made.live, drops=drops)

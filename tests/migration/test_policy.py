@@ -32,20 +32,16 @@ from schemaman.migration.policy import (
     list_names,
 )
 from schemaman.migration.source import migration_source
-from schemaman.migration.target import LakeTable, Target
-from schemaman.migration.targets import delta, iceberg
+from schemaman.migration.target import LakeTable
 from schemaman.model.column_list import parse_columns
 from schemaman.model.schema import TableId, fingerprint
 from schemaman.report.document import Grid
 from schemaman.report.views.plans import build_plan_blocks
-from tests.support.memory_lake import PaperJournal, PaperLake
+from tests.support import plans
+from tests.support.memory_lake import MemoryJournal, MemoryTable
+from tests.support.plans import TARGETS, both
 
 TABLE = "shop.app.public.orders"
-TARGETS: dict[str, tuple[Target, str]] = {
-    "delta": (delta.TARGET, "/lake/t"),
-    "iceberg": (iceberg.TARGET, "ice.raw.t"),
-}
-both = pytest.mark.parametrize("format", TARGETS)
 
 PATTERNS = st.sampled_from([ANY, "orders", "public.orders", "public.*", "*.orders", TABLE, "other", "o?ders"])
 WORDS = st.sampled_from([ANY, "raw", "delta", "iceberg"])
@@ -68,8 +64,7 @@ POLICIES = st.builds(
 
 
 def source(ddl: str, **facts) -> MigrationSource:
-    schema = parse_columns(ddl)
-    return replace(MigrationSource(TABLE, 1, fingerprint(schema), 0, schema), **facts)
+    return plans.source(ddl, table=TABLE, **facts)
 
 
 def plan(format: str, following: MigrationSource, live: LakeTable | None, **levels: Level) -> Plan:
@@ -78,9 +73,9 @@ def plan(format: str, following: MigrationSource, live: LakeTable | None, **leve
     return make_plan(following, live, target, table, Policy(rules=rules))
 
 
-def lake(format: str, ddl: str, **facts) -> PaperLake:
-    made = PaperLake(TARGETS[format][1])
-    apply(plan(format, source(ddl, **facts), None), made, PaperJournal(), lambda: 0, run="r")
+def lake(format: str, ddl: str, **facts) -> MemoryTable:
+    made = MemoryTable(TARGETS[format][1])
+    apply(plan(format, source(ddl, **facts), None), made, MemoryJournal(), lambda: 0, run="r")
     assert made.live is not None
     return made
 
@@ -229,7 +224,7 @@ def test_another_policy_alone_drops_nothing(format: str) -> None:
     later = source("id INT, b INT, PRIMARY KEY (id)", past=past)
     kept = plan(format, later, made.live)
     assert kept.steps[0].kind == "set-properties"
-    apply(kept, made, PaperJournal(), lambda: 0, run="r")
+    apply(kept, made, MemoryJournal(), lambda: 0, run="r")
     assert plan(format, later, made.live).steps == ()
     eager = plan(format, later, made.live, drop_column="auto")
     assert "another policy alone drops nothing" in eager.approvals_needed[0]

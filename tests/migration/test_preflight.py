@@ -27,21 +27,22 @@ from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_late_schema_changes import FALSIFIED, live, mirror
 from tests.streaming.test_policy import DEFAULTS
 from tests.support.checkout import CAPTURES
+from tests.support.command_line import place
 from tests.support.memory_commands import Commands, commands
-from tests.support.memory_lake import Crash, PaperLake
-from tests.support.memory_sink import PaperCatalog, PaperMirror
+from tests.support.memory_lake import Crash, MemoryLake, MemoryTable
+from tests.support.memory_sink import MemorySink
 from tests.support.report_example import history as shop
+
+__all__ = ["commands", "place"]
+
 
 ORDERS = (("id", "INT"), ("price", "INT"))
 
 
 @pytest.fixture
-def run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
-) -> Commands:
-    made = commands(tmp_path, monkeypatch, capfdbinary)
-    made.learns(made.table(ORDERS, type="CREATE"))
-    return made
+def run(commands: Commands) -> Commands:
+    commands.learns(commands.table(ORDERS, type="CREATE"))
+    return commands
 
 
 def planned(run: Commands, *words: str) -> Any:
@@ -51,7 +52,7 @@ def planned(run: Commands, *words: str) -> Any:
 
 
 def drop(run: Commands, table: str = "ice.raw.orders") -> None:
-    run.lakes.tables.pop(iceberg.TARGET.table_name(table))
+    run.lake.tables.pop(table)
 
 
 # A table that is there no more.
@@ -80,7 +81,7 @@ def test_sync_makes_no_table_anew_that_is_gone_until_a_person_says_so(run: Comma
     for _ in range(2):
         waits = run("sync", "r.jsonl", "--once", "--format", "json")
         assert (waits.code, waits.json["tables"][0]["state"]) == (1, "waiting")
-        assert run.lakes.of("ice.raw.orders").live is None
+        assert run.lake.table("ice.raw.orders").live is None
     assert run("approve", "plans/raw.ice.raw.orders.plan.json", "--yes").code == 0
     assert run("sync", "r.jsonl", "--once").code == 0
     assert run.live().schema.names == ("id", "price")
@@ -93,10 +94,10 @@ def test_a_table_that_is_lost_while_it_is_made_is_not_silently_begun_again(run: 
         if "SET IDENTIFIER FIELDS" in statement:
             raise Crash
 
-    run.lakes.before = die
+    run.lake.before = die
     with pytest.raises(Crash):
         run("apply", "p.plan.json")
-    run.lakes.before = lambda _: None
+    run.lake.before = lambda _: None
     drop(run)
     assert run("apply", "p.plan.json").code == 4
     assert len(planned(run)["approvals_needed"]) == 1
@@ -109,9 +110,9 @@ def test_a_table_that_could_not_be_made_never_was(run: Commands) -> None:
             raise StatementFailed("no permission")
 
     first = planned(run)
-    run.lakes.before = fail
+    run.lake.before = fail
     assert run("apply", "p.plan.json").code == 5
-    run.lakes.before = lambda _: None
+    run.lake.before = lambda _: None
     assert planned(run) == first
     assert run("apply", "p.plan.json").code == 0
 
@@ -153,7 +154,7 @@ def test_no_empty_table_is_made_unasked_beside_the_rows_of_one_that_was_renamed(
     assert "rename that table to ice.raw.orders2" in needed
     waits = run("sync", "r.jsonl", "--once", "--format", "json")
     assert [t["state"] for t in waits.json["tables"]] == ["waiting"]
-    assert run.lakes.of("ice.raw.orders2").live is None
+    assert run.lake.table("ice.raw.orders2").live is None
     assert run.applied("p.plan.json").code == 0
     assert run.live("ice.raw.orders2").schema.names == ("id", "price")
 
@@ -172,7 +173,7 @@ def another_key(*, confirmed: bool) -> TableHistory:
 
 
 def looked(
-    store: SqlStore, lake: PaperLake | PaperCatalog, modes: ConnectorModes = UNKNOWN_MODES
+    store: SqlStore, lake: MemoryTable | MemoryLake, modes: ConnectorModes = UNKNOWN_MODES
 ) -> Preflight:
     registry = Registry(store, lambda: 0)
 
@@ -190,7 +191,7 @@ def store(tmp_path: Path) -> Iterator[SqlStore]:
 
 @pytest.mark.parametrize("confirmed", [False, True])
 def test_no_rows_are_told_apart_by_a_key_that_nobody_has_confirmed(store: SqlStore, confirmed: bool) -> None:
-    found, lake = another_key(confirmed=confirmed), PaperLake("ice.raw.orders")
+    found, lake = another_key(confirmed=confirmed), MemoryTable("ice.raw.orders")
     made = make_plan(migration_source(found), None, iceberg.TARGET, lake.table, Policy())
     heeded = looked(store, lake).check_plan(made, None, found)
     if confirmed:
@@ -226,7 +227,7 @@ def test_a_way_back_heeds_what_people_have_answered(run: Commands) -> None:
     others = {n: v for n, v in made.properties.items() if n not in ("schemaman.key", "identifier-fields")}
     id = replace(made.schema.columns[0], nullable=True)
     bare = replace(made.schema, columns=(id,), key=())  # somebody else has taken key and column away
-    run.lakes.of("ice.raw.carriers").live = replace(made, schema=bare, identifiers=(), properties=others)
+    run.lake.table("ice.raw.carriers").live = replace(made, schema=bare, identifiers=(), properties=others)
     unsure = run("plan", "carriers")
     assert (unsure.code, "it is not confirmed that its key is now ()" in unsure.out) == (1, True)
     assert run("decide", "confirm", "carriers", "key").code == 0
@@ -236,7 +237,7 @@ def test_a_way_back_heeds_what_people_have_answered(run: Commands) -> None:
         if "schemaman.key" in statement:
             raise Crash
 
-    run.lakes.before = fault
+    run.lake.before = fault
     with pytest.raises(Crash):
         run("apply", "q.plan.json")
     back = run("plan", "--rollback", "q.plan.json", "--format", "json").json
@@ -246,14 +247,14 @@ def test_a_way_back_heeds_what_people_have_answered(run: Commands) -> None:
 # Rows that were read as what they are not.
 
 
-def by_command(store: SqlStore, lake: PaperMirror) -> tuple[Plan, Plan, PaperCatalog]:
+def by_command(store: SqlStore, lake: MemorySink) -> tuple[Plan, Plan, MemoryLake]:
     """The plan for the only table, and what a command makes of it, which knows no modes of a connector."""
     ((name, table),) = lake.tables.items()
     history = store.history(lake.sources[name])
     assert history is not None
-    catalog = PaperCatalog(lake.tables, table)
-    made = make_plan(migration_source(history), table.lake.live, delta.TARGET, name, Policy())
-    return made, looked(store, catalog).check_plan(made, table.lake.live, history), catalog
+    catalog = MemoryLake(lake.tables)
+    made = make_plan(migration_source(history), table.live, delta.TARGET, name, Policy())
+    return made, looked(store, catalog).check_plan(made, table.live, history), catalog
 
 
 def test_no_command_plans_over_rows_that_were_read_as_what_they_are_not(
@@ -274,7 +275,7 @@ def test_no_command_plans_over_rows_that_were_read_as_what_they_are_not(
     def answer(query: str) -> tuple[tuple[object, ...], ...]:
         return tuple(rows) if query.startswith("SELECT") else (("x", "hive"),)
 
-    monkeypatch.setattr(run.lakes, "query", answer)
+    monkeypatch.setattr(run.lake, "query", answer)
     for refused in (True, False):
         for words in (("orders",), ("orders", "--recipe", "--into", "ice.raw.next")):
             said = run("plan", *words, "--format", "json").json
@@ -315,9 +316,9 @@ def test_a_command_reads_plain_values_by_the_modes_that_the_table_bears(store: S
     for batch in (first, [early], [*changes, later]):
         lake.take(batch)
     ((name, table),) = lake.tables.items()
-    assert table.lake.live is not None
+    assert table.live is not None
     history = store.history(lake.sources[name])
     assert history is not None
-    found = looked(store, PaperCatalog(lake.tables, table)).find_stale_rows(history, table.lake.live, "delta")
+    found = looked(store, MemoryLake(lake.tables)).find_stale_rows(history, table.live, "delta")
     assert found is not None
     assert why in found.reason

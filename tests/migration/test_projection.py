@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 
 from schemaman.errors import BadConfiguration
 from schemaman.migration import spark_sql as sql
+<<<<<<< HEAD
 from schemaman.migration.apply.apply import apply
 from schemaman.migration.column_map import read_names
+=======
+>>>>>>> tests3
 from schemaman.migration.plan import (
     MigrationSource,
     Plan,
@@ -25,25 +28,19 @@ from schemaman.migration.policy import ProjectionRule
 from schemaman.migration.projection.column_names import map_lake_names
 from schemaman.migration.projection.metadata_columns import read_metadata_columns
 from schemaman.migration.projection.project import project
-from schemaman.migration.target import LakeTable, LakeType, Target
-from schemaman.migration.targets import delta, iceberg
+from schemaman.migration.target import LakeTable, LakeType
+from schemaman.migration.targets import delta
 from schemaman.migration.type_mapping import CHOICES, DEFAULT, ROLES, VARIANT, Representation
 from schemaman.model.column_list import parse_columns
 from schemaman.model.ddl import format_type, parse_type
 from schemaman.model.diff import AddColumn, ChangeType, RenameColumn, diff
-from schemaman.model.schema import fingerprint
 from schemaman.model.types import Binary, Field, Floating, Integer, String, Struct, Timestamp, Type, widens
 from tests.support import type_sheets as sheets
-from tests.support.memory_lake import PaperJournal, PaperLake
+from tests.support.memory_lake import MemoryTable
+from tests.support.plans import TARGETS, both, migrated, source
 from tests.support.random_histories import ALIKE, lives
 from tests.support.random_histories import source as following_all
 from tests.support.strategies import TYPES
-
-TARGETS: dict[str, tuple[Target, str]] = {
-    "delta": (delta.TARGET, "/lake/t"),
-    "iceberg": (iceberg.TARGET, "ice.raw.t"),
-}
-both = pytest.mark.parametrize("format", TARGETS)
 
 SHEET_TYPES = sorted(
     {row.type for name in sheets.sheets() for row in sheets.rows(name)} - {sheets.ABSENT, ""}
@@ -67,11 +64,6 @@ def options(how: Representation) -> Policy:
     return Policy(projections=(ProjectionRule(tuple(chosen)),))
 
 
-def source(ddl: str, **facts) -> MigrationSource:
-    schema = parse_columns(ddl)
-    return replace(MigrationSource("shop.public.t", 1, fingerprint(schema), 0, schema), **facts)
-
-
 def plan(
     format: str, following: MigrationSource, live: LakeTable | None, how: Representation = DEFAULT
 ) -> Plan:
@@ -79,14 +71,8 @@ def plan(
     return make_plan(following, live, target, table, options(how))
 
 
-def migrated(lake: PaperLake, drawn: Plan) -> PaperLake:
-    migration = apply(drawn, lake, PaperJournal(), lambda: 0, run="r", partial=True, approved=True)
-    assert migration.differences == ()
-    return lake
-
-
-def lake(format: str, ddl: str, how: Representation = DEFAULT) -> PaperLake:
-    return migrated(PaperLake(TARGETS[format][1]), plan(format, source(ddl), None, how))
+def lake(format: str, ddl: str, how: Representation = DEFAULT) -> MemoryTable:
+    return migrated(MemoryTable(TARGETS[format][1]), plan(format, source(ddl), None, how))
 
 
 # Types.
@@ -196,7 +182,7 @@ def test_another_choice_for_a_table_with_rows_changes_no_type_but_to_a_wider_one
     following = replace(
         following, schema=replace(following.schema, columns=(*following.schema.columns, column))
     )
-    made = PaperLake(TARGETS[format][1])
+    made = MemoryTable(TARGETS[format][1])
     migrated(made, plan(format, following, None, before))
     assert made.live is not None
     drawn = plan(format, following, made.live, after)
@@ -239,7 +225,7 @@ STYLES = st.builds(
 def test_names_never_collide_and_what_is_in_the_lake_keeps_its_name(
     format: str, life: list[MigrationSource], how: Representation
 ) -> None:
-    made = PaperLake(TARGETS[format][1])
+    made = MemoryTable(TARGETS[format][1])
     ages: dict[int, tuple[str, str]] = {}
     whose: dict[int, int | None] = {}
     for following in life:
@@ -279,7 +265,7 @@ def test_names_that_become_one_are_refused_or_numbered_by_age(format: str, colli
     assert drawn.refusals == ()
     assert drawn.wanted.names == ("x_y_2", "x_y", "z")
     assert "`X-y`: the lake calls it `x_y_2`" in drawn.notes
-    made = migrated(PaperLake(TARGETS[format][1]), drawn)
+    made = migrated(MemoryTable(TARGETS[format][1]), drawn)
     assert made.live is not None
     assert read_names(made.live) == {"x_y_2": "X-y"}
     later = source("`X-y` INT ID 2, x_y INT ID 1, z INT ID 3, X_Y INT ID 4")
@@ -308,7 +294,7 @@ def test_names_that_differ_only_by_case_are_numbered_where_that_is_wanted(format
 def test_a_column_of_which_only_case_tells_one_that_left_stays_itself(
     format: str, life: Sequence[str], field: int
 ) -> None:
-    made, how = PaperLake(TARGETS[format][1]), Representation(collisions="number")
+    made, how = MemoryTable(TARGETS[format][1]), Representation(collisions="number")
     schemas = [parse_columns(ddl) for ddl in life]
     for number in range(1, len(schemas) + 1):
         following = following_all(schemas[:number])
@@ -370,7 +356,7 @@ def test_metadata_columns_stand_behind_all_others_and_come_once(format: str) -> 
     drawn = plan(format, following, None, how)
     assert drawn.refusals == ()
     assert drawn.wanted.names == ("id", *(name for _, name in ALL_ROLES))
-    made = migrated(PaperLake(TARGETS[format][1]), drawn)
+    made = migrated(MemoryTable(TARGETS[format][1]), drawn)
     assert read_metadata_columns(made.live) == dict(ALL_ROLES)
     assert plan(format, following, made.live, how).steps == ()
     later = plan(format, source("id INT NOT NULL, b INT, PRIMARY KEY (id)"), made.live, how)
@@ -435,7 +421,7 @@ def test_projecting_its_own_result_gives_it_again() -> None:
     following = source("id INT NOT NULL, n NUMERIC, `a b` TIME(6), PRIMARY KEY (id)")
     how = Representation(names="avro", time="bigint", metadata=(("op", "_op"),))
     for format, (target, _) in TARGETS.items():
-        made = migrated(PaperLake(TARGETS[format][1]), plan(format, following, None, how))
+        made = migrated(MemoryTable(TARGETS[format][1]), plan(format, following, None, how))
         assert made.live is not None
         again = project(following, made.live, target, options(how))
         assert again.wanted == made.live.schema

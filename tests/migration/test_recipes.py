@@ -24,8 +24,8 @@ from schemaman.migration.recipes.recipes import RecipePlanner
 from schemaman.migration.target import LakeTable
 from schemaman.model.column_list import parse_columns
 from schemaman.model.ddl import parse_type
-from tests.migration.test_planner import TARGETS, both, lake, source
-from tests.support.memory_lake import Crash, PaperJournal, PaperLake
+from tests.support.memory_lake import Crash, MemoryJournal, MemoryTable
+from tests.support.plans import TARGETS, both, lake, source
 from tests.support.random_histories import lives
 
 PHASES = ("expand", "backfill", "swap", "contract")
@@ -40,13 +40,13 @@ def names(plans: Sequence[Plan]) -> tuple[str, ...]:
     return tuple(plan.phase.name for plan in plans if plan.phase)
 
 
-def live_of(made: PaperLake) -> LakeTable:
+def live_of(made: MemoryTable) -> LakeTable:
     assert made.live is not None
     return made.live
 
 
-def done(plan: Plan, made: PaperLake) -> None:
-    migration = apply(plan, made, PaperJournal(), lambda: 0, run="r", approved=True)
+def done(plan: Plan, made: MemoryTable) -> None:
+    migration = apply(plan, made, MemoryJournal(), lambda: 0, run="r", approved=True)
     assert migration.state in ("applied", "unchanged")
     assert migration.differences == ()
 
@@ -121,7 +121,7 @@ def test_a_backfill_that_dies_is_taken_up_and_rows_that_came_late_are_caught(
 
     made.after = fill
     made.before = die if dies == "before" else made.before
-    journal = PaperJournal()
+    journal = MemoryJournal()
     with pytest.raises(Crash):
         apply(backfill, made, journal, lambda: 0, run="r", approved=True)
     came_through, dies = dies == "after", "never"
@@ -146,7 +146,7 @@ def test_a_swap_that_dies_anywhere_is_taken_up_and_bars_every_other_plan(format:
     expand, backfill, swap, contract = cook(format, later).make_plans(live_of(made))
     done(expand, made)
     done(backfill, made)
-    journal, left = PaperJournal(), [at]
+    journal, left = MemoryJournal(), [at]
 
     def die(statement: str) -> None:
         left[0] -= 1
@@ -186,7 +186,7 @@ def test_a_swap_that_is_taken_up_asks_again_for_each_pair(format: str, names_cha
             raise Crash
 
     made.before = die
-    journal = PaperJournal()
+    journal = MemoryJournal()
     with pytest.raises(Crash):
         apply(swap, made, journal, lambda: 0, run="r", approved=True)
     made.before = lambda _: None
@@ -246,7 +246,7 @@ def test_a_column_without_a_way_does_not_hold_up_the_others(format: str) -> None
     assert [r.change for r in plans[0].refusals] == ["change `b` from BINARY to STRING"]
     assert not any(p.refusals for p in plans[1:])
     for plan in plans:
-        migration = apply(plan, made, PaperJournal(), lambda: 0, run="r", partial=True, approved=True)
+        migration = apply(plan, made, MemoryJournal(), lambda: 0, run="r", partial=True, approved=True)
         assert migration.state in ("applied", "unchanged")
         assert migration.differences == ()
     assert live_of(made).schema.column("a").type == parse_type("STRING")  # type: ignore[union-attr]
@@ -431,13 +431,13 @@ def test_recipes_of_any_life_end_where_the_ordinary_plan_wants(
 ) -> None:
     """Whatever the ordinary plan refuses for its type is exchanged in phases, or refused once more."""
     target, table = TARGETS[format]
-    made = PaperLake(table)
+    made = MemoryTable(table)
     free = Policy(rules=(PolicyRule("auto", ("retype", "upgrade")),))
     for following in life:
         drawn = make_plan(following, made.live, target, table, free)
         if not drawn.steps and made.live is None:
             return
-        apply(drawn, made, PaperJournal(), lambda: 0, run="r", partial=True, approved=True)
+        apply(drawn, made, MemoryJournal(), lambda: 0, run="r", partial=True, approved=True)
         key = live_of(made).schema.key
         values = dict(made.fields)
         plans = cook(format, following, policy=free).make_plans(live_of(made))
@@ -476,7 +476,7 @@ def test_an_exchange_that_the_source_wants_no_more_is_given_up_and_the_other_goe
     former = {"cost": ("a",)} if "cost" in later else {}
     following = replace(source(later), former_names=former)
     ordinary = make_plan(following, live_of(made), *TARGETS[format], Policy())
-    apply(ordinary, made, PaperJournal(), lambda: 0, run="r", partial=True, approved=True)
+    apply(ordinary, made, MemoryJournal(), lambda: 0, run="r", partial=True, approved=True)
     assert made.fields["a"] == values["a"]
     assert live_of(made).schema.column("a") == held
     (ended,) = cook(format, following).make_plans(live_of(made))
@@ -494,7 +494,7 @@ def test_an_exchange_that_the_source_wants_no_more_is_given_up_and_the_other_goe
         done(plan, made)
     for _ in range(2):
         ordinary = make_plan(following, live_of(made), *TARGETS[format], Policy())
-        apply(ordinary, made, PaperJournal(), lambda: 0, run="r", partial=True, approved=True)
+        apply(ordinary, made, MemoryJournal(), lambda: 0, run="r", partial=True, approved=True)
         for plan in cook(format, following).make_plans(live_of(made)):
             if names([plan]) != ("contract",):
                 done(plan, made)
@@ -574,7 +574,7 @@ def _dying_at(statement: str):
 def test_a_source_may_move_on_amid_an_exchange(format: str, life: list[MigrationSource], data) -> None:
     """However far an exchange came, ordinary plans and recipes come to an end; no value is lost before."""
     target, table = TARGETS[format]
-    made = PaperLake(table)
+    made = MemoryTable(table)
     free = Policy(rules=(PolicyRule("auto", ("retype", "upgrade")),))
     for number, following in enumerate(life):
         rounds = data.draw(st.integers(0, 3)) if number < len(life) - 1 else 9
@@ -582,7 +582,7 @@ def test_a_source_may_move_on_amid_an_exchange(format: str, life: list[Migration
             drawn = make_plan(following, made.live, target, table, free)
             if not drawn.steps and made.live is None:
                 return
-            apply(drawn, made, PaperJournal(), lambda: 0, run="r", partial=True, approved=True)
+            apply(drawn, made, MemoryJournal(), lambda: 0, run="r", partial=True, approved=True)
             before = set(made.fields.values())
             plans = cook(format, following, policy=free).make_plans(live_of(made))
             if plans[0].refusals or not plans[0].steps:

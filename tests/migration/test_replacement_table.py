@@ -24,9 +24,9 @@ from schemaman.migration.spark_sql import read_set_properties
 from schemaman.migration.target import LakeTable
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Integer
-from tests.migration.test_planner import TARGETS, both, plan, source
-from tests.migration.test_planner import lake as made_for
 from tests.migration.test_recipes import cook, live_of
+from tests.support.plans import TARGETS, both, plan, source
+from tests.support.plans import lake as made_for
 from tests.support.random_histories import history
 
 NEW = {"delta": "/lake/new", "iceberg": "ice.raw.new"}

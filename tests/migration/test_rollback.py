@@ -31,14 +31,14 @@ from schemaman.migration.rollback import find_version_before, list_row_writes, p
 from schemaman.migration.target import LakeTable
 from schemaman.report.views.plans import build_plan_blocks
 from schemaman.store.log import MigrationEntry
-from tests.migration.test_planner import TARGETS, both, lake, plan, source
 from tests.migration.test_recipes import cook, live_of
-from tests.support.memory_lake import PaperJournal, PaperLake
+from tests.support.memory_lake import MemoryJournal, MemoryTable
+from tests.support.plans import TARGETS, both, lake, plan, source
 from tests.support.random_histories import lives
 
 
-def forth(plan: Plan, made: PaperLake) -> int:
-    journal = PaperJournal()
+def forth(plan: Plan, made: MemoryTable) -> int:
+    journal = MemoryJournal()
     apply(plan, made, journal, lambda: 0, run="r", partial=True, approved=True)
     return count_progress(journal.lines)[0]
 
@@ -53,7 +53,7 @@ def test_what_was_undone_is_as_it_was_and_may_be_done_again(
     format: str, life: list[MigrationSource], drops: DropPolicy
 ) -> None:
     target, table = TARGETS[format]
-    made = PaperLake(table)
+    made = MemoryTable(table)
     for following in life:
         drawn = make_plan(following, made.live, target, table, Policy(drops=drops))
         before, fields = made.live, dict(made.fields)
@@ -127,7 +127,7 @@ def test_a_table_that_moved_is_not_taken_back(format: str) -> None:
 
 @both
 def test_a_table_that_the_plan_made_is_not_dropped(format: str) -> None:
-    made = PaperLake(TARGETS[format][1])
+    made = MemoryTable(TARGETS[format][1])
     drawn = plan(format, source("id INT"), None)
     back = plan_rollback(drawn, made.live if forth(drawn, made) else None, len(drawn.steps))
     assert "its rows may be needed" in back.refusals[0].reason
@@ -180,7 +180,7 @@ def test_stamps_that_were_there_and_others_are_taken_back_by_a_step_each(format:
 def test_null_is_forbidden_again_where_no_row_holds_it() -> None:
     target, table = TARGETS["delta"]
     policy = Policy(rules=(PolicyRule("auto", ("set-not-null",)),))
-    made = PaperLake(table)
+    made = MemoryTable(table)
     forth(make_plan(source("id INT, a INT NOT NULL"), None, target, table, policy), made)
     before = live_of(made)
     drawn = make_plan(
@@ -205,8 +205,8 @@ def test_null_is_forbidden_again_where_no_row_holds_it() -> None:
     assert live_of(made).schema == before.schema
 
 
-def on_rows(made: PaperLake, database: sqlite3.Connection) -> None:
-    """What a lake on paper is asked and told, asked of real rows and done to them."""
+def on_rows(made: MemoryTable, database: sqlite3.Connection) -> None:
+    """What a lake in memory is asked and told, asked of real rows and done to them."""
 
     def read(text: str) -> str:
         for spark, other in (
@@ -242,7 +242,7 @@ def test_rows_written_since_a_swap_are_neither_lost_nor_hidden_by_the_way_back()
         back = plan_rollback(swap, made.live, len(swap.steps))
         assert any("write such values into `a__old` first" in note for note in back.notes)
         with pytest.raises(StalePlan, match="gives 2, not 0"):
-            check(back, made, PaperJournal(), lambda: 0, approved=True)
+            check(back, made, MemoryJournal(), lambda: 0, approved=True)
         with pytest.raises(StalePlan, match="gives 2, not 0"):
             forth(back, made)
         assert "a__old" in live_of(made).schema.names
@@ -300,7 +300,7 @@ def test_a_key_is_taken_back_where_it_still_tells_the_rows_apart_and_with_approv
     back = plan_rollback(rekey, made.live, done)
     assert back.refusals == ()
     assert back.approvals_needed
-    assert apply(back, made, PaperJournal(), lambda: 0, run="r").state == "refused"
+    assert apply(back, made, MemoryJournal(), lambda: 0, run="r").state == "refused"
     for words in ("`id` IS NULL", "GROUP BY `id` HAVING count(*) > 1"):
         made.counted = lambda query, words=words: int(words in query)  # type: ignore[misc]
         with pytest.raises(StalePlan, match="gives 1, not 0"):

@@ -16,8 +16,8 @@ from schemaman.migration.target_id import canonicalize_target, target_id
 from schemaman.migration.targets import delta, iceberg
 from schemaman.store.log import Entry, LogEntry, MigrationEntry, RunState
 from schemaman.store.memory import MemoryStore
-from tests.migration.test_planner import plan, source
-from tests.support.memory_lake import PaperLake
+from tests.support.memory_lake import MemoryTable
+from tests.support.plans import plan, source
 
 SAME = {
     "delta:/lake/t": (
@@ -59,7 +59,7 @@ def test_an_address_is_its_own(format: str, table: str) -> None:
 
 
 def test_another_spelling_finds_the_lease_and_the_journal() -> None:
-    store, lake = MemoryStore(), PaperLake("/lake/t")
+    store, lake = MemoryStore(), MemoryTable("/lake/t")
     drawn = plan("delta", source("id INT"), None)
     token = store.acquire(target_id("delta", "file:/lake/t/"), "someone", 0, LEASE_MS)
     with pytest.raises(Locked, match="someone"):

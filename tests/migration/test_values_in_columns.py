@@ -25,9 +25,9 @@ from schemaman.migration.type_mapping import Names
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Integer
 from schemaman.sink.row_mapping import RowMap, map_columns
-from tests.migration.test_planner import TARGETS
 from tests.support.checkout import PROOF
-from tests.support.memory_lake import PaperJournal, PaperLake
+from tests.support.memory_lake import MemoryJournal, MemoryTable
+from tests.support.plans import TARGETS
 from tests.support.random_histories import ALIKE, history
 
 RULED: tuple[ChangeKind, ...] = (
@@ -150,10 +150,10 @@ def test_a_displaced_column_that_only_case_told_apart_is_known_by_its_own_name(
 
 def follow(
     format: str, life: list[TableSchema], seen: list[bool], policies: list[Policy], *, partly: bool
-) -> PaperLake:
+) -> MemoryTable:
     """A table goes through a life: each of its columns has values of one column of the source alone."""
     target, table = TARGETS[format]
-    lake = PaperLake(table)
+    lake = MemoryTable(table)
     whose: dict[int, int] = {}
     told: list[TableSchema] = []
     for number, structure in enumerate(life):
@@ -163,7 +163,7 @@ def follow(
         following = add_row_columns(migration_source(history(told)))
         plan = make_plan(following, lake.live, target, table, policies[number % len(policies)])
         if plan.steps and (written(plan) or partly):
-            done = apply(plan, lake, PaperJournal(), lambda: 0, run="r", partial=partly, approved=True)
+            done = apply(plan, lake, MemoryJournal(), lambda: 0, run="r", partial=partly, approved=True)
             assert done.differences == ()
         if lake.live is not None and written(plan):
             to = map_columns(history(told), lake.live)

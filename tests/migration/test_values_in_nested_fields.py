@@ -33,25 +33,21 @@ from schemaman.sink.values.values import UnfitColumn, Value
 from tests.migration.test_nested_fields import (
     DROPS,
     TABLE,
-    TARGETS,
     Answer,
-    Cells,
     answered,
-    both,
     in_turn,
     lives_of,
-    migrated,
     plan,
     renamed,
     standing,
-    statements,
     told,
     until,
     with_words,
 )
 from tests.migration.test_values_in_columns import written
 from tests.support.checkout import PROOF
-from tests.support.memory_lake import PaperJournal, PaperLake
+from tests.support.memory_lake import MemoryJournal, MemoryTable
+from tests.support.plans import TARGETS, both, migrated, statements
 from tests.support.random_histories import history as history_of
 
 UNDECIDED = (
@@ -60,7 +56,7 @@ UNDECIDED = (
 )
 
 
-def came(history: TableHistory, number: int, value: Value, lake: PaperLake) -> object:
+def came(history: TableHistory, number: int, value: Value, lake: MemoryTable) -> object:
     """What a record of a version brings into a table: its column `s`, or why its row waits."""
     assert lake.live is not None
     schema = history.versions[number - 1].schema
@@ -209,7 +205,7 @@ def test_a_value_from_before_a_rename_is_where_its_member_was_when_it_left(
     """Not under its own name, which another member has later."""
     told = lives_of("a", "b", "c", "a")
     history = with_words(told, (Rename, "s.a", "s.b"), (NotRename, "s.b", "s.c"), (NotRename, "s.c", "s.a"))
-    made = PaperLake(TARGETS[format][1])
+    made = MemoryTable(TARGETS[format][1])
     for number in (3, 4) if at_once else (1, 2, 3, 4):
         now = replace(history, versions=history.versions[:number])
         migrated(made, plan(format, migration_source(add_nested_fields(now, range(1, number + 1))), made))
@@ -227,7 +223,7 @@ def test_a_value_from_before_a_rename_is_where_its_member_was_when_it_left(
 def test_what_left_before_does_not_hide_that_a_member_may_have_become_another(format: str) -> None:
     """Its old name is another's: kept under that, its values stood beside those of that other one."""
     history = with_words(lives_of("a", "c", "a", "b"), (Rename, "s.a", "s.c"), (NotRename, "s.c", "s.a"))
-    made = PaperLake(TARGETS[format][1])
+    made = MemoryTable(TARGETS[format][1])
     for number in (1, 2, 3):
         now = replace(history, versions=history.versions[:number])
         migrated(made, plan(format, migration_source(add_nested_fields(now, range(1, number + 1))), made))
@@ -245,9 +241,9 @@ def test_what_left_before_does_not_hide_that_a_member_may_have_become_another(fo
     assert came(other, 4, {"k": 1, "b": 4}, made) == {"k": 1, "c": None, "a": None, "b": 4}
 
 
-def followed(format: str, history: TableHistory, *numbers: int) -> PaperLake:
+def followed(format: str, history: TableHistory, *numbers: int) -> MemoryTable:
     """A table that was brought to these versions, one after the other; what left is kept."""
-    made = PaperLake(TARGETS[format][1])
+    made = MemoryTable(TARGETS[format][1])
     for number in numbers:
         migrated(made, plan(format, until(history, number), made))
     return made
@@ -469,7 +465,7 @@ def leaves(value: object, type: Type, at: Path) -> list[tuple[Path, int]]:
 
 
 def look(
-    history: TableHistory, lake: Cells, ids: Sequence[Mapping[Path, int]], empty: Collection[int]
+    history: TableHistory, lake: MemoryTable, ids: Sequence[Mapping[Path, int]], empty: Collection[int]
 ) -> list[object]:
     """Records of every version so far come into the table: what it holds of them, or why they wait."""
     found: list[object] = []
@@ -505,8 +501,8 @@ def test_each_value_that_comes_late_is_in_a_member_of_its_own(
     ids = identities(answered(history, answers))
     now = in_part(history, answers, said, back=True)
     target, table = TARGETS[format]
-    lake = Cells(table)
-    made = apply(make_plan(migration_source(now), None, target, table, Policy()), lake, PaperJournal(),
+    lake = MemoryTable(table)
+    made = apply(make_plan(migration_source(now), None, target, table, Policy()), lake, MemoryJournal(),
     lambda: 0,
                  run="r")  # fmt: skip
     assert made.differences == ()
@@ -545,7 +541,7 @@ def test_each_value_is_in_a_member_of_its_own(
     ids = identities(answered(history, answers))
     known = in_part(history, answers, said, back=False)
     target, table = TARGETS[format]
-    lake = Cells(table)
+    lake = MemoryTable(table)
     for number in range(1, len(history.versions) + 1):
         if not seen[number - 1]:
             continue
@@ -554,7 +550,7 @@ def test_each_value_is_in_a_member_of_its_own(
         for following in (left, now):
             drawn = make_plan(migration_source(following), lake.live, target, table, policy)
             if drawn.steps and written(drawn):
-                done = apply(drawn, lake, PaperJournal(), lambda: 0, run="r", approved=True)
+                done = apply(drawn, lake, MemoryJournal(), lambda: 0, run="r", approved=True)
                 assert done.differences == ()
         if lake.live is not None and written(drawn):
             look(now, lake, ids, empty)

@@ -25,13 +25,13 @@ from schemaman.model.column_list import parse_columns
 from schemaman.model.ddl import format_type
 from schemaman.model.schema import TableSchema
 from schemaman.sink.row_mapping import map_columns
-from tests.migration.test_nested_fields import migrated, renamed, until
 from tests.migration.test_nested_fields import plan as drawn
+from tests.migration.test_nested_fields import renamed, until
 from tests.migration.test_nested_fields import told as of_columns
-from tests.migration.test_planner import TARGETS, both
 from tests.migration.test_values_in_columns import CALLED, lives, none_twice, policies, schema_of, written
 from tests.support.checkout import PROOF
-from tests.support.memory_lake import PaperJournal, PaperLake
+from tests.support.memory_lake import MemoryJournal, MemoryTable
+from tests.support.plans import TARGETS, both, migrated
 from tests.support.random_histories import history
 
 ACTS = ("plan", "plan", "plan", "skip", "into", "into-unplanned")
@@ -56,7 +56,7 @@ def follow(
 ) -> None:
     """A life of a source, its table followed or filled anew, by the same policy or another one."""
     target, table = TARGETS[format]
-    lake = PaperLake(table)
+    lake = MemoryTable(table)
     whose: dict[int, int] = {}
     for number, act in enumerate(acts[: len(life)]):
         if act == "skip":
@@ -66,7 +66,7 @@ def follow(
         if act != "into-unplanned" or lake.live is None:
             plan = make_plan(following, lake.live, target, lake.table, policy)
             if plan.steps and written(plan):
-                apply(plan, lake, PaperJournal(), lambda: 0, run="r", approved=True)
+                apply(plan, lake, MemoryJournal(), lambda: 0, run="r", approved=True)
             if lake.live is not None and written(plan):
                 knows(lake, told, whose)
         if act.startswith("into") and lake.live is not None:
@@ -98,7 +98,7 @@ def required(schema: TableSchema, *ids: int) -> TableSchema:
     return replace(schema, columns=tuple(columns))
 
 
-def knows(lake: PaperLake, told: list[TableSchema], whose: dict[int, int]) -> None:
+def knows(lake: MemoryTable, told: list[TableSchema], whose: dict[int, int]) -> None:
     """Rows of each column of the source go where nothing else ever was."""
     assert lake.live is not None
     to = map_columns(history(told), lake.live)
@@ -108,12 +108,12 @@ def knows(lake: PaperLake, told: list[TableSchema], whose: dict[int, int]) -> No
 
 
 def filled(
-    old: PaperLake, plans: tuple[Plan, ...], table: str, whose: Mapping[int, int], *, dropping: bool
-) -> tuple[PaperLake, dict[int, int]]:
+    old: MemoryTable, plans: tuple[Plan, ...], table: str, whose: Mapping[int, int], *, dropping: bool
+) -> tuple[MemoryTable, dict[int, int]]:
     """The new table, and whose values each of its columns has; what the source had is not left behind."""
     made, fill = plans
-    new = PaperLake(table)
-    assert apply(made, new, PaperJournal(), lambda: 0, run="r", approved=True).differences == ()
+    new = MemoryTable(table)
+    assert apply(made, new, MemoryJournal(), lambda: 0, run="r", approved=True).differences == ()
     pairs = moved(fill)
     assert len(dict(pairs)) == len({there for _, there in pairs}) == len(pairs)
     left = old.fields.keys() - {there for _, there in pairs}
@@ -200,7 +200,7 @@ def test_a_member_stands_for_what_it_did_under_its_old_name(format: str, way: st
     inside = "s.element" if shape.startswith("ARRAY") else "s"
     versions = of_columns(*(f"key INT NOT NULL ID 1, s {each} ID 2, PRIMARY KEY (key)" for each in types))
     told = renamed(versions, (f"{inside}.a", f"{inside}.b"))
-    lake = PaperLake(table)
+    lake = MemoryTable(table)
     for number in (1, 2):
         migrated(lake, drawn(format, until(told, number), lake, policy))
     assert lake.live is not None
@@ -248,10 +248,10 @@ def test_a_key_is_given_by_no_column_that_holds_the_values_of_another(format: st
 def brought(format: str, told: list[TableSchema], policy: Policy) -> LakeTable:
     """A table that followed version after version, as far as plans went."""
     target, table = TARGETS[format]
-    lake = PaperLake(table)
+    lake = MemoryTable(table)
     for number in range(1, len(told) + 1):
         plan = make_plan(migration_source(history(told[:number])), lake.live, target, table, policy)
-        apply(plan, lake, PaperJournal(), lambda: 0, run="r", approved=True, partial=True)
+        apply(plan, lake, MemoryJournal(), lambda: 0, run="r", approved=True, partial=True)
     assert lake.live is not None
     return lake.live
 

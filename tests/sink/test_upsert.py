@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,14 +17,16 @@ from schemaman.migration.row_columns import (
 )
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Integer, String
+from schemaman.sink.row_mapping import RowMap
 from schemaman.sink.upsert import (
     LakeChange,
     Op,
-    Upsert,
     fold_changes,
 )
+from tests.support.memory_lake import MemoryTable, describe_change, stage
 
 COLUMNS = ("id", "a", "b")
+TO = RowMap(tuple(Column(name, Integer(32)) for name in COLUMNS), ("id",), {}, {}, {}, 1)
 
 
 def change(
@@ -36,43 +37,28 @@ def change(
     return LakeChange(op, f"{order:06d}", ("t", 0, order), sent, frozenset(unsent))
 
 
-@dataclass
-class Paper:
-    """A table with one row, merged into as the statement merges."""
+class Row(MemoryTable):
+    """A table in memory with one row at most."""
 
-    row: dict[str, object] | None = None
+    def __init__(self) -> None:
+        super().__init__("t")
+        self.fields = {name: number for number, name in enumerate(COLUMNS)}
 
-    def merge(self, upsert: Upsert | None) -> bool:
-        """Take a staged row; whether it could be taken."""
-        if upsert is None:
-            return True
-        at = "" if self.row is None else str(self.row[ORDER])
-        if self.row is not None and upsert.order <= at:
-            return True
-        alive = self.row is not None and not self.row[DELETED]
-        if upsert.needs_row and (
-            not alive or (upsert.restart_order is not None and at <= upsert.restart_order)
-        ):
-            return False
-        if (
-            upsert.unsent_order is not None
-            and self.row is not None
-            and not alive
-            and at >= upsert.unsent_order
-        ):
-            return False
-        kept = upsert.kept | {name for name, order in upsert.value_orders.items() if self.row and order <= at}
-        old = self.row if self.row is not None and (alive or upsert.deleted) else {}
-        told = {n: old.get(n) if n in kept else upsert.values.get(n) for n in COLUMNS}
-        self.row = told | {ORDER: upsert.order, DELETED: upsert.deleted}
-        return True
+    def take(self, changes: Sequence[LakeChange]) -> bool:
+        """Merge what a batch of changes is folded into; whether it could be taken."""
+        return all(self.merge(row, TO) for row in stage(list(map(describe_change, changes)), TO))
+
+    @property
+    def row(self) -> dict[str, object] | None:
+        (held,) = self.rows.values() or (None,)
+        names = (*COLUMNS, ORDER, DELETED)
+        return None if held is None else {n: held[self.fields.get(n, n)] for n in names}
 
     @property
     def shown(self) -> dict[str, object] | None:
         """What a reader sees of it."""
-        if self.row is None or self.row[DELETED]:
-            return None
-        return {name: self.row[name] for name in COLUMNS}
+        row = self.row
+        return None if row is None or row[DELETED] else {name: row[name] for name in COLUMNS}
 
 
 @st.composite
@@ -98,24 +84,24 @@ def truth(changes: Sequence[LakeChange]) -> dict[str, object] | None:
 
 @given(lives(), st.data())
 def test_any_batches_end_in_the_row_of_the_source(changes: list[LakeChange], data: st.DataObject) -> None:
-    table = Paper()
+    table = Row()
     rest = list(changes)
     while rest:
         size = data.draw(st.integers(1, len(rest)))
-        assert table.merge(fold_changes(rest[:size], COLUMNS))
+        assert table.take(rest[:size])
         rest = rest[size:]
     assert table.shown == truth(changes)
 
 
 @given(lives(), st.data())
 def test_what_is_delivered_again_changes_nothing(changes: list[LakeChange], data: st.DataObject) -> None:
-    table = Paper()
-    assert table.merge(fold_changes(changes, COLUMNS))
+    table = Row()
+    assert table.take(changes)
     before = dict(table.row or {})
     again = data.draw(
         st.lists(st.sampled_from(changes), min_size=1).map(lambda c: sorted(c, key=lambda x: x.order))
     )
-    table.merge(fold_changes(again, COLUMNS))
+    table.take(again)
     assert table.row == before
 
 
@@ -130,12 +116,12 @@ def test_what_is_delivered_again_from_somewhere_may_be_cut_anywhere(
         delivered = (
             [*delivered, *changes[begin:]] if data.draw(st.booleans()) else [*changes[:end], *delivered]
         )
-    table, held = Paper(), list[LakeChange]()
+    table, held = Row(), list[LakeChange]()
     while delivered or held:
         size = data.draw(st.integers(1, len(delivered))) if delivered else 0
         batch = sorted([*held, *delivered[:size]], key=lambda each: each.order)
         delivered, before = delivered[size:], held
-        held = [] if table.merge(fold_changes(batch, COLUMNS)) else batch
+        held = [] if table.take(batch) else batch
         assert not held or delivered or held != before
     assert table.shown == truth(changes)
 
@@ -146,12 +132,12 @@ def test_one_row_comes_of_changes_that_are_folded_and_of_such_that_are_merged_on
 ) -> None:
     mixed = data.draw(st.lists(st.sampled_from([*there, *changes]), min_size=1))
     batch = sorted({each.order: each for each in mixed}.values(), key=lambda each: each.order)
-    folding, merging = Paper(), Paper()
+    folding, merging = Row(), Row()
     for each in there:
-        assert folding.merge(fold_changes([each], COLUMNS))
-        assert merging.merge(fold_changes([each], COLUMNS))
-    taken = [merging.merge(fold_changes([each], COLUMNS)) for each in batch]
-    if folding.merge(fold_changes(batch, COLUMNS)) and all(taken):
+        assert folding.take([each])
+        assert merging.take([each])
+    taken = [merging.take([each]) for each in batch]
+    if folding.take(batch) and all(taken):
         assert folding.shown == merging.shown
         assert (folding.row or {})[ORDER] == (merging.row or {})[ORDER]
 
@@ -161,9 +147,9 @@ def test_whole_rows_may_come_in_any_order(changes: list[LakeChange], random) -> 
     whole = [c for c in changes if not c.unavailable]
     mixed = list(whole)
     random.shuffle(mixed)
-    table = Paper()
+    table = Row()
     for each in mixed:
-        assert table.merge(fold_changes([each], COLUMNS))
+        assert table.take([each])
     assert table.row is None or table.row[ORDER] == whole[-1].order
     assert (table.shown is None) == (not whole or whole[-1].op == "d")
 
@@ -184,8 +170,9 @@ def test_a_value_that_was_not_sent_after_a_delete_is_lost_and_said_to_be() -> No
     row = fold_changes([change("d", 1), change("c", 2, "y", unsent=("b",))], COLUMNS)
     assert row is not None
     assert (row.needs_row, row.restart_order) == (True, "000002")
-    table = Paper({"id": 1, "a": "x", "b": "big", ORDER: "000001", DELETED: False})
-    assert not table.merge(row)
+    table = Row()
+    assert table.take([change("c", 1, 1, 2)])
+    assert not table.take([change("d", 1), change("c", 2, 3, unsent=("b",))])
 
 
 def test_a_truncate_ends_what_is_older_and_nothing_else() -> None:

@@ -12,7 +12,7 @@ from schemaman.migration.target import TARGETS
 from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.session import make_session_settings
 from schemaman.store.sql.store import SqlStore
-from tests.spark.lake_comparison import ComparedTable, Comparison, compared
+from tests.lake_state.lake_comparison import ComparedTable, Comparison, compared
 from tests.support.checkout import CAPTURES, ROOT
 
 

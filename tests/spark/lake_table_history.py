@@ -26,7 +26,7 @@ from schemaman.migration.planner import make_plan
 from schemaman.migration.target import Executor, LakeTable
 from schemaman.model.column_list import parse_columns
 from tests.support.chain import TARGETS
-from tests.support.memory_lake import PaperJournal
+from tests.support.memory_lake import MemoryJournal
 from tests.support.random_histories import source
 
 _TOLD = (
@@ -97,7 +97,7 @@ class Interrupted:
 def lived(executor: Executor, format: str, table: str) -> LakeTable:
     """The table at the end of its life, everything on the way as it should be."""
     first, second = sources()
-    target, name, journal = TARGETS[format], TARGETS[format].table_name(table), PaperJournal()
+    target, name, journal = TARGETS[format], TARGETS[format].table_name(table), MemoryJournal()
 
     def plan(following: MigrationSource, live: LakeTable | None) -> Plan:
         return make_plan(following, live, target, table, Policy(drops="drop"))
@@ -139,7 +139,7 @@ def lived(executor: Executor, format: str, table: str) -> LakeTable:
     return last
 
 
-def _drifted(executor: Executor, format: str, table: str, old: Plan, run, journal: PaperJournal) -> None:
+def _drifted(executor: Executor, format: str, table: str, old: Plan, run, journal: MemoryJournal) -> None:
     """Somebody else alters the table: it is told, and a plan that was made before is refused."""
     name = TARGETS[format].table_name(table)
     executor.run(f"ALTER TABLE {name} ADD COLUMNS (stray INT)")

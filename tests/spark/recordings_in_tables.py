@@ -10,8 +10,7 @@ from typing import Any
 
 from schemaman.debezium.records import Record
 from schemaman.history.decisions import Decisions
-from schemaman.io import files
-from schemaman.io.schema_registry import NO_REGISTRY, AnyRegistry, load_export
+from schemaman.io.schema_registry import AnyRegistry
 from schemaman.migration.policy import Level, Policy, PolicyRule
 from schemaman.migration.target import TARGETS
 from schemaman.settings import TargetSetting
@@ -22,16 +21,14 @@ from schemaman.spark.streaming.micro_batch import RAW
 from schemaman.spark.streaming.quarantine import Quarantine
 from schemaman.spark.streaming.sink import LakeSink
 from schemaman.store.sql.store import SqlStore
-from tests.spark.lake_comparison import ComparedTable
-from tests.support.checkout import CAPTURES
+from tests.lake_state.lake_comparison import ComparedTable
+from tests.support import recordings
 from tests.support.memory_sink import EMPTYING, careful
 
 
 def recorded(name: str) -> tuple[list[Record], AnyRegistry]:
     """The records of a recording, in the order in which they came, and its registry."""
-    file = files.find_file(str(CAPTURES / name))
-    found = [record for record in files.read_records(file) if isinstance(record, Record)]
-    return found, NO_REGISTRY if file.registry is None else load_export(file.registry)
+    return list(recordings.recorded(name)), recordings.registry(name)
 
 
 def batches(records: Sequence[Record], count: int) -> Iterator[list[Record]]:

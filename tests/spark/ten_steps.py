@@ -13,15 +13,13 @@ from schemaman.migration.apply.journal import StoreJournal
 from schemaman.migration.plan import MigrationSource, Plan, Policy
 from schemaman.migration.plan_file import plan_hash, to_text
 from schemaman.migration.planner import make_plan
-from schemaman.migration.target import Target
-from schemaman.migration.targets import delta, iceberg
 from schemaman.model.column_list import parse_columns
 from schemaman.spark.executor import SparkExecutor
 from schemaman.store.log import MigrationEntry
 from schemaman.store.sql.store import SqlStore
+from tests.support.chain import TARGETS
 from tests.support.random_histories import source
 
-TARGETS: dict[str, Target] = {"delta": delta.TARGET, "iceberg": iceberg.TARGET}
 FIRST = """id INT NOT NULL ID 1, a VARCHAR(9) ID 2, b VARCHAR(9) ID 3, c INT ID 4, e INT ID 5,
 n INT NOT NULL ID 6, s STRUCT<x: INT> ID 7, PRIMARY KEY (id)"""
 LATER = """id BIGINT NOT NULL ID 1, b VARCHAR(9) ID 2, a VARCHAR(9) ID 3, c2 BIGINT COMMENT 'was c' ID 4,

@@ -17,13 +17,13 @@ from schemaman.migration.apply.journal import StoreJournal
 from schemaman.migration.properties.names import STORE_PROPERTY
 from schemaman.spark.executor import SparkExecutor
 from schemaman.store.sql.store import SqlStore
-from tests.cli.test_approvals import Run, run
-from tests.spark.formats import both, slow
-from tests.spark.ten_steps import TARGETS, Table, commits, planned, prepared, versions
+from tests.spark.formats import both, on_iceberg
+from tests.spark.ten_steps import Table, commits, planned, prepared, versions
+from tests.support.chain import TARGETS
 from tests.support.checkout import ROOT
+from tests.support.command_line import Run
 
 pytestmark = pytest.mark.spark
-__all__ = ["run"]
 
 
 def clones(executor: SparkExecutor, format: str) -> list[Any]:
@@ -31,7 +31,7 @@ def clones(executor: SparkExecutor, format: str) -> list[Any]:
     return list(executor.query(f"SHOW TABLES IN {catalog}.{NAMESPACE}"))
 
 
-@both
+@on_iceberg
 def test_a_plan_is_tried_on_an_empty_clone_first(spark, warehouse: Path, tmp_path: Path, format: str) -> None:
     executor = SparkExecutor(spark)
     with SqlStore.open(f"sqlite:///{tmp_path}/s.db", create=True) as store:
@@ -66,7 +66,7 @@ class _Balky(SparkExecutor):
         super().run(statement)
 
 
-@slow
+@on_iceberg
 def test_what_fails_on_the_clone_is_not_done_to_the_table(
     spark, warehouse: Path, tmp_path: Path, format: str
 ) -> None:

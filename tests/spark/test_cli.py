@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -21,33 +19,13 @@ from schemaman.report.json import schemas
 from schemaman.spark.executor import SparkExecutor
 from schemaman.store.log import MigrationEntry
 from schemaman.store.sql.store import SqlStore
-from schemaman_cli.main import main
 from tests.support.checkout import CAPTURES
-from tests.support.command_result import Done
+from tests.support.command_line import Done, Run
 from tests.support.memory_lake import Crash
 
 pytestmark = pytest.mark.spark
 DB2 = CAPTURES / "db2" / "shop-3.4.1-json"
 MARIADB = CAPTURES / "mariadb" / "bookshop-mariadb-3.5.0-json"
-
-
-Run = Callable[..., Done]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> Run:
-    """Runs a command line in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    for name in [n for n in os.environ if n.startswith("SCHEMAMAN_")]:
-        monkeypatch.delenv(name)
-
-    def run(*words: object) -> Done:
-        capfdbinary.readouterr()
-        code = main([str(w) for w in words])
-        out, err = capfdbinary.readouterr()
-        return Done(code, out.decode(), err.decode())
-
-    return run
 
 
 def checked(name: str, done: Done) -> Any:

@@ -15,7 +15,7 @@ import pytest
 from schemaman.migration.target import LakeTable
 from schemaman.spark.executor import SparkExecutor
 from schemaman.store.sql.store import SqlStore
-from tests.spark.lake_comparison import ComparedTable, compared
+from tests.lake_state.lake_comparison import ComparedTable, compared
 from tests.streaming.test_recordings import unknown
 from tests.support.checkout import CAPTURES, PROOF, ROOT
 

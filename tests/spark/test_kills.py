@@ -23,9 +23,9 @@ EVERY = [
     for points in ((0, 1, 2), (3,), (4,))
 ]
 """Who died behind a statement left a step that is done, in which nobody can die any more: so three rows."""
-SOME = [[1, 12, 23, 44]]
-"""In a small run: before a statement, amid one, between statement and journal, and behind both."""
-CHAINS = EVERY if PROOF else SOME
+SOME = [("delta", [1, 23]), ("iceberg", [12, 44])]
+"""In a small run: before a statement and between statement and journal; amid one and behind both."""
+CHAINS = [(format, moments) for moments in EVERY for format in ("delta", "iceberg")] if PROOF else SOME
 
 
 def settle(executor: SparkExecutor, table: Table, step: int) -> None:
@@ -36,8 +36,7 @@ def settle(executor: SparkExecutor, table: Table, step: int) -> None:
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize("format", ["delta", "iceberg"])
-@pytest.mark.parametrize("moments", CHAINS, ids=lambda moments: str(moments[0] % len(POINTS)))
+@pytest.mark.parametrize(("format", "moments"), CHAINS)
 def test_an_applier_that_is_killed_at_every_moment_of_ten_steps(
     spark, warehouse: Path, tmp_path: Path, format: str, moments: list[int],
     figure: Callable[[str, object], None],

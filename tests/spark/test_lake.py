@@ -21,11 +21,6 @@ NESTED = "s STRUCT<x: INT COMMENT 'in', y: ARRAY<STRING>>, m MAP<STRING, DATE>"
 COLUMNS = f"id INT NOT NULL COMMENT 'it\\'s', {NESTED}"
 
 
-@pytest.fixture
-def executor(spark) -> SparkExecutor:
-    return SparkExecutor(spark)
-
-
 def inspect(executor: SparkExecutor, table: str, format: str) -> LakeTable:
     live = executor.inspect(table, format)
     assert live is not None

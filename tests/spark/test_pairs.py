@@ -20,8 +20,8 @@ from schemaman.model.schema import TableSchema
 from schemaman.spark.executor import SparkExecutor
 from tests.spark.formats import both
 from tests.spark.rows import literal
-from tests.spark.test_migrate import TARGETS
 from tests.support import chain
+from tests.support.chain import TARGETS
 from tests.support.checkout import PROOF
 from tests.support.random_histories import lives
 

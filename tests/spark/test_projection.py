@@ -9,8 +9,7 @@ import pytest
 from schemaman.migration.plan import MigrationSource, Policy
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import ProjectionRule
-from schemaman.migration.target import LakeType, Target
-from schemaman.migration.targets import delta, iceberg
+from schemaman.migration.target import LakeType
 from schemaman.migration.type_mapping import CHOICES, ROLES
 from schemaman.model.ddl import parse_type
 from schemaman.model.schema import Column, TableSchema
@@ -18,21 +17,16 @@ from schemaman.spark.executor import SparkExecutor
 from tests.spark.formats import both
 from tests.spark.test_migrate import run
 from tests.support import type_sheets as sheets
+from tests.support.chain import TARGETS
 from tests.support.random_histories import source
 
 pytestmark = pytest.mark.spark
-TARGETS: dict[str, Target] = {"delta": delta.TARGET, "iceberg": iceberg.TARGET}
 ROWS = [row for name in sheets.sheets() for row in sheets.rows(name)]
 TYPES = sorted({row.type for row in ROWS} - {sheets.ABSENT, ""})
 PLAIN: dict[str, object] = {}
 OTHERS: dict[str, object] = {option: words[1] for option, words in CHOICES.items() if option != "geometry"}
 OTHERS |= {"numeric": "decimal(38,10)", "geometry": "wkb", "names": "avro-lower", "collisions": "number"}
 OTHERS |= {"metadata": tuple((role, name) for role, (name, _) in ROLES.items())}
-
-
-@pytest.fixture
-def executor(spark) -> SparkExecutor:
-    return SparkExecutor(spark)
 
 
 def policy(options: dict[str, object]) -> Policy:

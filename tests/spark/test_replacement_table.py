@@ -16,10 +16,10 @@ from schemaman.settings import TargetSetting
 from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.streaming.sink import LakeSink
 from schemaman.store.sql.store import SqlStore
-from tests.spark.formats import both
+from tests.spark.formats import on_iceberg
 from tests.spark.recordings_in_tables import Run, frame
 from tests.spark.test_migrate import run
-from tests.support.records import Node, event, node, record, struct
+from tests.support.records import Node, node, row_event
 
 pytestmark = pytest.mark.spark
 INT, TEXT = node("int32", optional=True), node("string", optional=True)
@@ -28,15 +28,10 @@ NOW = {"id": node("int32"), "n": INT}
 
 
 def told(offset: int, op: str, row: dict[str, object], types: dict[str, Node]) -> Record:
-    place = {"lsn": 100 + offset, "sequence": f'["{100 + offset}","{100 + offset}"]', "ts_ms": offset}
-    value = event(struct("srv.public.t.Value", **types), op, **place)
-    value["payload"] |= {"before": row, "after": None} if op == "d" else {"after": row}
-    key = {"schema": struct("srv.public.t.Key", id=types["id"]), "payload": {"id": row["id"]}}
-    made = record(value, key)
-    return Record(made.topic, 0, offset, 1, made.key, made.value)
+    return row_event(types, op, row, offset=offset, ts_ms=offset)
 
 
-@both
+@on_iceberg
 def test_a_mirror_goes_on_in_the_table_that_took_its_rows_over(spark, tmp_path: Path, format: str) -> None:
     executor = SparkExecutor(spark)
     with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as store:

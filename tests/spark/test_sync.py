@@ -14,11 +14,12 @@ import pytest
 
 from schemaman.store.sql.store import SqlStore
 from tests.spark import recordings_in_tables as mirrored
-from tests.spark.test_cli import Run, checked, run
-from tests.support.checkout import CAPTURES
+from tests.spark.formats import on_iceberg
+from tests.spark.test_cli import checked
+from tests.support.checkout import CAPTURES, PROOF
+from tests.support.command_line import Run
 
 pytestmark = pytest.mark.spark
-__all__ = ["run"]
 RECORDS = CAPTURES / "mariadb" / "bookshop-mariadb-3.5.0-json"
 SHOP = CAPTURES / "postgres" / "shop-json"
 AUTHOR = 'tables = ["author"]'
@@ -108,7 +109,9 @@ def test_what_a_person_has_to_approve_waits_while_rows_are_written(
 
 
 @pytest.mark.parametrize(
-    ("renamed", "format"), [(STATED, "delta"), (STATED, "iceberg"), (PROVEN, "iceberg")], ids=str
+    ("renamed", "format"),
+    [(STATED, "delta"), (PROVEN, "iceberg"), *([(STATED, "iceberg")] if PROOF else [])],
+    ids=str,
 )
 def test_a_rename_that_is_automatic_takes_the_old_values_along(
     spark: Any, run: Run, tmp_path: Path, renamed: Renamed, format: str
@@ -124,7 +127,7 @@ def test_a_rename_that_is_automatic_takes_the_old_values_along(
     assert run("drift").code == 0
 
 
-@pytest.mark.parametrize("format", ["delta", "iceberg"])
+@on_iceberg
 def test_a_rename_on_proof_waits_for_approval_and_touches_nothing(
     spark: Any, run: Run, tmp_path: Path, format: str
 ) -> None:
@@ -146,7 +149,7 @@ def test_a_rename_on_proof_waits_for_approval_and_touches_nothing(
     assert run("drift").code == 0
 
 
-@pytest.mark.parametrize("format", ["delta", "iceberg"])
+@on_iceberg
 def test_a_mirrored_table_that_nobody_writes_follows_at_once(
     spark: Any, run: Run, tmp_path: Path, format: str
 ) -> None:

@@ -20,8 +20,9 @@ from schemaman.io.schema_registry import open_registry
 from schemaman.registry import Registry
 from schemaman.spark import ingest as pipeline
 from schemaman.store.memory import MemoryStore
-from tests.debezium.test_wire_format import FRAMES, recorded, reframed
+from tests.debezium.test_wire_format import FRAMES, RUN, reframed
 from tests.support.checkout import CAPTURES
+from tests.support.recordings import recorded
 from tests.support.schema_registry import serving
 
 pytestmark = pytest.mark.spark
@@ -62,7 +63,7 @@ def written(records: Iterable[Record], path: Path) -> files.File:
 def test_the_log_is_the_same_in_every_framing(
     spark: Any, tmp_path: Path, frame: str, form: Form, path: str
 ) -> None:
-    file = written([reframed(r, FRAMES[frame][1]) for r in recorded()], tmp_path / "r.parquet")
+    file = written([reframed(r, FRAMES[frame][1]) for r in recorded(RUN)], tmp_path / "r.parquet")
     forms, told = Forms(form, form), []
     with serving(ENTRIES) as served:
         for engine in ("local", "spark"):
@@ -78,7 +79,7 @@ def test_the_log_is_the_same_in_every_framing(
 
 
 def test_a_registry_that_does_not_answer_stops_executors_too(spark: Any, tmp_path: Path) -> None:
-    file = written(recorded(), tmp_path / "r.parquet")
+    file = written(recorded(RUN), tmp_path / "r.parquet")
     with serving(ENTRIES) as served:
         served.down = True
         schemas = open_registry(served.url, {"max.retries": "0"})

@@ -2,333 +2,104 @@
 
 from __future__ import annotations
 
+import builtins
 import json
-from dataclasses import fields
-from typing import Any
+import types
+import typing
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, get_args, get_origin, get_type_hints
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.debezium.observation import (
-    FieldCount,
-    InferredFields,
-    Note,
     Observation,
     Reject,
 )
 from schemaman.debezium.records import Coordinates, Position
 from schemaman.errors import StoreUnavailable
-from schemaman.history.epochs import (
-    ConnectorSettingsShown,
-    Epoch,
-    EventField,
-    EventSchema,
-    FormChange,
-    FormInterval,
-)
 from schemaman.history.versions import (
-    Alias,
-    Disagreement,
-    Evidence,
-    KeySpan,
     NestedFieldAnswer,
-    Proof,
-    RenameCandidate,
     Revision,
     SchemaVersion,
-    TableEvent,
     TableHistory,
 )
 from schemaman.model.schema import Column, TableId, TableSchema
-from schemaman.model.types import Integer
+from schemaman.model.types import Integer, Type
 from schemaman.store import entry_json as codec
 from schemaman.store import history_json as history_codec
 from schemaman.store import schema_json as structure_codec
 from schemaman.store.log import (
     CoveredRange,
     Entry,
-    MigrationEntry,
-    NoteEntry,
     ObservationEntry,
     RejectEntry,
-    RenumberingEntry,
-    VersionMove,
 )
 from tests.support.strategies import DEFAULTS, NAMES, TEXTS, TYPES, schemas
 
-MAYBE_TEXT = st.none() | TEXTS
-MAYBE_MS = st.none() | st.integers(0, 2**53)
-COUNTS = st.integers(0, 2**40)
+IDS = st.text("0123456789abcdef", min_size=12, max_size=12)
+OWN: dict[object, st.SearchStrategy[Any]] = {
+    int: st.integers(0, 2**40),
+    str: TEXTS,
+    bool: st.booleans(),
+    bytes: st.binary(max_size=9),
+    TableSchema: st.one_of(schemas(), schemas(ids=True)),
+    Type: TYPES,
+}
+PARTS = st.lists(NAMES, min_size=2, max_size=3).map(tuple)
+NAMED: dict[str, st.SearchStrategy[Any]] = {
+    "partition": st.integers(0, 9),
+    "step": st.none() | st.integers(0, 9),
+    **dict.fromkeys(("stream", "topic", "server", "run", "plan", "target"), NAMES),
+}
+CHOSEN: dict[tuple[type, str], st.SearchStrategy[Any]] = {
+    (TableId, "table"): NAMES,
+    (SchemaVersion, "id"): IDS,
+    (SchemaVersion, "previous_ids"): st.lists(IDS, max_size=2).map(tuple),
+    (SchemaVersion, "revisions"): st.deferred(lambda: some(Revision, min_size=1)),
+    (NestedFieldAnswer, "old"): PARTS,
+    (NestedFieldAnswer, "new"): PARTS,
+}
+"""What a type does not tell: ids are hexadecimal, a version has a revision, a nested field two names."""
 
 
-def every(cls: type[Any], **members: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Values of a class with every field made up: a field that is added must be written too."""
-    assert set(members) == {f.name for f in fields(cls)}, cls
-    return st.builds(cls, **members)
+def every(cls: type[Any]) -> st.SearchStrategy[Any]:
+    """Values of a class with every field made up: one that is added is written, or does not come back."""
+    hints = get_type_hints(cls)
+    chosen = NAMED | {name: CHOSEN[at, name] for at, name in CHOSEN if at is cls}
+    names = [f.name for f in fields(cls)]
+    return st.builds(cls, **{n: chosen[n] if n in chosen else made(hints[n]) for n in names})
 
 
-POSITIONS = every(
-    Position,
-    kind=st.sampled_from(["lsn", "commit_lsn", "binlog", "gtid", "scn", "mongo", "none"]),
-    value=TEXTS,
-    commit=MAYBE_TEXT,
-)
-MARKS: st.SearchStrategy[Coordinates] = every(
-    Coordinates,
-    topic=NAMES,
-    partition=st.integers(0, 9),
-    offset=COUNTS,
-    position=POSITIONS,
-    ts_ms=MAYBE_MS,
-    read_ms=MAYBE_MS,
-    timestamp_ms=MAYBE_MS,
-)
-TABLES: st.SearchStrategy[TableId] = every(
-    TableId, server=NAMES, database=TEXTS, schema=TEXTS, table=NAMES, stream=NAMES
-)
-SCHEMAS = st.one_of(schemas(), schemas(ids=True))
-PATHS = st.lists(NAMES, min_size=1, max_size=3).map(tuple)
-TALLIES: st.SearchStrategy[FieldCount] = every(
-    FieldCount,
-    path=PATHS,
-    kind=NAMES,
-    documents=COUNTS,
-    early=st.lists(MARKS, max_size=3).map(tuple),
-    last=MARKS,
-)
-SEEN: st.SearchStrategy[InferredFields] = every(
-    InferredFields,
-    documents=COUNTS,
-    counts=st.lists(TALLIES, max_size=3).map(tuple),
-    truncated_paths=st.lists(PATHS, max_size=2).map(tuple),
-)
-OBSERVATIONS: st.SearchStrategy[Observation] = every(
-    Observation,
-    table=TABLES,
-    evidence=st.sampled_from(["declared", "emitted", "inferred", "internal"]),
-    action=st.sampled_from(["image", "create", "drop", "rename", "truncate", "statement"]),
-    connector=NAMES,
-    connector_version=TEXTS,
-    first=MARKS,
-    last=MARKS,
-    count=COUNTS,
-    snapshot=st.booleans(),
-    schema=st.none() | SCHEMAS,
-    previous=st.none() | TABLES,
-    ddl=MAYBE_TEXT,
-    renames=st.lists(st.tuples(NAMES, NAMES), max_size=2).map(tuple),
-    schema_name=MAYBE_TEXT,
-    interrupted=st.booleans(),
-    weak=st.booleans(),
-    stated_attributes=st.lists(
-        st.tuples(TEXTS, st.sampled_from(["default", "comment", "anew"]), MAYBE_TEXT), max_size=2
-    ).map(tuple),
-    unstated_attributes=st.sampled_from([(), ("default",), ("comment", "key")]),
-    inferred=st.none() | SEEN,
-)
-REJECTS = every(
-    Reject,
-    stream=NAMES,
-    topic=NAMES,
-    partition=st.integers(0, 9),
-    offset=COUNTS,
-    count=COUNTS,
-    reason=TEXTS,
-    sha256=TEXTS,
-    payload=st.none() | st.binary(max_size=9),
-)
-NOTES = every(
-    Note,
-    stream=NAMES,
-    topic=NAMES,
-    partition=st.integers(0, 9),
-    offset=COUNTS,
-    kind=NAMES,
-    message=TEXTS,
-    table=st.none() | TABLES,
-    count=COUNTS,
-)
-ENTRIES: st.SearchStrategy[Entry] = st.one_of(
-    st.builds(ObservationEntry, OBSERVATIONS),
-    st.builds(RejectEntry, REJECTS),
-    st.builds(NoteEntry, NOTES),
-    every(
-        CoveredRange,
-        stream=NAMES,
-        topic=NAMES,
-        partition=st.integers(0, 9),
-        first=COUNTS,
-        last=COUNTS,
-        first_hash=TEXTS,
-        last_hash=TEXTS,
-        skipped_counts=st.lists(st.tuples(NAMES, COUNTS), max_size=2).map(tuple),
-        gaps=st.lists(st.tuples(COUNTS, COUNTS), max_size=3).map(tuple),
-        edges=st.lists(st.tuples(COUNTS, TEXTS), max_size=3).map(tuple),
-    ),
-    every(
-        RenumberingEntry,
-        table=TABLES,
-        moves=st.lists(st.builds(VersionMove, NAMES, COUNTS, st.none() | COUNTS), max_size=3).map(tuple),
-    ),
-    every(
-        MigrationEntry,
-        run=NAMES,
-        plan=NAMES,
-        target=NAMES,
-        step=st.none() | st.integers(0, 9),
-        state=st.sampled_from(["intent", "done", "skipped", "failed", "started", "finished"]),
-        statement=TEXTS,
-        version=TEXTS,
-        error=TEXTS,
-    ),
-)
-PATHS = st.lists(NAMES, min_size=2, max_size=3).map(tuple)
-VERSIONS = every(
-    SchemaVersion,
-    number=st.integers(1, 99),
-    id=st.text("0123456789abcdef", min_size=12, max_size=12),
-    incarnation=st.integers(1, 3),
-    status=st.sampled_from(["confirmed", "provisional", "phantom", "declared", "inferred"]),
-    revisions=st.lists(
-        every(Revision, number=st.integers(0, 5), schema=SCHEMAS, at=MARKS, after=st.none() | MARKS),
-        min_size=1,
-        max_size=2,
-    ).map(tuple),
-    after=st.none() | MARKS,
-    at=MARKS,
-    until=st.none() | MARKS,
-    records=COUNTS,
-    evidence=st.lists(
-        every(
-            Evidence,
-            kind=st.sampled_from(["declared", "emitted", "inferred", "internal"]),
-            records=COUNTS,
-            first=MARKS,
-            last=MARKS,
-            shared_records=COUNTS,
-            positioned_edges=st.none() | st.tuples(MARKS, MARKS),
-        ),
-        max_size=2,
-    ).map(tuple),
-    unconfirmed=st.lists(NAMES, max_size=2).map(tuple),
-    candidates=st.lists(
-        every(
-            RenameCandidate,
-            old=NAMES,
-            new=NAMES,
-            grade=st.sampled_from(["stated", "proven", "likely", "possible"]),
-            evidence=st.lists(TEXTS, max_size=2).map(tuple),
-        ),
-        max_size=1,
-    ).map(tuple),
-    proven_from=st.none() | MARKS,
-    proofs=st.lists(
-        every(Proof, fact=NAMES, revision=st.integers(0, 5), at=st.none() | MARKS), max_size=3
-    ).map(tuple),
-    previous_ids=st.lists(st.text("0123456789abcdef", min_size=12, max_size=12), max_size=2).map(tuple),
-    field_answers=st.lists(
-        every(NestedFieldAnswer, old=PATHS, new=PATHS, same=st.booleans()),
-        max_size=1,
-    ).map(tuple),
-    event_schemas=st.lists(
-        every(
-            EventSchema,
-            epoch=st.integers(1, 9),
-            at=MARKS,
-            fields=st.lists(
-                every(EventField, column=NAMES, name=st.none() | NAMES, type=st.none() | TYPES), max_size=2
-            ).map(tuple),
-        ),
-        max_size=2,
-    ).map(tuple),
-)
-FOOTPRINTS = every(
-    ConnectorSettingsShown,
-    changes=st.lists(
-        every(
-            FormChange,
-            columns=st.lists(NAMES, max_size=2).map(tuple),
-            was=TEXTS,
-            now=TEXTS,
-            at=MARKS,
-            since_ms=COUNTS,
-            after_ms=COUNTS,
-            at_ms=COUNTS,
-            until_ms=COUNTS,
-        ),
-        max_size=2,
-    ).map(tuple),
-    form_intervals=st.lists(every(FormInterval, form=TEXTS, first_ms=COUNTS, last_ms=COUNTS), max_size=2).map(
-        tuple
-    ),
-)
-HISTORIES: st.SearchStrategy[TableHistory] = every(
-    TableHistory,
-    table=TABLES,
-    connector=NAMES,
-    versions=st.lists(VERSIONS, max_size=2).map(tuple),
-    aliases=st.lists(
-        every(
-            Alias,
-            kind=st.sampled_from(["topic", "schema_name", "table"]),
-            name=NAMES,
-            first=st.none() | MARKS,
-            until=st.none() | MARKS,
-        ),
-        max_size=2,
-    ).map(tuple),
-    disagreements=st.lists(
-        every(
-            Disagreement,
-            kind=NAMES,
-            versions=st.lists(st.integers(1, 9), max_size=2).map(tuple),
-            message=TEXTS,
-            coordinates=st.lists(MARKS, max_size=2).map(tuple),
-        ),
-        max_size=1,
-    ).map(tuple),
-    events=st.lists(
-        every(
-            TableEvent,
-            kind=st.sampled_from(["dropped", "renamed", "truncated"]),
-            at=MARKS,
-            incarnation=st.integers(1, 3),
-            other=st.none() | TABLES,
-        ),
-        max_size=1,
-    ).map(tuple),
-    identity=st.sampled_from(["source", "weak"]),
-    epochs=st.lists(
-        every(
-            Epoch,
-            number=st.integers(1, 9),
-            connector=NAMES,
-            connector_version=TEXTS,
-            after=st.none() | MARKS,
-            at=MARKS,
-            changes=st.lists(TEXTS, max_size=2).map(tuple),
-        ),
-        max_size=2,
-    ).map(tuple),
-    settings_shown=FOOTPRINTS,
-    shared_records=COUNTS,
-    keys=st.lists(
-        every(
-            KeySpan,
-            columns=st.lists(NAMES, max_size=2).map(tuple),
-            evidence=st.sampled_from(["declared", "emitted", "events"]),
-            origins=st.lists(st.sampled_from(["primary-key", "configured"]), max_size=2).map(tuple),
-            after=st.none() | MARKS,
-            at=MARKS,
-            until=st.none() | MARKS,
-            is_confirmed=st.booleans(),
-            proven_from=st.none() | MARKS,
-        ),
-        max_size=2,
-    ).map(tuple),
-)
+def some(hint: object, min_size: int = 0) -> st.SearchStrategy[Any]:
+    return st.lists(made(hint), min_size=min_size, max_size=2).map(tuple)
 
+
+@cache
+def made(hint: Any) -> st.SearchStrategy[Any]:
+    """Values of any type that an entry or a history holds."""
+    args = get_args(hint)
+    if hint in OWN:
+        return OWN[hint]
+    if is_dataclass(hint) and isinstance(hint, type):
+        return every(hint)
+    match get_origin(hint):
+        case typing.Literal:
+            return st.sampled_from(args)
+        case types.UnionType | typing.Union:
+            others = [arg for arg in args if arg not in get_args(Type)]
+            found = [st.none() if arg is types.NoneType else made(arg) for arg in others]
+            return st.one_of([*found, TYPES] if len(others) < len(args) else found)
+        case builtins.tuple:
+            return some(args[0]) if args[1:] == (...,) else st.tuples(*map(made, args))
+    raise AssertionError(hint)
+
+
+TABLES: st.SearchStrategy[TableId] = made(TableId)
+ENTRIES: st.SearchStrategy[Entry] = made(Entry)
+HISTORIES: st.SearchStrategy[TableHistory] = made(TableHistory)
 COVERED = CoveredRange("main", "t", 0, 0, 9, "aa", "bb")
 
 

@@ -24,7 +24,7 @@ from tests.streaming.test_late_schema_changes import mirror as approved_mirror
 from tests.streaming.test_policy import alive, mirror
 from tests.support.batches import cut, cuts
 from tests.support.checkout import PROOF
-from tests.support.memory_sink import PaperMirror
+from tests.support.memory_sink import MemorySink
 
 BIG = not_sent.BIG
 
@@ -39,19 +39,19 @@ class Stream:
     records: Sequence[Record]
     rows: Any = None
     waits: dict[int, str] | None = None
-    open: Callable[[SqlStore], PaperMirror] = mirror
-    read: Callable[[PaperMirror], Any] = alive
+    open: Callable[[SqlStore], MemorySink] = mirror
+    read: Callable[[MemorySink], Any] = alive
 
 
-def only(lake: PaperMirror, *, columns: Sequence[str]) -> list[dict[str, Any]]:
+def only(lake: MemorySink, *, columns: Sequence[str]) -> list[dict[str, Any]]:
     return [{name: row[name] for name in columns} for row in alive(lake)]
 
 
-def nested(lake: PaperMirror) -> list[Any]:
+def nested(lake: MemorySink) -> list[Any]:
     return [dropped_columns.held(row["s"]) for row in dropped_columns.rows(lake)]
 
 
-def with_columns(lake: PaperMirror) -> tuple[set[str], list[dict[str, Any]]]:
+def with_columns(lake: MemorySink) -> tuple[set[str], list[dict[str, Any]]]:
     (table,) = lake.lake()
     return {*table.live.schema.names}, dropped_columns.rows(lake)
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,17 +15,11 @@ from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_late_schema_changes import at
 from tests.streaming.test_policy import DEFAULTS, KEY, alive, mirror, told
 from tests.support.batches import cut
-from tests.support.memory_sink import EMPTYING, PaperMirror
+from tests.support.memory_sink import EMPTYING, MemorySink
 from tests.support.records import change, column, event, image, node, record, struct
 
 INT = node("int32")
 SOURCE = {"name": "srv", "db": "shop", "schema": "public", "table": "t", "connector": "postgresql"}
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlStore]:
-    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as made:
-        yield made
 
 
 def key(id: int) -> dict[str, Any]:
@@ -51,14 +43,14 @@ def bare(offset: int, id: int) -> Record:
     return Record("srv.public.t", 0, offset, 1, record(None, key(id)).key, None)
 
 
-def known(store: SqlStore) -> PaperMirror:
+def known(store: SqlStore) -> MemorySink:
     """A mirror of tables whose schema changes are told, and are approved."""
-    lake = PaperMirror(store, lambda _: None, "delta", EMPTYING, modes=DEFAULTS)
+    lake = MemorySink(store, lambda _: None, "delta", EMPTYING, modes=DEFAULTS)
     lake.approve = lambda _: True
     return lake
 
 
-def graves(lake: PaperMirror) -> int:
+def graves(lake: MemorySink) -> int:
     (table,) = lake.lake()
     return sum(bool(row["_row_deleted"]) for row in table.rows)
 
@@ -215,7 +207,7 @@ OLD, NEW = told(1, row={"id": 1, "n": 1}), told(2, "u", {"id": 1, "n": 2})
 DAMAGED = replace(NEW, value=(NEW.value or b"").replace(b'"n": 2', b'"n": "?"'))
 
 
-def repaired(lake: PaperMirror) -> None:
+def repaired(lake: MemorySink) -> None:
     """Say that a registry tells its schema by now."""
     lake.unplaced["srv.public.t", 0, 2] |= {"value": NEW.value}
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -22,17 +21,11 @@ from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_deletes import INT, SOURCE, bare, flat, key
 from tests.streaming.test_policy import alive, told
 from tests.support.checkout import PROOF
-from tests.support.memory_sink import EMPTYING, PaperMirror, batch_of
+from tests.support.memory_sink import EMPTYING, MemorySink, batch_of
 from tests.support.records import node, record, struct
 
 ADDING = Policy(rules=(PolicyRule("block", ("add-column",)),))
 """A column more stops the table."""
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlStore]:
-    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as made:
-        yield made
 
 
 @dataclass(slots=True)
@@ -41,14 +34,14 @@ class Job:
 
     store: SqlStore
     policy: Policy = EMPTYING
-    lake: PaperMirror = field(init=False)
+    lake: MemorySink = field(init=False)
 
     def __post_init__(self) -> None:
-        self.lake = PaperMirror(self.store, lambda _: None, "delta", self.policy)
+        self.lake = MemorySink(self.store, lambda _: None, "delta", self.policy)
 
     def again(self) -> None:
         """Another process: what stands in the lake and in quarantine is there still."""
-        old, self.lake = self.lake, PaperMirror(self.store, lambda _: None, "delta", self.lake.policy)
+        old, self.lake = self.lake, MemorySink(self.store, lambda _: None, "delta", self.lake.policy)
         for name in ("tables", "sources", "kept", "aside", "unplaced", "rejected"):
             setattr(self.lake, name, getattr(old, name))
 

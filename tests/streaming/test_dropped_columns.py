@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,36 +10,26 @@ from schemaman.debezium.records import Record
 from schemaman.migration.policy import ChangeKind, Level, Policy, PolicyRule
 from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_row_column_names import INT, TEXT
-from tests.support.memory_sink import PaperMirror
-from tests.support.records import Node, event, node, record, struct
+from tests.support.memory_sink import MemorySink
+from tests.support.records import Node, node, row_event, struct
 
 NUMBER = node("int32", optional=True)
 KINDS = {"id": INT, "a": NUMBER, "b": TEXT, "c": NUMBER}
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlStore]:
-    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as made:
-        yield made
-
-
 def told(offset: int, op: str, row: dict[str, Any], lsn: int | None = None, partition: int = 0) -> Record:
     """A change of a row; the columns of the table are those of the row."""
-    place = 100 + offset if lsn is None else lsn
-    shape = struct("srv.public.t.Value", **{name: KINDS.get(name) or kind_of(row[name]) for name in row})
-    value = event(shape, op, lsn=place, sequence=f'["{place}","{place}"]')
-    value["payload"] |= {"before": row, "after": None} if op == "d" else {"after": row}
-    made = record(value, {"schema": struct("srv.public.t.Key", id=INT), "payload": {"id": row["id"]}})
-    return Record(made.topic, partition, offset, 1, made.key, made.value)
+    fields = {name: KINDS.get(name) or kind_of(row[name]) for name in row}
+    return row_event(fields, op, row, offset=offset, lsn=lsn, partition=partition)
 
 
-def mirror(store: SqlStore, **levels: Level) -> PaperMirror:
+def mirror(store: SqlStore, **levels: Level) -> MemorySink:
     kinds: dict[str, ChangeKind] = {"drop": "drop-column", "add": "add-column"}
     rules = tuple(PolicyRule(level, (kinds[name],)) for name, level in levels.items())
-    return PaperMirror(store, lambda _: None, "delta", Policy(rules=rules))
+    return MemorySink(store, lambda _: None, "delta", Policy(rules=rules))
 
 
-def rows(lake: PaperMirror) -> list[dict[str, Any]]:
+def rows(lake: MemorySink) -> list[dict[str, Any]]:
     (table,) = lake.lake()
     own = ("_row_order", "_row_deleted")
     found = ({n: v for n, v in row.items() if n not in own} for row in table.rows if not row["_row_deleted"])

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,19 +14,13 @@ from schemaman.migration.policy import Policy
 from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_late_schema_changes import ID, A, B, C, created, ddl, live
 from tests.streaming.test_policy import DEFAULTS
-from tests.support.memory_sink import PaperMirror
+from tests.support.memory_sink import MemorySink
 from tests.support.records import node, record, struct
 
 TEXT, NUMBER = node("string", optional=True), node("int32")
 SAYS = {"op": "c", "connector": "mysql", "name": "srv", "db": "shop", "table": "t"}
 """What `add.fields=op,connector,name,db,table` adds to a row."""
 EXCHANGED = "ALTER TABLE t RENAME COLUMN a TO b, RENAME COLUMN b TO a"
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlStore]:
-    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as made:
-        yield made
 
 
 def flat(offset: int, moment: int, image: dict[str, Any], *, told: bool) -> Record:
@@ -64,7 +57,7 @@ def test_columns_that_exchanged_their_names(
     ]
     if ahead:
         records.insert(1, records.pop(2))
-    lake = PaperMirror(store, lambda _: None, "delta", Policy(), modes=DEFAULTS)
+    lake = MemorySink(store, lambda _: None, "delta", Policy(), modes=DEFAULTS)
     lake.approve = lambda _: True
     for begin, end in ends:
         lake.take(records[begin:end])
@@ -74,7 +67,7 @@ def test_columns_that_exchanged_their_names(
 
 @pytest.mark.parametrize("told", [True, False], ids=["with schemas", "without schemas"])
 def test_a_column_that_was_dropped_and_made_anew_within_a_batch(store: SqlStore, told: bool) -> None:
-    lake = PaperMirror(store, lambda _: None, "delta", Policy(), modes=DEFAULTS)
+    lake = MemorySink(store, lambda _: None, "delta", Policy(), modes=DEFAULTS)
     lake.approve = lambda _: True
     lake.take([told_at(created(A, C), 1100)])
     lake.take([

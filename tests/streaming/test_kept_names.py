@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from schemaman.debezium.records import Record
@@ -13,21 +10,15 @@ from schemaman.migration.policy import ChangeKind, Level, Policy, PolicyRule, Pr
 from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_late_schema_changes import ID, A, B, Told, created, ddl, live, row
 from tests.streaming.test_policy import DEFAULTS, alive, told
-from tests.support.memory_sink import PaperMirror
+from tests.support.memory_sink import MemorySink
 
 SPACE, DASH = ("unit price", "VARCHAR", 12, 20), ("unit-price", "VARCHAR", 12, 20)
 X, Y, Z = ("x", "VARCHAR", 12, 20), ("y", "VARCHAR", 12, 20), ("z", "VARCHAR", 12, 20)
 formats = pytest.mark.parametrize("format", ["delta", "iceberg"])
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlStore]:
-    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as made:
-        yield made
-
-
-def mirror(store: SqlStore, policy: Policy, format: str = "delta") -> PaperMirror:
-    lake = PaperMirror(store, lambda _: None, format, policy, modes=DEFAULTS)
+def mirror(store: SqlStore, policy: Policy, format: str = "delta") -> MemorySink:
+    lake = MemorySink(store, lambda _: None, format, policy, modes=DEFAULTS)
     lake.approve = lambda _: True
     return lake
 
@@ -85,7 +76,7 @@ def test_a_column_that_only_case_tells_apart_is_not_written_over_the_other(
     store: SqlStore, format: str
 ) -> None:
     policy = ruled("ignore", "add-column", "add-required-column", collisions="number")
-    lake = PaperMirror(store, lambda _: None, format, policy)
+    lake = MemorySink(store, lambda _: None, format, policy)
     lake.take([told(0, row={"id": 1, "n": 1})])
     lake.take([told(1, row={"id": 2, "n": 5, "N": 7}), told(2, "u", row={"id": 1, "n": 2, "N": 9})])
     assert live(lake) == {1: {"n": 2}, 2: {"n": 5}}

@@ -28,7 +28,7 @@ from schemaman.spark.streaming.table_migration import SinkTable
 from schemaman.store.log import MigrationEntry
 from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_policy import DEFAULTS
-from tests.support.memory_sink import PaperMirror, batch_of
+from tests.support.memory_sink import MemorySink, batch_of
 from tests.support.records import change, event, image, node, record, struct
 
 LATE = "were written before an earlier change of the source"
@@ -41,14 +41,8 @@ TEXT = node("string", optional=True)
 MOMENT = 1_700_000_000_123
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlStore]:
-    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as made:
-        yield made
-
-
-def mirror(store: SqlStore, format: str = "delta") -> PaperMirror:
-    lake = PaperMirror(store, lambda _: None, format, Policy(), modes=DEFAULTS)
+def mirror(store: SqlStore, format: str = "delta") -> MemorySink:
+    lake = MemorySink(store, lambda _: None, format, Policy(), modes=DEFAULTS)
     lake.approve = lambda _: True
     return lake
 
@@ -89,7 +83,7 @@ def created(*columns: Told) -> Record:
     return ddl(0, 100, "CREATE TABLE t (id INT PRIMARY KEY)", ID, *columns)
 
 
-def live(lake: PaperMirror) -> dict[int, dict[str, Any]]:
+def live(lake: MemorySink) -> dict[int, dict[str, Any]]:
     """The rows of the only table that readers see, by id."""
     (table,) = lake.lake()
     return {
@@ -220,7 +214,7 @@ def test_once_the_rows_are_gone_and_read_again_the_table_is_as_if_nothing_had_be
     assert len(found[0]) == 3
 
 
-def forget(lake: PaperMirror, reason: str) -> None:
+def forget(lake: MemorySink, reason: str) -> None:
     """What the reason tells to do: delete the rows from a place on."""
     since = reason.partition(f"`{ORDER}` >= '")[2].partition("'")[0]
     table = next(table for name, table in lake.tables.items() if "shop..t" in name)
@@ -330,7 +324,7 @@ def test_one_column_that_stands_in_two_stops_its_table_until_it_is_read_again(
     assert "again from offset 0 of partition 0 on" in reason
     assert f"WHERE `{ORDER}` >= '' AND `e` IS NOT NULL)" in reason
     (table,) = lake.tables.values()
-    held = table.lake.fields["e"]
+    held = table.fields["e"]
     table.rows = {key: r for key, r in table.rows.items() if r.get(held) is None}
     lake.take([*old, *new])
     assert (lake.withheld(), lake.quiet) == ({}, {})
@@ -366,7 +360,7 @@ def test_one_column_that_stands_in_two_is_known_under_its_number(
 ) -> None:
     """The names of both become one in the lake, so that the second got a number."""
     numbered = ProjectionRule((("names", "avro"), ("collisions", "number")))
-    lake = PaperMirror(store, lambda _: None, "delta", Policy(projections=(numbered,)), modes=DEFAULTS)
+    lake = MemorySink(store, lambda _: None, "delta", Policy(projections=(numbered,)), modes=DEFAULTS)
     lake.approve = lambda _: True
     one: Told = (first, "VARCHAR", 12, 20)
     two: Told = (second, "VARCHAR", 12, 20)
@@ -465,9 +459,9 @@ def test_a_rename_of_a_table_that_comes_behind_rows_of_its_new_name_stops_that(
     assert len(reasons) == 1
     assert "the rename of srv.shop.t to srv.shop.u" in reasons.pop()
     (held,) = (table for name, table in lake.tables.items() if "shop..u" in name)
-    assert held.lake.live is not None
-    left = {name: text for name, text in held.lake.live.properties.items() if name != READ_PROPERTY}
-    held.lake.live = replace(held.lake.live, properties=left)
+    assert held.live is not None
+    left = {name: text for name, text in held.live.properties.items() if name != READ_PROPERTY}
+    held.live = replace(held.live, properties=left)
     lake.take([])
     assert (lake.withheld(), lake.quiet) == ({}, {})
     assert len(held.rows) == 1 + busy

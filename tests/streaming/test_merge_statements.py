@@ -1,4 +1,4 @@
-"""The statements that write staged rows, run by SQLite, against the table of paper: both are one function.
+"""The statements that write staged rows, run by SQLite, against the table in memory: both are one function.
 
 SQLite has the same logic of NULL; the few functions of Spark that it lacks are given to it.
 """
@@ -6,13 +6,11 @@ SQLite has the same logic of NULL; the few functions of Spark that it lacks are 
 from __future__ import annotations
 
 import json
-import pickle
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import pyarrow as arrow
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,24 +21,19 @@ from schemaman.model.types import Integer, String
 from schemaman.sink.row_mapping import RowMap
 from schemaman.sink.upsert import LakeChange
 from schemaman.spark.streaming.merge_sql import format_merge, format_missing_row_query, format_newer_row_query
-from schemaman.spark.streaming.row_staging import CHANGE_ARROW, WAITING, ChangeFolder
+from schemaman.spark.streaming.row_staging import WAITING
 from schemaman.spark.streaming.staged_columns import list_staged_columns, make_staged_helpers
 from tests.support.checkout import PROOF
-from tests.support.memory_sink import PaperTable
+from tests.support.memory_lake import MemoryTable, describe_change, stage
 
 COLUMNS = (Column("id", Integer(32)), *(Column(name, String()) for name in "abc"))
 TO = RowMap(COLUMNS, ("id",), {}, {}, {}, 1, dropped=frozenset({"c"}))
+FIELDS = {column.name: number for number, column in enumerate(COLUMNS)}
 HELPERS = make_staged_helpers(TO)
 NAMES = [column.name for column in list_staged_columns(TO)]
 HELPING = [HELPERS.kept, HELPERS.words, HELPERS.needs_row, HELPERS.behind, HELPERS.anew, HELPERS.unread,
            HELPERS.unsent, HELPERS.since]  # fmt: skip
 Row = Mapping[str, Any]
-
-
-class Fields:
-    """Stands for a lake: each column keeps its values under its name."""
-
-    fields = {column.name: column.name for column in COLUMNS}  # noqa: RUF012
 
 
 def order(place: int) -> str:
@@ -60,10 +53,8 @@ def records(draw) -> list[dict[str, Any]]:
         change = LakeChange(op, order(place), ("t", 0, place), {"id": 1, **values}, frozenset(unsent), again)
         reason = draw(st.sampled_from((None,) * 8 + ("cannot be written", WAITING)))
         unread = draw(st.sampled_from((None, None, draw(st.integers(0, place - 1))))) if unsent else None
-        made.append({
-            "row_key": b"k", "row_order": order(place), "topic": "t", "partition": 0, "offset": place,
-            "change": None if reason == WAITING else pickle.dumps(change), "reason": reason, "unread": unread,
-        })  # fmt: skip
+        described = {**describe_change(change), "reason": reason, "unread": unread}
+        made.append(described | ({"change": None} if reason == WAITING else {}))
     return made
 
 
@@ -99,20 +90,21 @@ def _substring_index(text: str | None, delimiter: str, count: int) -> str | None
 
 @settings(max_examples=5000 if PROOF else 400)
 @given(changes=records(), old=rows(), floor=st.none() | st.integers(1, 20).map(order))
-def test_the_statements_do_what_the_paper_table_does(
+def test_the_statements_do_what_the_table_in_memory_does(
     database: sqlite3.Connection, changes: list[dict[str, Any]], old: Row | None, floor: str | None
 ) -> None:
-    batch = arrow.RecordBatch.from_pylist(changes, CHANGE_ARROW)
-    staged = [row for found in ChangeFolder(TO, floor or "")([batch]) for row in found.to_pylist()]
-    for row in (row for row in staged if row[HELPERS.reason] is None):
-        paper = PaperTable(Fields(), truncated=floor or "")  # type: ignore[arg-type]
+    for row in (row for row in stage(changes, TO, floor or "") if row[HELPERS.reason] is None):
+        table = MemoryTable("t")
+        table.fields, table.truncated = FIELDS, floor or ""
         if old is not None:
-            paper.rows["1",] = dict(old)
-        taken = paper.merge(row, TO)
+            table.rows["1",] = {FIELDS.get(name, name): value for name, value in old.items()}
+        taken = table.merge(row, TO)
         _fill(database, row, old)
         assert _is_taken(database, floor, known=row[HELPERS.since] is not None) == taken
         if taken:
-            assert _merged(database, row, old, floor) == _plain(paper.rows["1",])
+            (held,) = table.rows.values()
+            found = {name: held[FIELDS.get(name, name)] for name in NAMES}
+            assert _merged(database, row, old, floor) == _plain(found)
 
 
 def _fill(database: sqlite3.Connection, row: Row, old: Row | None) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,17 +14,11 @@ from schemaman.migration.policy import Policy, PolicyRule
 from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_late_schema_changes import ID, A, B, created, ddl, live, mirror, row
 from tests.streaming.test_policy import DEFAULTS
-from tests.support.memory_sink import PaperMirror, careful
-from tests.support.records import event, node, record, struct
+from tests.support.memory_sink import MemorySink, careful
+from tests.support.records import node, row_event, struct
 
 KEY = struct("srv.public.t.Key", id=node("int32"))
 Rows = dict[int, dict[str, Any]]
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlStore]:
-    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as made:
-        yield made
 
 
 def told(offset: int, lsn: int, **image: object) -> Record:
@@ -33,9 +26,7 @@ def told(offset: int, lsn: int, **image: object) -> Record:
     fields = {
         n: node("string" if isinstance(v, str) else "int32", optional=n != "id") for n, v in image.items()
     }
-    value = event(struct("srv.public.t.Value", **fields), "c", lsn=lsn, sequence=f'["{lsn}","{lsn}"]')
-    value["payload"]["after"] = image
-    return replace(record(value, {"schema": KEY, "payload": {"id": image["id"]}}), offset=offset)
+    return row_event(fields, "c", image, offset=offset, lsn=lsn)
 
 
 def stated(*turns: tuple[str, Sequence[Any]]) -> list[Record]:
@@ -66,7 +57,7 @@ EXCHANGED = [told(0, 100, id=1, a="a", b="b"), told(1, 110, id=2, b="B", a="A")]
 """Two columns in another order: they exchanged their names, or one or both were dropped and made anew."""
 
 
-def outcome(lake: PaperMirror) -> Rows:
+def outcome(lake: MemorySink) -> Rows:
     return {
         id: {n: v for n, v in sorted(values.items()) if v is not None} for id, values in live(lake).items()
     }
@@ -133,7 +124,7 @@ def test_a_kept_column_takes_no_values_of_one_that_came_and_went_under_its_name(
 
 
 def test_where_the_policy_gives_no_name_away_the_old_rows_wait_until_it_does(store: SqlStore) -> None:
-    lake = PaperMirror(
+    lake = MemorySink(
         store, lambda _: None, "delta", Policy(rules=(PolicyRule("block", ("reuse-name",)),)), modes=DEFAULTS
     )
     lake.take(STREAMS["dropped, and one of its name added"])
@@ -198,7 +189,7 @@ def test_names_that_may_have_been_exchanged_wait_for_the_answer(
 
 def test_the_policy_may_say_that_names_always_mean_other_columns(store: SqlStore) -> None:
     reused = Policy(rules=(PolicyRule("auto", ("reuse-name",)),))
-    lake = PaperMirror(store, lambda _: None, "delta", reused, modes=DEFAULTS)
+    lake = MemorySink(store, lambda _: None, "delta", reused, modes=DEFAULTS)
     lake.take(EXCHANGED)
     assert lake.withheld() == {}
     assert outcome(lake) == {1: {"a__old": "a", "b__old": "b"}, 2: {"b": "B", "a": "A"}}

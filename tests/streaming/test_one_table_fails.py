@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,15 +18,9 @@ from schemaman.registry import Registry
 from schemaman.spark.streaming.micro_batch import record_batch
 from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_policy import alive, mirror, told
-from tests.support.memory_lake import PaperLake
-from tests.support.memory_sink import PaperMirror, batch_of
+from tests.support.memory_lake import MemoryTable
+from tests.support.memory_sink import MemorySink, batch_of
 from tests.support.records import event, node, record, struct
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlStore]:
-    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as made:
-        yield made
 
 
 def flattened(offset: int, row: dict[str, Any], table: str = "t") -> Record:
@@ -123,7 +117,7 @@ def breaking(error: Exception, table: str) -> Any:
     return approve
 
 
-def two_tables(lake: PaperMirror) -> dict[str, list[int]]:
+def two_tables(lake: MemorySink) -> dict[str, list[int]]:
     lake.take([flattened(0, {"id": 1, "n": 1}), flattened(0, {"id": 1, "n": 1}, "u")])
     return {table.source.table: [row["id"] for row in table.rows] for table in lake.lake()}
 
@@ -163,6 +157,6 @@ def test_what_nobody_foresaw_of_a_table_that_gets_no_rows_is_told_of_it_alone(tm
         _, extents = record_batch(batch_of(records), Registry(store, lambda: 0), "main", lambda _: None)
         learnt.read_changes(extents)
         (followed,) = learnt.list_sink_tables(next(t for t in store.tables() if t.table == "u"))
-        (report,) = learnt.report_stale_tables(lambda _: PaperLake(""), {followed})
+        (report,) = learnt.report_stale_tables(lambda _: MemoryTable(""), {followed})
         assert report.source_table.endswith(".t")
         assert report.blocked == "it cannot be looked at: KeyError: 'a kind of observation'"

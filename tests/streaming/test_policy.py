@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,20 +19,14 @@ from schemaman.sink.values.connector_modes import ConnectorModes
 from schemaman.spark.streaming.quarantine import QuarantinedTable, RetryLog
 from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_recordings import batches, found_of, opened, unknown
-from tests.support.memory_lake import PaperLake
-from tests.support.memory_sink import EMPTYING, PaperMirror, PaperTable
-from tests.support.records import event, node, record, struct
+from tests.support.memory_lake import MemoryTable
+from tests.support.memory_sink import EMPTYING, MemorySink
+from tests.support.records import event, node, record, row_event, struct
 
 INT, TEXT = node("int32"), node("string")
 KEY = struct("srv.public.t.Key", id=INT)
 DEFAULTS = ConnectorModes("precise", "adaptive_time_microseconds", "bytes", "numeric", "json", "long")
 """What the connectors do where nothing is configured. Source: Debezium, the defaults of those settings."""
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlStore]:
-    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as made:
-        yield made
 
 
 def policy(**levels: Level) -> Policy:
@@ -43,24 +36,17 @@ def policy(**levels: Level) -> Policy:
     return Policy(rules=tuple(PolicyRule(level, (kinds[name],)) for name, level in levels.items()))
 
 
-def mirror(store: SqlStore, **levels: Level) -> PaperMirror:
-    return PaperMirror(store, lambda _: None, "delta", policy(**levels))
+def mirror(store: SqlStore, **levels: Level) -> MemorySink:
+    return MemorySink(store, lambda _: None, "delta", policy(**levels))
 
 
 def told(offset: int, op: str = "c", row: dict[str, Any] | None = None, **source: Any) -> Record:
     """An event of a row, at a place of its own unless `source` says otherwise."""
-    place = {"lsn": 100 + offset, "sequence": f'["{100 + offset}","{100 + offset}"]'}
-    fields = {
-        name: INT if isinstance(value, int) else TEXT for name, value in (row or {"id": 1, "n": 1}).items()
-    }
-    value = event(struct("srv.public.t.Value", **fields), op, **{**place, **source})
-    value["payload"]["after"] = row
-    key = None if row is None else {"schema": KEY, "payload": {"id": row["id"]}}
-    made = record(value, key)
-    return Record(made.topic, 0, offset, 1, made.key, made.value)
+    fields = {n: INT if isinstance(value, int) else TEXT for n, value in (row or {"id": 1, "n": 1}).items()}
+    return row_event(fields, op, row, offset=offset, **source)
 
 
-def alive(lake: PaperMirror) -> list[dict[str, Any]]:
+def alive(lake: MemorySink) -> list[dict[str, Any]]:
     """The rows of the only table that readers see, without what remembers positions."""
     (table,) = lake.lake()
     return [
@@ -239,7 +225,7 @@ def test_a_truncate_empties_a_table_only_as_the_policy_says(
 
 
 def test_a_truncate_that_nobody_speaks_of_stops_the_table(store: SqlStore) -> None:
-    lake = PaperMirror(store, lambda _: None, "delta", Policy())
+    lake = MemorySink(store, lambda _: None, "delta", Policy())
     lake.take([FIRST, EMPTIED, THEN])
     (reason,) = set(lake.withheld().values())
     assert "truncate = block by default" in reason
@@ -371,7 +357,7 @@ def test_the_plan_that_a_table_waits_for_is_approved_as_a_file_and_then_applied(
 def test_rows_that_a_truncate_ends_say_so_in_their_metadata_columns(store: SqlStore) -> None:
     roles = (("op", "o"), ("deleted", "gone"), ("offset", "at"), ("ts", "when"))
     beside = Policy(rules=EMPTYING.rules, projections=(ProjectionRule((("metadata", roles),)),))
-    lake = PaperMirror(store, lambda _: None, "delta", beside)
+    lake = MemorySink(store, lambda _: None, "delta", beside)
     lake.take([told(0, row={"id": 1, "n": 1})])
     lake.take([told(1, "t", ts_ms=5000), told(2, row={"id": 2, "n": 2})])
     (table,) = lake.lake()
@@ -402,9 +388,9 @@ def test_a_table_that_vanished_is_not_made_anew_without_being_asked_for(
         f"{name} no longer exists, but this store has migrated it before: restore the table; or create"
     )
     assert lake.lake() == []
-    anew = PaperLake(name)
+    anew = MemoryTable(name)
     anew.run(made)
-    lake.tables = {name: PaperTable(anew)}
+    lake.tables = {name: anew}
     lake.take([])
     assert (alive(lake), lake.withheld()) == ([row], {})
     lake.tables = kept

@@ -1,4 +1,4 @@
-"""Every recording of PostgreSQL, MariaDB and MySQL through the mirror, on tables of paper, cell by cell.
+"""Every recording of PostgreSQL, MariaDB and MySQL through the mirror, on tables in memory, cell by cell.
 
 What the mirror withheld is left out of the independent fold as well, each record with its reason; what is
 there must then be the same. The few differences left are what the events say themselves that is not so.
@@ -13,12 +13,11 @@ import pytest
 
 from schemaman.debezium.records import Record
 from schemaman.history.decisions import Decisions, NotRename, Rename, format_coordinates
-from schemaman.io import files
-from schemaman.io.schema_registry import NO_REGISTRY, load_export
 from schemaman.store.sql.store import SqlStore
-from tests.spark.lake_comparison import Comparison, compared
+from tests.lake_state.lake_comparison import Comparison, compared
 from tests.support.checkout import CAPTURES, PROOF
-from tests.support.memory_sink import PaperMirror
+from tests.support.memory_sink import MemorySink
+from tests.support.recordings import recorded, registry
 
 RECORDINGS = sorted(
     f"{kind}/{folder.name}" for kind in ("postgres", "mariadb") for folder in (CAPTURES / kind).iterdir()
@@ -36,14 +35,11 @@ CASES = [(name, format) for name in RECORDINGS for format in ("delta", "iceberg"
 KNOWN = tomllib.loads((Path(__file__).parent / "differences.toml").read_text("utf-8"))["known"]
 
 
-def opened(name: str, format: str, folder: Path) -> tuple[PaperMirror, list[Record]]:
+def opened(name: str, format: str, folder: Path) -> tuple[MemorySink, list[Record]]:
     """A mirror that has seen nothing yet, and the records of a recording."""
-    file = files.find_file(str(CAPTURES / name))
-    records = [record for record in files.read_records(file) if isinstance(record, Record)]
-    schemas = NO_REGISTRY if file.registry is None else load_export(file.registry)
     number = len(list(folder.iterdir()))
     store = SqlStore.open(f"sqlite:///{folder / f'{number}.db'}", create=True).__enter__()
-    return PaperMirror(store, schemas, format), records
+    return MemorySink(store, registry(name), format), list(recorded(name))
 
 
 def batches(records: list[Record], count: int) -> list[list[Record]]:
@@ -51,7 +47,7 @@ def batches(records: list[Record], count: int) -> list[list[Record]]:
     return [records[start : start + size] for start in range(0, len(records), size)]
 
 
-def found_of(name: str, mirror: PaperMirror) -> Comparison:
+def found_of(name: str, mirror: MemorySink) -> Comparison:
     return compared(CAPTURES / name, mirror.store, mirror.lake(), set(mirror.withheld()))
 
 

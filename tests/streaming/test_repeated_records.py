@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
-
-import pytest
 
 from schemaman.debezium.records import Record
 from schemaman.store.sql.store import SqlStore
-from tests.streaming.test_policy import KEY, alive, mirror
+from tests.streaming.test_policy import alive, mirror
 from tests.streaming.test_values_not_sent import BIG
-from tests.support.records import event, node, record, struct
+from tests.support.records import node, row_event
 
 TEXT = node("string", optional=True)
 
 
 def change(op: str, lsn: int, **row: object) -> Record:
-    fields = dict.fromkeys(("big", "z", *(("n",) if "n" in row else ())), TEXT)
-    value = event(
-        struct("srv.public.t.Value", id=node("int32"), **fields), op, lsn=lsn, sequence=f'["{lsn}","{lsn}"]'
-    )
-    told = {"big": None, "z": None, "id": 1, **row}
-    value["payload"]["before"], value["payload"]["after"] = (told, None) if op == "d" else (None, told)
-    return record(value, {"schema": KEY, "payload": {"id": 1}})
+    fields = {"id": node("int32")} | dict.fromkeys(("big", "z", *(("n",) if "n" in row else ())), TEXT)
+    return row_event(fields, op, {"big": None, "z": None, "id": 1, **row}, lsn=lsn)
 
 
 STREAMS: dict[str, tuple[list[Record], dict[str, Any]]] = {
@@ -54,12 +45,6 @@ STREAMS: dict[str, tuple[list[Record], dict[str, Any]]] = {
         {"big": "a", "z": "3", "n": "five"},
     ),
 }  # fmt: skip
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqlStore]:
-    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as made:
-        yield made
 
 
 def twice(records: list[Record], begin: int) -> list[Record]:

@@ -24,15 +24,15 @@ from schemaman.spark.streaming.micro_batch import record_batch
 from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_policy import DEFAULTS
 from tests.support.checkout import PROOF
-from tests.support.memory_sink import PaperMirror, batch_of
+from tests.support.memory_sink import MemorySink, batch_of
 from tests.support.simulated_source import Connector, SimulatedSource, batches, delivered, placed
 
 POLICY = Policy(rules=(PolicyRule("auto", ("truncate", "rename-proven")),))
 
 
-def opened(store: SqlStore, before: PaperMirror | None = None) -> PaperMirror:
+def opened(store: SqlStore, before: MemorySink | None = None) -> MemorySink:
     """A mirror; with `before` that of another process, which finds what the one before has written."""
-    lake = PaperMirror(store, lambda _: None, "delta", POLICY, modes=DEFAULTS)
+    lake = MemorySink(store, lambda _: None, "delta", POLICY, modes=DEFAULTS)
     lake.approve = lambda _: True
     if before is not None:
         for name in ("tables", "sources", "kept", "aside", "unplaced", "rejected", "ended", "decisions"):
@@ -62,7 +62,7 @@ def _place(rank: tuple[object, ...]) -> int:
     return next(int(str(n)) for n in reversed(rank) if isinstance(n, int) and n >= 100)
 
 
-def mirrored(source: SimulatedSource, store: SqlStore, chance: random.Random) -> tuple[PaperMirror, set[int]]:
+def mirrored(source: SimulatedSource, store: SqlStore, chance: random.Random) -> tuple[MemorySink, set[int]]:
     """The lake once all was delivered, in a stream with crashes on both sides; and the rows that wait."""
     told = delivered(source.log, chance, chance.choice((0, 1, 3)))
     lake = opened(store)
@@ -91,18 +91,18 @@ def mirrored(source: SimulatedSource, store: SqlStore, chance: random.Random) ->
     return lake, {id for id in waiting if id is not None}
 
 
-def _behind(lake: PaperMirror, store: SqlStore) -> bool:
+def _behind(lake: MemorySink, store: SqlStore) -> bool:
     """Whether the last structure was told behind all rows, and looked like an older one in them.
 
     A table follows before rows are written, not without any.
     """
     (table,) = lake.tables.values()
     (history,) = filter(None, map(store.history, store.tables()))
-    live = table.lake.live
+    live = table.live
     return live is not None and live.properties[VERSION_PROPERTY] != history.latest.id
 
 
-def faults(source: SimulatedSource, lake: PaperMirror, waiting: set[int]) -> list[str]:
+def faults(source: SimulatedSource, lake: MemorySink, waiting: set[int]) -> list[str]:
     """What the lake has otherwise than the source, of rows that nothing waits of."""
     (table,) = lake.lake()
     if table.stopped:  # which is said, and why

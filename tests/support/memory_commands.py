@@ -1,56 +1,21 @@
-"""The command line over lakes on paper: whole lives of tables, from records to plans that are applied."""
+"""The command line over a lake in memory: whole lives of tables, from records to plans that are applied."""
 
 from __future__ import annotations
 
 import json
-import os
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from schemaman.api import spark_session
 from schemaman.migration.target import LakeTable
-from schemaman.migration.targets import delta, iceberg
-from schemaman_cli.main import main
-from tests.support.command_result import Done
-from tests.support.memory_lake import PaperLake
+from schemaman.migration.targets import iceberg
+from tests.support.command_line import Done, finished
+from tests.support.memory_lake import MemoryLake
 
-_STATEMENT = re.compile(
-    r"(?:CREATE TABLE|ALTER TABLE|UPDATE|COMMENT ON TABLE|CREATE NAMESPACE IF NOT EXISTS) "
-    r"((?:`(?:[^`]|``)+`\.?)+)"
-)
 _JDBC = {"INT": 4, "BIGINT": -5, "VARCHAR": 12, "DATE": 91, "TEXT": 12}
 Told = tuple[str, str]
-
-
-class PaperLakes:
-    """Several tables, each by the name that SQL has for it."""
-
-    def __init__(self) -> None:
-        self.tables: dict[str, PaperLake] = {}
-        self.before: Callable[[str], None] = lambda _: None
-
-    def of(self, table: str, format: str = "iceberg") -> PaperLake:
-        """The lake of one table, be it there or not."""
-        target = iceberg.TARGET if format == "iceberg" else delta.TARGET
-        return self.tables.setdefault(target.table_name(table), PaperLake(table))
-
-    def inspect(self, table: str, format: str) -> LakeTable | None:
-        live = self.of(table, format).live
-        return replace(live, name=table) if live is not None else None
-
-    def run(self, statement: str) -> None:
-        self.before(statement)
-        found = _STATEMENT.match(statement)
-        assert found, statement
-        if not statement.startswith("CREATE NAMESPACE"):
-            self.tables.setdefault(found[1], PaperLake(found[1])).run(statement)
-
-    def query(self, statement: str) -> tuple[tuple[object, ...], ...]:
-        return ((0,),) if statement.startswith("SELECT") else (("x", "hive"),)
 
 
 class Commands:
@@ -58,15 +23,12 @@ class Commands:
 
     def __init__(self, capture: pytest.CaptureFixture[bytes]) -> None:
         self.capture = capture
-        self.lakes = PaperLakes()
+        self.lake = MemoryLake()
         self.told = 0
         self.place = 0
 
     def __call__(self, *words: object) -> Done:
-        self.capture.readouterr()
-        code = main([str(word) for word in words])
-        out, err = self.capture.readouterr()
-        return Done(code, out.decode(), err.decode())
+        return finished(self.capture, words)
 
     def settings(self, format: str = "iceberg", table: str = "ice.raw.{table}", more: str = "") -> None:
         """Another target, for every table of the database `app`; `more` is TOML in front of it."""
@@ -130,25 +92,23 @@ class Commands:
 
     def live(self, table: str = "ice.raw.orders") -> LakeTable:
         """A table as it stands."""
-        live = self.lakes.of(table).live
+        live = self.lake.table(table).live
         assert live is not None
         return live
 
     def change(self, action: str, table: str = "ice.raw.orders") -> None:
         """Somebody else changes a table."""
-        self.lakes.of(table).run(f"ALTER TABLE {iceberg.TARGET.table_name(table)} {action}")
+        self.lake.table(table).run(f"ALTER TABLE {iceberg.TARGET.table_name(table)} {action}")
 
 
+@pytest.fixture
 def commands(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capture: pytest.CaptureFixture[bytes]
+    place: Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> Commands:
     """Command lines in an empty folder, without Spark."""
-    monkeypatch.chdir(tmp_path)
-    for name in [n for n in os.environ if n.startswith("SCHEMAMAN_")]:
-        monkeypatch.delenv(name)
-    made = Commands(capture)
+    made = Commands(capfdbinary)
     monkeypatch.setattr(spark_session, "_open_session", lambda workspace: None)
-    monkeypatch.setattr("schemaman.spark.executor.SparkExecutor", lambda spark: made.lakes)
+    monkeypatch.setattr("schemaman.spark.executor.SparkExecutor", lambda spark: made.lake)
     made.settings()
     return made
 

@@ -1,18 +1,24 @@
-"""A lake on paper: it reads the statements that a plan prints and keeps what they say.
+"""The lake in memory, for every test without Spark: tables that read the statements of a plan, and hold rows.
 
 It knows the statements of our renderer and refuses every other, so a wrong statement shows without Spark.
+Staged rows are merged as the MERGE statement says: `streaming/test_merge_statements` holds both together.
 """
 
 from __future__ import annotations
 
+import pickle
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as arrow
 
 from schemaman.errors import StatementFailed
 from schemaman.migration.properties.names import CHECK_PREFIX, read_key
+from schemaman.migration.row_columns import DELETED, OFFSET, ORDER, PARTITION, TOPIC, list_row_columns
 from schemaman.migration.spark_sql import format_identifiers
-from schemaman.migration.target import LakeTable
+from schemaman.migration.target import TARGETS, LakeTable
 from schemaman.model.column_list import parse_columns
 from schemaman.model.ddl import quote_text
 from schemaman.model.diff import (
@@ -27,22 +33,30 @@ from schemaman.model.diff import (
 )
 from schemaman.model.schema import Column, Path, TableSchema, walk_fields
 from schemaman.model.types import String, Struct
+from schemaman.sink.row_mapping import RowMap
+from schemaman.sink.upsert import LakeChange
+from schemaman.spark.streaming.row_staging import CHANGE_ARROW, ChangeFolder
+from schemaman.spark.streaming.staged_columns import HelperColumns, make_staged_helpers
+from schemaman.spark.streaming.unread_records import is_in_span
 from schemaman.store.log import MigrationEntry
 
 _PART = r"`(?:[^`]|``)+`"
 _PATH = rf"{_PART}(?:\.{_PART})*"
 _TEXT = r"'(?:[^'\\]|\\.)*'"
 _NAME_OR_TEXT = rf"({_PART})|({_TEXT})"
+_ALTERED = rf"(?:CREATE TABLE|ALTER TABLE|UPDATE|COMMENT ON TABLE) ({_PATH})"
+_SPAN = r"`_row_order` >= '([^']*)'(?: AND `_row_order` < '([^']*)')?"
 
 
 class Crash(BaseException):
     """The machine goes dark."""
 
 
-class PaperLake:
+class MemoryTable:
     """One table. `before` and `after` are called around every statement, and may raise.
 
     `fields` gives each column the number that its values lie under: a rename keeps it, nothing repeats it.
+    `rows` are values by such numbers; `cells` is what a test knows of values in nested fields, by path.
     """
 
     def __init__(self, table: str, live: LakeTable | None = None) -> None:
@@ -51,6 +65,9 @@ class PaperLake:
         self.ran: list[str] = []
         self.fields: dict[str, int] = {}
         self.last_field = 0
+        self.rows: dict[tuple[str, ...], dict[Any, Any]] = {}
+        self.truncated = ""
+        self.cells: dict[Path, set[tuple[int, int]]] = {}
         self.before: Callable[[str], None] = lambda _: None
         self.after: Callable[[str], None] = lambda _: None
         self.counted: Callable[[str], int] = lambda _: 0
@@ -59,7 +76,17 @@ class PaperLake:
         return self.live
 
     def query(self, statement: str) -> tuple[tuple[object, ...], ...]:
-        return ((self.counted(statement),),)
+        span = re.search(_SPAN, statement)
+        if span is None:
+            return ((self.counted(statement),),)
+        own = re.search(r"`(\w+)` IS NOT NULL", statement)
+        asked = self.fields[own[1]] if own else ORDER
+        orders = [row[ORDER] for row in self.rows.values() if row.get(asked) is not None]
+        found: dict[str, list[str]] = {}
+        for order in (o for o in orders if o >= span[1] and (span[2] is None or o < span[2])):
+            partition, offset = order.rpartition("/")[2].split(".")
+            found.setdefault(partition, []).append(offset)
+        return tuple((p, len(offsets), min(offsets)) for p, offsets in sorted(found.items()))
 
     def run(self, statement: str) -> None:
         self.before(statement)
@@ -164,14 +191,133 @@ class PaperLake:
                 del self.fields[name]
             case _:
                 pass
+        if isinstance(change, RenameColumn | DropColumn):
+            inside = {at: held for at, held in self.cells.items() if at[: len(change.path)] == change.path}
+            self.cells = {at: held for at, held in self.cells.items() if at not in inside}
+            if isinstance(change, RenameColumn):
+                renamed = (*change.path[:-1], change.name)
+                self.cells |= {(*renamed, *at[len(renamed) :]): held for at, held in inside.items()}
 
     def _keyed(self, live: LakeTable) -> LakeTable:
         key = read_key(live.properties) or ()
         return replace(live, schema=replace(live.schema, key=key))
 
+    def merge(self, staged: Mapping[str, Any], to: RowMap) -> bool:
+        """Take a staged row as the MERGE does; whether it could be taken."""
+        names = [c.name for c in to.columns]
+        key = tuple(repr(staged[name]) for name in to.key or (TOPIC, PARTITION, OFFSET))
+        old = self.rows.get(key)
+        order = staged[ORDER]
+        dead = old is not None and bool(old.get(DELETED) or (to.key and old[ORDER] < self.truncated))
+        helpers = make_staged_helpers(to)
+        if to.key and _lacks(staged, old, helpers, dead=dead):
+            return False
+        if old is not None and to.key and not dead and self._is_late(staged, old, to):
+            return False
+        if old is not None and (not to.key or order <= old[ORDER]):
+            return True
+        kept = {names[i] for i in staged[helpers.kept] or ()}
+        kept |= {names[i] for i, at in staged[helpers.words] or () if old and at <= old[ORDER]}
+        row = dict(old or {})
+        for name in names:
+            if name not in kept:
+                row[self.fields[name]] = staged[name]
+            elif not old or (dead and not staged[DELETED]):
+                row[self.fields[name]] = None
+        self.rows[key] = {**row, **{c.name: staged[c.name] for c in list_row_columns(to.key)}}
+        return True
 
-class PaperJournal:
-    """A journal on paper."""
+    def _is_late(self, staged: Mapping[str, Any], old: Mapping[Any, Any], to: RowMap) -> bool:
+        helpers, names = make_staged_helpers(to), [c.name for c in to.columns]
+        since, kept = staged[helpers.since], {names[i] for i in staged[helpers.kept] or ()}
+        newer = since is not None and old[ORDER] > since and old[ORDER] != staged[ORDER]
+        return newer and any(staged[name] != old.get(self.fields[name]) for name in to.dropped - kept)
+
+    def truncate(self, order: str, metadata: Mapping[str, Any]) -> None:
+        values = {self.fields[name]: value for name, value in metadata.items()}
+        for row in self.rows.values():
+            if row[ORDER] < order and not row[DELETED]:
+                row.update(values)
+                row |= {DELETED: True, ORDER: order}
+
+    def read(self) -> list[dict[str, Any]]:
+        """The rows as a reader sees them."""
+        assert self.live is not None
+        own = {c.name for c in list_row_columns(self.live.schema.key)}
+        names = {n: n if n in own else self.fields[n] for n in self.live.schema.names}
+        return [{name: row.get(at) for name, at in names.items()} for row in self.rows.values()]
+
+
+def describe_change(change: LakeChange) -> dict[str, Any]:
+    """A mapped change as the folder takes it, of a row of which all changes are in one test."""
+    topic, partition, offset = change.record
+    return {
+        "row_key": b"k", "row_order": change.order, "topic": topic, "partition": partition, "offset": offset,
+        "change": pickle.dumps(change), "reason": None, "unread": None,
+    }  # fmt: skip
+
+
+def stage(changes: Sequence[Mapping[str, Any]], to: RowMap, truncated: str = "") -> list[dict[str, Any]]:
+    """The staged rows of described changes, which are in their order."""
+    batch = arrow.RecordBatch.from_pylist(list(changes), CHANGE_ARROW)
+    return [row for found in ChangeFolder(to, truncated)([batch]) for row in found.to_pylist()]
+
+
+def _lacks(
+    staged: Mapping[str, Any], old: Mapping[Any, Any] | None, helpers: HelperColumns, *, dead: bool
+) -> bool:
+    """Whether a staged row needs a value that a row of a table cannot have."""
+    if old is not None and old[ORDER] >= staged[ORDER]:
+        return False
+    unsent, unread = staged[helpers.unsent], staged[helpers.unread]
+    if unsent and old is not None and dead and old[ORDER] >= unsent:
+        return True
+    if not staged[helpers.needs_row]:
+        return False
+    if old is None or dead:
+        return True
+    older = any(at and old[ORDER] <= at for at in (staged[helpers.behind], staged[helpers.anew]))
+    return older or bool(unread and not is_in_span(old[ORDER], unread))
+
+
+@dataclass
+class MemoryLake:
+    """Several tables by their addresses; a statement finds its table by the name that SQL has for it."""
+
+    tables: dict[str, MemoryTable] = field(default_factory=dict)
+    addresses: dict[str, str] = field(default_factory=dict)
+    before: Callable[[str], None] = lambda _: None
+
+    def table(self, address: str) -> MemoryTable:
+        """One table, whether it was made or not."""
+        return self.tables.setdefault(address, MemoryTable(address))
+
+    def inspect(self, table: str, format: str) -> LakeTable | None:
+        self.addresses[TARGETS.get(format).table_name(table)] = table
+        found = self.tables.get(table)
+        return found.live if found is not None else None
+
+    def run(self, statement: str) -> None:
+        self.before(statement)
+        if not statement.startswith("CREATE NAMESPACE"):
+            found = re.match(_ALTERED, statement)
+            assert found, statement
+            self._named(found[1]).run(statement)
+
+    def query(self, statement: str) -> tuple[tuple[object, ...], ...]:
+        if not statement.startswith("SELECT"):
+            return (("x", "hive"),)
+        found = re.search(rf"FROM ({_PATH})", statement)
+        assert found, statement
+        return self._named(found[1]).query(statement)
+
+    def _named(self, name: str) -> MemoryTable:
+        """The table of a name in SQL: one that was inspected, or that of a path."""
+        return self.table(self.addresses.get(name, _parts(name)[-1]))
+
+
+class MemoryJournal:
+    """A journal in memory."""
 
     def __init__(self) -> None:
         self.lines: list[MigrationEntry] = []

@@ -1,4 +1,4 @@
-"""A mirror on paper: what `foreachBatch` does with a batch, on tables of paper and without Spark.
+"""The sink in memory: what `foreachBatch` does with a batch, on tables in memory and without Spark.
 
 Decoding, structures, the fold by key and what goes into quarantine are the real ones; the MERGE is read out
 in Python as its statement says it.
@@ -7,7 +7,6 @@ in Python as its statement says it.
 from __future__ import annotations
 
 import pickle
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -24,14 +23,8 @@ from schemaman.history.versions import TableHistory
 from schemaman.migration.plan import Plan
 from schemaman.migration.policy import Policy, PolicyRule
 from schemaman.migration.row_columns import (
-    DELETED,
-    OFFSET,
     ORDER,
-    PARTITION,
-    TOPIC,
-    list_row_columns,
 )
-from schemaman.migration.target import LakeTable
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
 from schemaman.settings import TargetSetting
@@ -58,10 +51,10 @@ from schemaman.spark.streaming.row_staging import (
 from schemaman.spark.streaming.staged_columns import HelperColumns, make_staged_helpers
 from schemaman.spark.streaming.table_migration import Blocked, SinkTable, TableMigrator
 from schemaman.spark.streaming.truncate import decide_truncate
-from schemaman.spark.streaming.unread_records import is_in_span, make_unread_records
+from schemaman.spark.streaming.unread_records import make_unread_records
 from schemaman.store.sql.store import SqlStore
-from tests.spark.lake_comparison import ComparedTable
-from tests.support.memory_lake import PaperLake
+from tests.lake_state.lake_comparison import ComparedTable
+from tests.support.memory_lake import MemoryLake, MemoryTable
 
 HEADER = arrow.struct([("key", arrow.string()), ("value", arrow.binary())])
 COLUMNS = arrow.schema([
@@ -98,111 +91,7 @@ def careful(plan: Plan) -> bool:
 
 
 @dataclass(slots=True)
-class PaperTable:
-    """A table: its structure, and rows by key with values under the numbers of their columns."""
-
-    lake: PaperLake
-    rows: dict[tuple[str, ...], dict[Any, Any]] = field(default_factory=dict)
-    truncated: str = ""
-
-    def merge(self, staged: Mapping[str, Any], to: RowMap) -> bool:
-        """Take a staged row as the MERGE does; whether it could be taken."""
-        names = [c.name for c in to.columns]
-        key = self._key(staged, to)
-        old = self.rows.get(key)
-        order = staged[ORDER]
-        dead = old is not None and bool(old.get(DELETED) or (to.key and old[ORDER] < self.truncated))
-        helpers = make_staged_helpers(to)
-        if to.key and _lacks(staged, old, helpers, dead=dead):
-            return False
-        if old is not None and to.key and not dead and self._late(staged, old, to):
-            return False
-        if old is not None and (not to.key or order <= old[ORDER]):
-            return True
-        kept = {names[i] for i in staged[helpers.kept] or ()}
-        kept |= {names[i] for i, at in staged[helpers.words] or () if old and at <= old[ORDER]}
-        field_of = self.lake.fields
-        row = dict(old or {})
-        for name in names:
-            if name not in kept:
-                row[field_of[name]] = staged[name]
-            elif not old or (dead and not staged[DELETED]):
-                row[field_of[name]] = None
-        self.rows[key] = {**row, **{c.name: staged[c.name] for c in list_row_columns(to.key)}}
-        return True
-
-    def _late(self, staged: Mapping[str, Any], old: Mapping[Any, Any], to: RowMap) -> bool:
-        helpers, names = make_staged_helpers(to), [c.name for c in to.columns]
-        since, kept = staged[helpers.since], {names[i] for i in staged[helpers.kept] or ()}
-        told = to.dropped - kept
-        newer = since is not None and old[ORDER] > since and old[ORDER] != staged[ORDER]
-        return newer and any(staged[name] != old.get(self.lake.fields[name]) for name in told)
-
-    def truncate(self, order: str, beside: Mapping[str, Any]) -> None:
-        said = {self.lake.fields[name]: value for name, value in beside.items()}
-        for row in self.rows.values():
-            if row[ORDER] < order and not row[DELETED]:
-                row.update(said)
-                row |= {DELETED: True, ORDER: order}
-
-    def read(self, live: LakeTable) -> list[dict[str, Any]]:
-        """The rows as a reader sees them."""
-        own = {c.name for c in list_row_columns(live.schema.key)}
-        return [
-            {n: row.get(n) if n in own else row.get(self.lake.fields[n]) for n in live.schema.names}
-            for row in self.rows.values()
-        ]
-
-    def _key(self, staged: Mapping[str, Any], to: RowMap) -> tuple[str, ...]:
-        names = to.key or (TOPIC, PARTITION, OFFSET)
-        return tuple(repr(staged[name]) for name in names)
-
-
-def _lacks(staged: Mapping[str, Any], old: Mapping[Any, Any] | None, helpers: Any, *, dead: bool) -> bool:
-    """Whether a staged row needs a value that a row of a table cannot have."""
-    if old is not None and old[ORDER] >= staged[ORDER]:
-        return False
-    unsent, unread = staged[helpers.unsent], staged[helpers.unread]
-    if unsent and old is not None and dead and old[ORDER] >= unsent:
-        return True
-    if not staged[helpers.needs_row]:
-        return False
-    if old is None or dead:
-        return True
-    older = any(at and old[ORDER] <= at for at in (staged[helpers.behind], staged[helpers.anew]))
-    return older or bool(unread and not is_in_span(old[ORDER], unread))
-
-
-@dataclass(frozen=True, slots=True)
-class PaperCatalog:
-    """All tables to look at, and the one to alter."""
-
-    tables: Mapping[str, PaperTable]
-    altered: PaperTable
-
-    def inspect(self, table: str, format: str) -> LakeTable | None:
-        found = self.tables.get(table)
-        return None if found is None else found.lake.live
-
-    def run(self, statement: str) -> None:
-        self.altered.lake.run(statement)
-
-    def query(self, statement: str) -> tuple[tuple[object, ...], ...]:
-        between = re.search(r"`_row_order` >= '([^']*)'(?: AND `_row_order` < '([^']*)')?", statement)
-        if between is None:
-            return self.altered.lake.query(statement)
-        own = re.search(r"`(\w+)` IS NOT NULL", statement)
-        held = self.altered.lake.fields[own[1]] if own else ORDER
-        orders = [row[ORDER] for row in self.altered.rows.values() if row.get(held) is not None]
-        found: dict[str, list[str]] = {}
-        for order in (o for o in orders if o >= between[1] and (between[2] is None or o < between[2])):
-            partition, offset = order.rpartition("/")[2].split(".")
-            found.setdefault(partition, []).append(offset)
-        return tuple((p, len(offsets), min(offsets)) for p, offsets in sorted(found.items()))
-
-
-@dataclass(slots=True)
-class PaperMirror:
+class MemorySink:
     """Takes batches of a stream; `stopped` are lake tables that take nothing, `aside` says why of records."""
 
     store: SqlStore
@@ -210,7 +99,7 @@ class PaperMirror:
     format: str
     policy: Policy = EMPTYING
     approve: Callable[[Plan], bool] = careful
-    tables: dict[str, PaperTable] = field(default_factory=dict)
+    tables: dict[str, MemoryTable] = field(default_factory=dict)
     sources: dict[str, TableId] = field(default_factory=dict)
     aside: dict[str, dict[TopicOffset, str]] = field(default_factory=dict)
     kept: dict[str, dict[TopicOffset, dict[str, Any]]] = field(default_factory=dict)
@@ -271,13 +160,8 @@ class PaperMirror:
 
     def _without_rows(self, seen: Collection[SinkTable]) -> None:
         """The tables that got no rows, and would take none after what was told of them."""
-
-        def catalog(follower: SinkTable) -> PaperCatalog:
-            none = PaperTable(PaperLake(follower.lake_table))
-            return PaperCatalog(self.tables, self.tables.get(follower.lake_table, none))
-
         self.quiet = {}
-        for report in self.learnt.report_stale_tables(catalog, seen):
+        for report in self.learnt.report_stale_tables(lambda _: MemoryLake(self.tables), seen):
             self.stopped.add(report.lake_table)
             self.quiet[report.lake_table] = report.blocked or ""
 
@@ -316,9 +200,9 @@ class PaperMirror:
     def _orders(self, reading: ReadingContext, question: OrderQuery, *, waiting: bool) -> list[str]:
         """What the statement of `spark.asking` asks for, and what waits, but for records that waited."""
         lake_table = self._follower(question.table).lake_table
-        paper = self.tables.get(lake_table)
+        found = self.tables.get(lake_table)
         kept = self._again(reading, self.kept.get(lake_table, {}).values() if waiting else ())
-        there = [row[ORDER] for row in (paper.rows.values() if paper else ())]
+        there = [row[ORDER] for row in (found.rows.values() if found else ())]
         there += [row["row_order"] for row in kept if row["topic"] == question.topic]
         end = f"/{question.partition:06d}."
         return list(question.select_orders(o for o in there if o and end in o))
@@ -340,11 +224,11 @@ class PaperMirror:
         if not rows and not waiting:
             return
         self.sources[follower.lake_table] = table
-        paper = self.tables.setdefault(follower.lake_table, PaperTable(PaperLake(follower.lake_table)))
-        catalog = PaperCatalog(self.tables, paper)
+        lake = MemoryLake(self.tables)
+        lake_table = lake.table(follower.lake_table)
         again = self._told(reading, _table(waiting.values()), gaps=True)
         versions = {row["version"] for row in (*again, *rows)} - {None}
-        brought = bringer.migrate(follower, catalog, reading.histories[table], versions)
+        brought = bringer.migrate(follower, lake, reading.histories[table], versions)
         if isinstance(brought, Blocked) and brought.is_ignored:
             self.left |= {_place(row): brought.reason for row in rows}
             return
@@ -375,10 +259,10 @@ class PaperMirror:
                 del self.aside[follower.lake_table][place], self.kept[follower.lake_table][place]
             self._reject(again)
             again = [row for row in again if row["source_table"] is not None]
-            self._write(follower, paper, to, self._ruled(follower, to, again), [])
+            self._write(follower, lake_table, to, self._ruled(follower, to, again), [])
             self.tried.record_attempt(held, brought.lake, told)
         left = [row for row in again if _place(row) in self.kept.get(follower.lake_table, {})]
-        self._write(follower, paper, to, self._ruled(follower, to, rows), left)
+        self._write(follower, lake_table, to, self._ruled(follower, to, rows), left)
 
     def _ruled(self, follower: SinkTable, to: RowMap, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The rows without the TRUNCATEs that the policy does not let through."""
@@ -395,21 +279,21 @@ class PaperMirror:
     def _write(
         self,
         follower: SinkTable,
-        paper: PaperTable,
+        lake_table: MemoryTable,
         to: RowMap,
         rows: Collection[dict[str, Any]],
         waiting: Collection[dict[str, Any]],
     ) -> None:
         ends = {row["row_order"]: pickle.loads(row["change"]) for row in rows if row["op"] == "t" and to.key}
         truncates = sorted(ends)
-        paper.truncated = max([paper.truncated, *truncates])
+        lake_table.truncated = max([lake_table.truncated, *truncates])
         unplaced = ((*_place(row), row["key"]) for row in self.unplaced.values())
         others = make_unread_records(unplaced, lost=not self.keep_bytes)
         mapped = _mapped(ChangeMapper(to, unread=others), rows)
         mapped += _mapped(ChangeMapper(to, waiting=True), waiting)
         mapped.sort(key=lambda row: (row["row_key"] or b"", row["row_order"], *_place(row)))
         ordered = arrow.RecordBatch.from_pylist(mapped, CHANGE_ARROW)
-        floor = paper.truncated if to.key else ""
+        floor = lake_table.truncated if to.key else ""
         by_place = {_place(row): row for row in rows}
         bad: dict[TopicOffset, str] = {}
         staged = [r for b in ChangeFolder(to, floor)([ordered]) for r in b.to_pylist()]
@@ -420,10 +304,10 @@ class PaperMirror:
                 self.ended |= set(places)
             elif reason is not None:
                 bad |= dict.fromkeys(places, reason)
-            elif not paper.merge(row, to):
+            elif not lake_table.merge(row, to):
                 bad |= dict.fromkeys(places, _why(row, helpers))
         for order in truncates:
-            paper.truncate(order, fill_truncate_metadata(ends[order], to))
+            lake_table.truncate(order, fill_truncate_metadata(ends[order], to))
         if bad:
             self._keep(follower, {p: by_place[p] for p in bad}, lambda place: bad[place])
 
@@ -439,9 +323,9 @@ class PaperMirror:
     def lake(self) -> list[ComparedTable]:
         """The lake tables."""
         return [
-            ComparedTable(self.sources[name], live, table.read(live), name in self.stopped)
+            ComparedTable(self.sources[name], table.live, table.read(), name in self.stopped)
             for name, table in self.tables.items()
-            if (live := table.lake.live) is not None
+            if table.live is not None
         ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,29 @@ def event(row: Node, op: str = "c", **source: object) -> dict[str, Any]:
     schema = struct("srv.public.t.Envelope", before=value, after=value, source=block, op=node("string"))
     payload = {"before": None, "after": None, "source": {**SOURCE, **source}, "op": op, "ts_ms": 5}
     return {"schema": schema, "payload": payload}
+
+
+def row_event(
+    fields: Mapping[str, Node],
+    op: str,
+    row: Mapping[str, Any] | None,
+    *,
+    offset: int = 0,
+    lsn: int | None = None,
+    partition: int = 0,
+    table: str = "t",
+    keyed: bool = True,
+    **source: object,
+) -> Record:
+    """A change of a row of PostgreSQL whose key is `id`, at a position of its own."""
+    at = 100 + offset if lsn is None else lsn
+    topic = f"srv.public.{table}"
+    place = {"lsn": at, "sequence": f'["{at}","{at}"]', "table": table, **source}
+    value = event(struct(f"{topic}.Value", **fields), op, **place)
+    value["payload"] |= {"before": row, "after": None} if op == "d" else {"after": row}
+    named = struct(f"{topic}.Key", id=fields["id"])
+    key = {"schema": named, "payload": {"id": row["id"]}} if keyed and row is not None else None
+    return replace(record(value, key, topic), partition=partition, offset=offset)
 
 
 def change(*entries: Node, ddl: str | None = None, database: str = "shop", **source: object) -> Node:
