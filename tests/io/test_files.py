@@ -388,7 +388,9 @@ def test_a_record_over_the_limit_is_named_and_the_next_one_is_read(
 ) -> None:
     long = {**LINE, "topic": "big.one", "offset": 3, "payload": "x" * 5000}
     text = lines(LINE, long) if last else lines(long, LINE)
-    packed = {".jsonl": bytes, ".jsonl.gz": gzip.compress, ".jsonl.zst": zstandard.compress}[ending](text)  # type: ignore[operator]
+    packed = {".jsonl": text, ".jsonl.gz": gzip.compress(text), ".jsonl.zst": zstandard.compress(text)}[
+        ending
+    ]
     path = tmp_path / f"r{ending}"
     path.write_bytes(packed)
     assert [type(r) for r in read(path)] == [Record, Record]

@@ -12,11 +12,7 @@ from hypothesis import strategies as st
 
 from schemaman.errors import BadConfiguration
 from schemaman.migration import spark_sql as sql
-<<<<<<< HEAD
-from schemaman.migration.apply.apply import apply
 from schemaman.migration.column_map import read_names
-=======
->>>>>>> tests3
 from schemaman.migration.plan import (
     MigrationSource,
     Plan,
