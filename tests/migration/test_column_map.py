@@ -20,10 +20,10 @@ from schemaman.migration.row_columns import add_row_columns, list_row_columns
 from schemaman.migration.source import migration_source
 from schemaman.migration.target import LakeTable, Target
 from schemaman.model.schema import TableSchema
-from tests.migration.test_planner import TARGETS
 from tests.migration.test_values_in_columns import CALLED, lives, policies, written
 from tests.support.checkout import PROOF
-from tests.support.memory_lake import PaperJournal, PaperLake
+from tests.support.memory_lake import MemoryJournal, MemoryTable
+from tests.support.plans import TARGETS
 from tests.support.random_histories import history
 
 
@@ -39,7 +39,7 @@ def test_rows_and_plans_agree_on_the_column_of_each_lake_column(
     format: str, versions: list[TableSchema], seen: list[bool], policies: list[Policy], partly: bool
 ) -> None:
     target, table = TARGETS[format]
-    lake = PaperLake(table)
+    lake = MemoryTable(table)
     truth: dict[int, int] = {}
     for number, newest in enumerate(versions):
         if not seen[number]:
@@ -53,7 +53,7 @@ def test_rows_and_plans_agree_on_the_column_of_each_lake_column(
         plan = make_plan(source, lake.live, target, table, policy)
         before = set(lake.fields.values())
         if plan.steps and (written(plan) or partly):
-            apply(plan, lake, PaperJournal(), lambda: 0, run="r", partial=partly, approved=True)
+            apply(plan, lake, MemoryJournal(), lambda: 0, run="r", partial=partly, approved=True)
         ids = {c.name: c.id for c in newest.columns}
         for source_name, lake_name in names.items():
             field, id = lake.fields.get(lake_name), ids.get(source_name)
