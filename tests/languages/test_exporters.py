@@ -204,7 +204,7 @@ def test_field_ids_of_iceberg_are_those_of_the_history() -> None:
 def test_a_schema_that_is_none_is_refused(language: str) -> None:
     mark = {"spark": "nullable", "iceberg": "required"}[language]
     for field in ({mark: True}, {mark: True, "name": "a", "type": {"items": "int"}}):
-        with pytest.raises(UnreadableInput, match=r"^f: no "):
+        with pytest.raises(UnreadableInput, match=r"^f: not an? "):
             read_schema(json.dumps({"type": "struct", "fields": [field]}), "f")
 
 

@@ -144,7 +144,7 @@ def test_reading_begins_where_a_time_says(
         (["records.jsonl", "--follow"], "only Kafka topics can be followed"),
         (["records.jsonl", "--from", "2026-01-01T00:00Z"], "--from works only with Kafka topics"),
         (["kafka://127.0.0.1:9/t", "--from", "2026-01-01T00:00"], "has no time zone"),
-        (["kafka://127.0.0.1:9/t", "--from", "yesterday"], "is no time"),
+        (["kafka://127.0.0.1:9/t", "--from", "yesterday"], "is not a time"),
     ],
 )
 def test_what_cannot_be_followed(

@@ -131,7 +131,7 @@ def test_what_is_known_is_passed_over_but_for_its_last_record(
     assert read(broker, topic, {(topic, 0): ((5, 9),)}) == sent
     monkeypatch.setattr(kafka, "_WORTH_SEEKING", 3)
     assert read(broker, topic, {(topic, 0): ((0, 4), (9, 17))}) == sent[4:9] + sent[17:]
-    with pytest.raises(UsageError, match=r"ends at offset 20, but 20 was already read"):
+    with pytest.raises(UsageError, match=r"ends at offset 20, but offset 20 was already read"):
         read(broker, topic, {(topic, 0): ((0, 20),)})
 
 

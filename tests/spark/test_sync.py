@@ -235,6 +235,6 @@ def test_a_table_that_fails_stops_no_other(spark: Any, run: Run, tmp_path: Path)
 def test_what_cannot_be_synced(run: Run) -> None:
     none = run("sync", RECORDS, "--once")
     assert (none.code, "schemaman.toml has no target to migrate" in none.err) == (2, True)
-    settings(Path(), tables=AUTHOR)
+    settings(Path.cwd(), tables=AUTHOR)
     endless = run("sync", RECORDS)
     assert (endless.code, "only Kafka topics can be followed" in endless.err) == (2, True)
