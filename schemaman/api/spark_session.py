@@ -9,11 +9,11 @@ from typing import Any
 from schemaman.api.settings_files import resolve_path
 from schemaman.api.workspace import Workspace
 from schemaman.debezium.payload import SchemaLookup
-from schemaman.errors import NoHistory, StatementFailed, UsageError
+from schemaman.errors import BadReference, CouldNotDo, NoHistory, UsageError
 from schemaman.ingest.ingest import Summary
 from schemaman.io.files import File
 from schemaman.migration.settings import list_packages, spark_settings
-from schemaman.migration.target import Executor
+from schemaman.migration.target import TARGETS, Executor
 from schemaman.model.schema import TableSchema
 from schemaman.registry import Registry
 
@@ -34,8 +34,7 @@ def open_executor(workspace: Workspace) -> Executor:
 
 def require_lasting_catalog(executor: Executor, format: str, table: str) -> None:
     """Raises `UsageError` for a Delta table by name in a catalogue that does not outlive Spark."""
-    is_own = table.count(".") < 2 or table.startswith("spark_catalog.")
-    if format != "delta" or "/" in table or not is_own:
+    if not TARGETS.get(format).is_in_session_catalog(table):
         return
     kind = executor.query("SET spark.sql.catalogImplementation")[0][1]
     if kind == "in-memory":
@@ -62,23 +61,27 @@ def ingest_on_spark(
 
 
 def read_lake_schema(workspace: Workspace, table: str) -> TableSchema:
-    """Read the schema of a lake table: Delta for a path or up to two parts, else Iceberg, then Delta.
+    """Read the schema of a lake table, in the first format that accepts its name and finds the table.
 
     Raises:
         NoHistory: there is no such table.
         CouldNotDo: the table cannot be read.
     """
     executor = open_executor(workspace)
-    formats = ("delta",) if "/" in table or table.count(".") < 2 else ("iceberg", "delta")
-    for format in formats:
+    failures: list[CouldNotDo] = []
+    for target in TARGETS.load_all():
         try:
-            lake_table = executor.inspect(table, format)
-        except StatementFailed:
-            if format == formats[-1]:
-                raise
+            target.table_name(table)
+            lake_table = executor.inspect(table, target.name)
+        except BadReference:
+            continue
+        except CouldNotDo as failure:
+            failures.append(failure)
             continue
         if lake_table is not None:
             return lake_table.schema
+    if failures:
+        raise failures[-1]
     raise NoHistory(f"there is no lake table {table}", hint="use a path, or catalog.namespace.table")
 
 

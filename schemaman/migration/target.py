@@ -111,6 +111,9 @@ class Target(Protocol):
     def canonical_name(self, table: str) -> str:
         """Return the canonical spelling of a table name. Raises `BadReference`."""
 
+    def is_in_session_catalog(self, table: str) -> bool:
+        """Whether a table name is one of the session's own catalogue, which may forget it."""
+
     def refuse_names(self, schema: TableSchema) -> Mapping[str, Refusal]:
         """Refuse the columns whose names the format would accept, but then could not read."""
 

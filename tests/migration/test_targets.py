@@ -38,7 +38,7 @@ from schemaman.model.types import (
     Unknown,
     widens,
 )
-from schemaman.spark.iceberg_metadata import read_description, read_metadata
+from schemaman.spark.formats._iceberg_metadata import read_description, read_metadata
 from tests.support.checkout import FIXTURES
 from tests.support.strategies import NAMES, TEXTS, TYPES
 

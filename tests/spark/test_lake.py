@@ -12,7 +12,7 @@ from schemaman.errors import StatementConflict, StatementFailed, UnknownName
 from schemaman.migration.target import LakeTable, LayoutField
 from schemaman.model.column_list import parse_columns
 from schemaman.spark.executor import SparkExecutor
-from schemaman.spark.iceberg_metadata import read_description
+from schemaman.spark.formats._iceberg_metadata import read_description
 from schemaman.spark.session import make_session_settings, start_session
 
 pytestmark = pytest.mark.spark

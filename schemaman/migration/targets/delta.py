@@ -131,6 +131,11 @@ class DeltaTarget:
             parts = tuple(part.lower() for part in (("default", *parts) if len(parts) == 1 else parts))
         return sql.format_table_name(parts)
 
+    def is_in_session_catalog(self, table: str) -> bool:
+        """Whether a name has at most two parts, or begins with `spark_catalog`; a path has no catalogue."""
+        own = table.count(".") < 2 or table.startswith("spark_catalog.")
+        return "/" not in table and own
+
     def refuse_names(self, schema: TableSchema) -> Mapping[str, Refusal]:
         """Refuse nothing: Delta reads every name that column mapping lets it store."""
         return {}

@@ -81,6 +81,10 @@ class IcebergTarget:
         """
         return sql.format_table_name(sql.split_table_name(table))
 
+    def is_in_session_catalog(self, table: str) -> bool:
+        """Return False: an Iceberg table belongs to a named catalogue, which lasts."""
+        return False
+
     def refuse_names(self, schema: TableSchema) -> Mapping[str, Refusal]:
         """Refuse names of metadata columns, and names whose dots make them equal to another path.
 

@@ -1,0 +1,148 @@
+"""Delta tables in a session: `spark_catalog` is Delta's own; a table may be named by its path."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from schemaman.errors import EngineUnavailable, StatementFailed
+from schemaman.migration.properties.names import BATCH_PROPERTY, read_key
+from schemaman.migration.spark_sql import create_namespace, literal, quote_table_name, split_table_name
+from schemaman.migration.target import LakeTable, LayoutField
+from schemaman.model.schema import TableSchema
+from schemaman.spark.catalog_settings import (
+    SESSION_CATALOG,
+    read_setting,
+    require_extension,
+)
+from schemaman.spark.formats._commit_metadata import format_metadata, parse_batches
+from schemaman.spark.formats._delta_log import clear_unfinished, find_generated_columns, find_newest_version
+from schemaman.spark.spark_format import RecordedBatch
+from schemaman.spark.statements import collect_rows, query_rows, read_table_columns
+
+EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
+CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+
+_PROBE = "DESCRIBE HISTORY `schemaman_looks_for_an_extension` LIMIT 1"
+_LAST_ID = "delta.columnMapping.maxColumnId"
+_TABLE_EXISTS = ("TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION")
+_APP = "spark.databricks.delta.write.txnAppId"
+_VERSION = "spark.databricks.delta.write.txnVersion"
+_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+_COMMITS = 1_000
+"""How many commits of a table are read; each of ours records the highest number before it."""
+
+
+class DeltaOnSpark:
+    """Delta tables in a session. Source: Delta protocol; Delta "Idempotent table writes in foreachBatch"."""
+
+    numbers_rise = True
+
+    def require_session(self, spark: SparkSession, catalog: str) -> None:
+        """Check for Delta's extension, and for its catalogue unless tables are named by paths."""
+        require_extension(spark, EXTENSION, _PROBE, "delta")
+        setting = f"spark.sql.catalog.{SESSION_CATALOG}"
+        if catalog == SESSION_CATALOG and not read_setting(spark, setting):
+            raise EngineUnavailable(
+                f"this Spark session's own catalogue knows no Delta tables: {setting} is not set",
+                hint=f"start it with {setting} = {CATALOG}, or name tables by their paths",
+            )
+
+    def inspect(self, spark: SparkSession, table: str, name: str, *, java: bool) -> LakeTable | None:
+        """Read `DESCRIBE DETAIL`, and from the log what SQL does not show."""
+        columns = read_table_columns(spark, name)
+        if columns is None and _register_again(spark, table):
+            columns = read_table_columns(spark, name)
+        if columns is None:
+            return None
+        detail = collect_rows(spark, f"DESCRIBE DETAIL {name}")[0].asDict()
+        if detail["format"] != "delta":
+            raise StatementFailed(f"{table} has the format {detail['format']}, not delta")
+        features = frozenset(detail["tableFeatures"] or ())
+        version = find_newest_version(detail["location"], features) if java else None
+        if version is None:
+            version = collect_rows(spark, f"DESCRIBE HISTORY {name} LIMIT 1")[0]["version"]
+        # A property of this name enables a feature, but the table does not show the property.
+        properties = dict(detail["properties"]) | {f"delta.feature.{f}": "supported" for f in features}
+        partitions, clustering = detail["partitionColumns"], detail["clusteringColumns"] or ()
+        return LakeTable(
+            table,
+            TableSchema(columns, read_key(properties) or (), detail["description"] or None),
+            identity=detail["id"],
+            version=str(version),
+            properties=properties,
+            features=features,
+            layout=tuple(dict.fromkeys([*partitions, *(split_table_name(c)[0] for c in clustering)])),
+            partitions=tuple(LayoutField((column,)) for column in partitions),
+            clustering=tuple(split_table_name(column) for column in clustering),
+            generated=find_generated_columns(
+                detail["location"], features, lambda statement: query_rows(spark, statement)
+            ),
+            # Source: Delta protocol, "Column Mapping": ids are unique; only then columns can be dropped.
+            column_ids=f"last {properties.get(_LAST_ID, '0')}",
+        )
+
+    def clear_interrupted_creation(self, spark: SparkSession, statement: str, error: Exception) -> bool:
+        """Remove a log without commits: Delta takes it for a table when it creates one."""
+        created = re.match(r"CREATE TABLE ((?:`(?:[^`]|``)+`\.?)+) \(", statement)
+        if (
+            created is None
+            or not isinstance(error, PySparkException)
+            or error.getCondition() not in _TABLE_EXISTS
+        ):
+            return False
+        parts = split_table_name(created[1])
+        own = _split_session_table(created[1])
+        if parts[0] == "delta" and len(parts) == 2:
+            return clear_unfinished(parts[1])
+        return own is not None and clear_unfinished(_find_folder(spark, own))
+
+    def read_batches(self, spark: SparkSession, table: str, app: str) -> tuple[RecordedBatch, ...]:
+        """Read the newest commits of the table's history."""
+        commits = collect_rows(spark, f"DESCRIBE HISTORY {table} LIMIT {_COMMITS}")
+        return tuple(parse_batches((commit["userMetadata"] for commit in commits), app))
+
+    def make_commit_settings(self, batch: Mapping[str, object], highest: int, used: bool) -> dict[str, str]:
+        """Make Delta refuse to write the batch twice; a `used` number is not passed to it."""
+        metadata = {_METADATA: format_metadata({**batch, "highest": highest})}
+        once = {_APP: str(batch["app"]), _VERSION: str(batch[BATCH_PROPERTY])}
+        return metadata if used else {**once, **metadata}
+
+
+def _register_again(spark: SparkSession, table: str) -> bool:
+    """Register a table whose name the session does not know, if its default folder has one.
+
+    Without a metastore, Spark forgets the names of all tables when it ends, but keeps the tables.
+    """
+    parts = _split_session_table(table)
+    if parts is None or spark.conf.get("spark.sql.catalogImplementation") != "in-memory":
+        return False
+    folder = _find_folder(spark, parts)
+    if read_table_columns(spark, quote_table_name(("delta", folder))) is None:
+        return False
+    collect_rows(spark, create_namespace(parts[:1]))
+    collect_rows(spark, f"CREATE TABLE {quote_table_name(parts)} USING delta LOCATION {literal(folder)}")
+    return True
+
+
+def _find_folder(spark: SparkSession, parts: tuple[str, str]) -> str:
+    """The folder of a table in the session's own catalogue. Source: Spark `SessionCatalog`."""
+    warehouse = str(spark.conf.get("spark.sql.warehouse.dir")).rstrip("/")
+    database, name = (part.lower() for part in parts)
+    return f"{warehouse}/{name}" if database == "default" else f"{warehouse}/{database}.db/{name}"
+
+
+def _split_session_table(table: str) -> tuple[str, str] | None:
+    """Split a table name of the session's own catalogue; None for a path or another catalogue."""
+    if "/" in table:
+        return None
+    parts = split_table_name(table)
+    if len(parts) == 3 and parts[0].lower() == SESSION_CATALOG:
+        return parts[1], parts[2]
+    return ("default", parts[0]) if len(parts) == 1 else (parts[0], parts[1]) if len(parts) == 2 else None
+
+
+SPARK_FORMAT = DeltaOnSpark()
