@@ -369,6 +369,11 @@ class Registry:
             NoHistory: no table has the name; the hint lists similar names.
         """
         wanted = references.parse_name(name) if isinstance(name, str) else name
+        if not isinstance(wanted, TableName):
+            raise UsageError(
+                f"the name of a table is a text, not of type {type(name).__name__}",
+                hint="use 'public.orders'",
+            )
         if wanted.stream is None and (chosen := self._chosen_stream()) is not None:
             wanted = TableName(wanted.parts, chosen)
         named = self._store.find_by_name(wanted.parts[-1])
@@ -395,7 +400,7 @@ class Registry:
             UsageError: the text is not a name, or the name of several tables.
             NoHistory: the table has no history.
         """
-        id = self.find(table) if isinstance(table, str) else table
+        id = table if isinstance(table, TableId) else self.find(table)
         found = self._store.history(id)
         if found is None:
             raise NoHistory(f"{id} has no history", hint="run `schemaman ingest SOURCE` first")

@@ -59,13 +59,14 @@ def _take_baseline(
 ) -> Mapping[TableId, Snapshot]:
     """Build the baseline from a REF, for the one table that is checked."""
     if len(found) != 1:
-        raise UsageError("--against needs exactly one table", hint="schemaman check TABLE --against REF")
+        hint = "schemaman check TABLE --against REF; in Python check(TABLE, since=…)"
+        raise UsageError("a baseline that is named belongs to exactly one table", hint=hint)
     table = found[0].table
     resolved = resolve_reference(workspace, registry, against)
     if resolved.version is None:
         return {table: Snapshot(table, resolved.schema)}
     if resolved.table != table:
-        raise BadReference(f"{against} is not a version of {table}", hint=f"--against {table}@1")
+        raise BadReference(f"{against} is not a version of {table}", hint=f"use {table}@1")
     return {table: take_snapshot(found[0], resolved.version, resolved.revision)}
 
 
@@ -77,13 +78,13 @@ def _read_snapshots(
     try:
         commit = git.find_merge_base()
     except UsageError as error:
-        hint = "commit the files of schemaman snapshot, or check one table: --against orders@1"
+        hint = "commit the files of `schemaman snapshot`, or name the baseline of one table: orders@1"
         raise UsageError(f"there is no baseline: {error.message}", hint=hint) from error
     texts = git.read_folder(commit, str(folder))
     if not texts:
         raise UsageError(
             f"there is no baseline: git has no snapshots in {folder} at {commit[:12]}",
-            hint="schemaman snapshot writes them; commit them, or use --against orders@1",
+            hint="`schemaman snapshot` writes them; commit them, or name the baseline of one table: orders@1",
         )
     kept = [from_text(text, f"{folder}/{name}") for name, text in texts.items() if name.endswith(".json")]
     wanted = {history.table for history in found}

@@ -38,7 +38,7 @@ from schemaman.history.versions import (
 )
 from schemaman.model.ddl import format_type
 from schemaman.model.diff import ChangeNullable, ChangeType, diff
-from schemaman.model.display import DisplayedValue
+from schemaman.model.display import DisplayedValue, count_noun
 from schemaman.model.schema import Path, TableId, TableSchema
 from schemaman.model.types import without_labels
 
@@ -72,7 +72,8 @@ class CheckResult(DisplayedValue):
     def __repr__(self) -> str:
         counts = Counter(severity for _, severity in self.findings)
         found = ", ".join(f"{counts[s]} {s}" for s in reversed(SEVERITIES) if counts[s]) or "no findings"
-        return f"<CheckResult {self.verdict}: {found}, {self.steps} steps of {len(self.tables)} tables>"
+        judged = f"{count_noun(self.steps, 'step')} of {count_noun(len(self.tables), 'table')}"
+        return f"<CheckResult {self.verdict}: {found}, {judged}>"
 
     @property
     def passed(self) -> bool:

@@ -33,7 +33,7 @@ from schemaman.ingest.chunks import (
     build_reading,
     read_chunks,
 )
-from schemaman.model.display import DisplayedValue
+from schemaman.model.display import DisplayedValue, count_noun
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
 from schemaman.store.log import CoveredRange, Entry, RejectEntry, RenumberingEntry
@@ -70,8 +70,8 @@ class Summary(DisplayedValue):
 
     def __repr__(self) -> str:
         return (
-            f"<Summary: {self.read} records read, {self.new} new, {self.rejects} rejected, "
-            f"{len(self.tables)} tables>"
+            f"<Summary: {count_noun(self.read, 'record')} read, {self.new} new, {self.rejects} rejected, "
+            f"{count_noun(len(self.tables), 'table')}>"
         )
 
     @property

@@ -18,13 +18,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from schemaman.debezium.payload import SchemaLookup
 from schemaman.debezium.wire_format import AUTO, Forms
-from schemaman.errors import StatementFailed
+from schemaman.errors import StatementFailed, UsageError
 from schemaman.history.decisions import Decisions, apply_decisions
 from schemaman.history.versions import TableHistory
 from schemaman.io.schema_registry import NO_REGISTRY
 from schemaman.migration.apply.apply import LEASE_MS
 from schemaman.migration.plan import Plan, Policy
 from schemaman.migration.plan_file import plan_hash
+from schemaman.migration.setting_checks import require_policy, require_targets
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry, RegistryStore
 from schemaman.settings import TargetSetting
@@ -64,20 +65,27 @@ class LakeSink:
     """Writes each batch of a stream into the lake tables that follow its tables.
 
     Args:
-        registry: what `schemaman.open` gives, or a store; it has the defaults of `policy`, `stream`,
-        `decisions`.
-        targets: which source table goes to which lake table.
+        registry: the registry of `schemaman.open`, or a store; its settings are the defaults of `policy`,
+            `stream` and `decisions`.
+        targets: the lake tables of each source table.
         quarantine: the table of records that cannot be written.
-        policy: what may change in the lake without a person.
+        policy: the changes that the sink makes without a person.
+        stream: the name of the stream; the history keeps streams apart.
         schemas: the lookup of Avro schemas by registry id.
-        modes: the connector's settings for how values travel; records without schemas need them.
-        placeholder: what the connector writes for a value that did not change.
-        approved: whether a person has approved a plan; by default the decisions answer.
-        decisions: people's answers, read for each batch.
-        on_report: called with the report of each batch.
-        small: batches of up to so many records are decoded in this process, larger ones by executors.
+        forms: the wire formats of keys and values; by default each record shows its own.
+        modes: the connector settings for the forms of values; records without schemas need them.
+        placeholder: the bytes that the connector writes for a value that did not change.
+        approved: a function that answers whether a plan is approved; by default the decisions answer.
+        decisions: a function that reads people's decisions; it is called for each batch.
+        on_report: a function that is called with the report of each batch.
+        clock: a function that returns epoch milliseconds.
+        small: the largest number of records that this process decodes; executors decode larger batches.
 
-    One LakeSink writes a table: the store's lease keeps two apart only while structures change.
+    Only one LakeSink may write a table: the lease keeps two of them apart only while a schema changes.
+
+    Raises:
+        UsageError: an argument is of the wrong type.
+        BadConfiguration: a target or a rule of the policy is incomplete or contains an unknown word.
     """
 
     def __init__(
@@ -98,11 +106,23 @@ class LakeSink:
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         small: int = SMALL,
     ) -> None:
+        if not isinstance(registry, Registry) and not hasattr(registry, "append"):
+            raise UsageError(
+                f"registry is of type {type(registry).__name__}, not a Registry",
+                hint="open one: registry = schemaman.open(URL)",
+            )
+        if not hasattr(quarantine, "add_records"):
+            raise UsageError(
+                f"quarantine is of type {type(quarantine).__name__}, not a Quarantine",
+                hint="use schemaman.spark.Quarantine(TABLE)",
+            )
+        if policy is not None:
+            require_policy(policy)
         of_program = registry if isinstance(registry, Registry) else Registry(registry, clock)
         store, services = of_program.store, of_program.services
         stream = stream or ("main" if services is None else services.settings.stream.value)
         self._registry = Registry(store, clock)
-        self._targets = tuple(targets)
+        self._targets = tuple(require_targets(targets))
         self._quarantine = quarantine
         self._stream = stream
         self._schemas = schemas

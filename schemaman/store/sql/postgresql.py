@@ -34,7 +34,7 @@ _ALIVE = {"tcp_keepalives_idle": "30", "tcp_keepalives_interval": "10", "tcp_kee
 """Settings that release the lock of a lost client within a minute; the server's default takes hours."""
 
 _RETRY_HINT = "run the same command again: it goes on where it stopped, and nothing enters twice"
-_REACH_HINT = "look whether the server runs and whether host and port are right"
+_REACH_HINT = "check that the server runs, and that host and port are right"
 _HINTS_BY_WORDS = (
     ("password", "say the password in PGPASSWORD or ~/.pgpass"),
     ("no pg_hba.conf entry", "the server's pg_hba.conf has to let this user in from here"),

@@ -52,7 +52,7 @@ from schemaman.store.sql.upgrades import read_layout, refuse_layout, upgrade_sto
 from schemaman.store.sql.verify import find_chain_faults, require_sound_end
 
 _PAGE = 1000
-_FIRST_STEP = "run `schemaman ingest SOURCE` first, or name another store with --store"
+_FIRST_STEP = "`schemaman ingest SOURCE` creates one, and so does schemaman.open(…, create=True)"
 
 
 class SqlStore:
@@ -67,6 +67,7 @@ class SqlStore:
         self._database = database
         self._clock = clock
         self._histories = StoredHistories(database.where, fold)
+        self._is_closed = False
         self.upgraded_from: int | None = None
         """The layout that the store had before it was opened, if that was an older one."""
 
@@ -105,7 +106,8 @@ class SqlStore:
         return store
 
     def close(self) -> None:
-        """Give back all connections."""
+        """Give back all connections; every later call raises `StoreUnavailable`."""
+        self._is_closed = True
         self._database.close()
 
     def __enter__(self) -> Self:
@@ -375,14 +377,20 @@ class SqlStore:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
+        self._require_open()
         with self._explained(), self._database.reader.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def _writing(self, making: bool = False) -> Iterator[Connection]:
+        self._require_open()
         with self._explained(), self._database.writer.connect() as connection, connection.begin():
             self._database.lock(connection, making)
             yield connection
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise StoreUnavailable(f"{self.where} was closed", hint="open it again")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
