@@ -21,6 +21,7 @@ from schemaman.debezium.observation import (
     Reject,
     merge_notes,
 )
+from schemaman.debezium.payload import SchemaLookup
 from schemaman.errors import AmbiguousName, Conflict, NoHistory, UsageError
 from schemaman.history import references
 from schemaman.history.decisions import Decisions, apply_decisions
@@ -105,6 +106,9 @@ class Services(Protocol):
 
     def report(self, registry: Registry, tables: Sequence[str], plans: Sequence[Plan], format: str) -> str:
         """Render the compatibility report."""
+
+    def open_schema_registry(self) -> SchemaLookup | None:
+        """Open the schema registry of the settings; None without one."""
 
     def close(self) -> None:
         """Close the resources of this registry."""

@@ -13,6 +13,7 @@ from schemaman.api.target_tables import list_target_tables
 from schemaman.api.workspace import Workspace
 from schemaman.compat.gate import CheckResult
 from schemaman.compat.judge import SEVERITIES, Severity
+from schemaman.debezium.payload import SchemaLookup
 from schemaman.errors import UsageError
 from schemaman.history.decisions import Decisions
 from schemaman.migration.plan import Plan
@@ -127,6 +128,10 @@ class RegistryServices:
         ]
         documents = {plan.table: to_document(plan) for plan in plans}
         return FORMATS.get(format).render(build_report(chapters, documents, full=bool(tables)))
+
+    def open_schema_registry(self) -> SchemaLookup | None:
+        """Open the schema registry or the export of the settings; None without one."""
+        return self.workspace.open_schema_registry()
 
     def close(self) -> None:
         """Close the workspace."""

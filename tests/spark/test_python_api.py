@@ -117,7 +117,7 @@ def test_an_iceberg_table_follows_its_source_from_version_to_version(
         for version in ("returns@2", "returns@3"):
             plan = registry.plan(version, target="iceberg", table=table, executor=executor)
             assert sm.apply(plan, registry, executor, approved=True).state == "applied"
-        assert spark.table(table).columns == ["id", "order_ref", "reason", "photo", "by_hand"]
+        assert spark.table(table).columns == ["id", "order_ref", "reason", "by_hand", "photo"]
         undecided = registry.plan("returns@4", target="iceberg", table=table, executor=executor)
         assert [refusal.change for refusal in undecided.refusals] == ["rename `photo` to `note`"]
         assert sm.apply(undecided, registry, executor, approved=True).state == "refused"

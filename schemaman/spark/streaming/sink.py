@@ -21,13 +21,13 @@ from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import StatementFailed, UsageError
 from schemaman.history.decisions import Decisions, apply_decisions
 from schemaman.history.versions import TableHistory
-from schemaman.io.schema_registry import NO_REGISTRY
+from schemaman.io.schema_registry import NO_REGISTRY, is_url, load_export, open_registry
 from schemaman.migration.apply.apply import LEASE_MS
 from schemaman.migration.plan import Plan, Policy
 from schemaman.migration.plan_file import plan_hash
 from schemaman.migration.setting_checks import require_policy, require_targets
 from schemaman.model.schema import TableId
-from schemaman.registry import Registry, RegistryStore
+from schemaman.registry import Registry, RegistryStore, Services
 from schemaman.settings import TargetSetting
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.sink.values.unavailable import PLACEHOLDER
@@ -66,13 +66,14 @@ class LakeSink:
 
     Args:
         registry: the registry of `schemaman.open`, or a store; its settings are the defaults of `policy`,
-            `stream` and `decisions`.
+            `stream`, `schemas`, `forms` and `decisions`.
         targets: the lake tables of each source table.
         quarantine: the table of records that cannot be written.
         policy: the changes that the sink makes without a person.
         stream: the name of the stream; the history keeps streams apart.
-        schemas: the lookup of Avro schemas by registry id.
-        forms: the wire formats of keys and values; by default each record shows its own.
+        schemas: the schema registry that Avro needs: its address, the path of an export, or a function that
+            returns the text of a schema id.
+        forms: the wire formats of keys and values.
         modes: the connector settings for the forms of values; records without schemas need them.
         placeholder: the bytes that the connector writes for a value that did not change.
         approved: a function that answers whether a plan is approved; by default the decisions answer.
@@ -96,8 +97,8 @@ class LakeSink:
         *,
         policy: Policy | None = None,
         stream: str | None = None,
-        schemas: SchemaLookup = NO_REGISTRY,
-        forms: Forms = AUTO,
+        schemas: SchemaLookup | str | None = None,
+        forms: Forms | None = None,
         modes: ConnectorModes = UNKNOWN_MODES,
         placeholder: bytes = PLACEHOLDER,
         approved: Callable[[Plan], bool] | None = None,
@@ -125,8 +126,8 @@ class LakeSink:
         self._targets = tuple(require_targets(targets))
         self._quarantine = quarantine
         self._stream = stream
-        self._schemas = schemas
-        self._forms = forms
+        self._schemas = _open_schemas(schemas, services)
+        self._forms = forms or (AUTO if services is None else services.settings.forms)
         self._modes = modes
         self._placeholder = placeholder
         self._policy = policy or (Policy() if services is None else services.settings.policy)
@@ -211,6 +212,15 @@ class LakeSink:
     def list_sink_tables(self, table: TableId) -> tuple[SinkTable, ...]:
         """The lake tables that follow a source table."""
         return tuple(SinkTable(table, t, t.address(table)) for t in self._targets if t.has_table(table))
+
+
+def _open_schemas(schemas: SchemaLookup | str | None, services: Services | None) -> SchemaLookup:
+    """Open the schema registry that the caller names, else that of the settings."""
+    if schemas is None:
+        return (None if services is None else services.open_schema_registry()) or NO_REGISTRY
+    if isinstance(schemas, str):
+        return open_registry(schemas, {}) if is_url(schemas) else load_export(schemas)
+    return schemas
 
 
 class _BatchRun:
