@@ -138,7 +138,7 @@ def check(
     level = policy.find_level()
     if missing := sorted(baseline.keys() - tables.keys()):
         raise NoHistory(
-            f"nothing is known of {', '.join(map(str, missing))}, which the baseline names",
+            f"the baseline contains {', '.join(map(str, missing))}, without a history",
             hint="ingest the records of these tables, or remove their snapshots if they are no longer yours",
         )
     readers = _choose_readers(policy, level)

@@ -206,9 +206,9 @@ class Intake:
         if len(known) <= GAPS + 1 or not known[0][0] < stretch.first < known[-1][1]:
             return ()
         message = (
-            f"records were read into gaps of a partition that had more than {GAPS} of them: what changed and "
-            "changed back there may be missing, and versions may be said to begin within wider intervals, "
-            "than by one reading of the whole into an empty store"
+            f"records were read into a partition with more than {GAPS} gaps: a change that was undone "
+            "there may be missing, and versions may have wider intervals than after one reading into "
+            "an empty store"
         )
         place = (self._stream, stretch.topic, stretch.partition, stretch.first)
         return (Note(*place, FILLED_LATE, message),)

@@ -30,7 +30,7 @@ from schemaman.migration.target import LakeTable, find_column
 from schemaman.model.diff import ChangeKey, ChangeType
 from schemaman.model.schema import Column
 
-_UNSETTLED = "it is not settled which column is which, or what the values mean{}"
+_UNSETTLED = "it is not decided which column is which, or what the values mean{}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ def _refuse_replacement(source: MigrationSource, lake: LakeTable, current: Proje
     rekeyed = describe_change(ChangeKey(lake.schema.key, source.schema.key))
     refusals = [each for each in current.refusals if each.change != rekeyed]
     if read_phase(lake) == "swap":
-        refusals.append(Refusal(change, "another plan stopped while it swapped columns", RESUME))
+        refusals.append(Refusal(change, "another plan was interrupted during a column swap", RESUME))
     if not current.settled and not refusals:
         reasons = (f"{r.change} ({r.why})" for r in current.rulings if r.level in ("ignore", "quarantine"))
         waiting = "; ".join(reasons)

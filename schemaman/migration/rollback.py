@@ -117,7 +117,7 @@ def plan_restore(plan: Plan, lake: LakeTable, version: str, target: Target) -> P
         ("streams that read the table: they stop at this change",),
     )
     back = _make_plan(plan, lake, (step,), ())
-    why = "the whole table goes back to that version; features that were enabled stay enabled"
+    why = "the whole table is restored to that version; enabled features stay enabled"
     return replace(back, approvals_needed=(f"restore: {step.statement} ({why})",))
 
 

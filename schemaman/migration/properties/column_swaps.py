@@ -18,7 +18,7 @@ RESUME = (
     "finish that plan with `schemaman resume RUN`, or take it back with `schemaman plan --rollback RUN`: "
     "`schemaman status` names the run"
 )
-_CONTINUE = "`schemaman plan TABLE --recipe` goes on with the exchange, or gives it up; then plan again"
+_CONTINUE = "`schemaman plan TABLE --recipe` continues the column swap or abandons it; then plan again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def refuse_during_swap(lake: LakeTable, change: Change) -> Refusal | None:
     e = next((e for e in read_swaps(lake) if at in (e.column.lower(), e.new.lower())), None)
     if e is None:
         return None
-    reason = f"{quote_name(e.column)} is being exchanged in phases for {quote_name(e.new)}"
+    reason = f"{quote_name(e.column)} is being replaced in phases by {quote_name(e.new)}"
     return Refusal(describe_change(change), reason, _CONTINUE)
 
 

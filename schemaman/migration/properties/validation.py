@@ -48,10 +48,10 @@ _SHAPES: Mapping[str, _PropertyShape] = {
     ),
     METADATA_PROPERTY: _PropertyShape(_TextMap, "names by roles", "if the table has no metadata columns"),
     KEPT_PROPERTY: _PropertyShape(
-        list[str | _Path], "a list of columns", "the next plan then lists what the source dropped"
+        list[str | _Path], "a list of columns", "the next plan then lists the dropped columns"
     ),
     DISPLACED_PROPERTY: _PropertyShape(
-        dict[str, str | _TextMap], "former names by names", "if no column was moved out of the way"
+        dict[str, str | _TextMap], "previous names by names", "if no column was displaced"
     ),
     RECIPE_PROPERTY: _PropertyShape(
         dict[str, Any], "a phase and its column swaps", "if no column swap is in progress"

@@ -188,7 +188,7 @@ class DeltaTarget:
             "needs-scan",
             "reversible",
             sql.drop_check(name, constraint),
-            ("writers that bring NULL",),
+            ("writers that write NULL",),
             {"properties": {f"{_CONSTRAINT}{constraint.lower()}": expression}},
             {"counts": {sql.count_rows(name, f"{sql.path_name((column,))} IS NULL"): 0}},
         )

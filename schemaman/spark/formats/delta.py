@@ -47,7 +47,7 @@ class DeltaOnSpark:
         setting = f"spark.sql.catalog.{SESSION_CATALOG}"
         if catalog == SESSION_CATALOG and not read_setting(spark, setting):
             raise EngineUnavailable(
-                f"this Spark session's own catalogue knows no Delta tables: {setting} is not set",
+                f"the session catalogue of Spark does not support Delta tables: {setting} is not set",
                 hint=f"start it with {setting} = {CATALOG}, or name tables by their paths",
             )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from schemaman.migration.plan import Plan
+from schemaman.model.display import count_noun
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +33,7 @@ class TableReport:
     plan: Plan | None = None
 
     def __str__(self) -> str:
-        counts = [f"{self.records} records, {self.rows} rows written"]
+        counts = [count_noun(self.records, "record"), f"{count_noun(self.rows, 'row')} written"]
         counts += [f"{self.quarantined} quarantined"] if self.quarantined else []
         counts += [f"{self.replayed} released from quarantine"] if self.replayed else []
         counts += [f"{self.ended_incarnation} of a dropped table"] if self.ended_incarnation else []
@@ -59,7 +60,13 @@ class BatchReport:
 
     def __str__(self) -> str:
         lines = [f"batch {self.number}"]
-        lines += [f"  {self.rejected} records not decoded, in quarantine"] if self.rejected else []
-        lines += [f"  {self.untargeted} records of tables without a target"] if self.untargeted else []
+        lines += (
+            [f"  {count_noun(self.rejected, 'record')} not decoded, in quarantine"] if self.rejected else []
+        )
+        lines += (
+            [f"  {count_noun(self.untargeted, 'record')} of tables without a target"]
+            if self.untargeted
+            else []
+        )
         lines += [f"  {line}" for table in self.tables for line in str(table).splitlines()]
         return "\n".join(lines)

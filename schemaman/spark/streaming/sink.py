@@ -412,7 +412,10 @@ class _BatchRun:
         written = writer.write_changes(
             changes, self.batch, self._make_quarantine(sink_table, changes.rows), others, self.find_unread
         )
-        again = f"batch {self.number} is not the one of this number: written by the order of its rows"
+        again = (
+            f"batch {self.number} has a number that other records had before: its rows are written by "
+            "their order"
+        )
         notes = (*report.notes, *([note] if note else ()), *([again] if written.is_number_reused else ()))
         quarantined_count = written.quarantined + waiting
         return replace(

@@ -189,7 +189,7 @@ class SqlStore:
                 rows = connection.execute(page).all()
             for row in rows:
                 if row.sequence <= after:  # a damaged index may go round in circles
-                    raise make_damaged_error(f"log entry {row.sequence} stands behind {after}")
+                    raise make_damaged_error(f"log entry {row.sequence} follows entry {after}")
                 after = row.sequence
                 yield row
             if len(rows) < _PAGE:
@@ -399,7 +399,9 @@ class SqlStore:
         except SQLAlchemyError as error:
             raise self._database.explain_error(error) from error
         except UnicodeDecodeError as error:
-            raise make_damaged_error(f"{self.where} holds a text that is none: {error.reason}") from error
+            raise make_damaged_error(
+                f"{self.where} contains text that is not UTF-8: {error.reason}"
+            ) from error
 
 
 def _check_identity(connection: Connection) -> tuple[str, ...]:
