@@ -132,6 +132,7 @@ def test_the_sink_reports_each_batch_and_refuses_wrong_arguments(
     target = sm.TargetSetting("lake", "delta", ("*.refunds",), path=f"{tmp_path}/lake/{{table}}")
     quarantine = sm.spark.Quarantine(str(tmp_path / "quarantine"))
     sink: Any = sm.spark.LakeSink
+    untyped: Any = replace
     batch = _make_frame(spark, [r for r in _read_shop() if r.topic == "shopdb.shop.refunds"][:3])
     with sm.open("sqlite:///schemaman.db", create=True) as registry:
         wrong = [
@@ -141,7 +142,7 @@ def test_the_sink_reports_each_batch_and_refuses_wrong_arguments(
             lambda: sink(registry, [target], "quarantine"),
             lambda: sink(registry, [replace(target, path=None)], quarantine),
             lambda: sink(registry, [replace(target, path="/lake/{tabel}")], quarantine),
-            lambda: sink(registry, [replace(target, tables="*")], quarantine),
+            lambda: sink(registry, [untyped(target, tables="*")], quarantine),
             lambda: sink(registry, [replace(target, format="parquet")], quarantine),
             lambda: sink(registry, [target], quarantine, policy="auto"),
             lambda: sm.ingest(spark.readStream.format("rate").load(), registry),
