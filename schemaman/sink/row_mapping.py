@@ -15,6 +15,7 @@ from schemaman.debezium.observation import STATEMENT_KINDS
 from schemaman.debezium.records import PositionKind, Rank
 from schemaman.history.versions import SchemaVersion, TableHistory, find_recreated_columns
 from schemaman.migration.column_map import make_column_map
+from schemaman.migration.foreign_columns import find_foreign_columns
 from schemaman.migration.projection.column_names import map_lake_names
 from schemaman.migration.projection.metadata_columns import read_metadata_columns
 from schemaman.migration.row_columns import (
@@ -54,7 +55,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class RowMap:
     """Which column of a lake table holds which column of each version of its source.
 
-    `columns` are the table's columns without those that record positions. `names` maps ids of source columns
+    `columns` are the table's columns without those that record positions, and those that others or the table
+    itself fill. `names` maps ids of source columns
     to them. `unmapped_reasons` maps ids of dropped columns to the reason why their values must not be left
     out. `incarnations` maps the number of each version to its incarnation; `incarnation` is the one in the
     table. `current_names` maps names of the newest version to the lake's where they differ; to an empty one
@@ -97,9 +99,11 @@ def map_columns(
     newest = history.latest
     metadata = read_metadata_columns(live)
     own = {c.name for c in list_row_columns(live.schema.key)}
-    columns = tuple(c for c in live.schema.columns if c.name not in own)
+    source = migration_source(history)
+    foreign = find_foreign_columns(source, live)
+    columns = tuple(c for c in live.schema.columns if c.name not in own and c.name not in foreign)
     sourced = replace(live, schema=TableSchema(tuple(c for c in columns if c.name not in metadata.values())))
-    column_map = make_column_map(migration_source(history), sourced)
+    column_map = make_column_map(source, sourced)
     incarnations = {v.number: v.incarnation for v in history.versions}
     by_name = map_lake_names(newest.schema, sourced)
     current = {

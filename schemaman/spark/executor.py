@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 from pyspark.errors import PySparkException
@@ -19,6 +20,7 @@ from schemaman.migration.spark_sql import (
     literal,
     quote_table_name,
     read_columns,
+    read_defaults,
     split_table_name,
 )
 from schemaman.migration.target import TARGETS, LakeTable, LayoutField
@@ -91,8 +93,13 @@ class SparkExecutor:
             raise make_failure(error, statement) from error
 
     def _read_columns(self, name: str) -> tuple[Column, ...] | None:
+        text = self._read_schema(name)
+        return None if text is None else read_columns(text)
+
+    def _read_schema(self, name: str) -> str | None:
+        """Read the schema of a table as JSON; None if there is no such table."""
         try:
-            return read_columns(self._spark.table(name).schema.json())
+            return str(self._spark.table(name).schema.json())
         except RAISED as error:
             if is_absent(error):
                 return None
@@ -136,10 +143,10 @@ class SparkExecutor:
         return own is not None and clear_unfinished(self._find_folder(own))
 
     def _inspect_delta(self, table: str, name: str) -> LakeTable | None:
-        columns = self._read_columns(name)
-        if columns is None and self._register_again(table):
-            columns = self._read_columns(name)
-        if columns is None:
+        schema = self._read_schema(name)
+        if schema is None and self._register_again(table):
+            schema = self._read_schema(name)
+        if schema is None:
             return None
         detail = self._collect_rows(f"DESCRIBE DETAIL {name}")[0].asDict()
         if detail["format"] != "delta":
@@ -153,7 +160,7 @@ class SparkExecutor:
         partitions, clustering = detail["partitionColumns"], detail["clusteringColumns"] or ()
         return LakeTable(
             table,
-            TableSchema(columns, read_key(properties) or (), detail["description"] or None),
+            TableSchema(read_columns(schema), read_key(properties) or (), detail["description"] or None),
             identity=detail["id"],
             version=str(version),
             properties=properties,
@@ -162,6 +169,7 @@ class SparkExecutor:
             partitions=tuple(LayoutField((column,)) for column in partitions),
             clustering=tuple(split_table_name(column) for column in clustering),
             generated=find_generated_columns(detail["location"], features, self.query),
+            defaults=read_defaults(schema),
             # Source: Delta protocol, "Column Mapping": ids are unique; only then columns can be dropped.
             column_ids=f"last {properties.get(_LAST_ID, '0')}",
         )
@@ -184,28 +192,30 @@ class SparkExecutor:
         jvm: Any = self._spark._jvm
         loaded = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(self._spark._jsparkSession, name)
         current = loaded.operations().refresh() if self._is_cached(name) else loaded.operations().current()
-        columns = read_columns(jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(current.schema()).json())
+        schema = str(jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(current.schema()).json())
         metadata = json.loads(jvm.org.apache.iceberg.TableMetadataParser.toJson(current))
-        return read_metadata(table, columns, str(current.metadataFileLocation()), metadata)
+        found = read_metadata(table, read_columns(schema), str(current.metadataFileLocation()), metadata)
+        return replace(found, defaults=read_defaults(schema))
 
     def _inspect_iceberg_by_sql(self, table: str, name: str) -> LakeTable | None:
-        columns = self._read_columns(name)
-        if columns is None:
+        schema = self._read_schema(name)
+        if schema is None:
             return None
         if self._is_cached(name):
             self.run(f"REFRESH TABLE {name}")
-            columns = self._read_columns(name) or ()
+            schema = self._read_schema(name) or schema
+        columns, defaults = read_columns(schema), read_defaults(schema)
         properties = {row["key"]: row["value"] for row in self._collect_rows(f"SHOW TBLPROPERTIES {name}")}
         if not properties.get("format", "").startswith("iceberg"):
             raise StatementFailed(f"{table} is not an Iceberg table")
         newest = self._collect_rows(f"SELECT file FROM {name}.metadata_log_entries")[-1]["file"]
         metadata = self._read_metadata(newest)
         if metadata:
-            return read_metadata(table, columns, newest, metadata)
+            return replace(read_metadata(table, columns, newest, metadata), defaults=defaults)
         described = [
             (r["col_name"], r["data_type"]) for r in self._collect_rows(f"DESCRIBE TABLE EXTENDED {name}")
         ]
-        return read_description(table, columns, newest, properties, described)
+        return replace(read_description(table, columns, newest, properties, described), defaults=defaults)
 
     def _is_cached(self, name: str) -> bool:
         """Whether the session may cache a table: a user's own session may."""
