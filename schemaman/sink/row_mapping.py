@@ -62,7 +62,8 @@ class RowMap:
     table. `current_names` maps names of the newest version to the lake's where they differ; to an empty one
     where the lake has no such column. `metadata_columns` maps roles to metadata columns. `renamings` has the
     columns whose nested fields have other names in the lake, by the number of a version and their name in it.
-    `dropped` are columns of the table that later rows lack, or may lack.
+    `dropped` are columns of the table that later rows lack, or may lack. `rounded` are columns in which a
+    person accepted a floating-point type: the nearest number is written.
     """
 
     columns: tuple[Column, ...]
@@ -75,6 +76,7 @@ class RowMap:
     metadata_columns: Mapping[str, str] = field(default_factory=dict)
     renamings: Mapping[tuple[int, str], FieldRenaming] = field(default_factory=dict)
     dropped: frozenset[str] = frozenset()
+    rounded: frozenset[str] = frozenset()
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
@@ -128,8 +130,22 @@ def map_columns(
     missing = _find_missing(history)
     mapped = {lake_name for name, lake_name in current.items() if name not in missing}
     dropped = frozenset(c.name for c in columns).difference(mapped, metadata.values())
+    accepted = {a.path[0] for a in history.accepted_types if not a.path[1:]}
+    rounded = frozenset(
+        lake_name for name, lake_name in current.items() if name in accepted and lake_name in types
+    )
     return RowMap(
-        columns, key, names, unmapped, incarnations, incarnation, current_names, metadata, renamings, dropped
+        columns,
+        key,
+        names,
+        unmapped,
+        incarnations,
+        incarnation,
+        current_names,
+        metadata,
+        renamings,
+        dropped,
+        rounded,
     )
 
 
@@ -318,7 +334,8 @@ def _map_values(row: Row, change: RowChange, to: RowMap) -> dict[str, object] | 
             value = value if renaming is None else renaming.rename_value(value)
         except UnfitValue as reason:
             return UnfitColumn(name, str(reason))
-        fitted = fit_value(value, column.type if renaming is None else renaming.type, types[lake_name], name)
+        source = column.type if renaming is None else renaming.type
+        fitted = fit_value(value, source, types[lake_name], name, rounded=lake_name in to.rounded)
         if isinstance(fitted, UnfitColumn):
             return fitted
         found[lake_name] = fitted

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import pytest
 
+from schemaman.history.decisions import Decisions, TypeAcceptance, format_coordinates
 from schemaman.migration.properties.names import FOREIGN_PROPERTY
 from schemaman.migration.row_columns import DELETED
 from schemaman.migration.target import TARGETS, LakeTable
 from schemaman.model.column_list import parse_columns
 from schemaman.store.sql.store import SqlStore
-from tests.streaming.test_policy import alive, told
+from tests.streaming.test_policy import INT, alive, told
 from tests.support.memory_lake import MemoryTable
 from tests.support.memory_sink import MemorySink
+from tests.support.records import node, row_event
 
 ADDRESSES = {"delta": "/lake/shop.public.t", "iceberg": "ice.raw.`shop.public.t`"}
 
@@ -125,3 +128,23 @@ def test_a_column_that_another_writer_added_first_is_adopted_with_a_word(
     lake.take([told(1, "u", {"id": 1, "n": 3, "note": "x"})])
     assert alive(lake) == [{"id": 1, "n": 3, "note": "x"}]
     assert any(note.startswith("`note`: another writer added it") for note in lake.notes)
+
+
+def test_a_type_that_a_person_accepted_takes_the_nearest_number(store: SqlStore) -> None:
+    lake = sink(store)
+    standing(lake, "id INT NOT NULL, amount DOUBLE")
+    scale = {"scale": "2", "connect.decimal.precision": "10"}
+    amount = node("bytes", "org.apache.kafka.connect.data.Decimal", parameters=scale)
+    row = row_event({"id": INT, "amount": amount}, "c", {"id": 1, "amount": "BNI="}, offset=0)
+    lake.take([row])
+    (reason,) = set(lake.withheld().values())
+    assert "accept-type" in reason
+    (table,) = lake.store.tables()
+    history = lake.store.history(table)
+    assert history is not None
+    at = history.latest.id, format_coordinates(history.latest.at)
+    said = TypeAcceptance(str(table), "amount", "DECIMAL(10,2)", "DOUBLE", *at, "kim", date(2026, 1, 2))
+    lake.decisions = Decisions(accepted_types=(said,))
+    lake.take([])
+    assert lake.withheld() == {}
+    assert alive(lake) == [{"id": 1, "amount": 12.34}]

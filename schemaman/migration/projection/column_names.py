@@ -117,7 +117,10 @@ def _rename_source(source: MigrationSource, new: Mapping[str, str]) -> Migration
     formers = {call(n): tuple(map(call, names)) for n, names in source.former_names.items()}
     schema = replace(source.schema, columns=columns, key=tuple(map(call, source.schema.key)))
     asked = tuple((call(a), call(b)) for a, b in source.unanswered)
-    return replace(source, schema=schema, past=past, former_names=formers, unanswered=asked)
+    accepted = tuple(replace(a, path=(call(a.path[0]), *a.path[1:])) for a in source.accepted_types)
+    return replace(
+        source, schema=schema, past=past, former_names=formers, unanswered=asked, accepted_types=accepted
+    )
 
 
 def read_naming(

@@ -254,7 +254,7 @@ def _follow_table(tables: _Tables, held: Mapping[str, Type]) -> _ProjectedTable:
     named = tables.naming.source_names
     kept = {(named.get(path[0], path[0]), *path[1:]) for path in tables.kept}
     fates = match_fields(source, find_stamped_version(source, lake))
-    widening = TypeWidening(tables.comments, notes, fates, kept)
+    widening = TypeWidening(tables.comments, notes, fates, kept, source.accepted_types)
     split = find_split_columns(source, lake, [path[0] for path in kept if not path[1:]])
     match = match_columns(source, lake, held, notes)
     columns, dropped, foreign = _follow_columns(tables, held, match, widening, split)
