@@ -55,8 +55,9 @@ def find_unrecorded_columns(source: MigrationSource, lake: LakeTable) -> dict[st
     if stamped is None:
         return {}
     before = {name.lower() for past in source.past[: stamped + 1] for name in past.names}
-    recorded = {name.lower() for name in (*json.loads(lake.properties.get(NAMES_PROPERTY, "{}")),)}
-    recorded |= before | list_own_columns(lake) | {name.lower() for name in read_added(lake)}
+    recorded = {name.lower() for name in json.loads(lake.properties.get(NAMES_PROPERTY, "{}"))}
+    recorded |= {name.lower() for name in read_added(lake) | read_foreign(lake)}
+    recorded |= before | list_own_columns(lake)
     found: dict[str, frozenset[str | None]] = {}
     for name in lake.schema.names:
         if name.lower() not in recorded:

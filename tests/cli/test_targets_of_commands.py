@@ -80,7 +80,7 @@ def test_a_target_that_only_another_stream_fills_is_told_of(run: Commands, words
 
 
 def test_tables_of_one_name_are_not_led_into_one_lake_table(run: Commands) -> None:
-    run.settings(more="")
+    run.settings()
     settings = Path("schemaman.toml").read_text().replace("app.*", "*")
     Path("schemaman.toml").write_text(settings)
     run.says(run.table(WAS, type="CREATE"), run.table(WAS, type="CREATE", database="shop"))

@@ -136,6 +136,25 @@ def test_a_column_that_another_writer_added_is_never_dropped(format: str, policy
 
 
 @both
+def test_a_foreign_column_makes_room_under_the_policy_of_reused_names_alone(format: str) -> None:
+    v = ["a INT ID 2", "a INT ID 2, q INT ID 4", "a INT ID 2, q INT ID 4, region STRING ID 3"]
+    lake = followed(format, v[:1])
+    by_hand(lake, format, "ADD COLUMNS (`region` STRING)")
+    migrated(lake, plan(format, lake, v[:2]))
+    made = plan(format, lake, v)
+    assert own_names(made) == ("id", "a", "region__old", "q", "region")
+    assert all("reuse-name = approve" in each for each in made.approvals_needed)
+    assert made.approvals_needed
+    free = Policy(rules=(PolicyRule("auto", ("reuse-name",)), PolicyRule("ignore", ("rename-suspected",))))
+    made = plan(format, lake, v, free)
+    assert made.approvals_needed == ()
+    migrated(lake, made)
+    assert lake.live is not None
+    assert lake.live.properties[FOREIGN_PROPERTY] == '["region__old"]'
+    assert plan(format, lake, v, free).steps == ()
+
+
+@both
 @pytest.mark.parametrize("level", ["ignore", "quarantine", "block"])
 def test_a_name_that_others_fill_is_refused_where_the_policy_renames_nothing(format: str, level: str) -> None:
     v = ["a INT ID 2", "a INT ID 2, region STRING ID 3"]
