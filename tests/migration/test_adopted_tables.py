@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from schemaman.migration.row_columns import add_row_columns
 from schemaman.migration.source import migration_source
 from schemaman.model.column_list import parse_columns
 from schemaman.sink.row_mapping import map_columns
+from tests.migration.test_recipes import cook
 from tests.support.memory_lake import MemoryTable
 from tests.support.plans import TARGETS, both, migrated, statements
 from tests.support.random_histories import history
@@ -171,3 +173,55 @@ def test_a_name_that_others_fill_is_refused_where_the_policy_renames_nothing(for
     lake.live = replace(lake.live, properties={**lake.live.properties, FOREIGN_PROPERTY: "[]"})
     made = plan(format, lake, v, barred)
     assert (made.refusals, own_names(made)) == ((), ("id", "a", "Region", "q"))
+
+
+def standing(format: str, columns: str) -> MemoryTable:
+    """A table that somebody else made."""
+    target, table = TARGETS[format]
+    lake = MemoryTable(table)
+    lake.run(target.create_table(table, parse_columns(columns), {}).statement)
+    return lake
+
+
+@both
+@pytest.mark.parametrize(
+    ("columns", "more", "refused"),
+    [
+        ("x INT NOT NULL", {}, True),
+        ("x INT NOT NULL", {"defaults": {"x": "1"}}, False),
+        ("x INT NOT NULL", {"generated": {"x": "id + 1"}}, False),
+        ("x INT NOT NULL", {"generated": {"x": ""}}, False),
+        ("x INT", {"properties": {"delta.constraints.c": "(X is NOT  NULL)"}}, True),
+        ("x INT", {"properties": {"delta.constraints.c": "x > 1"}}, False),
+    ],
+)
+def test_a_column_is_unfilled_where_neither_table_nor_source_has_a_value(
+    format: str, columns: str, more: dict[str, Any], refused: bool
+) -> None:
+    lake = standing(format, f"id INT NOT NULL, {columns}")
+    assert lake.live is not None
+    more = {**more, "properties": {**lake.live.properties, **more.get("properties", {})}}
+    lake.live = replace(lake.live, **more)
+    made = plan(format, lake, ["a INT ID 2"])
+    assert [r.change for r in made.refusals] == (["write rows without `x`"] if refused else [])
+
+
+@both
+def test_an_identity_column_takes_no_values_of_the_source(format: str) -> None:
+    lake = standing(format, "id INT NOT NULL, a BIGINT")
+    assert lake.live is not None
+    lake.live = replace(lake.live, generated={"a": ""})
+    (refusal,) = plan(format, lake, ["a INT ID 2"]).refusals
+    assert (refusal.change, "IDENTITY" in refusal.reason) == ("fill `a`", True)
+
+
+@both
+def test_a_new_table_in_the_place_of_another_records_what_others_fill(format: str) -> None:
+    lake = standing(format, "id INT NOT NULL, a INT, segment STRING")
+    migrated(lake, plan(format, lake, ["a INT ID 2"]))
+    assert lake.live is not None
+    told = history([parse_columns(text) for text in versions_of(["a INT ID 2", "a STRING ID 2"])])
+    new = {"delta": "/lake/new", "iceberg": "ice.raw.new"}[format]
+    made, _ = cook(format, add_row_columns(migration_source(told))).make_plans(lake.live, new)
+    (create,) = (s.statement for s in made.steps if s.kind == "create-table")
+    assert f"""'{FOREIGN_PROPERTY}' = '["segment"]'""" in create
