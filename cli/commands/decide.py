@@ -45,7 +45,6 @@ from schemaman_cli.options import CommandContext, with_context
 @command(
     "decide",
     "schemaman decide rename orders note remark",
-    "schemaman decide confirm orders key",
     "schemaman decide accept-type orders amount DOUBLE --reason 'reports read it so'",
 )
 @click.argument("answer", type=click.Choice(["rename", "not-rename", "confirm", "accept-type"]))
