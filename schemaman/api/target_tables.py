@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from shlex import quote
 
 from schemaman.api.workspace import Workspace
-from schemaman.errors import UsageError
+from schemaman.errors import SchemamanError, UsageError
 from schemaman.history.decisions import Decisions
 from schemaman.history.references import TableRef, parse
 from schemaman.history.versions import SchemaVersion, TableHistory
@@ -26,7 +26,8 @@ class TargetTable:
     """A lake table and the history that it follows, up to the newest version of that history.
 
     `newer` are the known versions after it, if an older one was requested. `address` maps other source tables
-    to their lake tables; None if the user named the lake table.
+    to their lake tables; None if the user named the lake table. `others` are the other source tables that the
+    targets lead into the same lake table.
     """
 
     history: TableHistory
@@ -35,6 +36,7 @@ class TargetTable:
     table: str
     newer: tuple[SchemaVersion, ...] = ()
     address: Callable[[TableId], str] | None = None
+    others: tuple[str, ...] = ()
 
 
 def list_all_target_tables(
@@ -42,7 +44,8 @@ def list_all_target_tables(
 ) -> tuple[TargetTable, ...]:
     """List the lake tables of all targets for the tables of the stream, with these decisions applied."""
     followed = _keep_alive(workspace, registry.select(decisions=decisions))
-    return tuple(f for one in workspace.settings.targets.value for f in _list_tables(followed, one))
+    targets = workspace.settings.targets.value
+    return _find_others(followed, targets, [f for one in targets for f in _list_tables(followed, one)])
 
 
 def list_target_tables(
@@ -82,7 +85,10 @@ def list_target_tables(
             f"no target includes {', '.join(excluded)}",
             hint=f"change `tables` of a [[target]], or name another table; targets include {patterns}",
         )
-    return tuple(f for one in chosen for f in _list_tables(followed, one))
+    alive = _keep_alive(workspace, registry.select())
+    return _find_others(
+        alive, settings.targets.value, [f for one in chosen for f in _list_tables(followed, one)]
+    )
 
 
 def warn_of_other_streams(workspace: Workspace, tables: Iterable[TableId], target: str | None = None) -> None:
@@ -128,6 +134,27 @@ def _cut_at_reference(registry: Registry, text: str) -> CutHistory:
     if version is None:
         return found, ()
     return cut_history(found, version), tuple(v for v in found.versions if v.number > version.number)
+
+
+def _find_others(
+    alive: Sequence[CutHistory], targets: Sequence[TargetSetting], tables: Sequence[TargetTable]
+) -> tuple[TargetTable, ...]:
+    """The lake tables, each with the other source tables that lead into it."""
+    sources: dict[tuple[str, str], dict[str, None]] = {}
+    for each in (each for one in targets for each in _list_tables(alive, one)):
+        sources.setdefault(_name_table(each), {})[str(each.history.table)] = None
+    return tuple(
+        replace(t, others=tuple(s for s in sources.get(_name_table(t), ()) if s != str(t.history.table)))
+        for t in tables
+    )
+
+
+def _name_table(table: TargetTable) -> tuple[str, str]:
+    """The format and the canonical name of a lake table; its own spelling if it is no name."""
+    try:
+        return table.format, TARGETS.get(table.format).canonical_name(table.table)
+    except SchemamanError:
+        return table.format, table.table
 
 
 def _list_tables(followed: Sequence[CutHistory], target: TargetSetting) -> Iterator[TargetTable]:

@@ -37,7 +37,8 @@ class LakeTable:
 
     `layout` names the columns by which files are partitioned, clustered or sorted; `partitions`, `clustering`
     and `sort` list them apart. `generated` maps a generated column to its expression, and an identity column
-    to an empty one. `identifiers` are the paths of Iceberg's identifier fields; only Iceberg has
+    to an empty one. `defaults` maps columns to the defaults that writers get which leave them out.
+    `identifiers` are the paths of Iceberg's identifier fields; only Iceberg has
     `format_version`. `partition_names` are the present and former names of partition fields, each with the
     path of the only column that may have this name, empty if none may. `column_ids` changes if a column is
     dropped and one of its name is created; it is empty if the format has no ids.
@@ -54,6 +55,7 @@ class LakeTable:
     clustering: tuple[Path, ...] = ()
     sort: tuple[LayoutField, ...] = ()
     generated: Mapping[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, str] = field(default_factory=dict)
     identifiers: tuple[Path, ...] = ()
     format_version: int | None = None
     partition_names: Mapping[str, Path] = field(default_factory=dict)

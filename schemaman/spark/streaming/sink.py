@@ -18,13 +18,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from schemaman.debezium.payload import SchemaLookup
 from schemaman.debezium.wire_format import AUTO, Forms
-from schemaman.errors import StatementFailed
+from schemaman.errors import BadConfiguration, StatementFailed
 from schemaman.history.decisions import Decisions, apply_decisions
 from schemaman.history.versions import TableHistory
 from schemaman.io.schema_registry import NO_REGISTRY
 from schemaman.migration.apply.apply import LEASE_MS
 from schemaman.migration.plan import Plan, Policy
 from schemaman.migration.plan_file import plan_hash
+from schemaman.migration.settings import refuse_shared_tables
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry, RegistryStore
 from schemaman.settings import TargetSetting
@@ -77,6 +78,9 @@ class LakeSink:
         on_report: called with the report of each batch.
         small: batches of up to so many records are decoded in this process, larger ones by executors.
 
+    Raises:
+        BadConfiguration: the targets lead several source tables into one lake table.
+
     One LakeSink writes a table: the store's lease keeps two apart only while structures change.
     """
 
@@ -102,6 +106,10 @@ class LakeSink:
         store, services = of_program.store, of_program.services
         stream = stream or ("main" if services is None else services.settings.stream.value)
         self._registry = Registry(store, clock)
+        try:
+            refuse_shared_tables(targets)
+        except ValueError as error:
+            raise BadConfiguration(str(error), hint="change `targets` of the sink") from error
         self._targets = tuple(targets)
         self._quarantine = quarantine
         self._stream = stream
