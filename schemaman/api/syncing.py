@@ -16,7 +16,14 @@ from schemaman.api.workspace import Workspace
 from schemaman.errors import SchemamanError, SessionLost, message_of
 from schemaman.history.decisions import Decisions
 from schemaman.ingest.ingest import Summary
-from schemaman.migration.apply.journal import find_expected_structure, is_in_progress, read_drift, target_id
+from schemaman.migration.apply.journal import (
+    find_expected_layout,
+    find_expected_structure,
+    is_in_progress,
+    read_drift,
+    target_id,
+)
+from schemaman.migration.layout import describe_layout_change, find_layout_changes
 from schemaman.migration.plan import Plan, describe_change
 from schemaman.migration.plan_file import from_text, plan_hash
 from schemaman.migration.target import Executor
@@ -130,9 +137,8 @@ class LakeSync:
             return _build_result(table, "current", reasons=self._new_foreign(table, foreign_before))
         plan = _keep_shown_plan(plan, file, applier.clock())
         done = applier.apply_plan(new_run(), plan)
-        foreign = tuple(
-            f"the table had changed outside of schemaman: {describe_change(c)}" for c in done.foreign
-        )
+        changes = (*map(describe_change, done.foreign), *map(describe_layout_change, done.foreign_layout))
+        foreign = tuple(f"the table had changed outside of schemaman: {change}" for change in changes)
         ran = tuple(o.statement for o in done.outcomes if o.state == "done")
         if done.state != "refused" and not plan.refusals:
             _remove_plan(file)
@@ -166,12 +172,13 @@ def _describe_foreign_changes(applier: PlanApplier, plan: Plan) -> tuple[str, ..
     expected = find_expected_structure(lines, plan.format, plan.table)
     if expected is None or plan.base_schema is None or is_in_progress(lines):
         return ()
-    changes = "; ".join(map(describe_change, diff(expected, plan.base_schema)))
-    if changes in ("", read_drift(lines)[1]):
+    layout = find_layout_changes(find_expected_layout(lines, plan.format, plan.table), plan.base_layout)
+    changes = [*map(describe_change, diff(expected, plan.base_schema)), *map(describe_layout_change, layout)]
+    known = read_drift(lines)[1].split("; ")
+    if all(change in known for change in changes):
         return ()
-    return (
-        f"the table has changed outside of schemaman since the last migration: {changes}; schemaman drift",
-    )
+    text = "; ".join(changes)
+    return (f"the table has changed outside of schemaman since the last migration: {text}; schemaman drift",)
 
 
 def _remove_plan(file: Path) -> None:
