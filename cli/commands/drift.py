@@ -12,10 +12,10 @@ from schemaman.api.spark_session import open_executor
 from schemaman.api.syncing import describe_report_hint
 from schemaman.errors import CouldNotDo, NoHistory, StalePlan, StoreUnavailable, UsageError, message_of
 from schemaman.migration.apply.apply import find_drift as drifted
-from schemaman.migration.apply.apply import find_expected_structure, target_id
+from schemaman.migration.apply.apply import target_id
 from schemaman.migration.apply.journal import (
     count_progress,
-    find_expected_layout,
+    find_expected_table,
     forget_target,
     is_forgotten,
     is_in_progress,
@@ -165,7 +165,7 @@ def _find_drift(
     """Compare one target with its journal lines; empty if its source is not requested."""
     format, _, table = target.partition(":")
     lake = spark.inspect(table, format)
-    expected = find_expected_structure(lines, format, table)
+    expected = find_expected_table(lines, format, table)
     if expected is None or not _is_requested(lake, lines, selection):
         return ()
     if lake is None:
@@ -175,9 +175,8 @@ def _find_drift(
             f"{table} is partly migrated: run {run} has not finished", f"schemaman resume {run}"
         )
         return (Drift(format, table, ()),)
-    recorded = find_expected_layout(lines, format, table)
-    layout = find_layout_changes(recorded, record_layout(TARGETS.get(format), lake))
-    return (Drift(format, table, drifted(lake, expected), layout=layout),)
+    layout = find_layout_changes(expected.layout, record_layout(TARGETS.get(format), lake))
+    return (Drift(format, table, drifted(lake, expected.structure), layout=layout),)
 
 
 def _find_unfinished_run(lines: Sequence[MigrationEntry], lake: LakeTable) -> str:

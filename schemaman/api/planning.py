@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from schemaman.api.spark_session import require_lasting_catalog
 from schemaman.api.target_tables import TargetTable
 from schemaman.migration.apply.journal import StoreJournal
-from schemaman.migration.plan import MigrationSource, Plan
+from schemaman.migration.plan import MigrationSource, Plan, Refusal
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import Policy
 from schemaman.migration.source import migration_source
@@ -55,6 +55,8 @@ class LakePlanner:
             target_name=table.target,
             expires_ms=expires_ms,
         )
+        if lake_table is None:
+            plan = _check_twins(plan, table)
         return self.preflight.check_plan(plan, lake_table, table.history, table.address)
 
     def make_source(self, table: TargetTable) -> MigrationSource:
@@ -62,6 +64,31 @@ class LakePlanner:
         name = str(table.history.table)
         proven = self.policy.is_made("rename-proven", name, table.target, table.format)
         return migration_source(table.history, proven=proven, newer=table.newer)
+
+
+def _check_twins(plan: Plan, table: TargetTable) -> Plan:
+    """Refuse to create a table that another source table gets, too; note one that only case tells apart.
+
+    Source: Hive and Glue catalogues keep names in small letters; Iceberg's JDBC and REST catalogues may not.
+    """
+    canonical_name = TARGETS.get(table.format).canonical_name
+    own_name = canonical_name(table.table)
+    for other, address in table.twins:
+        other_name = canonical_name(address)
+        if other_name == own_name:
+            refusal = Refusal(f"create {table.table}", _SAME_TABLE.format(other), _OTHER_TARGET)
+            return replace(plan, steps=(), refusals=(*plan.refusals, refusal), point_of_no_return=None)
+        if other_name.lower() == own_name.lower():
+            plan = replace(plan, notes=(*plan.notes, _NEAR_TABLE.format(other, address)))
+    return plan
+
+
+_SAME_TABLE = "{} has the same lake table, since only case tells the two names apart"
+_OTHER_TARGET = "give each of the two a [[target]] of its own, or leave one out with `tables`"
+_NEAR_TABLE = (
+    "{} goes into {}: a catalogue or file system without regard to case takes both for one table; then give "
+    "each a [[target]] of its own"
+)
 
 
 def make_preflight(store: RegistryStore, registry: Registry, executor: Executor) -> Preflight:

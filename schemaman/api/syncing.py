@@ -17,8 +17,7 @@ from schemaman.errors import SchemamanError, SessionLost, message_of
 from schemaman.history.decisions import Decisions
 from schemaman.ingest.ingest import Summary
 from schemaman.migration.apply.journal import (
-    find_expected_layout,
-    find_expected_structure,
+    find_expected_table,
     is_in_progress,
     read_drift,
     target_id,
@@ -169,11 +168,12 @@ def _identify(followed: FollowedTable) -> tuple[str, str]:
 def _describe_foreign_changes(applier: PlanApplier, plan: Plan) -> tuple[str, ...]:
     """Describe the foreign changes since the last migration that no run and no `drift` has reported."""
     lines = applier.journal.read_target_lines(target_id(plan.format, plan.table))
-    expected = find_expected_structure(lines, plan.format, plan.table)
+    expected = find_expected_table(lines, plan.format, plan.table)
     if expected is None or plan.base_schema is None or is_in_progress(lines):
         return ()
-    layout = find_layout_changes(find_expected_layout(lines, plan.format, plan.table), plan.base_layout)
-    changes = [*map(describe_change, diff(expected, plan.base_schema)), *map(describe_layout_change, layout)]
+    layout = find_layout_changes(expected.layout, plan.base_layout)
+    columns = diff(expected.structure, plan.base_schema)
+    changes = [*map(describe_change, columns), *map(describe_layout_change, layout)]
     known = read_drift(lines)[1].split("; ")
     if all(change in known for change in changes):
         return ()

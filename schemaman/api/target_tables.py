@@ -26,7 +26,8 @@ class TargetTable:
     """A lake table and the history that it follows, up to the newest version of that history.
 
     `newer` are the known versions after it, if an older one was requested. `address` maps other source tables
-    to their lake tables; None if the user named the lake table.
+    to their lake tables; None if the user named the lake table. `twins` are other source tables whose names
+    only case tells apart from this one, with their lake tables.
     """
 
     history: TableHistory
@@ -35,6 +36,7 @@ class TargetTable:
     table: str
     newer: tuple[SchemaVersion, ...] = ()
     address: Callable[[TableId], str] | None = None
+    twins: tuple[tuple[TableId, str], ...] = ()
 
 
 def list_all_target_tables(
@@ -42,7 +44,8 @@ def list_all_target_tables(
 ) -> tuple[TargetTable, ...]:
     """List the lake tables of all targets for the tables of the stream, with these decisions applied."""
     followed = _keep_alive(workspace, registry.select(decisions=decisions))
-    return tuple(f for one in workspace.settings.targets.value for f in _list_tables(followed, one))
+    known = [history.table for history, _ in followed]
+    return tuple(f for one in workspace.settings.targets.value for f in _list_tables(followed, one, known))
 
 
 def list_target_tables(
@@ -82,7 +85,8 @@ def list_target_tables(
             f"no target includes {', '.join(excluded)}",
             hint=f"change `tables` of a [[target]], or name another table; targets include {patterns}",
         )
-    return tuple(f for one in chosen for f in _list_tables(followed, one))
+    known = [history.table for history, _ in _keep_alive(workspace, registry.select())]
+    return tuple(f for one in chosen for f in _list_tables(followed, one, known))
 
 
 def warn_of_other_streams(workspace: Workspace, tables: Iterable[TableId], target: str | None = None) -> None:
@@ -130,8 +134,15 @@ def _cut_at_reference(registry: Registry, text: str) -> CutHistory:
     return cut_history(found, version), tuple(v for v in found.versions if v.number > version.number)
 
 
-def _list_tables(followed: Sequence[CutHistory], target: TargetSetting) -> Iterator[TargetTable]:
+def _list_tables(
+    followed: Sequence[CutHistory], target: TargetSetting, known: Sequence[TableId]
+) -> Iterator[TargetTable]:
+    spellings: dict[str, list[TableId]] = {}
+    for table in filter(target.has_table, known):
+        spellings.setdefault(str(table).lower(), []).append(table)
     for history, newer in followed:
         if target.has_table(history.table):
+            others = [t for t in spellings.get(str(history.table).lower(), ()) if t != history.table]
+            twins = tuple((table, target.address(table)) for table in others)
             address = target.address(history.table)
-            yield TargetTable(history, target.name, target.format, address, newer, target.address)
+            yield TargetTable(history, target.name, target.format, address, newer, target.address, twins)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from schemaman.migration.apply.apply import Migration, apply
-from schemaman.migration.apply.journal import find_expected_layout, read_drift
+from schemaman.migration.apply.journal import find_expected_table, read_drift
 from schemaman.migration.layout import (
     LayoutChange,
     describe_layout_change,
@@ -85,9 +85,10 @@ def made(format: str) -> tuple[MemoryTable, MemoryJournal]:
 
 def drift_of(lake: MemoryTable, journal: MemoryJournal, format: str) -> tuple[LayoutChange, ...]:
     assert lake.live is not None
-    recorded = find_expected_layout(journal.lines, format, ADDRESSES[format])
-    assert recorded
-    return find_layout_changes(recorded, record_layout(TARGETS[format], lake.live))
+    expected = find_expected_table(journal.lines, format, ADDRESSES[format])
+    assert expected is not None
+    assert expected.layout
+    return find_layout_changes(expected.layout, record_layout(TARGETS[format], lake.live))
 
 
 @pytest.mark.parametrize(("format", "alter", "words"), ALTERED, ids=[words for _, _, words in ALTERED])
@@ -127,9 +128,10 @@ def test_what_engines_and_schemaman_write_themselves_is_no_drift(format: str, al
 
 def test_a_journal_without_a_layout_tells_of_none() -> None:
     line = MigrationEntry("r", "p", "delta:/lake/t", None, "finished", FIRST)
-    recorded = find_expected_layout([line], "delta", "/lake/t")
+    expected = find_expected_table([line], "delta", "/lake/t")
+    assert expected is not None
     lake = LakeTable("/lake/t", source(FIRST).schema, "i", "0", {"delta.appendOnly": "true"})
-    assert find_layout_changes(recorded, record_layout(delta.TARGET, lake)) == ()
+    assert find_layout_changes(expected.layout, record_layout(delta.TARGET, lake)) == ()
 
 
 def test_drift_shows_the_layout_in_text_and_json() -> None:

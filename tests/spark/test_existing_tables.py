@@ -124,8 +124,8 @@ ALTERED = {
         ("ADD PARTITION FIELD bucket(4, area)", "partitions were none, and are `area` bucket[4] now"),
         ("WRITE ORDERED BY area", "sort fields were none, and are `area` identity asc nulls-first now"),
         ("SET TBLPROPERTIES ('format-version' = '3')", "format version was 2, and is 3 now"),
-        ("SET TBLPROPERTIES ('write.spark.accept-any-schema' = 'true')",
-         "write.spark.accept-any-schema was none, and is true now"),
+        ("SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')",
+         "write.delete.mode was none, and is merge-on-read now"),
     ],
     "delta": [
         ("ADD CONSTRAINT low CHECK (area < 9)", "CHECK constraints were none, and are `low`: area < 9 now"),

@@ -24,8 +24,7 @@ from schemaman.errors import (
 from schemaman.migration.apply.journal import (
     Journal,
     count_progress,
-    find_expected_layout,
-    find_expected_structure,
+    find_expected_table,
     is_in_progress,
     target_id,
 )
@@ -218,12 +217,11 @@ class PlanRun:
         self.require_ours(lake)
         at = find_resume_point(self.plan, lake, *count_progress(self.journal.read_plan_lines(self.name)))
         before = self.journal.read_target_lines(self.target)
-        expected = find_expected_structure(before, self.plan.format, self.plan.table)
+        expected = find_expected_table(before, self.plan.format, self.plan.table)
         if lake is None or expected is None or is_in_progress(before):
             return lake, at, ()
-        recorded = find_expected_layout(before, self.plan.format, self.plan.table)
-        self.foreign_layout = find_layout_changes(recorded, self.record_layout(lake))
-        return lake, at, diff(expected, lake.schema)
+        self.foreign_layout = find_layout_changes(expected.layout, self.record_layout(lake))
+        return lake, at, diff(expected.structure, lake.schema)
 
     def record_layout(self, lake: LakeTable | None) -> Mapping[str, str]:
         """List the layout of the table; empty for a missing one."""
