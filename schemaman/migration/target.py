@@ -160,6 +160,9 @@ class Target(Protocol):
             CouldNotDo: the format has no way to clone a table.
         """
 
+    def explain_append_only(self, lake: LakeTable) -> str:
+        """Explain why the table allows no update of rows; empty if it does."""
+
     def is_setting(self, property: str) -> bool:
         """Whether a property is a setting of the table that only people change, unlike a feature or CHECK."""
 

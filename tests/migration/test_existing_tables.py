@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from schemaman.migration.plan import Refusal
+from schemaman.migration.plan import Policy, Refusal
+from schemaman.migration.recipes.recipes import RecipePlanner
 from schemaman.migration.step_order import rename_columns
 from schemaman.migration.target import Draft, LakeTable, LayoutField
 from schemaman.migration.targets import delta, iceberg
@@ -16,7 +18,7 @@ from schemaman.model.diff import AddColumn, Change, ChangeType, DropColumn, Rena
 from schemaman.model.schema import Column, Path
 from schemaman.model.types import Array, Integer, String
 from schemaman.spark.iceberg_metadata import read_description, read_metadata
-from tests.support.plans import TARGETS
+from tests.support.plans import TARGETS, source
 
 FEED = {"delta.enableChangeDataFeed": "true"}
 MAPPED = {"delta.columnMapping.mode": "name", "delta.enableTypeWidening": "true"}
@@ -216,3 +218,28 @@ def test_delta_keeps_a_column_that_is_no_partition_column() -> None:
     assert "last column" in answer_of(delta.TARGET, lake, drop("qty"))
     more = replace(lake, schema=parse_columns("day INT, qty INT, note STRING"))
     assert answer_of(delta.TARGET, more, drop("qty")) == ""
+
+
+@pytest.mark.parametrize(
+    ("format", "facts", "reason"),
+    [
+        ("iceberg", {"former_layout": (("area",),)}, "could never be dropped"),
+        ("iceberg", {"former_layout": None}, "could never be dropped"),
+        ("iceberg", {"former_layout": (("id",),)}, ""),
+        ("delta", {"properties": MAPPED | {"delta.appendOnly": "true"}}, "delta.appendOnly is true"),
+        ("delta", {"properties": MAPPED}, ""),
+    ],
+)
+def test_a_swap_of_columns_ends_with_a_drop_that_is_possible(format: str, facts: Any, reason: str) -> None:
+    """The values move into a new column by updates, and the old column is dropped in the end."""
+    target, address = TARGETS[format]
+    told = source("id INT NOT NULL, area STRING, PRIMARY KEY (id)")
+    lake = table("id INT NOT NULL, area INT, PRIMARY KEY (id)", name=address, **facts)
+    found = RecipePlanner(told, target, address, Policy()).make_plans(lake)
+    refusals = [refusal.reason for plan in found for refusal in plan.refusals]
+    if reason:
+        assert any(reason in each for each in refusals)
+        assert not any(step.kind == "backfill" for plan in found for step in plan.steps)
+    else:
+        assert refusals == []
+        assert any(step.kind == "backfill" for plan in found for step in plan.steps)

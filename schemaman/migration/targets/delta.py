@@ -278,6 +278,11 @@ class DeltaTarget:
         """Draft an emptied shallow clone: a DELETE of all rows unlists the files, and rewrites none."""
         return [f"CREATE TABLE {clone} SHALLOW CLONE {source}", f"DELETE FROM {clone}"]
 
+    def explain_append_only(self, lake: LakeTable) -> str:
+        """Explain the property `delta.appendOnly`. Source: Delta protocol, "Append-only Tables"."""
+        is_on = lake.properties.get("delta.appendOnly", "").lower() == "true"
+        return "delta.appendOnly is true, so no statement may update rows" if is_on else ""
+
     def is_setting(self, property: str) -> bool:
         """Whether a property has Delta's prefix, is no feature, and is not maintained by Delta itself."""
         return property.startswith("delta.") and not property.startswith(_NO_SETTINGS)

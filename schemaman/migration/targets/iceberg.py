@@ -216,6 +216,10 @@ class IcebergTarget:
         """Draft an empty table with the same columns, partitions, sort order, identifiers and properties."""
         return _clone_table(executor, source, clone)
 
+    def explain_append_only(self, lake: LakeTable) -> str:
+        """Return an empty text: Iceberg has no such setting."""
+        return ""
+
     def is_setting(self, property: str) -> bool:
         """Whether a property is one of those that Iceberg reads. Source: Iceberg `TableProperties`."""
         return property.startswith(("commit.", "gc.", "history.", "read.", "write."))
