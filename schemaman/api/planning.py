@@ -74,13 +74,21 @@ def _check_twins(plan: Plan, table: TargetTable) -> Plan:
     canonical_name = TARGETS.get(table.format).canonical_name
     own_name = canonical_name(table.table)
     for other, address in table.twins:
-        other_name = canonical_name(address)
-        if other_name == own_name:
+        if canonical_name(address) == own_name:
             refusal = Refusal(f"create {table.table}", _SAME_TABLE.format(other), _OTHER_TARGET)
             return replace(plan, steps=(), refusals=(*plan.refusals, refusal), point_of_no_return=None)
-        if other_name.lower() == own_name.lower():
-            plan = replace(plan, notes=(*plan.notes, _NEAR_TABLE.format(other, address)))
-    return plan
+    return replace(plan, notes=(*plan.notes, *describe_near_tables(table)))
+
+
+def describe_near_tables(table: TargetTable) -> tuple[str, ...]:
+    """Describe the lake tables of other source tables that only case tells apart from this one."""
+    canonical_name = TARGETS.get(table.format).canonical_name
+    own_name = canonical_name(table.table)
+    return tuple(
+        _NEAR_TABLE.format(other, address)
+        for other, address in table.twins
+        if canonical_name(address) != own_name and canonical_name(address).lower() == own_name.lower()
+    )
 
 
 _SAME_TABLE = "{} has the same lake table, since only case tells the two names apart"

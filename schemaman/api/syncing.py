@@ -10,7 +10,7 @@ from pathlib import Path
 from schemaman.api.applying import ApplyRequest, PlanApplier, exit_code_of, new_run
 from schemaman.api.exit_codes import FAILED, exit_code
 from schemaman.api.plan_files import plan_file, read_plan_key, write_plan
-from schemaman.api.planning import LakePlanner
+from schemaman.api.planning import LakePlanner, describe_near_tables
 from schemaman.api.target_tables import TargetTable, list_all_target_tables
 from schemaman.api.workspace import Workspace
 from schemaman.errors import SchemamanError, SessionLost, message_of
@@ -146,7 +146,8 @@ class LakeSync:
                 ("the table does not match its plan: see schemaman drift",) if code else ()
             )
             state: State = "failed" if code else "applied"
-            return _build_result(table, state, code, plan, "", ran, (*reasons, *foreign))
+            near = describe_near_tables(table) if plan.base_identity is None else ()
+            return _build_result(table, state, code, plan, "", ran, (*reasons, *foreign, *near))
         write_plan(file, plan, read_plan_key(self._workspace.settings))
         refused = tuple(f"{r.change}: {r.reason}; instead: {r.instead}" for r in plan.refusals)
         # With `partial` a refusal does not stop the plan: only the missing approval can have stopped it.

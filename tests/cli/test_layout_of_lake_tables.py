@@ -89,7 +89,9 @@ def test_two_tables_that_case_tells_apart_are_told_of(run: Commands) -> None:
     plans = run("plan", "--format", "json")
     assert plans.code == 0
     assert plans.out.count("without regard to case takes both for one table") == 2
-    assert run("sync", "r.jsonl", "--once").code == 0
+    told = run("sync", "r.jsonl", "--once", "--format", "json")
+    assert told.code == 0
+    assert all("without regard to case" in each["reasons"][0] for each in told.json["tables"])
     # Once a table is there, its source owns it.
     assert "without regard to case" not in run("plan").out
 
