@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from schemaman.api.spark_session import require_lasting_catalog
 from schemaman.api.target_tables import TargetTable
@@ -56,6 +56,8 @@ class LakePlanner:
             target_name=table.target,
             expires_ms=expires_ms,
         )
+        if lake_table is None:
+            plan = replace(plan, notes=(*plan.notes, *describe_near_tables(table)))
         plan = self.preflight.check_plan(plan, lake_table, table.history, table.address)
         owner = None if lake_table is None else lake_table.properties.get(SOURCE_PROPERTY)
         if not table.others or owner == str(table.history.table):
@@ -76,6 +78,23 @@ def _refuse_shared_table(table: TargetTable) -> Refusal:
         "put {schema}, {database} or {server} into the name of the [[target]], or select the tables more "
         "narrowly; read them together by a view with UNION ALL",
     )
+
+
+def describe_near_tables(table: TargetTable) -> tuple[str, ...]:
+    """Describe the lake tables of other source tables that only case tells apart from this one."""
+    canonical_name = TARGETS.get(table.format).canonical_name
+    own_name = canonical_name(table.table)
+    return tuple(
+        _NEAR_TABLE.format(other, address)
+        for other, address in table.twins
+        if canonical_name(address) != own_name and canonical_name(address).lower() == own_name.lower()
+    )
+
+
+_NEAR_TABLE = (
+    "{} goes into {}: a catalogue or file system without regard to case takes both for one table; then give "
+    "each a [[target]] of its own"
+)
 
 
 def make_preflight(store: RegistryStore, registry: Registry, executor: Executor) -> Preflight:

@@ -27,7 +27,8 @@ class TargetTable:
 
     `newer` are the known versions after it, if an older one was requested. `address` maps other source tables
     to their lake tables; None if the user named the lake table. `others` are the other source tables that the
-    targets lead into the same lake table.
+    targets lead into the same lake table. `twins` are other source tables whose names only case tells apart
+    from this one, with their lake tables.
     """
 
     history: TableHistory
@@ -37,6 +38,7 @@ class TargetTable:
     newer: tuple[SchemaVersion, ...] = ()
     address: Callable[[TableId], str] | None = None
     others: tuple[str, ...] = ()
+    twins: tuple[tuple[TableId, str], ...] = ()
 
 
 def list_all_target_tables(
@@ -44,8 +46,7 @@ def list_all_target_tables(
 ) -> tuple[TargetTable, ...]:
     """List the lake tables of all targets for the tables of the stream, with these decisions applied."""
     followed = _keep_alive(workspace, registry.select(decisions=decisions))
-    targets = workspace.settings.targets.value
-    return _find_others(followed, targets, [f for one in targets for f in _list_tables(followed, one)])
+    return _list_for_targets(followed, followed, workspace.settings.targets.value, workspace)
 
 
 def list_target_tables(
@@ -86,9 +87,7 @@ def list_target_tables(
             hint=f"change `tables` of a [[target]], or name another table; targets include {patterns}",
         )
     alive = _keep_alive(workspace, registry.select())
-    return _find_others(
-        alive, settings.targets.value, [f for one in chosen for f in _list_tables(followed, one)]
-    )
+    return _list_for_targets(followed, alive, chosen, workspace)
 
 
 def warn_of_other_streams(workspace: Workspace, tables: Iterable[TableId], target: str | None = None) -> None:
@@ -136,16 +135,22 @@ def _cut_at_reference(registry: Registry, text: str) -> CutHistory:
     return cut_history(found, version), tuple(v for v in found.versions if v.number > version.number)
 
 
-def _find_others(
-    alive: Sequence[CutHistory], targets: Sequence[TargetSetting], tables: Sequence[TargetTable]
+def _list_for_targets(
+    followed: Sequence[CutHistory],
+    alive: Sequence[CutHistory],
+    chosen: Sequence[TargetSetting],
+    workspace: Workspace,
 ) -> tuple[TargetTable, ...]:
-    """The lake tables, each with the other source tables that lead into it."""
+    """List the lake tables of some targets, each with the other source tables that lead into it."""
+    known = [history.table for history, _ in alive]
     sources: dict[tuple[str, str], dict[str, None]] = {}
-    for each in (each for one in targets for each in _list_tables(alive, one)):
-        sources.setdefault(_name_table(each), {})[str(each.history.table)] = None
+    for one in workspace.settings.targets.value:
+        for each in _list_tables(alive, one, known):
+            sources.setdefault(_name_table(each), {})[str(each.history.table)] = None
+    found = (table for one in chosen for table in _list_tables(followed, one, known))
     return tuple(
         replace(t, others=tuple(s for s in sources.get(_name_table(t), ()) if s != str(t.history.table)))
-        for t in tables
+        for t in found
     )
 
 
@@ -157,8 +162,17 @@ def _name_table(table: TargetTable) -> tuple[str, str]:
         return table.format, table.table
 
 
-def _list_tables(followed: Sequence[CutHistory], target: TargetSetting) -> Iterator[TargetTable]:
+def _list_tables(
+    followed: Sequence[CutHistory], target: TargetSetting, known: Sequence[TableId]
+) -> Iterator[TargetTable]:
+    spellings: dict[str, list[TableId]] = {}
+    for table in filter(target.has_table, known):
+        spellings.setdefault(str(table).lower(), []).append(table)
     for history, newer in followed:
         if target.has_table(history.table):
+            others = [t for t in spellings.get(str(history.table).lower(), ()) if t != history.table]
+            twins = tuple((table, target.address(table)) for table in others)
             address = target.address(history.table)
-            yield TargetTable(history, target.name, target.format, address, newer, target.address)
+            yield TargetTable(
+                history, target.name, target.format, address, newer, target.address, twins=twins
+            )

@@ -133,6 +133,7 @@ def _read_metadata(roles: object, where: str) -> Iterator[tuple[Role, str]]:
         yield role, name
 
 
+TargetNames = Literal["source", "lower"]
 _PLACEHOLDERS = ("stream", "server", "database", "schema", "table")
 
 _PATH = re.compile(r"`?(/|[A-Za-z][A-Za-z0-9+.-]*:/)")
@@ -148,7 +149,8 @@ class TargetSetting:
     """A `[[target]]`: the address of lake tables for some source tables. One of `table` and `path` is set.
 
     `tables` are patterns over the full name of a source table or any suffix of it. `table` and `path` may
-    hold `{stream}`, `{server}`, `{database}`, `{schema}`, `{table}`.
+    hold `{stream}`, `{server}`, `{database}`, `{schema}`, `{table}`. With the `names` `lower`, those and the
+    names of new columns are written in small letters.
     """
 
     name: str
@@ -156,6 +158,7 @@ class TargetSetting:
     tables: tuple[str, ...]
     table: str | None = None
     path: str | None = None
+    names: TargetNames = "source"
 
     def has_table(self, table: TableId) -> bool:
         """Whether this target follows a table."""
@@ -168,6 +171,8 @@ class TargetSetting:
         name each name is a piece of one part, so a table called `a.b` gets no namespace of its own.
         """
         names = {placeholder: getattr(table, placeholder) for placeholder in _PLACEHOLDERS}
+        if self.names == "lower":
+            names = {placeholder: name.lower() for placeholder, name in names.items()}
         if self.table is None or _PATH.match(self.table):
             return _fill_path(self.table or self.path or "", names)
         return _PART.sub(lambda part: _fill_name(part[0], names), self.table)
@@ -288,7 +293,7 @@ def _has_same_address(one: TargetSetting, other: TargetSetting) -> bool:
 def _read_target(entry: Any, number: int) -> TargetSetting:
     if not isinstance(entry, dict):
         raise ValueError(f"target {number} is not a table")
-    known = ("name", "format", "tables", "table", "path")
+    known = ("name", "format", "tables", "table", "path", "names")
     for key in entry:
         if key not in known:
             hint = suggest_word(key, known) or f"known keys: {', '.join(known)}"
@@ -316,12 +321,26 @@ def _read_target(entry: Any, number: int) -> TargetSetting:
             split_table_name(address)
         except BadReference as error:
             raise ValueError(f"target {entry['name']!r}: {error.message}") from error
+    names = next((n for n in get_args(TargetNames) if n == entry.get("names", "source")), None)
+    if names is None:
+        hint = suggest_word(str(entry["names"]), get_args(TargetNames)) or "names is source or lower"
+        raise ValueError(f"target {entry['name']!r}: unknown names {entry['names']!r}; {hint}")
     return TargetSetting(
         name=_require_text(entry["name"]),
         format=_require_text(entry["format"]),
         tables=read_patterns(entry.get("tables", "*")),
         table=entry.get("table"),
         path=entry.get("path"),
+        names=names,
+    )
+
+
+def list_target_projections(targets: Iterable[TargetSetting]) -> tuple[ProjectionRule, ...]:
+    """List the rules for column names that follow from the names of targets."""
+    return tuple(
+        ProjectionRule((("names", target.names),), targets=(target.name,), origin=f"[[target]] {target.name}")
+        for target in targets
+        if target.names != "source"
     )
 
 

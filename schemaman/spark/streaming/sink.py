@@ -25,7 +25,7 @@ from schemaman.io.schema_registry import NO_REGISTRY
 from schemaman.migration.apply.apply import LEASE_MS
 from schemaman.migration.plan import Plan, Policy
 from schemaman.migration.plan_file import plan_hash
-from schemaman.migration.settings import refuse_shared_tables
+from schemaman.migration.settings import list_target_projections, refuse_shared_tables
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry, RegistryStore
 from schemaman.settings import TargetSetting
@@ -117,7 +117,9 @@ class LakeSink:
         self._forms = forms
         self._modes = modes
         self._placeholder = placeholder
-        self._policy = policy or (Policy() if services is None else services.settings.policy)
+        chosen = policy or (Policy() if services is None else services.settings.policy)
+        named = [rule for rule in list_target_projections(targets) if rule not in chosen.projections]
+        self._policy = replace(chosen, projections=(*chosen.projections, *named))
         self._progress = StreamProgress(store.load)
         self._decisions = decisions or of_program.decisions
         self._on_report = on_report
