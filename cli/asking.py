@@ -1,8 +1,12 @@
-"""Asks the user at the terminal; without a terminal the answer is no."""
+"""Asks the user at the terminal, where no terminal means no; and who the user is."""
 
 from __future__ import annotations
 
+import getpass
+import subprocess
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TextIO
 
 import click
@@ -27,3 +31,12 @@ def at_terminal() -> bool:
     """Whether standard input is a terminal."""
     stream: TextIO | None = sys.stdin
     return stream is not None and stream.isatty()
+
+
+def find_user(command: Sequence[str] = ("git", "config", "user.email")) -> str:
+    """Find the user's e-mail address in git's settings, else the login name."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path.cwd())
+    except OSError:
+        return getpass.getuser()
+    return done.stdout.strip() or getpass.getuser()

@@ -18,6 +18,7 @@ from schemaman.errors import BadConfiguration, UnknownName
 from schemaman.migration.policy import ANY, DropPolicy, Policy, PolicyRule, ProjectionRule, suggest_word
 from schemaman.migration.settings import (
     CatalogSetting,
+    list_target_projections,
     read_catalogs,
     read_policies,
     read_projections,
@@ -112,7 +113,7 @@ class Settings:
             self.comments.value,
             self.upgrades.value,
             self.policies.value,
-            self.projections.value,
+            (*self.projections.value, *list_target_projections(self.targets.value)),
         )
 
     def target(self, name: str) -> TargetSetting:

@@ -157,9 +157,55 @@ def test_a_lake_table_that_is_no_name_is_refused_when_settings_are_read(table: s
     assert said in caught.value.message
 
 
+SHARDS = [
+    ('tables="orders_*"', "ice.raw.orders"),
+    ('tables="shard_*.orders"', "ice.raw.orders"),
+    ('tables=["orders_1", "orders_2"]', "ice.raw.orders"),
+    ('tables=["a.orders", "b.orders"]', "ice.raw.orders"),
+    ('tables="public.*"', "ice.{schema}.orders"),
+    ("", "ice.raw.orders"),
+]
+ALONE = [
+    ('tables="orders"', "ice.raw.orders"),
+    ('tables=["orders", "public.orders", "main:orders"]', "ice.raw.orders"),
+    ('tables="*.orders"', "ice.{schema}.orders"),
+    ('tables=["a.orders", "b.orders"]', "ice.{schema}.all_orders"),
+    ('tables="*"', "ice.raw.{table}"),
+]
+
+
+@pytest.mark.parametrize(("tables", "table"), SHARDS)
+def test_several_sources_of_one_lake_table_are_refused_when_settings_are_read(
+    tables: str, table: str
+) -> None:
+    with pytest.raises(BadConfiguration) as caught:
+        of(f'[[target]]\nname="raw"\nformat="iceberg"\n{tables}\ntable="{table}"')
+    assert "target 'raw' leads several tables" in caught.value.message
+    assert "into one lake table" in caught.value.message
+    assert "give each source a table of its own, with {table}" in caught.value.message
+
+
+@pytest.mark.parametrize(("tables", "table"), ALONE)
+def test_one_source_of_a_lake_table_may_be_named_in_any_way(tables: str, table: str) -> None:
+    of(f'[[target]]\nname="raw"\nformat="iceberg"\n{tables}\ntable="{table}"')
+
+
+def test_two_targets_of_one_lake_table_are_refused_when_settings_are_read() -> None:
+    text = "".join(
+        f'[[target]]\nname="{name}"\nformat="iceberg"\ntables="{tables}"\ntable="{table}"\n'
+        for name, tables, table in (
+            ("a", "orders_1", "ice.raw.orders"),
+            ("b", "orders_2", "ice.RAW.`orders`"),
+        )
+    )
+    with pytest.raises(BadConfiguration, match="targets 'a' and 'b' have one lake table"):
+        of(text)
+    of(text.replace("ice.raw", "ice.other"))
+
+
 def test_an_unknown_target_lists_the_known_ones() -> None:
     with pytest.raises(UnknownName, match="targets are: raw") as caught:
-        of("[[target]]\nname='raw'\nformat='delta'\ntable='x'").target("row")
+        of("[[target]]\nname='raw'\nformat='delta'\ntables='orders'\ntable='x'").target("row")
     assert caught.value.hint == "did you mean raw?"
 
 
@@ -211,7 +257,7 @@ def test_policy_entries_become_rules_that_say_where_they_stand() -> None:
         ("[[policy]]\nwiden='aprove'", "unknown level 'aprove'; did you mean approve"),
         ("[[policy]]\nnarrow='auto'", "narrow cannot be auto; it may be ignore, quarantine, block"),
         ("[[policy]]\ntables=''\nwiden='auto'", "policy 1 selects no tables"),
-        ("[[policy]]\ntargets=[1]\nwiden='auto'", "expected a list of texts"),
+        ("[[policy]]\ntargets=[1]\nwiden='auto'", "expected a text or a list of texts"),
         ("[[policy]]\ntargets='detla'\nwiden='auto'", "names the unknown target 'detla'"),
     ],
 )

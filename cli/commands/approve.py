@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
-import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -18,7 +15,7 @@ from schemaman.history.decisions import Approval, format_decision, parse
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import plan_hash, to_document
 from schemaman.report.views.migrations import build_plan_report
-from schemaman_cli.asking import confirm
+from schemaman_cli.asking import confirm, find_user
 from schemaman_cli.days import parse_last_day
 from schemaman_cli.group import command
 from schemaman_cli.options import CommandContext, with_context
@@ -46,7 +43,7 @@ def approve(context: CommandContext, plans: tuple[str, ...], by: str | None, exp
     chosen = [read_plan(context.settings, plan) for plan in plans]
     last = parse_last_day(expires, "an approval")
     needed = [plan for plan in chosen if _needs_approval(context, plan)]
-    name = by or _find_user()
+    name = by or find_user()
     for plan in needed:
         context.console.show(build_plan_report([plan], to_document(plan)), "text")
     decisions = resolve_path(context.settings.decisions)
@@ -84,15 +81,6 @@ def _needs_approval(context: CommandContext, plan: Plan) -> bool:
 
 def _count_steps(plan: Plan) -> str:
     return f"{len(plan.approvals_needed)} of {len(plan.steps)} steps on {plan.table}"
-
-
-def _find_user(command: Sequence[str] = ("git", "config", "user.email")) -> str:
-    """Find the user's e-mail address in git's settings, else the login name."""
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path.cwd())
-    except OSError:
-        return getpass.getuser()
-    return done.stdout.strip() or getpass.getuser()
 
 
 COMMAND = approve

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import islice, pairwise
+from pathlib import Path
 
 import click
 
 from schemaman.api.files import read_text, write_text
 from schemaman.api.settings_files import resolve_path
+from schemaman.api.workspace import now_ms
 from schemaman.errors import UsageError
 from schemaman.history.decisions import (
     Answer,
     Confirmation,
+    Decision,
     Decisions,
     NotRename,
     Rename,
+    TypeAcceptance,
     apply_decisions,
     find_contradiction,
     format_coordinates,
@@ -25,20 +31,35 @@ from schemaman.history.decisions import (
 )
 from schemaman.history.references import TableRef
 from schemaman.history.references import parse as parse_reference
+from schemaman.history.struct_fields import format_path
 from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.model.ddl import format_type, parse_type
+from schemaman.model.schema import walk_fields
 from schemaman.resolve import select_version
+from schemaman_cli.asking import find_user
 from schemaman_cli.group import command
 from schemaman_cli.library import open_registry
 from schemaman_cli.options import CommandContext, with_context
 
 
-@command("decide", "schemaman decide rename orders note remark", "schemaman decide confirm orders key")
-@click.argument("answer", type=click.Choice(["rename", "not-rename", "confirm"]))
+@command(
+    "decide",
+    "schemaman decide rename orders note remark",
+    "schemaman decide accept-type orders amount DOUBLE --reason 'reports read it so'",
+)
+@click.argument("answer", type=click.Choice(["rename", "not-rename", "confirm", "accept-type"]))
 @click.argument("table")
-@click.argument("words", nargs=-1, required=True, metavar="OLD NEW | FACT")
+@click.argument("words", nargs=-1, required=True, metavar="OLD NEW | FACT | COLUMN TYPE")
+@click.option("--by", metavar="NAME", help="Who accepts a type (default: git's user.email, else login).")
+@click.option("--reason", metavar="TEXT", default="", help="Why a type is accepted.")
 @with_context
-def decide(context: CommandContext, answer: str, table: str, words: tuple[str, ...]) -> None:
+def decide(
+    context: CommandContext, answer: str, table: str, words: tuple[str, ...], by: str | None, reason: str
+) -> None:
     """State that column OLD of TABLE became NEW, that it did not, or that a provisional FACT is true.
+
+    Or accept that lake tables keep TYPE for COLUMN while the source has the type of its newest version: no
+    plan changes or refuses it any more, and the sink rounds numbers to a floating-point TYPE.
 
     A nested field is named by its path, such as address.street. A FACT is key, nullable:COLUMN or
     type:COLUMN. TABLE may name a version, such as orders@5 (default: the newest version with that question).
@@ -53,14 +74,50 @@ def decide(context: CommandContext, answer: str, table: str, words: tuple[str, .
     path = resolve_path(context.settings.decisions)
     before = read_text(path) if path.exists() else ""
     known = parse(before, str(path))
+    if answer == "accept-type":
+        accepted = _make_acceptance(history, version or history.latest, words, by or find_user(), reason)
+        _write_decision(context, path, before, accepted, is_known=_is_accepted(known, accepted))
+        return
     decision = _make_decision(answer, history, known, version, words)
     if other := find_contradiction(history, known, decision):
         raise _make_contradiction_error(str(path), before, known, other)
-    if decision in (*known.renames, *known.not_renames, *known.confirmations):
+    answers = (*known.renames, *known.not_renames, *known.confirmations)
+    _write_decision(context, path, before, decision, is_known=decision in answers)
+
+
+def _write_decision(
+    context: CommandContext, path: Path, before: str, decision: Decision, *, is_known: bool
+) -> None:
+    if is_known:
         context.console.inform(f"{path} already contains this answer")
         return
     write_text(path, before + format_decision(decision))
     context.console.inform(f"written to {path}")
+
+
+def _is_accepted(known: Decisions, decision: TypeAcceptance) -> bool:
+    """Whether somebody accepted the same difference before, whoever and whenever it was."""
+    same = (replace(a, by=decision.by, on=decision.on, reason=decision.reason) for a in known.accepted_types)
+    return decision in same
+
+
+def _make_acceptance(
+    history: TableHistory, version: SchemaVersion, words: tuple[str, ...], by: str, reason: str
+) -> TypeAcceptance:
+    """Make the decision that a lake keeps a type for a column of a version."""
+    if len(words) != 2:
+        raise UsageError(
+            "accept-type takes a COLUMN and a TYPE", hint="schemaman decide accept-type orders amount DOUBLE"
+        )
+    column, text = words
+    source = {format_path(path): type for path, type, _ in walk_fields(version.schema)}.get(column)
+    if source is None:
+        names = ", ".join(version.schema.names)
+        raise UsageError(f"{history.table}@{version.number} has no column {column}", hint=f"it has {names}")
+    lake = format_type(parse_type(text))
+    today = datetime.fromtimestamp(now_ms() / 1000, UTC).date()
+    at = version.id, format_coordinates(version.at)
+    return TypeAcceptance(str(history.table), column, format_type(source), lake, *at, by, today, reason)
 
 
 def _make_decision(

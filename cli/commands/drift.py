@@ -12,15 +12,17 @@ from schemaman.api.spark_session import open_executor
 from schemaman.api.syncing import describe_report_hint
 from schemaman.errors import CouldNotDo, NoHistory, StalePlan, StoreUnavailable, UsageError, message_of
 from schemaman.migration.apply.apply import find_drift as drifted
-from schemaman.migration.apply.apply import find_expected_structure, target_id
+from schemaman.migration.apply.apply import target_id
 from schemaman.migration.apply.journal import (
     count_progress,
+    find_expected_table,
     forget_target,
     is_forgotten,
     is_in_progress,
     read_drift,
 )
 from schemaman.migration.apply.resume import find_resume_point
+from schemaman.migration.layout import describe_layout_change, find_layout_changes, record_layout
 from schemaman.migration.plan import describe_change
 from schemaman.migration.plan_file import from_text
 from schemaman.migration.properties.names import SOURCE_PROPERTY
@@ -54,6 +56,9 @@ def drift(
     context: CommandContext, tables: tuple[str, ...], dropped: tuple[str, ...], yes: bool, format: str
 ) -> int:
     """Compare lake tables with the result of their last migration: those that follow TABLE, or all.
+
+    Columns count, and so do partitions, clustering, sort order, identifier fields, constraints, the format
+    version, table features and the format's own table properties.
 
     Drift that an earlier run found and accepted is reported once. The exit code is 1 if a table has changed,
     and 3 if a table cannot be read or TABLE has no known lake table. A table given to --forget is checked
@@ -160,7 +165,7 @@ def _find_drift(
     """Compare one target with its journal lines; empty if its source is not requested."""
     format, _, table = target.partition(":")
     lake = spark.inspect(table, format)
-    expected = find_expected_structure(lines, format, table)
+    expected = find_expected_table(lines, format, table)
     if expected is None or not _is_requested(lake, lines, selection):
         return ()
     if lake is None:
@@ -170,7 +175,8 @@ def _find_drift(
             f"{table} is partly migrated: run {run} has not finished", f"schemaman resume {run}"
         )
         return (Drift(format, table, ()),)
-    return (Drift(format, table, drifted(lake, expected)),)
+    layout = find_layout_changes(expected.layout, record_layout(TARGETS.get(format), lake))
+    return (Drift(format, table, drifted(lake, expected.structure), layout=layout),)
 
 
 def _find_unfinished_run(lines: Sequence[MigrationEntry], lake: LakeTable) -> str:
@@ -200,7 +206,8 @@ def _make_entries(
     """Make journal lines for drift that is not in the journal yet, so that `status` shows it."""
     for drift in found:
         target = target_id(drift.format, drift.table)
-        text = "the table is gone" if drift.missing else "; ".join(map(describe_change, drift.changes))
+        changes = (*map(describe_change, drift.changes), *map(describe_layout_change, drift.layout))
+        text = "the table is gone" if drift.missing else "; ".join(changes)
         earlier, current = read_drift(lines[target])
         if earlier or text != current:
             yield MigrationEntry("drift", "", target, None, "drifted" if text else "settled", text)

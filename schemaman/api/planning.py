@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from schemaman.api.spark_session import require_lasting_catalog
 from schemaman.api.target_tables import TargetTable
 from schemaman.migration.apply.journal import StoreJournal
-from schemaman.migration.plan import MigrationSource, Plan
+from schemaman.migration.plan import MigrationSource, Plan, Refusal
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import Policy
+from schemaman.migration.properties.names import SOURCE_PROPERTY
 from schemaman.migration.source import migration_source
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.registry import Registry, RegistryStore
-from schemaman.sink.preflight import Preflight
+from schemaman.sink.preflight import Preflight, withhold_plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +56,45 @@ class LakePlanner:
             target_name=table.target,
             expires_ms=expires_ms,
         )
-        return self.preflight.check_plan(plan, lake_table, table.history, table.address)
+        if lake_table is None:
+            plan = replace(plan, notes=(*plan.notes, *describe_near_tables(table)))
+        plan = self.preflight.check_plan(plan, lake_table, table.history, table.address)
+        owner = None if lake_table is None else lake_table.properties.get(SOURCE_PROPERTY)
+        if not table.others or owner == str(table.history.table):
+            return plan
+        return withhold_plan(plan, _refuse_shared_table(table))
 
     def make_source(self, table: TargetTable) -> MigrationSource:
         """Make the migration source of a lake table, with the proven renames that the policy accepts."""
         name = str(table.history.table)
         proven = self.policy.is_made("rename-proven", name, table.target, table.format)
         return migration_source(table.history, proven=proven, newer=table.newer)
+
+
+def _refuse_shared_table(table: TargetTable) -> Refusal:
+    return Refusal(
+        f"bring {table.table} to {table.history.table}",
+        f"targets lead {', '.join(table.others)} into this lake table, too: rows would overwrite each other",
+        "put {schema}, {database} or {server} into the name of the [[target]], or select the tables more "
+        "narrowly; read them together by a view with UNION ALL",
+    )
+
+
+def describe_near_tables(table: TargetTable) -> tuple[str, ...]:
+    """Describe the lake tables of other source tables that only case tells apart from this one."""
+    canonical_name = TARGETS.get(table.format).canonical_name
+    own_name = canonical_name(table.table)
+    return tuple(
+        _NEAR_TABLE.format(other, address)
+        for other, address in table.twins
+        if canonical_name(address) != own_name and canonical_name(address).lower() == own_name.lower()
+    )
+
+
+_NEAR_TABLE = (
+    "{} goes into {}: a catalogue or file system without regard to case takes both for one table; then give "
+    "each a [[target]] of its own"
+)
 
 
 def make_preflight(store: RegistryStore, registry: Registry, executor: Executor) -> Preflight:

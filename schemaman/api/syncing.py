@@ -11,13 +11,19 @@ from pathlib import Path
 from schemaman.api.applying import ApplyRequest, PlanApplier, exit_code_of, new_run
 from schemaman.api.exit_codes import FAILED, exit_code
 from schemaman.api.plan_files import plan_file, read_plan_key, write_plan
-from schemaman.api.planning import LakePlanner
+from schemaman.api.planning import LakePlanner, describe_near_tables
 from schemaman.api.target_tables import TargetTable, list_all_target_tables
 from schemaman.api.workspace import Workspace
 from schemaman.errors import SchemamanError, SessionLost, message_of
 from schemaman.history.decisions import Decisions
 from schemaman.ingest.ingest import Summary
-from schemaman.migration.apply.journal import find_expected_structure, is_in_progress, read_drift, target_id
+from schemaman.migration.apply.journal import (
+    find_expected_table,
+    is_in_progress,
+    read_drift,
+    target_id,
+)
+from schemaman.migration.layout import describe_layout_change, find_layout_changes
 from schemaman.migration.plan import Plan, describe_change
 from schemaman.migration.plan_file import from_text, plan_hash
 from schemaman.migration.target import Executor
@@ -150,9 +156,8 @@ class LakeSync:
             return _build_result(table, "current", reasons=self._new_foreign(table, foreign_before))
         plan = _keep_shown_plan(plan, file, applier.clock())
         done = applier.apply_plan(new_run(), plan)
-        foreign = tuple(
-            f"the table had changed outside of schemaman: {describe_change(c)}" for c in done.foreign
-        )
+        changes = (*map(describe_change, done.foreign), *map(describe_layout_change, done.foreign_layout))
+        foreign = tuple(f"the table had changed outside of schemaman: {change}" for change in changes)
         ran = tuple(o.statement for o in done.outcomes if o.state == "done")
         if done.state != "refused" and not plan.refusals:
             _remove_plan(file)
@@ -161,7 +166,8 @@ class LakeSync:
                 ("the table does not match its plan: see schemaman drift",) if code else ()
             )
             state: State = "failed" if code else "applied"
-            return _build_result(table, state, code, plan, "", ran, (*reasons, *foreign))
+            near = describe_near_tables(table) if plan.base_identity is None else ()
+            return _build_result(table, state, code, plan, "", ran, (*reasons, *foreign, *near))
         write_plan(file, plan, read_plan_key(self._workspace.settings))
         refused = tuple(f"{r.change}: {r.reason}; instead: {r.instead}" for r in plan.refusals)
         # With `partial` a refusal does not stop the plan: only the missing approval can have stopped it.
@@ -183,15 +189,17 @@ def _identify(followed: FollowedTable) -> tuple[str, str]:
 def _describe_foreign_changes(applier: PlanApplier, plan: Plan) -> tuple[str, ...]:
     """Describe the foreign changes since the last migration that no run and no `drift` has reported."""
     lines = applier.journal.read_target_lines(target_id(plan.format, plan.table))
-    expected = find_expected_structure(lines, plan.format, plan.table)
+    expected = find_expected_table(lines, plan.format, plan.table)
     if expected is None or plan.base_schema is None or is_in_progress(lines):
         return ()
-    changes = "; ".join(map(describe_change, diff(expected, plan.base_schema)))
-    if changes in ("", read_drift(lines)[1]):
+    layout = find_layout_changes(expected.layout, plan.base_layout)
+    columns = diff(expected.structure, plan.base_schema)
+    changes = [*map(describe_change, columns), *map(describe_layout_change, layout)]
+    known = read_drift(lines)[1].split("; ")
+    if all(change in known for change in changes):
         return ()
-    return (
-        f"the table has changed outside of schemaman since the last migration: {changes}; schemaman drift",
-    )
+    text = "; ".join(changes)
+    return (f"the table has changed outside of schemaman since the last migration: {text}; schemaman drift",)
 
 
 def _remove_plan(file: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from shlex import quote
 
 from schemaman.api.workspace import Workspace
-from schemaman.errors import UsageError
+from schemaman.errors import SchemamanError, UsageError
 from schemaman.history.decisions import Decisions
 from schemaman.history.references import TableRef, parse
 from schemaman.history.versions import SchemaVersion, TableHistory
@@ -26,7 +26,9 @@ class TargetTable:
     """A lake table and the history that it follows, up to the newest version of that history.
 
     `newer` are the known versions after it, if an older one was requested. `address` maps other source tables
-    to their lake tables; None if the user named the lake table.
+    to their lake tables; None if the user named the lake table. `others` are the other source tables that the
+    targets lead into the same lake table. `twins` are other source tables whose names only case tells apart
+    from this one, with their lake tables.
     """
 
     history: TableHistory
@@ -35,6 +37,8 @@ class TargetTable:
     table: str
     newer: tuple[SchemaVersion, ...] = ()
     address: Callable[[TableId], str] | None = None
+    others: tuple[str, ...] = ()
+    twins: tuple[tuple[TableId, str], ...] = ()
 
 
 def list_all_target_tables(
@@ -42,7 +46,7 @@ def list_all_target_tables(
 ) -> tuple[TargetTable, ...]:
     """List the lake tables of all targets for the tables of the stream, with these decisions applied."""
     followed = _keep_alive(workspace, registry.select(decisions=decisions))
-    return tuple(f for one in workspace.settings.targets.value for f in _list_tables(followed, one))
+    return _list_for_targets(followed, followed, workspace.settings.targets.value, workspace)
 
 
 def list_target_tables(
@@ -84,7 +88,8 @@ def list_target_tables(
             f"no target includes {', '.join(excluded)}",
             hint=f"change `tables` of a [[target]], or name another table; targets include {patterns}",
         )
-    return tuple(f for one in chosen for f in _list_tables(followed, one))
+    alive = _keep_alive(workspace, registry.select())
+    return _list_for_targets(followed, alive, chosen, workspace)
 
 
 def warn_of_other_streams(workspace: Workspace, tables: Iterable[TableId], target: str | None = None) -> None:
@@ -132,8 +137,44 @@ def _cut_at_reference(registry: Registry, text: str) -> CutHistory:
     return cut_history(found, version), tuple(v for v in found.versions if v.number > version.number)
 
 
-def _list_tables(followed: Sequence[CutHistory], target: TargetSetting) -> Iterator[TargetTable]:
+def _list_for_targets(
+    followed: Sequence[CutHistory],
+    alive: Sequence[CutHistory],
+    chosen: Sequence[TargetSetting],
+    workspace: Workspace,
+) -> tuple[TargetTable, ...]:
+    """List the lake tables of some targets, each with the other source tables that lead into it."""
+    known = [history.table for history, _ in alive]
+    sources: dict[tuple[str, str], dict[str, None]] = {}
+    for one in workspace.settings.targets.value:
+        for each in _list_tables(alive, one, known):
+            sources.setdefault(_name_table(each), {})[str(each.history.table)] = None
+    found = (table for one in chosen for table in _list_tables(followed, one, known))
+    return tuple(
+        replace(t, others=tuple(s for s in sources.get(_name_table(t), ()) if s != str(t.history.table)))
+        for t in found
+    )
+
+
+def _name_table(table: TargetTable) -> tuple[str, str]:
+    """The format and the canonical name of a lake table; its own spelling if it is no name."""
+    try:
+        return table.format, TARGETS.get(table.format).canonical_name(table.table)
+    except SchemamanError:
+        return table.format, table.table
+
+
+def _list_tables(
+    followed: Sequence[CutHistory], target: TargetSetting, known: Sequence[TableId]
+) -> Iterator[TargetTable]:
+    spellings: dict[str, list[TableId]] = {}
+    for table in filter(target.has_table, known):
+        spellings.setdefault(str(table).lower(), []).append(table)
     for history, newer in followed:
         if target.has_table(history.table):
+            others = [t for t in spellings.get(str(history.table).lower(), ()) if t != history.table]
+            twins = tuple((table, target.address(table)) for table in others)
             address = target.address(history.table)
-            yield TargetTable(history, target.name, target.format, address, newer, target.address)
+            yield TargetTable(
+                history, target.name, target.format, address, newer, target.address, twins=twins
+            )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import date
 from typing import Annotated, TypeVar, assert_never
 
@@ -18,13 +18,14 @@ from schemaman.debezium.records import Coordinates
 from schemaman.errors import BadConfiguration
 from schemaman.history import struct_fields as members
 from schemaman.history.versions import (
+    AcceptedType,
     NestedFieldAnswer,
     RenameCandidate,
     SchemaVersion,
     TableHistory,
     find_recreated_columns,
 )
-from schemaman.model.schema import TableSchema
+from schemaman.model.schema import TableSchema, walk_fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +72,27 @@ class Approval:
     expires: date
 
 
+@dataclass(frozen=True, slots=True)
+class TypeAcceptance:
+    """A lake may keep the type `lake` for a column or nested field that has the type `source` at the source.
+
+    `column` is its path in the version whose id begins with `at`. `by`, `on` and `reason` say who accepted
+    the difference, when and why. Another type of the source is another difference.
+    """
+
+    table: str
+    column: str
+    source: str
+    lake: str
+    at: str
+    began: str
+    by: str
+    on: date
+    reason: str = ""
+
+
 Answer = Rename | NotRename | Confirmation
-Decision = Answer | Approval
+Decision = Answer | Approval | TypeAcceptance
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +103,7 @@ class Decisions:
     not_renames: tuple[NotRename, ...] = ()
     confirmations: tuple[Confirmation, ...] = ()
     approvals: tuple[Approval, ...] = ()
+    accepted_types: tuple[TypeAcceptance, ...] = ()
 
     def find_approval(self, plan: str, today: date) -> Approval | None:
         """The approval of a plan that has not expired; the one that lasts longest."""
@@ -114,6 +135,12 @@ def parse(text: str, where: str = "schemaman.decisions.toml") -> Decisions:
         tuple(NotRename(e.table, e.old, e.new, e.at, e.began) for e in read("not-rename", _PairEntry)),
         tuple(Confirmation(e.table, e.fact, e.at, e.began) for e in read("confirm", _FactEntry)),
         tuple(Approval(e.plan, e.by, e.expires) for e in read("approve", _ApprovalEntry)),
+        tuple(
+            TypeAcceptance(
+                e.table, e.column, e.source, e.lake, e.at, e.began, e.by, e.on, str(e.reason or "")
+            )
+            for e in read("accept-type", _TypeEntry)
+        ),
     )
 
 
@@ -127,6 +154,8 @@ def format_decision(decision: Decision) -> str:
             return _format_block("confirm", {"table": table, "fact": fact, "at": at, "began": began})
         case Approval(plan, by, expires):
             return _format_block("approve", {"plan": plan, "by": by, "expires": expires})
+        case TypeAcceptance():
+            return _format_block("accept-type", asdict(decision))
         case _:
             assert_never(decision)
 
@@ -136,7 +165,7 @@ def format_coordinates(mark: Coordinates) -> str:
     return f"{mark.topic}[{mark.partition}]@{mark.offset}"
 
 
-def find_version(versions: Sequence[SchemaVersion], answer: Answer) -> int | None:
+def find_version(versions: Sequence[SchemaVersion], answer: Answer | TypeAcceptance) -> int | None:
     """Find the index of the version that an answer refers to; None if there is none or more than one.
 
     If a schema occurs again, the coordinates decide. Late evidence may have moved the beginning: then the id
@@ -187,7 +216,29 @@ def apply_decisions(history: TableHistory, decisions: Decisions) -> TableHistory
     )
     versions = list(_add_field_answers(tuple(answered), decisions, table))
     keyed = {i for i, fact in facts if fact == "key"}
-    return _confirm_keys(replace(history, versions=tuple(versions)), keyed)
+    history = _confirm_keys(replace(history, versions=tuple(versions)), keyed)
+    accepted = (_accept_type(history, each) for each in decisions.accepted_types if each.table == table)
+    return replace(history, accepted_types=tuple(each for each in accepted if each is not None))
+
+
+def _accept_type(history: TableHistory, answer: TypeAcceptance) -> AcceptedType | None:
+    """An accepted type, by what the newest version calls its column; None if that has no such column."""
+    index = find_version(history.versions, answer)
+    if index is None or history.versions[index].incarnation != history.latest.incarnation:
+        return None
+    schema = history.versions[index].schema
+    path = next((p for p, _, _ in walk_fields(schema) if members.format_path(p) == answer.column), None)
+    if path is None:
+        return None
+    name, *rest = path
+    then = schema.column(name)
+    now = next((c for c in history.latest.schema.columns if then is not None and c.id == then.id), None)
+    if now is None:
+        return None
+    why = f"{answer.by} accepted it on {answer.on.isoformat()}" + (
+        f": {answer.reason}" if answer.reason else ""
+    )
+    return AcceptedType((now.name, *rest), answer.source, answer.lake, why)
 
 
 def _add_field_answers(
@@ -317,7 +368,7 @@ def _apply_answers(
     return replace(version, candidates=candidates, unconfirmed=unconfirmed, status=status, proofs=proofs)
 
 
-_SECTIONS = ("rename", "not-rename", "confirm", "approve")
+_SECTIONS = ("rename", "not-rename", "confirm", "approve", "accept-type")
 _Text = Annotated[str, msgspec.Meta(min_length=1)]
 
 
@@ -346,6 +397,17 @@ class _ApprovalEntry(_Entry):
     plan: _Text
     by: _Text
     expires: date
+
+
+class _TypeEntry(_Entry):
+    table: _Text
+    column: _Text
+    source: _Text
+    lake: _Text
+    at: _Text
+    by: _Text
+    on: date
+    began: str = ""
 
 
 EntryT = TypeVar("EntryT", bound=_Entry)

@@ -275,12 +275,26 @@ class TableEvent:
 
 
 @dataclass(frozen=True, slots=True)
+class AcceptedType:
+    """A type that a lake may keep for a column though the source has another one, as a person accepted.
+
+    `path` is the column or nested field by its name in the newest version. `source` and `lake` are the two
+    types as DDL; `why` says who accepted it, when and why.
+    """
+
+    path: Path
+    source: str
+    lake: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class TableHistory(DisplayedValue):
     """The history of one table. `connector` is the connector of its newest record.
 
     `epochs` are the periods of different event encodings; `settings_shown` are the connector settings that
     its events show; `keys` are its keys over time. `shared_records` counts the records that belong to one of
-    several versions, unknown which, each once.
+    several versions, unknown which, each once. `accepted_types` are people's decisions.
     """
 
     table: TableId
@@ -294,6 +308,7 @@ class TableHistory(DisplayedValue):
     settings_shown: ConnectorSettingsShown = NO_SETTINGS_SHOWN
     keys: tuple[KeySpan, ...] = ()
     shared_records: int = 0
+    accepted_types: tuple[AcceptedType, ...] = ()
 
     def __repr__(self) -> str:
         ends = ", dropped" if self.is_dropped else ""

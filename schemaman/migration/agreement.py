@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from schemaman.history.struct_fields import format_path
 from schemaman.migration import constraints as guards
 from schemaman.migration.partial_plans import (
     is_name_reused,
@@ -23,7 +24,8 @@ from schemaman.migration.projection.project import Projection
 from schemaman.migration.properties.column_swaps import refuse_during_swap
 from schemaman.migration.step_order import is_inside, list_dropped_columns, place_at_end, rename_columns
 from schemaman.migration.target import Draft, LakeTable, Target
-from schemaman.model.diff import Change, ChangeKey, Diff, DropColumn, RenameColumn, diff, patch
+from schemaman.model.ddl import format_type
+from schemaman.model.diff import Change, ChangeKey, ChangeType, Diff, DropColumn, RenameColumn, diff, patch
 from schemaman.model.schema import Path
 
 _NOT_MADE: tuple[Level, ...] = ("ignore", "quarantine")
@@ -255,7 +257,7 @@ def _judge_change(inputs: PlanInputs, lake: LakeTable, change: Change) -> Verdic
     if ruling.level in _NOT_MADE:
         return Verdict(change, note=f"{text}: not made ({ruling.why})", decisions=decisions)
     if refused is not None:
-        return Verdict(change, refused, decisions=decisions)
+        return Verdict(change, _suggest_acceptance(inputs, change, path, refused), decisions=decisions)
     if ruling.level == "block":
         return Verdict(change, _refuse_blocked(inputs, change, ruling, missing), decisions=decisions)
     return Verdict(change, decisions=decisions, approval_reason=_explain_approval(inputs, change, kinds))
@@ -263,6 +265,16 @@ def _judge_change(inputs: PlanInputs, lake: LakeTable, change: Change) -> Verdic
 
 def _draft_change(inputs: PlanInputs, lake: LakeTable, change: Change) -> Draft | Refusal:
     return refuse_during_swap(lake, change) or inputs.target.draft_change(lake, change)
+
+
+def _suggest_acceptance(inputs: PlanInputs, change: Change, path: Path, refusal: Refusal) -> Refusal:
+    """The refusal of a type, with the decision that lets the lake keep its own; `path` is the source's."""
+    if not isinstance(change, ChangeType):
+        return refusal
+    words = f"accept-type {inputs.source.table} {format_path(path)} '{format_type(change.old)}'"
+    return replace(
+        refusal, instead=f"{refusal.instead}; or keep the type for good, `schemaman decide {words}`"
+    )
 
 
 def _refuse_blocked(

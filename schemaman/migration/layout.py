@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from schemaman.migration.spark_sql import format_identifiers
-from schemaman.migration.target import LakeTable, LayoutField
+from schemaman.migration.target import LakeTable, LayoutField, Target
 from schemaman.model.ddl import quote_name
 from schemaman.model.diff import Change, RenameColumn
 from schemaman.model.schema import Path, TableSchema
@@ -22,39 +22,96 @@ _WORDS = {
     "partitions": "partitions",
     "clustering": "clustering",
     "sort": "sort fields",
+    "former": "columns of former partition specs and sort orders",
     "identifiers": "identifier fields",
     "generated": "generated columns",
     "checks": "CHECK constraints",
+    "format-version": "format version",
+    "features": "table features",
 }
+_PLURALS = _WORDS.keys() - {"clustering", "format-version"}
+_PROPERTIES = "properties"
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutChange:
+    """A difference between two recorded layouts: an entry or property before and after, empty for none."""
+
+    name: str
+    before: str
+    after: str
+
+    @property
+    def label(self) -> str:
+        """Returns the words for the entry; a property has its own name."""
+        return _WORDS.get(self.name, self.name)
 
 
 def layout_of(lake: LakeTable | None) -> Mapping[str, str]:
-    """List partitions, clustering, sort order, identifiers, generated columns and CHECKs, each as a text."""
+    """List partitions, clustering, sort orders, identifiers, generated columns and CHECKs, each as a text."""
     if lake is None:
         return {}
+    known = lake.former_layout
     return {
         "partitions": _format_fields(lake.partitions),
         "clustering": ", ".join(map(_format_path, lake.clustering)),
         "sort": _format_fields(lake.sort),
+        **({} if known is None else {"former": ", ".join(map(_format_path, known))}),
         "identifiers": ", ".join(map(_format_path, lake.identifiers)),
         "generated": _format_expressions(lake.generated),
         "checks": _format_expressions(lake.checks),
     }
 
 
-def describe_layout_change(before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    """Describe the differences of two layouts in words; empty if there are none."""
-    return "; ".join(
-        f"{label} were {before[name] or 'none'}, and are {after[name] or 'none'} now"
-        for name, label in _WORDS.items()
+def record_layout(target: Target, lake: LakeTable) -> dict[str, str]:
+    """List the layout with format version, table features and settings, to compare it later.
+
+    Former partition specs and sort orders are left out: maintenance removes them. `properties` are the
+    settings as a JSON object.
+    """
+    layout = {name: text for name, text in layout_of(lake).items() if name != "former"}
+    settings = {key: lake.properties[key] for key in sorted(lake.properties) if target.is_setting(key)}
+    return layout | {
+        "format-version": "" if lake.format_version is None else str(lake.format_version),
+        "features": ", ".join(sorted(lake.features)),
+        _PROPERTIES: json.dumps(settings, ensure_ascii=False),
+    }
+
+
+def find_layout_changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[LayoutChange, ...]:
+    """Find the differences of two layouts, recorded or not: entries in order, then properties by name."""
+    changes = [
+        LayoutChange(name, before[name], after[name])
+        for name in _WORDS
         if name in before and name in after and before[name] != after[name]
-    )
+    ]
+    if _PROPERTIES in before and _PROPERTIES in after:
+        old, new = json.loads(before[_PROPERTIES]), json.loads(after[_PROPERTIES])
+        changes += (
+            LayoutChange(name, old.get(name, ""), new.get(name, ""))
+            for name in sorted({*old, *new})
+            if old.get(name) != new.get(name)
+        )
+    return tuple(changes)
+
+
+def describe_layout_change(change: LayoutChange) -> str:
+    """Describe one difference of two layouts in words."""
+    before, after = change.before or "none", change.after or "none"
+    if change.name in _PLURALS:
+        return f"{change.label} were {before}, and are {after} now"
+    return f"{change.label} was {before}, and is {after} now"
+
+
+def describe_layout_changes(before: Mapping[str, str], after: Mapping[str, str]) -> str:
+    """Describe the differences of two layouts in words; empty if there are none."""
+    return "; ".join(map(describe_layout_change, find_layout_changes(before, after)))
 
 
 def apply_changes(lake: LakeTable, schema: TableSchema, changes: Iterable[Change]) -> LakeTable:
     """Return a lake table after changes, which give it this schema.
 
-    Partition fields and identifier fields follow their renamed columns.
+    The layout and the identifier fields follow their renamed columns.
     """
     renames = {c.path: (*c.path[:-1], c.name) for c in changes if isinstance(c, RenameColumn)}
 
@@ -62,12 +119,25 @@ def apply_changes(lake: LakeTable, schema: TableSchema, changes: Iterable[Change
         found = ((*new, *path[len(old) :]) for old, new in renames.items() if path[: len(old)] == old)
         return next(found, path)
 
-    names = {name: rename_path(path) for name, path in lake.partition_names.items()}
+    def rename_fields(fields: tuple[LayoutField, ...]) -> tuple[LayoutField, ...]:
+        return tuple(replace(field, path=rename_path(field.path)) for field in fields)
+
+    former = lake.former_layout
     whole = {path[0]: new[0] for path, new in renames.items() if len(path) == 1}
-    return replace(lake, schema=schema, partition_names=names, properties=rename_identifiers(lake, whole))
+    return replace(
+        lake,
+        schema=schema,
+        properties=_rename_identifiers(lake, whole),
+        layout=tuple(whole.get(name, name) for name in lake.layout),
+        partitions=rename_fields(lake.partitions),
+        clustering=tuple(map(rename_path, lake.clustering)),
+        sort=rename_fields(lake.sort),
+        former_layout=None if former is None else tuple(map(rename_path, former)),
+        partition_names={name: rename_path(path) for name, path in lake.partition_names.items()},
+    )
 
 
-def rename_identifiers(lake: LakeTable, names: Mapping[str, str]) -> Mapping[str, str]:
+def _rename_identifiers(lake: LakeTable, names: Mapping[str, str]) -> Mapping[str, str]:
     """Return the properties of a table after renames; `names` maps old names to new ones.
 
     An identifier field stays one. Source: Iceberg table spec, "Identifier Field IDs": they are kept by id.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
 from schemaman.history.past_versions import PreviousVersion as PreviousVersion
+from schemaman.history.versions import AcceptedType
 from schemaman.migration.policy import ChangeKind as ChangeKind
 from schemaman.migration.policy import DropPolicy as DropPolicy
 from schemaman.migration.policy import Level as Level
@@ -55,7 +56,8 @@ class MigrationSource:
     `inferred`: the structure was inferred from values. `phantom`: no statement can have produced the
     structure, and no event showed it. No table follows an inferred or a phantom structure. `proven` columns
     have their names by renames that only the evidence proves. The types of `unsure_types` may come from
-    another setting of the connector.
+    another setting of the connector. `accepted_types` are differences between the types of source and lake
+    that a person accepted.
     """
 
     table: str
@@ -73,6 +75,7 @@ class MigrationSource:
     proven: tuple[str, ...] = ()
     unsure_types: tuple[str, ...] = ()
     newer: tuple[PreviousVersion, ...] = ()
+    accepted_types: tuple[AcceptedType, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,7 +205,7 @@ def _stamp(inputs: PlanInputs, planned: StepSequence, agreement: Agreement) -> S
     wanted = _make_stamp(inputs, agreement, lake, key)
     missing = {k: v for k, v in wanted.items() if lake.properties.get(k) != v}
     complete = SOURCE_PROPERTY in lake.properties and not missing.keys() & projection.properties
-    asked = projection.approval_reason and VERSION_STAMP & missing.keys()
+    asked = (projection.approval_reason or projection.adopts) and VERSION_STAMP & missing.keys()
     if missing and (planned.steps or not complete or asked):
         planned = _set_properties(inputs, planned, agreement, missing)
     keyed = replace(planned.table, schema=replace(planned.table.schema, key=key))

@@ -38,7 +38,8 @@ MEANINGS: Mapping[ChangeKind, str] = {
     "new-table": "a table of the source that the lake does not have",
     "add-column": "a column or a nested field",
     "add-required-column": "a column that is NOT NULL at the source; in the lake it is nullable",
-    "reuse-name": "a column with the previous name of another one: readers may mix their values",
+    "reuse-name": "a column with the previous name of another one, or with the name of one that others fill: "
+    "readers may mix their values",
     "widen": "a type that holds all old values, where the format changes it in place",
     "integer-to-decimal": "an integer becomes a DECIMAL in place, which Delta never does by itself",
     "integer-to-double": "an integer becomes a DOUBLE in place",
@@ -55,7 +56,8 @@ MEANINGS: Mapping[ChangeKind, str] = {
     "rename-stated": "a rename that a statement or a person stated, also of a nested field; or a rename that "
     "makes room for another column of that name",
     "rename-proven": "a rename that no statement states, but the order of columns proves",
-    "rename-suspected": "a rename that may also be a drop and an addition: a person has to decide",
+    "rename-suspected": "a rename that may also be a drop and an addition, or of a column that another "
+    "writer added: a person has to decide",
     "change-key": "other key columns: the rows were merged by the old ones",
     "change-layout-column": "another type of a column by which files are laid out",
     "drop-table": "the source table was dropped, and another one may have its name",

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from schemaman.migration.foreign_columns import find_unrecorded_columns, is_recorded_foreign
 from schemaman.migration.plan import MigrationSource, PolicyDecision, Refusal
 from schemaman.migration.policy import ChangeKind, Policy, Ruling
 from schemaman.migration.target import LakeTable
@@ -79,6 +80,12 @@ def classify_change(
     makes the change without rewriting data. `upgrade`: it needs a feature that older readers do not know.
     """
     kinds = _classify_alone(change, source, names, in_place)
+    if isinstance(change, AddColumn) and len(change.path) == 1 and is_recorded_foreign(lake, change.path[0]):
+        kinds = (*kinds, "reuse-name")
+    if isinstance(change, RenameColumn) and any(
+        find_unrecorded_columns(source, lake).get(change.path[0], ())
+    ):
+        kinds = (*kinds, "rename-suspected")
     if isinstance(change, ChangeType) and change.path[0] in lake.layout:
         kinds = (*kinds, "change-layout-column")
     return (*kinds, "upgrade") if upgrade else kinds

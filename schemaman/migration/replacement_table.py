@@ -18,6 +18,7 @@ from schemaman.migration.properties.column_swaps import RESUME, read_phase, read
 from schemaman.migration.properties.displaced_columns import displace_column, format_displaced, read_displaced
 from schemaman.migration.properties.names import (
     DISPLACED_PROPERTY,
+    FOREIGN_PROPERTY,
     KEPT_PROPERTY,
     METADATA_PROPERTY,
     NAMES_PROPERTY,
@@ -187,6 +188,9 @@ def _carried_properties(
     ]
     if kept:
         properties[KEPT_PROPERTY] = format_property(kept)
+    foreign = sorted(current.foreign & carried_names)
+    if foreign:
+        properties[FOREIGN_PROPERTY] = format_property(foreign)
     former_names = {wanted: old for old, wanted in current.renames.items()}
     displaced = {
         name: displace_column(lake, former_names.get(name, old), old)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from dataclasses import replace
 
 from schemaman.migration.plan import MigrationSource, Refusal, describe_change
 from schemaman.migration.target import LakeTable
+from schemaman.model.ddl import quote_name
 from schemaman.model.diff import ChangeKey
+from schemaman.model.name_adjustment import DISPLACED_SUFFIX
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Boolean, Integer, String, Type
 
@@ -34,6 +37,9 @@ KEYLESS: tuple[tuple[str, Type], ...] = (
     (OFFSET, Integer(64)),
 )
 
+_NOT_NULL = re.compile(r"\s*\(*\s*(?:`((?:[^`]|``)+)`|(\w+))\s+IS\s+NOT\s+NULL\s*\)*\s*", re.IGNORECASE)
+"""A CHECK that only forbids NULL in one column."""
+
 _LOG = (
     "the table is a log of changes: an updated or deleted row has several records in it, and no record holds "
     "the old key of an update"
@@ -57,6 +63,35 @@ def add_row_columns(source: MigrationSource) -> MigrationSource:
     schema = source.schema
     columns = (*schema.columns, *list_row_columns(schema.key))
     return replace(source, schema=TableSchema(columns, schema.key, schema.comment))
+
+
+def is_unfilled(lake: LakeTable, column: Column) -> bool:
+    """Whether a table rejects rows without a value of a column: NULL is forbidden, and nothing fills it."""
+    if column.name in lake.generated or column.name in lake.defaults:
+        return False
+    checked = (_NOT_NULL.fullmatch(expression) for expression in lake.checks.values())
+    names = {(found[1] or found[2]).replace("``", "`").lower() for found in checked if found}
+    return not column.nullable or column.name.lower() in names
+
+
+def refuse_unfilled(column: Column) -> Refusal:
+    """Refuse to write rows into a table with a column that nothing fills."""
+    name = quote_name(column.name)
+    return Refusal(
+        f"write rows without {name}",
+        f"the table forbids NULL in {name}, and neither the source nor the table has a value for it",
+        f"allow NULL in it (ALTER TABLE … ALTER COLUMN {name} DROP NOT NULL, or drop its CHECK), or give it "
+        "a DEFAULT; then plan again",
+    )
+
+
+def refuse_numbered(name: str) -> Refusal:
+    """Refuse to write the source's values into an identity column: Delta accepts no update of one."""
+    return Refusal(
+        f"fill {quote_name(name)}",
+        "the table numbers it by itself (IDENTITY), and accepts no values of the source",
+        f"RENAME COLUMN {quote_name(name)} TO {quote_name(name + DISPLACED_SUFFIX)}, and plan again",
+    )
 
 
 def refuse_key(key: tuple[str, ...], lake: LakeTable) -> Refusal | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from string import Formatter
@@ -133,9 +133,12 @@ def _read_metadata(roles: object, where: str) -> Iterator[tuple[Role, str]]:
         yield role, name
 
 
+TargetNames = Literal["source", "lower"]
 PLACEHOLDERS = ("stream", "server", "database", "schema", "table")
 
 _PATH = re.compile(r"`?(/|[A-Za-z][A-Za-z0-9+.-]*:/)")
+
+_WILD = re.compile(r"[*?\[]")
 
 _PART = re.compile(r"`(?:[^`]|``)+`|[^.`]+")
 """A part of a name, in back-ticks or not."""
@@ -146,7 +149,8 @@ class TargetSetting:
     """A `[[target]]`: the address of lake tables for some source tables. One of `table` and `path` is set.
 
     `tables` are patterns over the full name of a source table or any suffix of it. `table` and `path` may
-    hold `{stream}`, `{server}`, `{database}`, `{schema}`, `{table}`.
+    hold `{stream}`, `{server}`, `{database}`, `{schema}`, `{table}`. With the `names` `lower`, those and the
+    names of new columns are written in small letters.
     """
 
     name: str
@@ -154,6 +158,7 @@ class TargetSetting:
     tables: tuple[str, ...]
     table: str | None = None
     path: str | None = None
+    names: TargetNames = "source"
 
     def has_table(self, table: TableId) -> bool:
         """Whether this target follows a table."""
@@ -166,6 +171,8 @@ class TargetSetting:
         name each name is a piece of one part, so a table called `a.b` gets no namespace of its own.
         """
         names = {placeholder: getattr(table, placeholder) for placeholder in PLACEHOLDERS}
+        if self.names == "lower":
+            names = {placeholder: name.lower() for placeholder, name in names.items()}
         if self.table is None or _PATH.match(self.table):
             return _fill_path(self.table or self.path or "", names)
         return _PART.sub(lambda part: _fill_name(part[0], names), self.table)
@@ -219,13 +226,74 @@ def read_targets(value: object) -> tuple[TargetSetting, ...]:
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"two targets are called {name!r}")
+    refuse_shared_tables(found)
     return found
+
+
+def refuse_shared_tables(targets: Sequence[TargetSetting]) -> None:
+    """Refuse targets that lead several source tables into one lake table.
+
+    Rows of two sources with one key would overwrite each other, and one source would drop the columns of the
+    other. Tables of one name in several databases or schemas are found only when they are planned.
+
+    Raises:
+        ValueError: the patterns of a target select several tables, and the address is the same for all; or
+            two targets have one address.
+    """
+    for target in targets:
+        several = _find_several(target)
+        if several:
+            raise ValueError(
+                f"target {target.name!r} leads several tables ({several}) into one lake table, "
+                f"{target.table or target.path}: {_SHARED}"
+            )
+    fixed = [t for t in targets if not _list_placeholders(t)]
+    for number, target in enumerate(fixed):
+        other = next((t for t in fixed[:number] if _has_same_address(t, target)), None)
+        if other is not None:
+            raise ValueError(
+                f"targets {other.name!r} and {target.name!r} have one lake table, "
+                f"{target.table or target.path}: {_SHARED}"
+            )
+
+
+_SHARED = (
+    "their rows would overwrite each other; give each source a table of its own, with {table} (or {schema}, "
+    "{database}, {server}) in the name, and read them together by a view with UNION ALL"
+)
+
+
+def _find_several(target: TargetSetting) -> str:
+    """The patterns of a target that select several tables of one address; empty if none do."""
+    placeholders = _list_placeholders(target)
+    if "table" in placeholders:
+        return ""
+    wild = [p for p in target.tables if _WILD.search(p if not placeholders else p.rpartition(".")[2])]
+    if wild:
+        return ", ".join(wild)
+    names = {pattern.rpartition(".")[2] for pattern in target.tables}
+    short = min(target.tables, key=len, default="")
+    alike = all(p == short or p.endswith((f".{short}", f":{short}")) for p in target.tables)
+    return "" if alike or (placeholders and len(names) == 1) else ", ".join(target.tables)
+
+
+def _list_placeholders(target: TargetSetting) -> frozenset[str]:
+    parsed = Formatter().parse(target.table or target.path or "")
+    return frozenset(placeholder for _, placeholder, _, _ in parsed if placeholder)
+
+
+def _has_same_address(one: TargetSetting, other: TargetSetting) -> bool:
+    """Whether two targets without placeholders have one address, whatever the case of its letters."""
+    if one.format != other.format:
+        return False
+    addresses = [(t.table or t.path or "").replace("`", "").rstrip("/").lower() for t in (one, other)]
+    return addresses[0] == addresses[1]
 
 
 def _read_target(entry: Any, number: int) -> TargetSetting:
     if not isinstance(entry, dict):
         raise ValueError(f"target {number} is not a table")
-    known = ("name", "format", "tables", "table", "path")
+    known = ("name", "format", "tables", "table", "path", "names")
     for key in entry:
         if key not in known:
             hint = suggest_word(key, known) or f"known keys: {', '.join(known)}"
@@ -253,12 +321,26 @@ def _read_target(entry: Any, number: int) -> TargetSetting:
             split_table_name(address)
         except BadReference as error:
             raise ValueError(f"target {entry['name']!r}: {error.message}") from error
+    names = next((n for n in get_args(TargetNames) if n == entry.get("names", "source")), None)
+    if names is None:
+        hint = suggest_word(str(entry["names"]), get_args(TargetNames)) or "names is source or lower"
+        raise ValueError(f"target {entry['name']!r}: unknown names {entry['names']!r}; {hint}")
     return TargetSetting(
         name=_require_text(entry["name"]),
         format=_require_text(entry["format"]),
         tables=read_patterns(entry.get("tables", "*")),
         table=entry.get("table"),
         path=entry.get("path"),
+        names=names,
+    )
+
+
+def list_target_projections(targets: Iterable[TargetSetting]) -> tuple[ProjectionRule, ...]:
+    """List the rules for column names that follow from the names of targets."""
+    return tuple(
+        ProjectionRule((("names", target.names),), targets=(target.name,), origin=f"[[target]] {target.name}")
+        for target in targets
+        if target.names != "source"
     )
 
 

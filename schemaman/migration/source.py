@@ -70,6 +70,7 @@ def migration_source(
         unsure_types=tuple(f.removeprefix("type:") for f in newest.unconfirmed if f.startswith("type:")),
         inferred=newest.status == "inferred",
         phantom=newest.status == "phantom",
+        accepted_types=history.accepted_types,
     )
 
 

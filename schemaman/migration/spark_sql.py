@@ -271,6 +271,17 @@ def read_columns(text: str) -> tuple[Column, ...]:
     )
 
 
+def read_defaults(text: str) -> dict[str, str]:
+    """Read the defaults of columns from the JSON that Spark prints for a table's schema.
+
+    Source: Spark `ResolveDefaultColumns.CURRENT_DEFAULT_COLUMN_METADATA_KEY`; Delta and Iceberg both set it.
+    """
+    metadata = {str(f["name"]): f.get("metadata", {}) for f in json.loads(text)["fields"]}
+    return {
+        name: str(each["CURRENT_DEFAULT"]) for name, each in metadata.items() if "CURRENT_DEFAULT" in each
+    }
+
+
 def define_column(column: Column | Field, separator: str) -> str:
     """Define a column, or with the separator `: ` a nested field, with NOT NULL and comment."""
     null = "" if column.nullable else " NOT NULL"

@@ -9,6 +9,7 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 
 from schemaman.migration.column_map import FormerSpellings, read_names
+from schemaman.migration.foreign_columns import read_added
 from schemaman.migration.plan import MigrationSource
 from schemaman.migration.projection.project import Projection
 from schemaman.migration.properties.displaced_columns import (
@@ -18,8 +19,10 @@ from schemaman.migration.properties.displaced_columns import (
     read_displaced,
 )
 from schemaman.migration.properties.names import (
+    ADDED_PROPERTY,
     BEGAN_PROPERTY,
     DISPLACED_PROPERTY,
+    FOREIGN_PROPERTY,
     KEPT_PROPERTY,
     KEY_PROPERTY,
     NAMES_PROPERTY,
@@ -63,6 +66,9 @@ def make_stamp(
     displaced |= find_outlived_columns(source, projection, lake) if lake and settled else {}
     stale = {DISPLACED_PROPERTY: format_displaced(displaced)} if displaced != recorded else {}
     properties = {**projection.properties}
+    if lake is not None:
+        properties |= _record_foreign(projection, lake, renamed)
+        properties |= _record_added(projection, lake, had, settled)
     if lake is not None and not settled:
         properties |= _rename_kept(projection, renamed)
         properties |= _merge_names(projection, lake, had, renamed)
@@ -86,6 +92,22 @@ def find_outlived_columns(
         for name, column in found.items()
         if column is not None and column.lower() in since and name not in read_displaced(lake)
     }
+
+
+def _record_foreign(projection: Projection, lake: LakeTable, renamed: bool) -> dict[str, str]:
+    """The columns that others fill, as the table calls them now."""
+    former = {} if renamed else {new: old for old, new in projection.renames.items()}
+    names = sorted(former.get(name, name) for name in projection.foreign)
+    return {FOREIGN_PROPERTY: format_property(names)} if names or FOREIGN_PROPERTY in lake.properties else {}
+
+
+def _record_added(
+    projection: Projection, lake: LakeTable, had: Collection[str], settled: bool
+) -> dict[str, str]:
+    """The columns that plans added while the stamp stays that of an older version."""
+    wanted = set(projection.wanted.names) - set(had)
+    names = [] if settled else sorted(read_added(lake) | (wanted & set(lake.schema.names)))
+    return {ADDED_PROPERTY: format_property(names)} if names or ADDED_PROPERTY in lake.properties else {}
 
 
 def _merge_names(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from schemaman.migration.layout import rename_identifiers
+from schemaman.migration.layout import apply_changes
 from schemaman.migration.target import LakeTable
 from schemaman.model.diff import AddColumn, Change, ChangeKey, ColumnOrField, DropColumn, RenameColumn, patch
 from schemaman.model.name_adjustment import TEMPORARY_PREFIX
@@ -91,11 +91,8 @@ def _is_apart(one: Change, other: Change) -> bool:
 
 
 def rename_columns(lake: LakeTable, renames: Sequence[RenameColumn]) -> LakeTable:
-    """Rename the columns and identifier fields of a table: later changes use the new names."""
-    names = {c.path[0]: c.name for c in renames}
-    layout = tuple(names.get(name, name) for name in lake.layout)
-    schema = patch(lake.schema, renames)
-    return replace(lake, schema=schema, layout=layout, properties=rename_identifiers(lake, names))
+    """Rename the columns of a table with its layout: later changes use the new names."""
+    return apply_changes(lake, patch(lake.schema, renames), renames)
 
 
 def is_inside(path: Path, paths: Collection[Path]) -> bool:

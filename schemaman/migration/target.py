@@ -35,12 +35,15 @@ class LakeTable:
     metadata state (Delta's version, Iceberg's metadata file). The key of `schema` is the key in the target
     (Iceberg identifier fields; for Delta the property).
 
-    `layout` names the columns by which files are partitioned, clustered or sorted; `partitions`, `clustering`
-    and `sort` list them apart. `generated` maps a generated column to its expression, and an identity column
-    to an empty one. `identifiers` are the paths of Iceberg's identifier fields; only Iceberg has
-    `format_version`. `partition_names` are the present and former names of partition fields, each with the
-    path of the only column that may have this name, empty if none may. `column_ids` changes if a column is
-    dropped and one of its name is created; it is empty if the format has no ids.
+    `layout` names the columns by which files are partitioned, clustered or sorted; `partitions`,
+    `clustering` and `sort` list them apart. `former_layout` are the columns and nested fields of all
+    partition specs and sort orders that the metadata of the table still has, None if that is unknown.
+    `generated` maps a generated column to its expression, and an identity column to an empty one.
+    `defaults` maps columns to the defaults that writers get which leave them out. `identifiers` are the paths
+    of Iceberg's identifier fields; only Iceberg has `format_version`. `partition_names` are the present and
+    former names of partition fields, each with the path of the only column that may have this name, empty if
+    none may. `column_ids` changes if a column is dropped and one of its name is created; it is empty if the
+    format has no ids.
     """
 
     name: str
@@ -53,7 +56,9 @@ class LakeTable:
     partitions: tuple[LayoutField, ...] = ()
     clustering: tuple[Path, ...] = ()
     sort: tuple[LayoutField, ...] = ()
+    former_layout: tuple[Path, ...] | None = ()
     generated: Mapping[str, str] = field(default_factory=dict)
+    defaults: Mapping[str, str] = field(default_factory=dict)
     identifiers: tuple[Path, ...] = ()
     format_version: int | None = None
     partition_names: Mapping[str, Path] = field(default_factory=dict)
@@ -159,6 +164,12 @@ class Target(Protocol):
         Raises:
             CouldNotDo: the format has no way to clone a table.
         """
+
+    def explain_append_only(self, lake: LakeTable) -> str:
+        """Explain why the table allows no update of rows; empty if it does."""
+
+    def is_setting(self, property: str) -> bool:
+        """Whether a property is a setting of the table that only people change, unlike a feature or CHECK."""
 
     def drop_clone(self, clone: str) -> str:
         """Write the statement that drops a clone if it exists; the name as SQL writes it."""

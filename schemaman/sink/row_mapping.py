@@ -15,6 +15,7 @@ from schemaman.debezium.observation import STATEMENT_KINDS
 from schemaman.debezium.records import PositionKind, Rank
 from schemaman.history.versions import SchemaVersion, TableHistory, find_recreated_columns
 from schemaman.migration.column_map import make_column_map
+from schemaman.migration.foreign_columns import find_foreign_columns
 from schemaman.migration.projection.column_names import map_lake_names
 from schemaman.migration.projection.metadata_columns import read_metadata_columns
 from schemaman.migration.row_columns import (
@@ -55,13 +56,15 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class RowMap:
     """Which column of a lake table holds which column of each version of its source.
 
-    `columns` are the table's columns without those that record positions. `names` maps ids of source columns
+    `columns` are the table's columns without those that record positions, and those that others or the table
+    itself fill. `names` maps ids of source columns
     to them. `unmapped_reasons` maps ids of dropped columns to the reason why their values must not be left
     out. `incarnations` maps the number of each version to its incarnation; `incarnation` is the one in the
     table. `current_names` maps names of the newest version to the lake's where they differ; to an empty one
     where the lake has no such column. `metadata_columns` maps roles to metadata columns. `renamings` has the
     columns whose nested fields have other names in the lake, by the number of a version and their name in it.
-    `dropped` are columns of the table that later rows lack, or may lack.
+    `dropped` are columns of the table that later rows lack, or may lack. `rounded` are columns in which a
+    person accepted a floating-point type: the nearest number is written.
     """
 
     columns: tuple[Column, ...]
@@ -74,6 +77,7 @@ class RowMap:
     metadata_columns: Mapping[str, str] = field(default_factory=dict)
     renamings: Mapping[tuple[int, str], FieldRenaming] = field(default_factory=dict)
     dropped: frozenset[str] = frozenset()
+    rounded: frozenset[str] = frozenset()
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
@@ -98,9 +102,11 @@ def map_columns(
     newest = history.latest
     metadata = read_metadata_columns(live)
     own = {c.name for c in list_row_columns(live.schema.key)}
-    columns = tuple(c for c in live.schema.columns if c.name not in own)
+    source = migration_source(history)
+    foreign = find_foreign_columns(source, live)
+    columns = tuple(c for c in live.schema.columns if c.name not in own and c.name not in foreign)
     sourced = replace(live, schema=TableSchema(tuple(c for c in columns if c.name not in metadata.values())))
-    column_map = make_column_map(migration_source(history), sourced)
+    column_map = make_column_map(source, sourced)
     incarnations = {v.number: v.incarnation for v in history.versions}
     by_name = map_lake_names(newest.schema, sourced)
     current = {
@@ -125,8 +131,22 @@ def map_columns(
     missing = _find_missing(history)
     mapped = {lake_name for name, lake_name in current.items() if name not in missing}
     dropped = frozenset(c.name for c in columns).difference(mapped, metadata.values())
+    accepted = {a.path[0] for a in history.accepted_types if not a.path[1:]}
+    rounded = frozenset(
+        lake_name for name, lake_name in current.items() if name in accepted and lake_name in types
+    )
     return RowMap(
-        columns, key, names, unmapped, incarnations, incarnation, current_names, metadata, renamings, dropped
+        columns,
+        key,
+        names,
+        unmapped,
+        incarnations,
+        incarnation,
+        current_names,
+        metadata,
+        renamings,
+        dropped,
+        rounded,
     )
 
 
@@ -313,7 +333,8 @@ def _map_values(row: Row, change: RowChange, to: RowMap) -> dict[str, object] | 
             value = value if renaming is None else renaming.rename_value(value)
         except UnfitValue as reason:
             return UnfitColumn(name, str(reason))
-        fitted = fit_value(value, column.type if renaming is None else renaming.type, types[lake_name], name)
+        source = column.type if renaming is None else renaming.type
+        fitted = fit_value(value, source, types[lake_name], name, rounded=lake_name in to.rounded)
         if isinstance(fitted, UnfitColumn):
             return fitted
         found[lake_name] = fitted

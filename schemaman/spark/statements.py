@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pyspark.sql import Row, SparkSession
 
-from schemaman.migration.spark_sql import read_columns
-from schemaman.model.schema import Column
 from schemaman.spark.sql_errors import RAISED, is_absent, make_failure
 
 
@@ -22,10 +20,14 @@ def query_rows(spark: SparkSession, statement: str) -> tuple[tuple[object, ...],
     return tuple(tuple(row) for row in collect_rows(spark, statement))
 
 
-def read_table_columns(spark: SparkSession, name: str) -> tuple[Column, ...] | None:
-    """Read the columns of a table (named as in SQL); None if it does not exist. Raises `StatementFailed`."""
+def read_table_schema(spark: SparkSession, name: str) -> str | None:
+    """Read the schema of a table (named as in SQL) as Spark's JSON; None if it does not exist.
+
+    Raises:
+        StatementFailed: the table cannot be read.
+    """
     try:
-        return read_columns(spark.table(name).schema.json())
+        return str(spark.table(name).schema.json())
     except RAISED as error:
         if is_absent(error):
             return None

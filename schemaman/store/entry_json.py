@@ -295,6 +295,7 @@ def _migrated_to_json(migrated: MigrationEntry) -> Json:
             statement=migrated.statement or None,
             version=migrated.version or None,
             error=migrated.error or None,
+            layout=[list(pair) for pair in migrated.layout] or None,
         ),
     }
 
@@ -309,6 +310,7 @@ def _migrated_from_json(value: Parsed) -> MigrationEntry:
         value.get("statement", ""),
         value.get("version", ""),
         value.get("error", ""),
+        tuple((name, text) for name, text in value.get("layout", ())),
     )
 
 

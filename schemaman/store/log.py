@@ -68,7 +68,10 @@ class CoveredRange:
 
 @dataclass(frozen=True, slots=True)
 class MigrationEntry:
-    """A line of the journal of a migration; `step` counts from 0, None for the whole run."""
+    """A line of the journal of a migration; `step` counts from 0, None for the whole run.
+
+    `layout` is the layout that a finished run left, as names and texts; it is empty in other lines.
+    """
 
     run: str
     plan: str
@@ -78,6 +81,7 @@ class MigrationEntry:
     statement: str = ""
     version: str = ""
     error: str = ""
+    layout: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -76,6 +77,29 @@ def test_a_target_that_only_another_stream_fills_is_told_of(run: Commands, words
     assert "raw includes no table of stream main, only tables of stream dev" in told.err
     assert "--stream dev" in told.err
     assert "includes no table" not in run(*words, "--stream", "dev").err
+
+
+def test_tables_of_one_name_are_not_led_into_one_lake_table(run: Commands) -> None:
+    run.settings()
+    settings = Path("schemaman.toml").read_text().replace("app.*", "*")
+    Path("schemaman.toml").write_text(settings)
+    run.says(run.table(WAS, type="CREATE"), run.table(WAS, type="CREATE", database="shop"))
+    assert run("ingest", "r.jsonl").code == 0
+    planned = run("plan", "-o", "plans/", "--format", "json")
+    assert planned.code == 1
+    files = sorted(Path("plans").glob("*.plan.json"))
+    assert [f.name for f in files] == ["raw.ice.raw.orders-2.plan.json", "raw.ice.raw.orders.plan.json"]
+    for file in files:
+        (refusal,) = json.loads(file.read_text())["refusals"]
+        assert "into this lake table, too: rows would overwrite each other" in refusal["reason"]
+    # one that the table follows already goes on
+    Path("schemaman.toml").write_text(settings.replace('"*"', '"app.*"'))
+    assert run("sync", "r.jsonl", "--once").code == 0
+    Path("schemaman.toml").write_text(settings)
+    assert (run("plan", "app.orders").code, run("plan", "shop.orders").code) == (0, 1)
+    refused = run("plan", "-o", "one.sql")
+    assert refused.code == 2
+    assert "one.plan.json" in refused.err
 
 
 def test_drift_looks_at_the_lines_of_each_target_once(run: Commands, monkeypatch: pytest.MonkeyPatch) -> None:

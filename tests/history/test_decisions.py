@@ -19,6 +19,7 @@ from schemaman.history.decisions import (
     Decisions,
     NotRename,
     Rename,
+    TypeAcceptance,
     apply_decisions,
     find_contradiction,
     format_coordinates,
@@ -36,6 +37,7 @@ DECISIONS: st.SearchStrategy[Decision] = st.one_of(
     st.builds(NotRename, *PAIRS, PLACES),
     st.builds(Confirmation, WORDS, WORDS, WORDS, PLACES),
     st.builds(Approval, WORDS, WORDS, st.dates()),
+    st.builds(TypeAcceptance, *PAIRS, WORDS, PLACES, WORDS, st.dates(), PLACES),
 )
 
 
@@ -47,6 +49,7 @@ def test_decisions_are_read_as_they_were_appended(decisions: list[Decision]) -> 
     assert found.not_renames == tuple(d for d in decisions if isinstance(d, NotRename))
     assert found.confirmations == tuple(d for d in decisions if isinstance(d, Confirmation))
     assert found.approvals == tuple(d for d in decisions if isinstance(d, Approval))
+    assert found.accepted_types == tuple(d for d in decisions if isinstance(d, TypeAcceptance))
 
 
 def test_a_file_as_people_write_it() -> None:

@@ -271,7 +271,7 @@ def _drop_table(lake: MemoryTable) -> None:
 LAYOUTS = [
     (_laid_out(partitions=(LayoutField(("a",), "bucket[4]"),)), "partitions were none, and are `a` bucket"),
     (_laid_out(sort=(LayoutField(("a",), "identity asc nulls-first"),)), "sort fields were none"),
-    (_laid_out(clustering=(("a",),)), "clustering were none, and are `a` now"),
+    (_laid_out(clustering=(("a",),)), "clustering was none, and is `a` now"),
     (_laid_out(identifiers=(("id",),)), "identifier fields were none, and are `id` now"),
     (_laid_out(generated={"a": "id + 1"}), "generated columns were none"),
     (_check, "CHECK constraints were none, and are `low`: a < 9 now"),

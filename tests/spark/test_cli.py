@@ -107,25 +107,6 @@ def test_what_a_run_left_half_way_is_no_drift_and_a_lost_target_hides_no_other(
     assert "nowhere.raw.t cannot be read" in blind.err
 
 
-def test_plans_that_are_called_alike_keep_a_file_each(spark: Any, run: Run, tmp_path: Path) -> None:
-    run("ingest", MARIADB)
-    (tmp_path / "schemaman.toml").write_text(
-        '[[target]]\nname = "lake"\nformat = "iceberg"\n'
-        'tables = ["author", "click", "kinds"]\ntable = "ice.cli.one"\n'
-    )
-    assert run("plan", "-o", "plans/").code == 0
-    files = sorted(Path("plans").glob("*.plan.json"))
-    assert [f.name for f in files] == [
-        "lake.ice.cli.one-2.plan.json",
-        "lake.ice.cli.one-3.plan.json",
-        "lake.ice.cli.one.plan.json",
-    ]
-    assert len({json.loads(f.read_text())["source"]["table"] for f in files}) == 3
-    refused = run("plan", "-o", "one.sql")
-    assert refused.code == 2
-    assert "one.plan.json" in refused.err
-
-
 def test_a_name_that_spark_would_forget_is_refused(spark: Any, run: Run) -> None:
     run("ingest", MARIADB)
     done = run("plan", "author", "--target", "delta", "--table", "lake.author")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from schemaman.debezium.records import Record
-from schemaman.errors import UsageError
+from schemaman.errors import BadConfiguration, UsageError
 from schemaman.io.schema_registry import NO_REGISTRY
 from schemaman.migration.policy import Policy, ProjectionRule
 from schemaman.migration.properties.names import STORE_PROPERTY
@@ -145,25 +145,27 @@ def living(run: Run) -> list[int]:
 
 
 class Crowded(Run):
-    """Settings that send every table to one."""
+    """Settings that send tables of one name to one, whatever their schemas are."""
 
     def target(self) -> TargetSetting:
-        return TargetSetting("lake", "iceberg", ("*",), table=f"ice.{self.name}.one")
+        return TargetSetting("lake", "iceberg", ("*",), table=f"ice.{self.name}.{{table}}")
 
 
 def test_what_waits_of_one_table_is_not_let_go_for_another(spark, tmp_path: Path) -> None:
-    records, schemas = recorded("postgres/shop-json")
-    both = [[r for r in records if r.topic.endswith(end)] for end in ("shop.documents", "inventory.stock")]
     with SqlStore.open(f"sqlite:///{tmp_path / 'crowded.db'}", create=True) as store:
-        run = Crowded(spark, store, "iceberg", "crowded", schemas)
+        run = Crowded(spark, store, "iceberg", "crowded", NO_REGISTRY)
         mirror = run.mirror()
-        for number, batch in enumerate(zip(*both, strict=False)):
-            if number < 3:
-                mirror(frame(spark, batch), number)
+        for number in range(3):
+            row = {"id": number, "n": number}
+            other = replace(told(number, "c", row, schema="audit"), topic="srv.audit.t")
+            mirror(frame(spark, [told(number, "c", row), other]), number)
         stopped = [t for report in run.reports for t in report.tables if t.blocked]
         assert {t.quarantined for t in stopped} == {1}
         assert len({t.source_table for t in stopped}) == 1
         assert len(run.withheld()) == len(stopped) == 3
+        one = TargetSetting("lake", "iceberg", ("*",), table="ice.crowded.one")
+        with pytest.raises(BadConfiguration, match="leads several tables"):
+            LakeSink(store, [one], run.quarantine())
 
 
 def documents(records: list[Record]) -> list[Record]:

@@ -208,6 +208,8 @@ class MemoryTable:
         key = tuple(repr(staged[name]) for name in to.key or (TOPIC, PARTITION, OFFSET))
         old = self.rows.get(key)
         order = staged[ORDER]
+        if old is not None and old[ORDER] is None:
+            old = {**old, ORDER: ""}  # it was there before the first batch
         dead = old is not None and bool(old.get(DELETED) or (to.key and old[ORDER] < self.truncated))
         helpers = make_staged_helpers(to)
         if to.key and _lacks(staged, old, helpers, dead=dead):

@@ -92,6 +92,10 @@ A lake table is named by `table` or `path` of its `[[target]]`, with `{stream}`,
 `{schema}` and `{table}` for the source's names. Each name stays inside its part of the table name or path:
 for a source table `a.b`, `ice.raw.{table}` is ``ice.raw.`a.b` ``.
 
+`names = "lower"` in a `[[target]]` writes these names in small letters, and the names of new columns of its
+tables, too. If two source tables get the same lake table then, `schemaman plan` refuses to create it. If only
+case tells two lake tables apart, the plan says so, because Hive and Glue take them for one.
+
 ## Metadata columns
 
 `metadata` lists what to keep beside each row, or gives it names: `metadata = { op = "_operation" }`. Metadata

@@ -6,7 +6,8 @@ stops at its next line, whatever the clocks show.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from schemaman.errors import Conflict, Locked
@@ -126,13 +127,29 @@ def refuse_taken_over(target: str, run: str) -> Locked:
     )
 
 
-def find_expected_structure(lines: Iterable[MigrationEntry], format: str, table: str) -> TableSchema | None:
-    """Find the structure that the last finished migration of a table left; None if there was none."""
+@dataclass(frozen=True, slots=True)
+class ExpectedTable:
+    """The structure and the layout that a migration left; the layout is empty if it was not recorded."""
+
+    structure: TableSchema
+    layout: Mapping[str, str]
+
+
+def find_expected_table(lines: Iterable[MigrationEntry], format: str, table: str) -> ExpectedTable | None:
+    """Find what the last finished migration of a table left; None if there was none."""
     target = target_id(format, table)
     finished = [
         line for line in lines if canonicalize_target(line.target) == target and line.state == "finished"
     ]
-    return parse_columns(finished[-1].statement) if finished else None
+    if not finished:
+        return None
+    return ExpectedTable(parse_columns(finished[-1].statement), dict(finished[-1].layout))
+
+
+def find_expected_structure(lines: Iterable[MigrationEntry], format: str, table: str) -> TableSchema | None:
+    """Find the structure that the last finished migration of a table left; None if there was none."""
+    expected = find_expected_table(lines, format, table)
+    return expected.structure if expected else None
 
 
 def read_drift(lines: Iterable[MigrationEntry]) -> tuple[str, str]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from schemaman.errors import StalePlan
 from schemaman.migration.conditions import fingerprint_structure, is_met
-from schemaman.migration.layout import describe_layout_change, layout_of
+from schemaman.migration.layout import describe_layout_changes, layout_of
 from schemaman.migration.plan import Plan, Step, describe_change
 from schemaman.migration.target import LakeTable
 from schemaman.model.diff import diff
@@ -35,7 +35,7 @@ def find_resume_point(plan: Plan, lake: LakeTable | None, done: int, begun: int)
             "so at least one column was dropped and created again",
             hint=REPLAN,
         )
-    other = "" if begun else describe_layout_change(plan.base_layout, layout_of(lake))
+    other = "" if begun else describe_layout_changes(plan.base_layout, layout_of(lake))
     if other:
         raise StalePlan(f"{plan.table} changed since the plan was made: {other}", hint=REPLAN)
     expected = fingerprint_structure(plan.base_schema)

@@ -24,13 +24,20 @@ from schemaman.errors import (
 from schemaman.migration.apply.journal import (
     Journal,
     count_progress,
-    find_expected_structure,
+    find_expected_table,
     is_in_progress,
     target_id,
 )
 from schemaman.migration.apply.resume import REPLAN, cut_plan, describe_move, find_resume_point
 from schemaman.migration.conditions import find_unmet_query, is_met
-from schemaman.migration.layout import describe_layout_change, layout_of
+from schemaman.migration.layout import (
+    LayoutChange,
+    describe_layout_change,
+    describe_layout_changes,
+    find_layout_changes,
+    layout_of,
+    record_layout,
+)
 from schemaman.migration.plan import Plan, Step, describe_change
 from schemaman.migration.plan_file import to_text
 from schemaman.migration.properties.names import FENCE_PROPERTY, PLAN_PROPERTY, STORE_PROPERTY
@@ -66,8 +73,8 @@ class Migration(DisplayedValue):
 
     `refused`: nothing was run, `reasons` has the causes. `unchanged`: every step had been done before.
     `checked`: the plan could be applied now, and nothing was run. `differences` is empty if the table has the
-    structure of the plan. `foreign` is what others changed since the migration before. `lake_table` is the
-    table afterwards. `took_ms` is the time from the first inspection to the last.
+    structure of the plan. `foreign` and `foreign_layout` are what others changed since the migration before.
+    `lake_table` is the table afterwards. `took_ms` is the time from the first inspection to the last.
     """
 
     run: str
@@ -81,6 +88,7 @@ class Migration(DisplayedValue):
     foreign: Diff = ()
     notes: tuple[str, ...] = ()
     took_ms: int = 0
+    foreign_layout: tuple[LayoutChange, ...] = ()
 
     def __repr__(self) -> str:
         done = sum(outcome.state == "done" for outcome in self.outcomes)
@@ -125,6 +133,7 @@ class PlanRun:
         self.options = options
         self.target = target_id(plan.format, plan.table)
         self.outcomes: list[Outcome] = []
+        self.foreign_layout: tuple[LayoutChange, ...] = ()
         self.activity = "inspecting the table"
         self.inspected_ms = 0
         self.began_ms = options.clock()
@@ -144,8 +153,9 @@ class PlanRun:
         fence = self.journal.begin(self.make_line(None, "started", lake, to_text(self.plan)))
         if self.options.store:
             self.mark = self.make_mark(f"{fence} {self.options.run}")
-        if foreign:
-            self.write_line(None, "drifted", lake, "; ".join(map(describe_change, foreign)))
+        described = [*map(describe_change, foreign), *map(describe_layout_change, self.foreign_layout)]
+        if described:
+            self.write_line(None, "drifted", lake, "; ".join(described))
         for number, step in enumerate(self.plan.steps):
             if number < at:
                 self.skip_step(number, step, lake)
@@ -176,7 +186,8 @@ class PlanRun:
             lake = self.claim(lake)
         differences = diff(self.plan.wanted, lake.schema) if lake else ()
         if not differences:
-            self.write_line(None, "finished", lake, format_columns(self.plan.wanted))
+            line = self.make_line(None, "finished", lake, format_columns(self.plan.wanted))
+            self.journal.write(replace(line, layout=tuple(self.record_layout(lake).items())))
         ran = any(outcome.state == "done" for outcome in self.outcomes)
         state: Literal["applied", "unchanged"] = "applied" if ran else "unchanged"
         return self.make_migration(state, lake, foreign, differences)
@@ -206,10 +217,15 @@ class PlanRun:
         self.require_ours(lake)
         at = find_resume_point(self.plan, lake, *count_progress(self.journal.read_plan_lines(self.name)))
         before = self.journal.read_target_lines(self.target)
-        expected = find_expected_structure(before, self.plan.format, self.plan.table)
+        expected = find_expected_table(before, self.plan.format, self.plan.table)
         if lake is None or expected is None or is_in_progress(before):
             return lake, at, ()
-        return lake, at, diff(expected, lake.schema)
+        self.foreign_layout = find_layout_changes(expected.layout, self.record_layout(lake))
+        return lake, at, diff(expected.structure, lake.schema)
+
+    def record_layout(self, lake: LakeTable | None) -> Mapping[str, str]:
+        """List the layout of the table; empty for a missing one."""
+        return record_layout(TARGETS.get(self.plan.format), lake) if lake else {}
 
     def require_ours(self, lake: LakeTable | None) -> None:
         """Raises `OtherStore` for a table that belongs to another store."""
@@ -244,7 +260,7 @@ class PlanRun:
     def inspect_again(self, number: int, before: LakeTable | None) -> LakeTable | None:
         """Inspect the table and check that its layout is unchanged, since no precondition has the layout."""
         lake = self.inspect()
-        other = describe_layout_change(layout_of(before), layout_of(lake))
+        other = describe_layout_changes(layout_of(before), layout_of(lake))
         if other:
             raise self.wrap_error(number, StalePlan(f"others changed it during the run: {other}"))
         return lake
@@ -359,7 +375,7 @@ class PlanRun:
         """Make the result so far."""
         return Migration(
             self.options.run, self.name, self.plan.table, state, tuple(self.outcomes), (), differences, lake,
-            foreign, took_ms=self.options.clock() - self.began_ms,
+            foreign, took_ms=self.options.clock() - self.began_ms, foreign_layout=self.foreign_layout,
         )  # fmt: skip
 
     def start_activity(self, doing: str) -> None:

@@ -11,9 +11,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from schemaman.migration.column_map import FormerSpellings, read_names
+from schemaman.migration.foreign_columns import read_added
 from schemaman.migration.plan import MigrationSource, PreviousVersion, Refusal
 from schemaman.migration.properties.displaced_columns import format_displaced, read_displaced
-from schemaman.migration.properties.names import DISPLACED_PROPERTY
+from schemaman.migration.properties.names import ADDED_PROPERTY, DISPLACED_PROPERTY, format_property
 from schemaman.migration.properties.stamped_version import find_stamped_version
 from schemaman.migration.target import LakeTable
 from schemaman.migration.type_mapping import Names, Representation
@@ -116,7 +117,10 @@ def _rename_source(source: MigrationSource, new: Mapping[str, str]) -> Migration
     formers = {call(n): tuple(map(call, names)) for n, names in source.former_names.items()}
     schema = replace(source.schema, columns=columns, key=tuple(map(call, source.schema.key)))
     asked = tuple((call(a), call(b)) for a, b in source.unanswered)
-    return replace(source, schema=schema, past=past, former_names=formers, unanswered=asked)
+    accepted = tuple(replace(a, path=(call(a.path[0]), *a.path[1:])) for a in source.accepted_types)
+    return replace(
+        source, schema=schema, past=past, former_names=formers, unanswered=asked, accepted_types=accepted
+    )
 
 
 def read_naming(
@@ -210,8 +214,10 @@ def rename_to_source(lake: LakeTable, names: Naming) -> LakeTable:
         names.source_names.get(name, name): replace(each, was=names.source_names.get(each.was, each.was))
         for name, each in read_displaced(lake).items()
     }
+    added = [names.source_names.get(name, name) for name in sorted(read_added(lake))]
     properties = {
         **lake.properties,
+        **({ADDED_PROPERTY: format_property(added)} if added else {}),
         **({DISPLACED_PROPERTY: format_displaced(displaced)} if displaced else {}),
     }
     return replace(lake, schema=replace(lake.schema, columns=columns, key=key), properties=properties)

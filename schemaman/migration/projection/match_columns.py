@@ -10,12 +10,18 @@ import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
+from schemaman.migration.foreign_columns import find_unrecorded_columns, list_own_columns, read_foreign
 from schemaman.migration.plan import MigrationSource, Refusal
 from schemaman.migration.policy_checks import PolicyCheck
-from schemaman.migration.projection.metadata_columns import read_metadata_columns
-from schemaman.migration.properties.column_swaps import RESUME, find_free_name, read_phase, read_swaps
+from schemaman.migration.properties.column_swaps import RESUME, find_free_name, read_phase
 from schemaman.migration.properties.displaced_columns import DisplacedColumn, read_displaced
-from schemaman.migration.properties.names import NAMES_PROPERTY, SOURCE_PROPERTY, VERSION_PROPERTY
+from schemaman.migration.properties.names import (
+    FOREIGN_PROPERTY,
+    KEPT_PROPERTY,
+    NAMES_PROPERTY,
+    SOURCE_PROPERTY,
+    VERSION_PROPERTY,
+)
 from schemaman.migration.properties.stamped_version import (
     find_stamped_version,
     find_version,
@@ -23,12 +29,16 @@ from schemaman.migration.properties.stamped_version import (
     refuse_stamp,
 )
 from schemaman.migration.properties.validation import refuse_unreadable
-from schemaman.migration.row_columns import KEYED, KEYLESS, ORDER
 from schemaman.migration.target import LakeTable, find_column
 from schemaman.model.ddl import quote_name
 from schemaman.model.name_adjustment import DISPLACED_SUFFIX, TEMPORARY_PREFIX
 from schemaman.model.schema import walk_fields
 
+_UNRECORDED = (
+    "another writer added it after the migration to the stamped version: it counts as the column of this "
+    "name at the source, and earlier values may be of another origin"
+)
+_EARLIER_NAME = "it is {0} now: the table was recreated with the name from before its version stamp"
 SPLIT_COLUMN = (
     "it was kept as a dropped column, and a later decision says that it was renamed to {0}: earlier "
     "rows have their value only here, so it is not dropped; copy these values into {0}, then drop it "
@@ -38,11 +48,15 @@ SPLIT_COLUMN = (
 
 @dataclass(slots=True)
 class PlanNotes:
-    """What there is to say, gathered on the way; `check` knows the policy."""
+    """What there is to say, gathered on the way; `check` knows the policy.
+
+    `adopted` are columns of another writer that are the source's from now on.
+    """
 
     check: PolicyCheck
     notes: list[str] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
+    adopted: list[str] = field(default_factory=list)
 
     def add_note(self, path: Iterable[str], text: str) -> None:
         """Say something about a column or a part of one."""
@@ -83,7 +97,8 @@ def match_columns(
     Exactly by the stamp where the table has one, else by former names.
     """
     undecided = _find_open_renames(source, lake, notes)
-    displaced: dict[str, str] = {}
+    foreign = read_foreign(lake)
+    others, displaced = _find_taken_names(source, lake, foreign, notes)
     unclear: dict[str, set[str]] = {}
     stamped = find_stamped_version(source, lake)
     if stamped is None:
@@ -93,8 +108,12 @@ def match_columns(
         pairs = {then: now for then, now in source.past[stamped].names.items() if now and then != now}
         younger, unclear = _match_partial_plans(source, lake, stamped, pairs, notes)
         pairs |= younger
-        frozen, displaced = _find_reused_names(source, lake, stamped, undecided, notes)
+        pairs |= _match_earlier_names(source, lake, stamped, pairs, notes)
+        frozen, reused = _find_reused_names(source, lake, stamped, undecided, (foreign, displaced), notes)
+        displaced |= reused
         frozen |= unclear.keys()
+    frozen |= others
+    pairs = {old: new for old, new in pairs.items() if old not in foreign}
     names = {c.name.lower(): c.name for c in lake.schema.columns}
     pairs = {names[o.lower()]: n for o, n in pairs.items() if o.lower() in names and o.lower() != n.lower()}
     frozen |= undecided.keys() | _find_unholdable(source, pairs, held, notes)
@@ -105,7 +124,7 @@ def match_columns(
     partners = {
         name: known[renames.get(name, name).lower()]
         for name in lake.schema.names
-        if renames.get(name, name).lower() in known and name not in frozen
+        if renames.get(name, name).lower() in known and name not in frozen and name not in foreign
     }
     return ColumnMatch(renames, partners, frozenset(frozen), frozenset(absent), displaced)
 
@@ -189,8 +208,43 @@ def _find_open_renames(source: MigrationSource, lake: LakeTable, notes: PlanNote
     return undecided
 
 
+def _find_taken_names(
+    source: MigrationSource, lake: LakeTable, foreign: Collection[str], notes: PlanNotes
+) -> tuple[set[str], dict[str, str]]:
+    """Foreign columns whose name the source now has for a column of its own.
+
+    Those that must not be touched, and those that go out of the way, under which name.
+    """
+    frozen: set[str] = set()
+    displaced: dict[str, str] = {}
+    for name in sorted(foreign):
+        if find_column(source.schema, name) is None:
+            continue
+        change = f"fill {quote_name(name)} with another column"
+        ruling = notes.check.decide(change, (name,), "reuse-name")
+        if ruling.level in ("auto", "approve"):
+            taken = (*lake.schema.names, *source.schema.names, *displaced.values())
+            displaced[name] = find_free_name(name, "old", taken)
+            continue
+        frozen.add(name)
+        instead = (
+            f"{_suggest_rename(name)}; or, if its values are those of the source, take it out of the table"
+        )
+        notes.add_refusal(
+            change,
+            f"others fill it, and the source has a column of this name now: values would mix ({ruling.why})",
+            f"{instead} property {FOREIGN_PROPERTY}",
+        )
+    return frozen, displaced
+
+
 def _find_reused_names(
-    source: MigrationSource, lake: LakeTable, stamped: int, undecided: Collection[str], notes: PlanNotes
+    source: MigrationSource,
+    lake: LakeTable,
+    stamped: int,
+    undecided: Collection[str],
+    foreign: tuple[Collection[str], Mapping[str, str]],
+    notes: PlanNotes,
 ) -> tuple[set[str], dict[str, str]]:
     """Live columns whose name now means another column: one that left had it, and it may still be there.
 
@@ -198,7 +252,9 @@ def _find_reused_names(
     `undecided` for an answer nobody knows yet.
     """
     meant: dict[str, str | None] = dict.fromkeys((name.lower() for name in read_displaced(lake)), None)
-    meant |= dict.fromkeys(_list_own_columns(lake) - meant.keys(), "")
+    meant |= dict.fromkeys(list_own_columns(lake) - meant.keys(), "")
+    foreign_names, moved = foreign
+    meant |= dict.fromkeys((name.lower() for name in foreign_names), "")
     # What the version of the stamp does not have has left: another one's name by now is not that column's.
     for past in reversed(source.past[: stamped + 1]):
         for then, now in past.names.items():
@@ -210,7 +266,7 @@ def _find_reused_names(
         is_dropped = meant.get(column.name.lower(), "") is None
         if not is_dropped or column.name in undecided or find_column(source.schema, column.name) is None:
             continue
-        taken = (*lake.schema.names, *in_the_lake, *source.schema.names, *displaced.values())
+        taken = (*lake.schema.names, *in_the_lake, *source.schema.names, *displaced.values(), *moved.values())
         change = f"fill {quote_name(column.name)} with another column"
         ruling = notes.check.decide(change, (column.name,), "reuse-name")
         if ruling.level in ("auto", "approve"):
@@ -235,9 +291,9 @@ def _match_partial_plans(
     those whose name has meant several, or one that the table has as it `known_pairs` too, with what these are
     called: all of them are left as they are. A column of the lake's own is none of them, whatever its name.
     """
-    known = {name.lower() for past in source.past[: stamped + 1] for name in past.names} | _list_own_columns(
-        lake
-    )
+    known = {name.lower() for past in source.past[: stamped + 1] for name in past.names}
+    known |= list_own_columns(lake) | {name.lower() for name in read_foreign(lake)}
+    unrecorded = find_unrecorded_columns(source, lake)
     pairs: dict[str, str] = {}
     unclear: dict[str, set[str]] = {}
     for column in lake.schema.columns:
@@ -254,6 +310,9 @@ def _match_partial_plans(
                 "again",
             )
             unclear[column.name] = {now for now in meant if now is not None}
+        if name not in known and column.name in unrecorded and any(meant):
+            notes.add_note((column.name,), _UNRECORDED)
+            notes.adopted.append(column.name)
         for now in meant if len(meant) == 1 else ():
             if now is None or now.lower() == name or find_column(lake.schema, now) is not None:
                 continue
@@ -270,12 +329,29 @@ def _match_partial_plans(
     return pairs, unclear
 
 
-def _list_own_columns(lake: LakeTable) -> set[str]:
-    """The columns that a table has beside those of its source, lowered: none of them ever is one of these."""
-    exchanged = {name for e in read_swaps(lake) for name in (e.new, e.old)}
-    mirrored = dict((*KEYED, *KEYLESS)) if find_column(lake.schema, ORDER) else {}
-    own = (*read_displaced(lake), *read_metadata_columns(lake).values(), *exchanged, *mirrored)
-    return {name.lower() for name in own}
+def _match_earlier_names(
+    source: MigrationSource, lake: LakeTable, stamped: int, known_pairs: Mapping[str, str], notes: PlanNotes
+) -> dict[str, str]:
+    """Columns that have a name from before the stamp again, each with what the source calls it now.
+
+    Somebody has made the table anew since, as it was then. A column is one of these if the table lacks the
+    column under the newer name, and no plan kept it as a dropped one.
+    """
+    own = list_own_columns(lake) | {name.lower() for name in (*read_foreign(lake), *known_pairs)}
+    own |= {
+        each.lower() for each in json.loads(lake.properties.get(KEPT_PROPERTY, "[]")) if isinstance(each, str)
+    }
+    own |= {name.lower() for name in source.past[stamped].names}
+    pairs: dict[str, str] = {}
+    for column in lake.schema.columns:
+        earlier = (p.names for p in reversed(source.past[:stamped]) if column.name.lower() not in own)
+        found = ({then.lower(): now for then, now in names.items()} for names in earlier)
+        now = next((each[column.name.lower()] for each in found if column.name.lower() in each), None)
+        taken = (*known_pairs.values(), *pairs.values())
+        if now is not None and now not in taken and find_column(lake.schema, now) is None:
+            notes.add_note((column.name,), _EARLIER_NAME.format(quote_name(now)))
+            pairs[column.name] = now
+    return pairs
 
 
 def _find_unholdable(

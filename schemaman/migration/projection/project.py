@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from schemaman.migration.foreign_columns import find_unrecorded_columns, read_foreign
 from schemaman.migration.plan import (
     MigrationSource,
     Policy,
@@ -50,8 +51,8 @@ from schemaman.migration.properties.names import (
     format_property,
 )
 from schemaman.migration.properties.stamped_version import find_stamped_version
-from schemaman.migration.row_columns import refuse_key
-from schemaman.migration.target import LakeTable, Target, has_known_key
+from schemaman.migration.row_columns import ORDER, is_unfilled, refuse_key, refuse_numbered, refuse_unfilled
+from schemaman.migration.target import LakeTable, Target, find_column, has_known_key
 from schemaman.migration.type_mapping import Representation
 from schemaman.model.ddl import quote_name
 from schemaman.model.schema import Column, Path, TableSchema
@@ -61,6 +62,7 @@ _REKEY = (
     "`schemaman plan TABLE --recipe` changes the key if no two rows share the new one; otherwise "
     "create a new table and fill it from a snapshot"
 )
+_DROPPED: frozenset[str | None] = frozenset({None})
 _INFERRED = "its structure is inferred from values, and the next value may have another one"
 _IMPOSSIBLE = "this table cannot have got the newest structure, and no event has shown it"
 _WAIT = "check `schemaman history`, and plan again when events contain the new columns"
@@ -75,7 +77,8 @@ class Projection:
     all names are those of the source, so that the table may get the version stamp. `names` maps the
     source's columns to those of the lake; `properties` are table properties about the columns. `kept` are
     paths that the source dropped and an earlier plan kept. `field_renames` are renames of nested fields (see
-    `diff.Renamed`). `approval_reason`: why a person has to approve the stamp.
+    `diff.Renamed`). `approval_reason`: why a person has to approve the stamp. `foreign` are columns that
+    others fill, by their wanted names; `adopts`: the stamp has to record that one is the source's now.
     """
 
     wanted: TableSchema
@@ -90,6 +93,8 @@ class Projection:
     displaced: Mapping[str, str] = field(default_factory=dict)
     field_renames: Mapping[Path, str] = field(default_factory=dict)
     approval_reason: str = ""
+    foreign: frozenset[str] = frozenset()
+    adopts: bool = False
 
 
 def project(
@@ -146,7 +151,8 @@ class _Tables:
 class _ProjectedTable:
     """The wanted table under the names of the source.
 
-    `match` tells which lake column is which; `dropped` are columns that the source dropped and that stay.
+    `match` tells which lake column is which; `dropped` are columns that the source dropped and that stay,
+    `foreign` are those that others fill.
     `widening` found the types. `approval_reason` and `settled` are those of a projection.
     """
 
@@ -154,6 +160,7 @@ class _ProjectedTable:
     match: ColumnMatch
     dropped: tuple[str, ...]
     widening: TypeWidening
+    foreign: tuple[str, ...] = ()
     approval_reason: str = ""
     settled: bool = True
 
@@ -170,7 +177,8 @@ def _make_tables(
     metadata = plan_metadata_columns(source.schema, lake, representation)
     notes.refusals += metadata.refusals
     notes.notes += metadata.notes
-    naming = read_naming(source, lake, representation, tuple(metadata.names.values()), exact)
+    others = (*metadata.names.values(), *(read_foreign(lake) if lake else ()))
+    naming = read_naming(source, lake, representation, others, exact)
     return _Tables(
         source,
         exact,
@@ -246,17 +254,17 @@ def _follow_table(tables: _Tables, held: Mapping[str, Type]) -> _ProjectedTable:
     named = tables.naming.source_names
     kept = {(named.get(path[0], path[0]), *path[1:]) for path in tables.kept}
     fates = match_fields(source, find_stamped_version(source, lake))
-    widening = TypeWidening(tables.comments, notes, fates, kept)
+    widening = TypeWidening(tables.comments, notes, fates, kept, source.accepted_types)
     split = find_split_columns(source, lake, [path[0] for path in kept if not path[1:]])
     match = match_columns(source, lake, held, notes)
-    columns, dropped = _follow_columns(tables, held, match, widening, split)
+    columns, dropped, foreign = _follow_columns(tables, held, match, widening, split)
     approval_reason, settled = check_reinterpretation(
         source, lake, tables.target, tables.representation, match.partners, notes
     )
     key = _follow_key(source, lake, match, notes)
     comment = (source.schema.comment if tables.comments else None) or lake.schema.comment
     schema = TableSchema(columns, key, comment)
-    return _ProjectedTable(schema, match, dropped, widening, approval_reason, settled)
+    return _ProjectedTable(schema, match, dropped, widening, foreign, approval_reason, settled)
 
 
 def _follow_columns(
@@ -265,8 +273,8 @@ def _follow_columns(
     match: ColumnMatch,
     widening: TypeWidening,
     split: Mapping[str, str],
-) -> tuple[tuple[Column, ...], tuple[str, ...]]:
-    """The columns of a live table as they shall be, then those that it lacks; and dropped ones that stay."""
+) -> tuple[tuple[Column, ...], tuple[str, ...], tuple[str, ...]]:
+    """The columns of a live table as they shall be, then those that it lacks; dropped ones; foreign ones."""
     source, lake, notes = tables.source, tables.lake, tables.notes
     assert lake is not None
     known = {name.lower() for past in source.past for name in past.names}
@@ -274,10 +282,15 @@ def _follow_columns(
     known |= {name.lower() for name in read_displaced(lake)}
     swapped = {e.new: e.column for e in read_swaps(lake)}
     raw = {c.name: c for c in source.schema.columns}
-    columns, dropped = list[Column](), list[str]()
+    columns, dropped, foreign = list[Column](), list[str](), list[str]()
+    others = read_foreign(lake)
+    unrecorded = find_unrecorded_columns(source, lake)
     for column in lake.schema.columns:
         name = match.partners.get(column.name)
-        if column.name in match.displaced:
+        if column.name in others:
+            columns.append(_follow_foreign(lake, column, source, match.displaced.get(column.name), notes))
+            foreign.append(columns[-1].name)
+        elif column.name in match.displaced:
             moved = _displace_column(column, match.displaced[column.name], notes)
             columns.append(moved)
             dropped.append(moved.name)
@@ -291,22 +304,41 @@ def _follow_columns(
         ):
             columns.append(column)
         elif name is not None:
-            columns.append(_follow_column(column, raw[name], held[name], match.renames, widening))
-        elif column.name.lower() in known:
+            followed = _follow_column(column, raw[name], held[name], match.renames, widening)
+            columns.append(_follow_in_sink(tables, followed, column, name))
+        elif column.name.lower() in known and unrecorded.get(column.name) != _DROPPED:
             staying = _follow_dropped(lake, column, split, notes)
             columns += [staying] if staying else []
             dropped += [column.name] if staying else []
         else:
-            barred = "" if column.nullable else "; it is NOT NULL, so writers that omit it will fail"
-            notes.add_note((column.name,), f"the source never had it: it does not change{barred}")
-            columns.append(column)
+            columns.append(_follow_foreign(lake, column, source, None, notes))
+            # A column that the table records under another name is the source's, whatever became of it.
+            foreign += [column.name] if column.name not in tables.naming.source_names.values() else []
     taken = {name.lower() for name in (*(c.name for c in columns), *match.absent)}
     columns += [
         replace(_make_lake_column(raw[name], type, tables.comments), nullable=True)
         for name, type in held.items()
         if name.lower() not in taken
     ]
-    return tuple(columns), tuple(dropped)
+    return tuple(columns), tuple(dropped), tuple(foreign)
+
+
+def _follow_foreign(
+    lake: LakeTable, column: Column, source: MigrationSource, name: str | None, notes: PlanNotes
+) -> Column:
+    """A live column that others fill; with a new `name` if the source now has a column of its name."""
+    if name is not None:
+        text = "others fill it, and the source has a column of this name now: it gets the name"
+        notes.add_note((column.name,), f"{text} {quote_name(name)}")
+        return replace(column, name=name)
+    text = "the source never had it: it does not change"
+    if not is_unfilled(lake, column):
+        notes.add_note((column.name,), text)
+    elif find_column(source.schema, ORDER) is None:
+        notes.add_note((column.name,), f"{text}; it is NOT NULL, so writers that omit it will fail")
+    else:
+        notes.refusals.append(refuse_unfilled(column))
+    return column
 
 
 def _displace_column(lake: Column, name: str, notes: PlanNotes) -> Column:
@@ -343,7 +375,7 @@ def _name_columns(tables: _Tables, projected: _ProjectedTable) -> Projection:
     exact, match, widening = tables.exact, projected.match, projected.widening
     wanted = replace(projected.schema, columns=(*projected.schema.columns, *tables.metadata.added))
     ages = {c.name: c.id or 0 for c in tables.source.schema.columns}
-    besides = (*tables.metadata.names.values(), *match.displaced.values())
+    besides = (*tables.metadata.names.values(), *match.displaced.values(), *projected.foreign)
     named = rename_to_lake(wanted, match.renames, tables.lake, tables.naming, ages, besides)
     _note_names(tables, named)
     # A live column that differs by case alone keeps its name, but which of the source's it is counts.
@@ -367,9 +399,11 @@ def _name_columns(tables: _Tables, projected: _ProjectedTable) -> Projection:
         {exact.get(source_name, source_name): lake_name for source_name, lake_name in names.items()},
         _write_properties(tables, projected, named, names),
         tables.kept | frozenset(map(rename_path, widening.kept)),
-        {new: exact.get(old, old) for old, new in match.displaced.items()},
+        {new: exact.get(old, old) for old, new in match.displaced.items() if new not in projected.foreign},
         {rename_path(path): name for path, name in widening.renames.items()},
         projected.approval_reason,
+        frozenset(projected.foreign),
+        bool(tables.notes.adopted),
     )
 
 
@@ -441,6 +475,18 @@ def _follow_column(
         lake.nullable or raw.nullable,
         comment=comment,
     )
+
+
+def _follow_in_sink(tables: _Tables, followed: Column, lake: Column, name: str) -> Column:
+    """A column of a table that has row columns: only the key is in every row, also in a soft-deleted one."""
+    source, table = tables.source.schema, tables.lake
+    assert table is not None
+    if find_column(source, ORDER) is None or name in source.key or lake.name in table.schema.key:
+        return followed
+    lake_name = tables.naming.find_lake_name(lake.name)
+    if table.generated.get(lake_name) == "":
+        tables.notes.refusals.append(refuse_numbered(lake_name))
+    return replace(followed, nullable=followed.nullable or (lake_name,) not in table.identifiers)
 
 
 def _follow_key(

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from schemaman.history.struct_fields import format_path
+from schemaman.history.versions import AcceptedType
 from schemaman.migration.policy_checks import refuse_blocked
 from schemaman.migration.projection.match_columns import SPLIT_COLUMN, PlanNotes
 from schemaman.migration.projection.match_fields import FieldFate
@@ -36,14 +37,16 @@ class TypeWidening:
     """Finds common types for one table's columns; columns have the source's names, nested fields the lake's.
 
     `fates` is what became of nested fields since the table's stamp; `dropped_before` are those that an
-    earlier plan kept. The search gathers `renames` (see `diff.Renamed`), fields that this plan drops and that
-    may have been `kept`, and dropped fields that are `staying`. `waiting`: a field waits for an answer.
+    earlier plan kept; `accepted_types` are differences that a person accepted. The search gathers `renames`
+    (see `diff.Renamed`), fields that this plan drops and that may have been `kept`, and dropped fields that
+    are `staying`. `waiting`: a field waits for an answer.
     """
 
     comments: bool
     notes: PlanNotes
     fates: Mapping[Path, FieldFate] = field(default_factory=dict)
     dropped_before: Collection[Path] = ()
+    accepted_types: Collection[AcceptedType] = ()
     renames: dict[Path, str] = field(default_factory=dict)
     kept: set[Path] = field(default_factory=set)
     staying: set[Path] = field(default_factory=set)
@@ -54,6 +57,8 @@ class TypeWidening:
 
         `path` is where it is in the lake, `future_path` where it will be.
         """
+        if self._is_accepted(path, future_path, lake, raw):
+            return lake
         match lake, held, raw:
             case Struct(old), Struct(new), Struct(raw_type):
                 return self._struct(path, future_path, old, new, raw_type)
@@ -71,6 +76,18 @@ class TypeWidening:
                 )
             case _:
                 return _widen_leaf(path, lake, held, raw, self.notes)
+
+    def _is_accepted(self, path: Path, future_path: Path, lake: Type, raw: Type) -> bool:
+        """Whether a person accepted that the lake keeps its type; the note says who."""
+        types = format_type(raw), format_type(lake)
+        found = next(
+            (a for a in self.accepted_types if (a.path, a.source, a.lake) == (future_path, *types)), None
+        )
+        if found is None or raw == lake:
+            return False
+        text = f"the source has {types[0]}: the lake keeps {types[1]}; {found.why}"
+        self.notes.add_note(path, text)
+        return True
 
     def _struct(
         self,

@@ -32,6 +32,12 @@ METADATA_PROPERTY = "schemaman.metadata"
 KEPT_PROPERTY = "schemaman.kept"
 """Table property: what the source dropped and the table kept, as a JSON list; nested fields by path."""
 
+FOREIGN_PROPERTY = "schemaman.foreign"
+"""Table property: columns that others fill and the source does not have, as a JSON list."""
+
+ADDED_PROPERTY = "schemaman.added"
+"""Table property: columns that plans added beyond the version of the stamp, as a JSON list."""
+
 CHECK_PREFIX = "delta.constraints."
 """Table property of Delta: the expression of a CHECK constraint, under its name."""
 

@@ -16,7 +16,9 @@ from schemaman.errors import SchemamanError
 from schemaman.migration.plan import Refusal
 from schemaman.migration.properties.column_swaps import parse_swaps
 from schemaman.migration.properties.names import (
+    ADDED_PROPERTY,
     DISPLACED_PROPERTY,
+    FOREIGN_PROPERTY,
     KEPT_PROPERTY,
     KEY_PROPERTY,
     METADATA_PROPERTY,
@@ -49,6 +51,12 @@ _SHAPES: Mapping[str, _PropertyShape] = {
     METADATA_PROPERTY: _PropertyShape(_TextMap, "names by roles", "if the table has no metadata columns"),
     KEPT_PROPERTY: _PropertyShape(
         list[str | _Path], "a list of columns", "the next plan then lists the dropped columns"
+    ),
+    FOREIGN_PROPERTY: _PropertyShape(
+        list[str], "a list of columns", "the next plan then lists the columns that the source never had"
+    ),
+    ADDED_PROPERTY: _PropertyShape(
+        list[str], "a list of columns", "if no plan was applied in part since the table was stamped"
     ),
     DISPLACED_PROPERTY: _PropertyShape(
         dict[str, str | _TextMap], "previous names by names", "if no column was displaced"

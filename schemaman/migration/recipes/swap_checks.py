@@ -62,6 +62,9 @@ class SwapCheck:
         if name in self.lake.layout:
             reason = "the files are partitioned, clustered or sorted by it"
             return Refusal(change, reason, f"change the layout of the table first; or {INTO}")
+        obstacle = self._explain_obstacle(name)
+        if obstacle:
+            return Refusal(change, obstacle, INTO)
         misfit = self._explain_unconvertible(name, column.type, aim.type)
         if misfit:
             return Refusal(change, misfit, SNAPSHOT)
@@ -97,6 +100,9 @@ class SwapCheck:
             return RESPELLED
         if e.column in lake.layout:
             return "by now, the files are partitioned, clustered or sorted by it"
+        obstacle = self._explain_obstacle(e.column)
+        if obstacle:
+            return obstacle
         if find_column(lake.schema, e.old) is not None:
             return f"another column is called {quote_name(e.old)} by now"
         retype = self.check.ask("retype")
@@ -104,6 +110,13 @@ class SwapCheck:
             return f"the policy no longer allows it ({retype.why})"
         refusal = self._refuse_swap(e)
         return refusal.reason if refusal else ""
+
+    def _explain_obstacle(self, name: str) -> str:
+        """Explain why rows cannot be updated, or the old column cannot be dropped; empty if both can."""
+        former = self.lake.former_layout
+        if former is None or any(path[0] == name for path in former):
+            return "a former partition spec or sort order names it, or may name it: it could never be dropped"
+        return self.target.explain_append_only(self.lake)
 
     def _explain_unconvertible(self, name: str, held: Type, wanted: Type) -> str:
         return explain_unconvertible(self.source, self._find_source_name(name), held, wanted)

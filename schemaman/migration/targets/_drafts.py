@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
@@ -177,7 +177,7 @@ def refuse_type_change(change: ChangeType) -> Refusal:
 
 def refuse_drop(lake: LakeTable, change: DropColumn) -> Refusal | None:
     """Refuse a drop that damages the table, or that the format refuses because the column is in use."""
-    top = change.path[0]
+    top, path = change.path[0], change.path
     if len(change.path) == 1 and len(lake.schema.columns) == 1:
         return refuse_change(change, "it is the last column of the table", "drop the table instead")
     if _is_part(lake.schema, change.path) or _is_only_field(lake.schema, change.path):
@@ -186,12 +186,22 @@ def refuse_drop(lake: LakeTable, change: DropColumn) -> Refusal | None:
         return refuse_change(
             change, "keys of a map that differ only in it would become equal", "write a new column"
         )
-    if top in lake.layout:
+    if (path == (top,) and top in lake.layout) or is_used(path, _list_layout_paths(lake)):
         reason = "the files are partitioned, clustered or sorted by it"
         return refuse_change(change, reason, "change the layout of the table first")
     if top in lake.schema.key:
         return refuse_change(change, "it is a key column", _REKEY)
     return None
+
+
+def is_used(path: Path, used: Iterable[Path]) -> bool:
+    """Whether one of the used paths is a path or inside of it."""
+    return any(each[: len(path)] == path for each in used)
+
+
+def _list_layout_paths(lake: LakeTable) -> tuple[Path, ...]:
+    """List the columns and nested fields by which new files are laid out."""
+    return (*(field.path for field in (*lake.partitions, *lake.sort)), *lake.clustering)
 
 
 def in_map_key(schema: TableSchema, path: Path) -> bool:

@@ -12,7 +12,7 @@ from schemaman.migration import spark_sql as sql
 from schemaman.migration.plan import Refusal
 from schemaman.migration.target import Draft, Executor, LakeTable, LakeType
 from schemaman.migration.targets import _drafts as drafts
-from schemaman.migration.targets._types import TypeHolder, has_variant
+from schemaman.migration.targets._types import TypeHolder, has_part, has_variant
 from schemaman.migration.targets.iceberg import widens_in_place as iceberg_widens
 from schemaman.migration.type_mapping import DEFAULT, Representation
 from schemaman.model.diff import AddColumn, Change, ChangeType, DropColumn, RenameColumn
@@ -39,10 +39,12 @@ _NTZ = {"delta.feature.timestampNtz": "supported"}
 _VARIANT = {"delta.feature.variantType": "supported"}
 _CONSTRAINT = "delta.constraints."
 _OWN_CONSTRAINT = "schemaman_not_null_"
-_ICEBERG_COMPAT = ("delta.enableIcebergCompatV1", "delta.enableIcebergCompatV2")
+_ICEBERG_COMPAT = tuple(f"delta.enableIcebergCompatV{number}" for number in (1, 2, 3))
 _CHANGE_FEED = "delta.enableChangeDataFeed"
+_FEED_COLUMNS = frozenset({"_change_type", "_commit_version", "_commit_timestamp"})
+"""The columns of the change data feed. Source: Delta `CDCReader`; `RESERVED_CDC_COLUMNS_ON_WRITE`."""
 _STREAMS = "streams that read the table: they stop at this change"
-_FEED_READERS = "readers of the change data feed: a range across this change cannot be read"
+_FEED_READERS = "readers of the change data feed (`table_changes`, streams): no range may cross this change"
 _READERS = {
     "delta.columnMapping.mode": "readers without column mapping (reader version 2, Delta 1.2), and "
     "deltalake's to_pyarrow_table and to_pandas, which give NULL in every column",
@@ -53,6 +55,12 @@ _READERS = {
 
 Source: Delta protocol, "Column Mapping", "Type Widening", "Timestamp without timezone"; deltalake 1.6 tried.
 """
+_NO_SETTINGS = (
+    "delta.columnMapping.maxColumnId", "delta.constraints.", "delta.feature.", "delta.lastCommitTimestamp",
+    "delta.lastUpdateVersion", "delta.minReaderVersion", "delta.minWriterVersion",
+    "delta.rowTracking.materialized",
+)  # fmt: skip
+"""Beginnings of other properties. Source: Delta `DeltaConfigs`, `TableFeatureProtocolUtils`."""
 _INTEGER_DIGITS = 10
 _BIGINT_DIGITS = 20
 
@@ -224,10 +232,13 @@ class DeltaTarget:
 
     def draft_change(self, lake: LakeTable, change: Change) -> Draft | Refusal:
         """Draft the statement for one change, or refuse it if Delta would."""
-        refusal = _refuse_in_use(lake, change)
+        refusal = _refuse_in_use(lake, change) or self._refuse_feed_name(lake, change)
         if refusal is not None:
             return refusal
         match change:
+            case AddColumn(_, column) if (property := _find_incompatible(lake, column.type)) is not None:
+                reason = f"the table is also read as Iceberg, and {property} allows no column of this type"
+                return drafts.refuse_change(change, reason, f"set {property} to false first, or {_LEAVE_OUT}")
             case ChangeType(path, old, new) if not widens_in_place(old, new, len(path) == 1):
                 return drafts.refuse_type_change(change)
             case ChangeType(_, old, new) if _is_uniform(lake) and not iceberg_widens(old, new):
@@ -235,6 +246,9 @@ class DeltaTarget:
                 return drafts.refuse_change(
                     change, reason, "switch IcebergCompat off first, or keep the type"
                 )
+            case DropColumn((name,)) if _is_last_data_column(lake, name):
+                reason = "it is the last column that is no partition column"
+                return drafts.refuse_change(change, reason, "keep the column, or drop the table instead")
             case DropColumn():
                 refusal = drafts.refuse_drop(lake, change)
                 if refusal is not None:
@@ -244,6 +258,23 @@ class DeltaTarget:
         draft = drafts.draft_change(self.table_name(lake.name), lake.schema, change)
         return draft if isinstance(draft, Refusal) else _add_ways_back(lake, draft, change)
 
+    def _refuse_feed_name(self, lake: LakeTable, change: Change) -> Refusal | None:
+        """Refuse a name that the change data feed has for a column of its own, whatever its case.
+
+        Delta refuses the exact name. With another case it accepts the column, and then no reader can resolve
+        it: measured with Delta 4.4. A nested field may have the name.
+        """
+        match change:
+            case AddColumn((name,)) | RenameColumn((_,), name) if (
+                name.lower() in _FEED_COLUMNS and _is_feeding(lake)
+            ):
+                off = self.set_properties(lake.name, {_CHANGE_FEED: "false"}).statement
+                reason = f"the change data feed of the table has a column {name.lower()} of its own"
+                instead = f"{_LEAVE_OUT}; or, if no job reads the feed, first run: {off}"
+                return drafts.refuse_change(change, reason, instead)
+            case _:
+                return None
+
     def combine_drafts(self, lake: LakeTable, several: Sequence[Draft]) -> Draft:
         """Combine several drafts of one kind in one statement."""
         return drafts.combine_drafts(self.table_name(lake.name), several)
@@ -252,12 +283,22 @@ class DeltaTarget:
         """Draft an emptied shallow clone: a DELETE of all rows unlists the files, and rewrites none."""
         return [f"CREATE TABLE {clone} SHALLOW CLONE {source}", f"DELETE FROM {clone}"]
 
+    def explain_append_only(self, lake: LakeTable) -> str:
+        """Explain the property `delta.appendOnly`. Source: Delta protocol, "Append-only Tables"."""
+        is_on = lake.properties.get("delta.appendOnly", "").lower() == "true"
+        return "delta.appendOnly is true, so no statement may update rows" if is_on else ""
+
+    def is_setting(self, property: str) -> bool:
+        """Whether a property has Delta's prefix, is no feature, and is not maintained by Delta itself."""
+        return property.startswith("delta.") and not property.startswith(_NO_SETTINGS)
+
     def drop_clone(self, clone: str) -> str:
         """Write a plain DROP TABLE: the files of a shallow clone belong to the source."""
         return f"DROP TABLE IF EXISTS {clone}"
 
 
 TARGET = DeltaTarget()
+_LEAVE_OUT = "leave the column out, or rename it at the source"
 
 
 def _canonicalize_path(path: str) -> str:
@@ -325,15 +366,37 @@ def _add_ways_back(lake: LakeTable, draft: Draft, change: Change) -> Draft:
         return replace(draft, reversible="time-travel", undo=None)
     hurts = draft.hurts
     if isinstance(change, DropColumn | RenameColumn | ChangeType):
-        feeds = (_FEED_READERS,) if lake.properties.get(_CHANGE_FEED, "").lower() == "true" else ()
+        feeds = (_FEED_READERS,) if _is_feeding(lake) else ()
         hurts = (*hurts, _STREAMS, *feeds)
     return replace(
         draft, reversible="time-travel" if draft.reversible == "no" else draft.reversible, hurts=hurts
     )
 
 
+def _is_feeding(lake: LakeTable) -> bool:
+    return lake.properties.get(_CHANGE_FEED, "").lower() == "true"
+
+
 def _is_uniform(lake: LakeTable) -> bool:
     return any(lake.properties.get(key, "").lower() == "true" for key in _ICEBERG_COMPAT)
+
+
+def _find_incompatible(lake: LakeTable, type: Type) -> str | None:
+    """Find the property that lets Iceberg read the table, but no column of this type.
+
+    Source: Delta protocol, "Writer Requirements for IcebergCompatV1", "…V2": version 1 has no lists and maps,
+    and neither has VARIANT.
+    """
+    first, second, _ = _ICEBERG_COMPAT
+    on = [key for key in (first, second) if lake.properties.get(key, "").lower() == "true"]
+    nested = has_part(type, lambda part: isinstance(part, Array | Map))
+    return next((key for key in on if has_variant(type) or (nested and key == first)), None)
+
+
+def _is_last_data_column(lake: LakeTable, name: str) -> bool:
+    """Whether all other columns are partition columns. Source: Delta `DELTA_NON_PARTITION_COLUMN_ABSENT`."""
+    partitions = {field.path[0] for field in lake.partitions}
+    return bool(partitions) and {column.name for column in lake.schema.columns} - partitions == {name}
 
 
 def _refuse_in_use(lake: LakeTable, change: Change) -> Refusal | None:

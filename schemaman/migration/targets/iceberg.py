@@ -200,11 +200,16 @@ class IcebergTarget:
                     change, "Iceberg loses identifier fields inside it", _UNIDENTIFIED
                 )
             case DropColumn():
-                refusal = drafts.refuse_drop(lake, change)
+                refusal = drafts.refuse_drop(lake, change) or _refuse_former_layout(lake, change)
                 if refusal is not None:
                     return refusal
             case _:
                 pass
+        if isinstance(change, DropColumn | RenameColumn) and (named := _find_inner_metrics(lake, change)):
+            unset = self.unset_properties(lake.name, named).statement
+            return drafts.refuse_change(
+                change, _INNER_METRICS.format(", ".join(named)), f"first run: {unset}"
+            )
         return drafts.draft_change(self.table_name(lake.name), lake.schema, change)
 
     def combine_drafts(self, lake: LakeTable, several: Sequence[Draft]) -> Draft:
@@ -214,6 +219,14 @@ class IcebergTarget:
     def draft_clone(self, executor: Executor, source: str, clone: str) -> Sequence[str]:
         """Draft an empty table with the same columns, partitions, sort order, identifiers and properties."""
         return _clone_table(executor, source, clone)
+
+    def explain_append_only(self, lake: LakeTable) -> str:
+        """Return an empty text: Iceberg has no such setting."""
+        return ""
+
+    def is_setting(self, property: str) -> bool:
+        """Whether a property is one of those that Iceberg reads. Source: Iceberg `TableProperties`."""
+        return property.startswith(("commit.", "gc.", "history.", "read.", "write."))
 
     def drop_clone(self, clone: str) -> str:
         """Write a DROP TABLE that also deletes the files."""
@@ -230,9 +243,48 @@ _OTHER_COLUMN_NAME = (
     "plan TABLE --recipe --into LAKE_TABLE` (dropping or replacing the partition field does not free its "
     "name)"
 )
+_FORMER_LAYOUT = (
+    "a former partition spec or sort order names it, and Iceberg could not write the table, or not even read "
+    "it, without the column"
+)
+_UNKNOWN_LAYOUT = (
+    "the metadata file cannot be read, so a former partition spec or sort order may name the column; Iceberg "
+    "could not write the table then"
+)
+_KEEP_COLUMN = (
+    'keep the column: write drop-column = "ignore" into a [[policy]] for this table; or plan into a new '
+    "table with `schemaman plan TABLE --recipe --into LAKE_TABLE`"
+)
+_METRICS_PREFIX = "write.metadata.metrics.column."
+_INNER_METRICS = "Iceberg would refuse each later change of properties, since {} would name no field"
 _JOINED = "Iceberg joins names by dots, and the table already has another column or nested field {}"
 _LEAVE_ONE_OUT = "leave one of the two out, or rename it at the source; a kept one may be dropped first"
 _OTHER_NAME = "leave the column out, or rename it at the source"
+
+
+def _refuse_former_layout(lake: LakeTable, change: DropColumn) -> Refusal | None:
+    """Refuse to drop a field that any partition spec or sort order of the metadata names.
+
+    Iceberg binds all of them to the current schema whenever it loads a table for writing, so a table that
+    lacks the field can no longer be written, and older releases cannot read it. Measured with Iceberg 1.11:
+    sort orders in each format version, partition specs in version 1. Source: Iceberg
+    `SortOrder.checkCompatibility`, `PartitionSpec.checkCompatibility`; apache/iceberg issue 4563.
+    """
+    if lake.former_layout is None:
+        return drafts.refuse_change(change, _UNKNOWN_LAYOUT, _KEEP_COLUMN)
+    used = drafts.is_used(change.path, lake.former_layout)
+    return drafts.refuse_change(change, _FORMER_LAYOUT, _KEEP_COLUMN) if used else None
+
+
+def _find_inner_metrics(lake: LakeTable, change: DropColumn | RenameColumn) -> list[str]:
+    """Find the properties that set the metrics of a nested field inside of a dropped or renamed one.
+
+    Iceberg corrects the properties of the field itself, but not those of fields inside of it, and then
+    refuses each change of properties. Source: Iceberg `PropertyUtil.applySchemaChanges`,
+    `MetricsConfig.validateReferencedColumns`; measured with Iceberg 1.11.
+    """
+    inside = f"{_METRICS_PREFIX}{'.'.join(change.path)}."
+    return sorted(name for name in lake.properties if name.startswith(inside))
 
 
 def _has_dot(path: Path) -> bool:

@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from schemaman.migration.apply.run import Migration
+from schemaman.migration.layout import LayoutChange
 from schemaman.model.diff import Diff
 from schemaman.report.json.changes import build_change
-from schemaman.report.json.tables import SCHEMA_VERSION, Document
+from schemaman.report.json.tables import SCHEMA_VERSION, Document, Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,8 @@ class FailedPlan:
 class Drift:
     """The changes that someone else made to one target table; `missing` if the table does not exist.
 
-    `earlier_drift` describes changes by someone else that earlier runs found and accepted.
+    `layout` are changes of the layout and settings of the table. `earlier_drift` describes changes by someone
+    else that earlier runs found and accepted.
     """
 
     format: str
@@ -37,11 +39,12 @@ class Drift:
     changes: Diff
     missing: bool = False
     earlier_drift: str = ""
+    layout: tuple[LayoutChange, ...] = ()
 
     @property
     def is_drifted(self) -> bool:
         """Returns whether the table differs from the last migration's result, or did when a run began."""
-        return self.missing or bool(self.changes) or bool(self.earlier_drift)
+        return self.missing or bool(self.changes) or bool(self.layout) or bool(self.earlier_drift)
 
 
 def build_apply(done: Migration) -> Document:
@@ -59,6 +62,7 @@ def build_apply(done: Migration) -> Document:
         "reasons": list(done.reasons),
         "differences": [build_change(c) for c in done.differences],
         "foreign": [build_change(c) for c in done.foreign],
+        "foreign_layout": _build_layout(done.foreign_layout),
         "notes": list(done.notes),
         "took_ms": done.took_ms,
     }
@@ -76,6 +80,7 @@ def build_failed(fault: FailedPlan) -> Document:
         "reasons": [text for text in (fault.message, fault.hint) if text],
         "differences": [],
         "foreign": [],
+        "foreign_layout": [],
         "notes": [],
         "took_ms": 0,
     }
@@ -92,8 +97,14 @@ def build_drift(found: Iterable[Drift]) -> Document:
                 "drift": d.is_drifted,
                 "gone": d.missing,
                 "changes": [build_change(c) for c in d.changes],
+                "layout": _build_layout(d.layout),
                 "before": d.earlier_drift or None,
             }
             for d in found
         ],
     }
+
+
+def _build_layout(changes: Iterable[LayoutChange]) -> list[Json]:
+    """Builds the changes of a layout; an absent entry or property is null."""
+    return [{"name": c.name, "before": c.before or None, "after": c.after or None} for c in changes]

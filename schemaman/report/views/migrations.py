@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
 
 from schemaman.migration.apply.run import Migration
+from schemaman.migration.layout import LayoutChange
 from schemaman.migration.plan import Plan
+from schemaman.model.diff import Diff
 from schemaman.report.document import Block, Grid, Inline, Notice, Paragraph, Report, Text, Tone
 from schemaman.report.json import migrations as documents
 from schemaman.report.json.migrations import Drift, FailedPlan
@@ -88,10 +90,8 @@ def _build_migration(done: Migration) -> Iterator[Block]:
             f"Run {done.run}" if done.run else done.table, ("step", "state", "version", "statement"), rows
         )
     yield from (Notice("refused", "break", done.table, reason) for reason in done.reasons)
-    if done.foreign:
-        lines: tuple[tuple[str, Inline], ...] = tuple(
-            ("", words.describe_change(c)) for c in select_shown_changes(done.foreign)
-        )
+    if done.foreign or done.foreign_layout:
+        lines = _list_drift(done.foreign, done.foreign_layout)
         message = (
             "The table had changed outside of schemaman since the last migration; the plan includes that."
         )
@@ -167,10 +167,8 @@ def build_drift_report(looked_at: Sequence[Drift]) -> Report:
             way_out: Inline = (Text(f"schemaman drift --forget {quote(drift.table)}"),)
             facts = (("if it was dropped on purpose", way_out),)
             blocks.append(Notice("gone", "break", drift.table, "The table no longer exists.", facts))
-        elif drift.changes:
-            lines: tuple[tuple[str, Inline], ...] = tuple(
-                ("", words.describe_change(c)) for c in select_shown_changes(drift.changes)
-            )
+        elif drift.changes or drift.layout:
+            lines = _list_drift(drift.changes, drift.layout)
             message = "The table was changed outside of schemaman since the last migration."
             blocks.append(Notice("drift", "danger", drift.table, message, lines))
         if drift.earlier_drift:
@@ -188,6 +186,13 @@ def build_drift_report(looked_at: Sequence[Drift]) -> Report:
         )
     )
     return Report("Drift", tuple(blocks), dict(documents.build_drift(looked_at)))
+
+
+def _list_drift(changes: Diff, layout: Sequence[LayoutChange]) -> tuple[tuple[str, Inline], ...]:
+    """List what someone else changed: columns, then the layout and settings."""
+    columns = (("", words.describe_change(c)) for c in select_shown_changes(changes))
+    others = ((c.label, (Text(f"{c.before or 'none'} → {c.after or 'none'}"),)) for c in layout)
+    return (*columns, *others)
 
 
 def _describe_outcome(done: Migration) -> Inline:

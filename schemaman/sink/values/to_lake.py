@@ -31,7 +31,7 @@ from schemaman.model.types import (
     Type,
 )
 from schemaman.sink.values import decimals as numbers
-from schemaman.sink.values.to_lake_options import choose_converter
+from schemaman.sink.values.to_lake_options import choose_converter, fit_nearest
 from schemaman.sink.values.values import (
     EXACT,
     Convert,
@@ -88,11 +88,18 @@ def make_fitter(source: Type, lake: Type) -> Convert:
             return _make_refusal(f"{format_type(lake)} holds no values of {format_type(source)}")
 
 
-def fit_value(value: Value, source: Type, lake: Type, column: str) -> Value | UnfitColumn:
-    """Convert one value to a lake's type, or return why it does not fit; None stays None."""
+def fit_value(
+    value: Value, source: Type, lake: Type, column: str, *, rounded: bool = False
+) -> Value | UnfitColumn:
+    """Convert one value to a lake's type, or return why it does not fit; None stays None.
+
+    `rounded`: a person accepted that a floating-point type has the nearest number.
+    """
     if value is None:
         return None
     try:
+        if rounded and isinstance(lake, Floating):
+            return fit_nearest(value, lake.bits)
         return _make_fitter(source, lake)(value)
     except UnfitValue as reason:
         return UnfitColumn(column, str(reason))

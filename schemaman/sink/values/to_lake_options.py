@@ -33,6 +33,7 @@ from schemaman.model.types import (
     Unknown,
     Uuid,
 )
+from schemaman.sink.values.decimals import read_single
 from schemaman.sink.values.values import Convert, OutOfRange, UnfitValue, Value, abbreviate_value
 from schemaman.sink.values.variant import check_document
 
@@ -62,9 +63,9 @@ def choose_converter(source: Type, lake: Type) -> Convert | None:
         case Timestamp(_, False), Timestamp(_, True):
             return _assume_utc
         case Numeric(), Floating(64):
-            return _fit_nearest
+            return fit_nearest
         case Decimal(precision, scale), Floating(64) if max(precision, precision - scale) > MAX_DIGITS:
-            return _fit_nearest
+            return fit_nearest
         case _:
             return None
 
@@ -141,9 +142,13 @@ def _assume_utc(value: object) -> Value:
     )
 
 
-def _fit_nearest(value: object) -> Value:
+def fit_nearest(value: object, bits: int = 64) -> Value:
+    """The number of a floating-point type that is nearest to a value. Raises `UnfitValue`."""
+    if isinstance(value, float):
+        return read_single(value) if bits == 32 else value
     if isinstance(value, Number | int):
         number = float(value)
+        number = read_single(number) if bits == 32 else number
         if isfinite(number) or not Number(value).is_finite():
             return number
     raise UnfitValue(f"{abbreviate_value(value)} is no number of DOUBLE")

@@ -41,13 +41,15 @@ def read_metadata(table: str, columns: tuple[Column, ...], file: str, metadata: 
         partitions=tuple(
             LayoutField(paths[each["source-id"]], each["transform"])
             for each in spec.get("fields", ())
-            if each["transform"] != "void" and each["source-id"] in paths
+            if each["transform"] != "void" and each.get("source-id") in paths
         ),
+        former_layout=_collect_former_layout(metadata, paths),
         sort=tuple(
             LayoutField(
                 paths[each["source-id"]], f"{each['transform']} {each['direction']} {each['null-order']}"
             )
             for each in order.get("fields", ())
+            if each.get("source-id") in paths
         ),
         partition_names=_collect_partition_names(metadata, paths),
         # Source: Iceberg table spec, "Schema Evolution": a field keeps its id forever.
@@ -81,6 +83,7 @@ def read_description(
         identifiers=tuple((c.name,) for c in columns if c.name in identifier_names),
         partitions=tuple(partitions),
         sort=tuple(sort),
+        former_layout=None,
         comment=details.get("Comment"),
         # The source column of a partition field is unknown here: no column may have the field's name.
         partition_names=dict.fromkeys(_PARTITION_FIELD.findall(dict(described).get("_partition", "")), ()),
@@ -98,6 +101,7 @@ def _make_table(
     identifiers: tuple[Path, ...],
     partitions: tuple[LayoutField, ...],
     sort: tuple[LayoutField, ...],
+    former_layout: tuple[Path, ...] | None,
     comment: str | None = None,
     partition_names: Mapping[str, Path],
     column_ids: str = "",
@@ -119,6 +123,7 @@ def _make_table(
         layout=tuple(dict.fromkeys(field.path[0] for field in (*partitions, *sort))),
         partitions=partitions,
         sort=sort,
+        former_layout=former_layout,
         identifiers=identifiers,
         format_version=format_version,
         partition_names=partition_names,
@@ -135,10 +140,22 @@ def _collect_partition_names(metadata: Metadata, paths: Mapping[int, Path]) -> d
     """Collect all current and earlier partition field names, each with the column that may have that name."""
     names: dict[str, Path] = {}
     for field in (field for spec in metadata.get("partition-specs", ()) for field in spec["fields"]):
-        own = paths.get(field["source-id"], ())
+        own = paths.get(field.get("source-id"), ())
         name = str(field["name"])
         names[name] = own if names.get(name, own) == own else ()
     return names
+
+
+def _collect_former_layout(metadata: Metadata, paths: Mapping[int, Path]) -> tuple[Path, ...]:
+    """Collect the source fields of all partition specs and sort orders, in order of their ids.
+
+    A void transform counts, since it still refers to its field. Source: Iceberg table spec,
+    "Partition Specs", "Sort Orders", "Partition Transforms"; a transform of several fields has `source-ids`.
+    """
+    several = (*metadata.get("partition-specs", ()), *metadata.get("sort-orders", ()))
+    fields = [field for each in several for field in each["fields"]]
+    ids = {id for field in fields for id in field.get("source-ids", (field.get("source-id"),))}
+    return tuple(path for id, path in paths.items() if id in ids)
 
 
 def _list_paths(fields: Sequence[Metadata], above: Path) -> Iterator[tuple[int, Path]]:

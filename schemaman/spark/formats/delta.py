@@ -10,7 +10,14 @@ from pyspark.sql import SparkSession
 
 from schemaman.errors import EngineUnavailable, StatementFailed
 from schemaman.migration.properties.names import BATCH_PROPERTY, read_key
-from schemaman.migration.spark_sql import create_namespace, literal, quote_table_name, split_table_name
+from schemaman.migration.spark_sql import (
+    create_namespace,
+    literal,
+    quote_table_name,
+    read_columns,
+    read_defaults,
+    split_table_name,
+)
 from schemaman.migration.target import LakeTable, LayoutField
 from schemaman.model.schema import TableSchema
 from schemaman.spark.catalog_settings import (
@@ -21,7 +28,7 @@ from schemaman.spark.catalog_settings import (
 from schemaman.spark.formats._commit_metadata import format_metadata, parse_batches
 from schemaman.spark.formats._delta_log import clear_unfinished, find_generated_columns, find_newest_version
 from schemaman.spark.spark_format import RecordedBatch
-from schemaman.spark.statements import collect_rows, query_rows, read_table_columns
+from schemaman.spark.statements import collect_rows, query_rows, read_table_schema
 
 EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
@@ -53,10 +60,10 @@ class DeltaOnSpark:
 
     def inspect(self, spark: SparkSession, table: str, name: str, *, java: bool) -> LakeTable | None:
         """Read `DESCRIBE DETAIL`, and from the log what SQL does not show."""
-        columns = read_table_columns(spark, name)
-        if columns is None and _register_again(spark, table):
-            columns = read_table_columns(spark, name)
-        if columns is None:
+        schema = read_table_schema(spark, name)
+        if schema is None and _register_again(spark, table):
+            schema = read_table_schema(spark, name)
+        if schema is None:
             return None
         detail = collect_rows(spark, f"DESCRIBE DETAIL {name}")[0].asDict()
         if detail["format"] != "delta":
@@ -70,7 +77,7 @@ class DeltaOnSpark:
         partitions, clustering = detail["partitionColumns"], detail["clusteringColumns"] or ()
         return LakeTable(
             table,
-            TableSchema(columns, read_key(properties) or (), detail["description"] or None),
+            TableSchema(read_columns(schema), read_key(properties) or (), detail["description"] or None),
             identity=detail["id"],
             version=str(version),
             properties=properties,
@@ -81,6 +88,7 @@ class DeltaOnSpark:
             generated=find_generated_columns(
                 detail["location"], features, lambda statement: query_rows(spark, statement)
             ),
+            defaults=read_defaults(schema),
             # Source: Delta protocol, "Column Mapping": ids are unique; only then columns can be dropped.
             column_ids=f"last {properties.get(_LAST_ID, '0')}",
         )
@@ -121,7 +129,7 @@ def _register_again(spark: SparkSession, table: str) -> bool:
     if parts is None or spark.conf.get("spark.sql.catalogImplementation") != "in-memory":
         return False
     folder = _find_folder(spark, parts)
-    if read_table_columns(spark, quote_table_name(("delta", folder))) is None:
+    if read_table_schema(spark, quote_table_name(("delta", folder))) is None:
         return False
     collect_rows(spark, create_namespace(parts[:1]))
     collect_rows(spark, f"CREATE TABLE {quote_table_name(parts)} USING delta LOCATION {literal(folder)}")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from schemaman.errors import EngineUnavailable, StatementFailed
 from schemaman.migration.properties.names import BATCH_PROPERTY
-from schemaman.migration.spark_sql import literal, read_columns
+from schemaman.migration.spark_sql import literal, read_columns, read_defaults
 from schemaman.migration.target import LakeTable
 from schemaman.model.ddl import quote_name
 from schemaman.spark.catalog_settings import DOCUMENTATION, find_catalog, read_setting, require_extension
@@ -18,7 +19,7 @@ from schemaman.spark.formats._commit_metadata import format_metadata, parse_batc
 from schemaman.spark.formats._iceberg_metadata import Metadata, read_description, read_metadata
 from schemaman.spark.spark_format import RecordedBatch
 from schemaman.spark.sql_errors import RAISED
-from schemaman.spark.statements import collect_rows, read_table_columns
+from schemaman.spark.statements import collect_rows, read_table_schema
 
 EXTENSION = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 CATALOG = "org.apache.iceberg.spark.SparkCatalog"
@@ -77,29 +78,31 @@ def _inspect_by_java(spark: SparkSession, table: str, name: str) -> LakeTable:
     loaded = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name)
     operations = loaded.operations()
     current = operations.refresh() if _is_cached(spark, name) else operations.current()
-    columns = read_columns(jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(current.schema()).json())
+    schema = str(jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(current.schema()).json())
     metadata = json.loads(jvm.org.apache.iceberg.TableMetadataParser.toJson(current))
-    return read_metadata(table, columns, str(current.metadataFileLocation()), metadata)
+    found = read_metadata(table, read_columns(schema), str(current.metadataFileLocation()), metadata)
+    return replace(found, defaults=read_defaults(schema))
 
 
 def _inspect_by_sql(spark: SparkSession, table: str, name: str) -> LakeTable | None:
-    columns = read_table_columns(spark, name)
-    if columns is None:
+    schema = read_table_schema(spark, name)
+    if schema is None:
         return None
     if _is_cached(spark, name):
         collect_rows(spark, f"REFRESH TABLE {name}")
-        columns = read_table_columns(spark, name) or ()
+        schema = read_table_schema(spark, name) or schema
+    columns, defaults = read_columns(schema), read_defaults(schema)
     properties = {row["key"]: row["value"] for row in collect_rows(spark, f"SHOW TBLPROPERTIES {name}")}
     if not properties.get("format", "").startswith("iceberg"):
         raise StatementFailed(f"{table} is not an Iceberg table")
     newest = collect_rows(spark, f"SELECT file FROM {name}.metadata_log_entries")[-1]["file"]
     metadata = _read_metadata_file(spark, newest)
     if metadata:
-        return read_metadata(table, columns, newest, metadata)
+        return replace(read_metadata(table, columns, newest, metadata), defaults=defaults)
     described = [
         (r["col_name"], r["data_type"]) for r in collect_rows(spark, f"DESCRIBE TABLE EXTENDED {name}")
     ]
-    return read_description(table, columns, newest, properties, described)
+    return replace(read_description(table, columns, newest, properties, described), defaults=defaults)
 
 
 def _is_cached(spark: SparkSession, name: str) -> bool:

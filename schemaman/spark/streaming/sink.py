@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from schemaman.debezium.payload import SchemaLookup
 from schemaman.debezium.wire_format import AUTO, Forms
-from schemaman.errors import StatementFailed, UsageError
+from schemaman.errors import BadConfiguration, StatementFailed, UsageError
 from schemaman.history.decisions import Decisions, apply_decisions
 from schemaman.history.versions import TableHistory
 from schemaman.io.schema_registry import NO_REGISTRY, is_url, load_export, open_registry
@@ -26,6 +26,7 @@ from schemaman.migration.apply.apply import LEASE_MS
 from schemaman.migration.plan import Plan, Policy
 from schemaman.migration.plan_file import plan_hash
 from schemaman.migration.setting_checks import require_policy, require_targets
+from schemaman.migration.settings import list_target_projections, refuse_shared_tables
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry, RegistryStore, Services
 from schemaman.settings import TargetSetting
@@ -86,7 +87,8 @@ class LakeSink:
 
     Raises:
         UsageError: an argument is of the wrong type.
-        BadConfiguration: a target or a rule of the policy is incomplete or contains an unknown word.
+        BadConfiguration: a target or a rule of the policy is incomplete or contains an unknown word; or
+            the targets lead several source tables into one lake table.
     """
 
     def __init__(
@@ -124,13 +126,19 @@ class LakeSink:
         stream = stream or ("main" if services is None else services.settings.stream.value)
         self._registry = Registry(store, clock)
         self._targets = tuple(require_targets(targets))
+        try:
+            refuse_shared_tables(self._targets)
+        except ValueError as error:
+            raise BadConfiguration(str(error), hint="change `targets` of the sink") from error
         self._quarantine = quarantine
         self._stream = stream
         self._schemas = _open_schemas(schemas, services)
         self._forms = forms or (AUTO if services is None else services.settings.forms)
         self._modes = modes
         self._placeholder = placeholder
-        self._policy = policy or (Policy() if services is None else services.settings.policy)
+        chosen = policy or (Policy() if services is None else services.settings.policy)
+        named = [rule for rule in list_target_projections(targets) if rule not in chosen.projections]
+        self._policy = replace(chosen, projections=(*chosen.projections, *named))
         self._progress = StreamProgress(store.load)
         self._decisions = decisions or of_program.decisions
         self._on_report = on_report

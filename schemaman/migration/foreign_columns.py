@@ -1,0 +1,87 @@
+"""The columns of a lake table that are not its source's: who else fills them, and how a table records it.
+
+Law: no value of the source goes into a foreign column, and no row of the source empties it.
+"""
+
+from __future__ import annotations
+
+import json
+
+from schemaman.migration.plan import MigrationSource
+from schemaman.migration.properties.column_swaps import read_swaps
+from schemaman.migration.properties.displaced_columns import read_displaced
+from schemaman.migration.properties.names import (
+    ADDED_PROPERTY,
+    FOREIGN_PROPERTY,
+    KEPT_PROPERTY,
+    METADATA_PROPERTY,
+    NAMES_PROPERTY,
+)
+from schemaman.migration.properties.stamped_version import find_stamped_version
+from schemaman.migration.row_columns import KEYED, KEYLESS, ORDER
+from schemaman.migration.target import LakeTable, find_column
+
+
+def read_foreign(lake: LakeTable) -> frozenset[str]:
+    """The columns of a table that it records as foreign, by their names in it."""
+    return _read_names(lake, FOREIGN_PROPERTY)
+
+
+def is_recorded_foreign(lake: LakeTable, name: str) -> bool:
+    """Whether a table records a column of this name as foreign, also if it has no such column now."""
+    return name.lower() in {each.lower() for each in json.loads(lake.properties.get(FOREIGN_PROPERTY, "[]"))}
+
+
+def read_added(lake: LakeTable) -> frozenset[str]:
+    """The columns that plans added beyond the version of the table's stamp, by their names in it."""
+    return _read_names(lake, ADDED_PROPERTY)
+
+
+def list_own_columns(lake: LakeTable) -> frozenset[str]:
+    """The columns that plans made beside those of the source, in lower case: no name makes them others."""
+    swapped = {name for e in read_swaps(lake) for name in (e.new, e.old)}
+    row_columns = dict((*KEYED, *KEYLESS)) if find_column(lake.schema, ORDER) else {}
+    metadata = json.loads(lake.properties.get(METADATA_PROPERTY, "{}")).values()
+    return frozenset(name.lower() for name in (*read_displaced(lake), *metadata, *swapped, *row_columns))
+
+
+def find_unrecorded_columns(source: MigrationSource, lake: LakeTable) -> dict[str, frozenset[str | None]]:
+    """Columns that came after the table's stamp, and that no plan records: another writer added them.
+
+    Each with what the source calls the columns that have had its name since, None for a dropped one; empty if
+    no column had it.
+    """
+    stamped = find_stamped_version(source, lake)
+    if stamped is None:
+        return {}
+    before = {name.lower() for past in source.past[: stamped + 1] for name in past.names}
+    recorded = {name.lower() for name in json.loads(lake.properties.get(NAMES_PROPERTY, "{}"))}
+    recorded |= {name.lower() for name in read_added(lake) | read_foreign(lake)}
+    recorded |= before | list_own_columns(lake)
+    found: dict[str, frozenset[str | None]] = {}
+    for name in lake.schema.names:
+        if name.lower() not in recorded:
+            later = (p.names.items() for p in source.past[stamped + 1 :])
+            pairs = (pair for items in later for pair in items)
+            found[name] = frozenset(now for then, now in pairs if then.lower() == name.lower())
+    return found
+
+
+def find_foreign_columns(source: MigrationSource, lake: LakeTable) -> frozenset[str]:
+    """The columns that others fill: the source never had them, or others added them when it had dropped them.
+
+    `lake` has all columns of the table, under its own names.
+    """
+    known = {name.lower() for past in source.past for name in past.names}
+    known |= {name.lower() for name in source.schema.names} | list_own_columns(lake)
+    known |= {name.lower() for name in json.loads(lake.properties.get(NAMES_PROPERTY, "{}"))}
+    kept = json.loads(lake.properties.get(KEPT_PROPERTY, "[]"))
+    known |= {each.lower() for each in kept if isinstance(each, str)}
+    never = {name for name in lake.schema.names if name.lower() not in known}
+    dropped = {name for name, now in find_unrecorded_columns(source, lake).items() if now == {None}}
+    return frozenset(never | dropped) | read_foreign(lake)
+
+
+def _read_names(lake: LakeTable, key: str) -> frozenset[str]:
+    names = {name.lower() for name in json.loads(lake.properties.get(key, "[]"))}
+    return frozenset(name for name in lake.schema.names if name.lower() in names)
