@@ -29,7 +29,8 @@ from schemaman.api.schema_diff import SchemaDiff
 from schemaman.api.services import open_registry, workspace_of
 from schemaman.api.settings_files import load_settings, open_settings_file
 from schemaman.api.sources import find_sources, read_sources
-from schemaman.api.syncing import LakeSync, SyncResult
+from schemaman.api.sync_result import SyncResult
+from schemaman.api.syncing import LakeSync
 from schemaman.api.workspace import Workspace, now_ms
 from schemaman.compat.gate import CheckResult
 from schemaman.compat.judge import Severity

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from schemaman.api.applying import ApplyRequest, PlanApplier, exit_code_of, new_run
@@ -28,39 +27,12 @@ from schemaman.migration.plan import Plan, describe_change
 from schemaman.migration.plan_file import from_text, plan_hash
 from schemaman.migration.target import Executor
 from schemaman.model.diff import diff
-from schemaman.model.display import count_noun
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
-from schemaman.report.formats.html import HtmlFormat
-from schemaman.report.formats.text import TextFormat
 from schemaman.report.json.sync import FollowedTable, State
-from schemaman.report.views.sync import build_sync_report
 
 _REST = 60.0
 """Seconds before the next attempt at a failed table without new records."""
-
-
-@dataclass(frozen=True, slots=True)
-class SyncResult:
-    """One round of `sync`: the records read, and the result of each checked lake table.
-
-    The `state` of a table is `current`, `applied`, `waiting` (for an approval), `refused` or `failed`.
-    """
-
-    read: Summary
-    tables: tuple[FollowedTable, ...]
-
-    def __repr__(self) -> str:
-        counts = Counter(table.state for table in self.tables)
-        states = ", ".join(f"{count} {state}" for state, count in counts.items()) or "no lake table to check"
-        return f"<SyncResult: {count_noun(self.read.new, 'new record')}; {states}>"
-
-    def __str__(self) -> str:
-        return TextFormat().render(build_sync_report(self.read, self.tables)).rstrip("\n")
-
-    def _repr_html_(self) -> str:
-        """Render the round as an HTML fragment. Source: IPython "Rich display"."""
-        return HtmlFormat().render_fragment(build_sync_report(self.read, self.tables))
 
 
 def describe_report_hint(table: str) -> str:

@@ -62,7 +62,7 @@ def test_a_table_made_anew_with_an_earlier_name_follows_the_rename(format: str) 
     made = plan(format, lake, v)
     assert statements(made)[0].endswith("RENAME COLUMN `note` TO `remark`")
     assert own_names(made) == ("id", "n", "remark")
-    assert "it is `remark` by now" in " ".join(made.notes)
+    assert "it is `remark` now" in " ".join(made.notes)
     assert made.refusals == ()
     # rows that came before the plan would find the column, too
     assert lake.live is not None

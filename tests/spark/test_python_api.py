@@ -110,6 +110,8 @@ def test_an_iceberg_table_follows_its_source_from_version_to_version(
         assert sm.apply(first, registry, executor, dry_run=True).state == "checked"
         assert sm.apply(first, registry, executor).state == "applied"
         assert sm.apply(first, registry, executor).state == "unchanged"
+        with pytest.raises(sm.errors.StatementFailed, match="is not a Delta table"):
+            registry.plan("returns@1", target="delta", table=table, executor=executor)
         stale = registry.plan("returns@2", target="iceberg", table=table, executor=executor)
         spark.sql(f"ALTER TABLE {table} ADD COLUMN by_hand INT")
         with pytest.raises(sm.errors.StalePlan, match="add `by_hand` INT"):
