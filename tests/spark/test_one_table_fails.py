@@ -68,7 +68,7 @@ def test_a_number_that_comes_again_with_other_records_leaves_none_out(
         if format == "delta":
             notes = [t.notes for report in run.reports for t in report.tables]
             assert [bool(said) for said in notes] == [False] * 4 + [True, False, True]
-            assert "batch 1 is not the one of this number" in notes[4][0]
+            assert "batch 1 has a number that other records had before" in notes[4][0]
 
 
 def _commits(spark, format: str, name: str) -> int:

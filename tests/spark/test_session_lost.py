@@ -36,7 +36,7 @@ for name, call in calls.items():
     try:
         call()
     except SessionLost as lost:
-        print(name, "lost", "Spark is gone" in lost.message, flush=True)
+        print(name, "lost", "Spark has stopped" in lost.message, flush=True)
 os._exit(0)
 """
 
