@@ -22,10 +22,14 @@ _REDRAW_SECONDS = 0.1
 
 @dataclass(slots=True)
 class Console:
-    """Writes to a terminal or a pipe; `color` is the setting, `quiet` suppresses warnings and progress."""
+    """Writes to a terminal or a pipe; `color` is the setting, `quiet` suppresses warnings and progress.
+
+    With `json`, stdout is only for JSON.
+    """
 
     color: str = "auto"
     quiet: bool = False
+    json: bool = False
     _progress: Progress | None = field(default=None, init=False)
 
     def show(self, report: Report, format: str) -> None:
@@ -51,6 +55,13 @@ class Console:
         self.end_progress()
         if not self.quiet:
             write_error_lines(text)
+
+    def answer(self, text: str, document: dict[str, object]) -> None:
+        """Report the work of a command: a line on stderr, or with `json` the document on stdout."""
+        if self.json:
+            self.show(Report("", (), document), "json")
+        else:
+            self.inform(text)
 
     def warn(self, text: str, hint: str | None = None) -> None:
         """Write a warning to stderr."""

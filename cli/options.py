@@ -27,7 +27,8 @@ def with_context(function: F) -> F:
         flags = {key: value for key, value in arguments.items() if key in KEYS and key != "target"}
         kept = {k: v for k, v in arguments.items() if k not in _COMMON}
         settings = load_settings(flags)
-        console = Console(settings.color.value, bool(arguments.get("quiet")))
+        json = arguments.get("format") == "json"
+        console = Console(settings.color.value, bool(arguments.get("quiet")), json)
         with CommandContext(settings, console) as context:
             return function(context, **kept)
 

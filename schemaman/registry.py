@@ -342,7 +342,8 @@ class Registry:
     def tables(self, decisions: Decisions | None = None) -> tuple[TableHistory, ...]:
         """Returns the history of every table, in order of stream and name, with decisions applied."""
         answers = self.decisions() if decisions is None else decisions
-        found = (self._store.history(table) for table in self._store.tables())
+        names = self._store.tables()
+        found = map(self._store.read_histories(names), names)
         histories = (_apply_decisions(history, answers) for history in found if history is not None)
         return tuple(sorted(histories, key=lambda h: (h.table.stream, h.table)))
 

@@ -26,18 +26,20 @@ from schemaman.history.decisions import (
 from schemaman.history.references import TableRef
 from schemaman.history.references import parse as parse_reference
 from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.report.json.answers import build_decision
 from schemaman.resolve import select_version
 from schemaman_cli.group import command
 from schemaman_cli.library import open_registry
-from schemaman_cli.options import CommandContext, with_context
+from schemaman_cli.options import CommandContext, format_option, with_context
 
 
 @command("decide", "schemaman decide rename orders note remark", "schemaman decide confirm orders key")
 @click.argument("answer", type=click.Choice(["rename", "not-rename", "confirm"]))
 @click.argument("table")
 @click.argument("words", nargs=-1, required=True, metavar="OLD NEW | FACT")
+@format_option("text", "json")
 @with_context
-def decide(context: CommandContext, answer: str, table: str, words: tuple[str, ...]) -> None:
+def decide(context: CommandContext, answer: str, table: str, words: tuple[str, ...], format: str) -> None:
     """State that column OLD of TABLE became NEW, that it did not, or that a provisional FACT is true.
 
     A nested field is named by its path, such as address.street. A FACT is key, nullable:COLUMN or
@@ -57,10 +59,13 @@ def decide(context: CommandContext, answer: str, table: str, words: tuple[str, .
     if other := find_contradiction(history, known, decision):
         raise _make_contradiction_error(str(path), before, known, other)
     if decision in (*known.renames, *known.not_renames, *known.confirmations):
-        context.console.inform(f"{path} already contains this answer")
+        document = build_decision(answer, history.table, words, str(path), written=False)
+        context.console.answer(f"{path} already contains this answer", document)
         return
     write_text(path, before + format_decision(decision))
-    context.console.inform(f"written to {path}")
+    context.console.answer(
+        f"written to {path}", build_decision(answer, history.table, words, str(path), written=True)
+    )
 
 
 def _make_decision(
