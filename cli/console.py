@@ -11,8 +11,8 @@ from typing import IO
 
 import click
 
+from schemaman.model.printable import escape_invisible
 from schemaman.report.document import FORMATS, Report
-from schemaman.report.formats._characters import escape_invisible
 from schemaman.report.formats.text import TextFormat
 from schemaman_cli.output import discard_output, draw, write_error_lines
 

@@ -11,7 +11,7 @@ from typing import IO
 
 import click
 
-from schemaman.report.formats._characters import escape_invisible
+from schemaman.model.printable import escape_invisible
 from schemaman.report.json.answers import build_error
 
 

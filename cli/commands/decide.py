@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import islice, pairwise
+from shlex import quote
 
 import click
 
@@ -109,7 +110,7 @@ def _find_rename_version(
             return found
         raise UsageError(
             f"no version of {history.table} drops {old} and adds {new}",
-            hint=f"schemaman history {history.table} shows the versions",
+            hint=f"schemaman history {quote(str(history.table))} shows the versions",
         )
     _, known = pairs.get(version.number, (version, frozenset()))
     if (old, new) in known:

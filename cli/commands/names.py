@@ -19,8 +19,10 @@ def names(context: CommandContext, tables: tuple[str, ...], format: str) -> None
 
     Collisions are those in current events, and those that other naming modes of the connector would cause.
     """
-    found = open_registry(context).select(*tables)
-    context.console.show(build_names_report(found, whole=bool(tables)), format)
+    registry = open_registry(context)
+    found = registry.select(*tables)
+    every = registry.select() if tables else found
+    context.console.show(build_names_report(found, whole=bool(tables), every=every), format)
 
 
 COMMAND = names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from shlex import quote
 
 import click
 
@@ -43,7 +44,7 @@ def snapshot(context: CommandContext, tables: tuple[str, ...], output: Path | No
     if differing:
         context.console.warn(
             f"these tables have changed since their snapshot: {', '.join(differing)}",
-            hint=f"schemaman check shows the changes; schemaman accept {differing[0]} accepts them",
+            hint=f"schemaman check shows the changes; schemaman accept {quote(differing[0])} accepts them",
         )
 
 

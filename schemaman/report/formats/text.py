@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
+from schemaman.model.printable import escape_invisible
 from schemaman.report.document import (
     Block,
     Code,
@@ -20,7 +21,7 @@ from schemaman.report.document import (
     TimelineBlock,
     Tone,
 )
-from schemaman.report.formats._characters import SIGNS, escape_invisible, measure_width
+from schemaman.report.formats._characters import SIGNS, measure_width
 
 _CODES: dict[Tone, str] = {
     "plain": "", "good": "32", "note": "36", "danger": "33", "break": "31", "muted": "2",

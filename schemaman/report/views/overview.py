@@ -143,7 +143,7 @@ def _build_tables_grid(
 def _build_state(story: TableChapter) -> Iterator[Text]:
     history = story.history
     if history.is_dropped:
-        yield Text("dropped", "muted")
+        yield Text(words.describe_end(history), "muted")
     elif history.is_disputed:
         yield Text("disputed", "danger")
     else:
