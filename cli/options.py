@@ -16,7 +16,7 @@ from schemaman.settings import KEYS, Settings
 from schemaman_cli.console import Console
 
 F = TypeVar("F", bound=Callable[..., Any])
-_COMMON = ("store", "stream", "color", "debug", "quiet")
+_COMMON = ("store", "stream", "color", "debug", "quiet", "no_pager")
 
 
 def with_context(function: F) -> F:
@@ -28,13 +28,16 @@ def with_context(function: F) -> F:
         kept = {k: v for k, v in arguments.items() if k not in _COMMON}
         settings = load_settings(flags)
         json = arguments.get("format") == "json"
-        console = Console(settings.color.value, bool(arguments.get("quiet")), json)
+        console = Console(
+            settings.color.value, bool(arguments.get("quiet")), json, not arguments.get("no_pager")
+        )
         with CommandContext(settings, console) as context:
             return function(context, **kept)
 
     options: Iterable[Callable[[Any], Any]] = (
         click.option("--debug", is_flag=True, help="Show the traceback of an error."),
         click.option("-q", "--quiet", is_flag=True, help="Write only errors to stderr."),
+        click.option("--no-pager", is_flag=True, help="Show long text without a pager; also NO_PAGER=1."),
         click.option(
             "--color",
             type=click.Choice(["auto", "always", "never"]),

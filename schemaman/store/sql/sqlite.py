@@ -173,8 +173,8 @@ def _choose_reading(path: Path) -> str:
 def make_engine(path: Path, create: bool, busy_ms: int, reading: str | None = None) -> Engine:
     """Connections to the file; a writer waits up to `busy_ms` for another one.
 
-    `reading` is `ro` or `immutable` for a file that cannot be written, the second if nobody can. Each transaction requires that
-    the path still names the file that was opened first.
+    `reading` is `ro` or `immutable` for a file that cannot be written, the second if nobody can. Each
+    transaction requires that the path still names the file that was opened first.
 
     `synchronous=FULL` syncs the write-ahead log at every commit: neither a kill nor a loss of
     power takes back what was committed. Source: sqlite.org/pragma.html#pragma_synchronous.
