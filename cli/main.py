@@ -19,6 +19,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from functools import partial
+from importlib import import_module
 from traceback import walk_tb
 from types import FrameType
 from typing import TextIO
@@ -117,6 +118,7 @@ def _run_command(words: list[str]) -> object:
     if instruction:
         from click.shell_completion import shell_complete  # loaded only for a completion request
 
+        import_module("schemaman_cli.shells")  # it registers its class
         return shell_complete(root, {}, PROGRAM, COMPLETION, instruction)
     with root.make_context(PROGRAM, words) as context:
         return root.invoke(context)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
+from importlib import import_module
 from typing import Any, TypeVar
 
 import click
@@ -16,6 +17,7 @@ from schemaman.settings import KEYS, Settings
 from schemaman_cli.console import Console
 
 F = TypeVar("F", bound=Callable[..., Any])
+_COMPLETIONS = "schemaman_cli.completions"
 _COMMON = ("store", "stream", "color", "debug", "quiet", "no_pager")
 
 
@@ -56,6 +58,19 @@ def with_context(function: F) -> F:
         decorated = option(decorated)
     found: F = decorated
     return found
+
+
+def offer(kind: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """Make the completion of an argument: the words of a kind in `completions`; none after an error."""
+
+    def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+        try:
+            words: list[str] = import_module(_COMPLETIONS).list_words(kind, context.params, incomplete)
+        except Exception:  # a shell would print it into the line that is being typed
+            return []
+        return words
+
+    return complete
 
 
 def format_option(*choices: str, default: str = "text") -> Callable[[F], F]:

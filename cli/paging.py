@@ -17,12 +17,15 @@ Source: git-config(1), `core.pager`."""
 
 
 def find_width(stream: IO[str], environment: Mapping[str, str]) -> int | None:
-    """Find the width for text: `COLUMNS`, or that of the terminal; None for a pipe, which is not wrapped."""
+    """Find the width of a terminal: `COLUMNS`, or what the terminal says; None for a pipe or a file.
+
+    Text that another program reads is not wrapped: it may look for whole names.
+    """
+    if not stream.isatty():
+        return None
     columns = environment.get("COLUMNS", "")
     if columns.isascii() and columns.isdigit() and int(columns[:9]):
         return max(int(columns[:9]), _NARROWEST)
-    if not stream.isatty():
-        return None
     return max(_find_size(stream).columns, _NARROWEST)
 
 

@@ -15,11 +15,11 @@ from schemaman.report.json.answers import WrittenSnapshot, build_snapshots
 from schemaman.resolve import select_version
 from schemaman_cli.group import command
 from schemaman_cli.library import open_registry
-from schemaman_cli.options import CommandContext, format_option, with_context
+from schemaman_cli.options import CommandContext, format_option, offer, with_context
 
 
 @command("accept", "schemaman accept orders", "schemaman accept orders@3 customers")
-@click.argument("tables", nargs=-1, required=True, metavar="TABLE...")
+@click.argument("tables", nargs=-1, required=True, metavar="TABLE...", shell_complete=offer("references"))
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="Folder of the snapshot files (default: schemas)."
 )

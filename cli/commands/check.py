@@ -9,12 +9,17 @@ from schemaman.report.views.findings import build_check_report, sort_by_severity
 from schemaman.report.views.table_changes import JudgedFinding
 from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace, open_registry
-from schemaman_cli.options import CommandContext, format_option, with_context
+from schemaman_cli.options import CommandContext, format_option, offer, with_context
 
 
 @command("check", "schemaman check", "schemaman check orders --against 1 --format github")
-@click.argument("tables", nargs=-1, metavar="[TABLE]...")
-@click.option("--against", metavar="REF", help="Baseline of one TABLE (default: snapshots in git).")
+@click.argument("tables", nargs=-1, metavar="[TABLE]...", shell_complete=offer("references"))
+@click.option(
+    "--against",
+    shell_complete=offer("references"),
+    metavar="REF",
+    help="Baseline of one TABLE (default: snapshots in git).",
+)
 @click.option("--level", metavar="LEVEL", help="Avro compatibility level: BACKWARD, FULL_TRANSITIVE, ...")
 @click.option(
     "--fail-on",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import click
-from click.shell_completion import get_completion_class
 
 from schemaman.report.document import Report
 from schemaman.report.json.answers import build_completion
 from schemaman_cli.group import command
 from schemaman_cli.options import CommandContext, format_option, with_context
+from schemaman_cli.shells import get_completion_class
 
 
 @command("completion", "schemaman completion bash >> ~/.bashrc", "schemaman completion fish | source")

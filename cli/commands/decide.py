@@ -31,12 +31,12 @@ from schemaman.report.json.answers import build_decision
 from schemaman.resolve import select_version
 from schemaman_cli.group import command
 from schemaman_cli.library import open_registry
-from schemaman_cli.options import CommandContext, format_option, with_context
+from schemaman_cli.options import CommandContext, format_option, offer, with_context
 
 
 @command("decide", "schemaman decide rename orders note remark", "schemaman decide confirm orders key")
 @click.argument("answer", type=click.Choice(["rename", "not-rename", "confirm"]))
-@click.argument("table")
+@click.argument("table", shell_complete=offer("references"))
 @click.argument("words", nargs=-1, required=True, metavar="OLD NEW | FACT")
 @format_option("text", "json")
 @with_context

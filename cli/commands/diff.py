@@ -14,11 +14,11 @@ from schemaman.report.views.listings import build_diff_report, build_only_versio
 from schemaman.resolve import ResolvedSchema, select_version
 from schemaman_cli.group import command
 from schemaman_cli.library import open_registry, resolve
-from schemaman_cli.options import CommandContext, format_option, with_context
+from schemaman_cli.options import CommandContext, format_option, offer, with_context
 
 
 @command("diff", "schemaman diff orders", "schemaman diff orders@1..latest --format json")
-@click.argument("refs", nargs=-1, required=True, metavar="OLD [NEW]")
+@click.argument("refs", nargs=-1, required=True, metavar="OLD [NEW]", shell_complete=offer("references"))
 @format_option("text", "json", "markdown", "html")
 @with_context
 def diff(context: CommandContext, refs: tuple[str, ...], format: str) -> None:

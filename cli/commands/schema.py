@@ -10,11 +10,11 @@ from schemaman.report.document import Report
 from schemaman.report.json import schemas
 from schemaman.report.json.answers import build_outputs
 from schemaman_cli.group import command
-from schemaman_cli.options import CommandContext, format_option, with_context
+from schemaman_cli.options import CommandContext, format_option, offer, with_context
 
 
 @command("schema", "schemaman schema history", "schemaman schema plan > plan.schema.json")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=offer("outputs"))
 @format_option("text", "json")
 @with_context
 def schema(context: CommandContext, name: str | None, format: str) -> None:

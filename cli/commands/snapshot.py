@@ -14,11 +14,11 @@ from schemaman.compat.snapshots import take_snapshot as taken
 from schemaman.report.json.answers import WrittenSnapshot, build_snapshots
 from schemaman_cli.group import command
 from schemaman_cli.library import open_registry
-from schemaman_cli.options import CommandContext, format_option, with_context
+from schemaman_cli.options import CommandContext, format_option, offer, with_context
 
 
 @command("snapshot", "schemaman snapshot", "schemaman snapshot orders -o schemas")
-@click.argument("tables", nargs=-1, metavar="[TABLE]...")
+@click.argument("tables", nargs=-1, metavar="[TABLE]...", shell_complete=offer("tables"))
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="Folder of the snapshot files (default: schemas)."
 )

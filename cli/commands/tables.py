@@ -8,11 +8,11 @@ from schemaman.report.views.listings import build_tables_report
 from schemaman.settings import is_matched
 from schemaman_cli.group import command
 from schemaman_cli.library import open_registry
-from schemaman_cli.options import CommandContext, format_option, with_context
+from schemaman_cli.options import CommandContext, format_option, offer, with_context
 
 
 @command("tables", "schemaman tables", "schemaman tables 'public.*' --format json")
-@click.argument("patterns", nargs=-1, metavar="[PATTERN]...")
+@click.argument("patterns", nargs=-1, metavar="[PATTERN]...", shell_complete=offer("tables"))
 @format_option("text", "json", "markdown", "html")
 @with_context
 def tables(context: CommandContext, patterns: tuple[str, ...], format: str) -> None:

@@ -15,11 +15,11 @@ from schemaman.store.log import Lease
 from schemaman_cli.asking import confirm
 from schemaman_cli.group import command
 from schemaman_cli.library import open_store
-from schemaman_cli.options import CommandContext, format_option, with_context
+from schemaman_cli.options import CommandContext, format_option, offer, with_context
 
 
 @command("unlock", "schemaman unlock 5f0c31d2ab905f0c", "schemaman unlock 5f0c31d2ab905f0c --yes")
-@click.argument("lease", metavar="LEASE")
+@click.argument("lease", metavar="LEASE", shell_complete=offer("leases"))
 @click.option("-y", "--yes", is_flag=True, help="Release without a question.")
 @format_option("text", "json")
 @with_context

@@ -159,9 +159,15 @@ class TextFormat:
     def _event(self, event: Event) -> list[str]:
         sign = self._paint(SIGNS[event.tone] or "○", event.tone)
         badges = "".join(f"  {self._inline((b,))}" for b in event.badges)
-        head = f"{sign} {self._ansi(escape_invisible(event.label), _BOLD)}{badges}"
+        head = [f"{sign} {self._ansi(escape_invisible(event.label), _BOLD)}"]
+        words = [f"{SIGNS[event.tone] or '○'} {event.label}", *map(_format_words, event.badges)]
+        if self.width is None or measure_width("  ".join(words)) <= self.width:
+            head = [head[0] + badges]
+        else:
+            spaced = (part for badge in event.badges for part in (badge, Text("  ")))
+            head += self._lines(tuple(spaced), "  ")
         when = self._lines((Text(event.when, "muted"),), "  ") if event.when else []
-        return [head, *when, *(each for line in event.lines for each in self._lines(line, "    "))]
+        return [*head, *when, *(each for line in event.lines for each in self._lines(line, "    "))]
 
     def _notice(self, notice: Notice) -> list[str]:
         sign, tone = SIGNS[notice.tone] or "○", notice.tone
