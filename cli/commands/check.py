@@ -9,12 +9,17 @@ from schemaman.report.views.findings import build_check_report, sort_by_severity
 from schemaman.report.views.table_changes import JudgedFinding
 from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace, open_registry
-from schemaman_cli.options import CommandContext, format_option, with_context
+from schemaman_cli.options import CommandContext, format_option, offer, with_context
 
 
-@command("check", "schemaman check", "schemaman check orders --against orders@1 --format github")
-@click.argument("tables", nargs=-1, metavar="[TABLE]...")
-@click.option("--against", metavar="REF", help="Baseline of one TABLE (default: snapshots in git).")
+@command("check", "schemaman check", "schemaman check orders --against 1 --format github")
+@click.argument("tables", nargs=-1, metavar="[TABLE]...", shell_complete=offer("references"))
+@click.option(
+    "--against",
+    shell_complete=offer("references"),
+    metavar="REF",
+    help="Baseline of one TABLE (default: snapshots in git).",
+)
 @click.option("--level", metavar="LEVEL", help="Avro compatibility level: BACKWARD, FULL_TRANSITIVE, ...")
 @click.option(
     "--fail-on",
@@ -35,6 +40,8 @@ def check(
 
     The baseline is the snapshot files at the merge base with the default branch. The exit code is 1 if a
     finding at or above --fail-on is not waived, 2 without a baseline, and 3 if a TABLE has no history.
+
+    orders@3 is checked up to version 3. orders@1..3 is checked against version 1, as with --against.
     """
     result = check_tables(
         make_workspace(context), open_registry(context), tables, against=against, level=level

@@ -34,14 +34,14 @@ from schemaman.store.log import MigrationEntry
 from schemaman_cli.asking import confirm
 from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace, open_registry
-from schemaman_cli.options import CommandContext, format_option, with_context
+from schemaman_cli.options import CommandContext, format_option, offer, with_context
 
 _Selection = tuple[set[str] | None, set[str]]
 """The requested sources (None: all), and those of them that have an inspected table."""
 
 
 @command("drift", "schemaman drift", "schemaman drift orders --format json")
-@click.argument("tables", nargs=-1, metavar="[TABLE]...")
+@click.argument("tables", nargs=-1, metavar="[TABLE]...", shell_complete=offer("tables"))
 @click.option(
     "--forget",
     "dropped",

@@ -40,7 +40,7 @@ from schemaman.model.ddl import format_type
 from schemaman.model.diff import ChangeNullable, ChangeType, diff
 from schemaman.model.display import DisplayedValue
 from schemaman.model.schema import Path, TableId, TableSchema
-from schemaman.model.types import without_labels
+from schemaman.model.types import Type, without_labels
 
 AVRO_READERS: tuple[Reader, ...] = ("avro-backward", "avro-forward")
 
@@ -353,12 +353,17 @@ def _collect_findings(
 
 
 def _find_unjudged(step: Transition, findings: Iterable[Finding]) -> Iterator[UnjudgedChange]:
-    """Finds changes of type and to nullable at a path that has no finding."""
-    covered = {f.path for f in findings}
+    """Finds changes of type and to nullable at a path that has no finding about them.
+
+    A finding about the key or the name of a column says nothing about its type.
+    """
+    found = tuple(findings)
+    covered = {f.path for f in found}
     for change in step.changes:
         match change:
-            case ChangeType(path, old, new) if path not in covered:
-                if without_labels(old) != without_labels(new):
+            case ChangeType(path, old, new):
+                is_judged = any(f.path == path and _is_about_types(f, old, new) for f in found)
+                if not is_judged and without_labels(old) != without_labels(new):
                     yield UnjudgedChange(
                         step.table, path, format_type(old), format_type(new), step.old_ref, step.new_ref
                     )
@@ -366,6 +371,12 @@ def _find_unjudged(step: Transition, findings: Iterable[Finding]) -> Iterator[Un
                 yield UnjudgedChange(step.table, path, "NOT NULL", "nullable", step.old_ref, step.new_ref)
             case _:
                 continue
+
+
+def _is_about_types(finding: Finding, old: Type, new: Type) -> bool:
+    """Whether a finding compares two types; a rule may add their unit."""
+    before, after = finding.before or "", finding.after or ""
+    return before.startswith(format_type(old)) and after.startswith(format_type(new))
 
 
 def _drop_repeats(findings: list[Finding], more: Iterable[Finding]) -> list[Finding]:

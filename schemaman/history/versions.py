@@ -360,9 +360,20 @@ class TableHistory(DisplayedValue):
         return max(marks, key=lambda m: (m.ts_ms or m.read_ms or m.timestamp_ms or 0, m.offset))
 
     @property
+    def end(self) -> TableEvent | None:
+        """The event that ended the table, dropped or renamed; None while it exists."""
+        ends = [e for e in self.events if e.kind in ("dropped", "renamed")]
+        return ends[-1] if self.is_dropped else None
+
+    @property
     def topics(self) -> tuple[str, ...]:
         """The topics of its row events, each once."""
         return tuple(dict.fromkeys(a.name for a in self.aliases if a.kind == "topic"))
+
+    def find_repeated(self, version: SchemaVersion) -> SchemaVersion | None:
+        """Find the newest earlier version with the same schema; None if the schema is new."""
+        earlier = (v for v in reversed(self.versions) if v.number < version.number)
+        return next((v for v in earlier if v.id == version.id), None)
 
     @property
     def is_disputed(self) -> bool:

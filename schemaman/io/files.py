@@ -103,20 +103,25 @@ def find_file(source: str) -> File:
 
 
 def read_records(
-    file: File, *, topic: str | None = None, limit: int = RECORD_LIMIT
+    file: File,
+    *,
+    topic: str | None = None,
+    limit: int = RECORD_LIMIT,
+    count_bytes: Callable[[int], None] = lambda _: None,
 ) -> Iterator[Record | UnreadableItem]:
     """Reads the records of a file in order, and the unreadable pieces between them.
 
     With `topic`, the lines are bare values of that topic: partition 0, offsets from 0, no keys. A record of
-    more than `limit` bytes is unreadable, and is never in memory as a whole.
+    more than `limit` bytes is unreadable, and is never in memory as a whole. `count_bytes` is called with the
+    number of bytes of the file that were read since its last call.
 
     Raises:
         UnreadableInput: the file cannot be opened, or its content does not match its ending.
         EngineUnavailable: a package for this kind of file is not installed.
     """
     if file.kind == "parquet":
-        return _read_parquet(file.path, limit=limit)
-    return _read_lines(file, topic, limit)
+        return _read_parquet(file.path, limit=limit, count_bytes=count_bytes)
+    return _read_lines(file, topic, limit, count_bytes)
 
 
 def count_rows(file: File) -> tuple[int, ...]:
@@ -146,10 +151,13 @@ class _TruncatedFile(Exception):
     """A compressed file is incomplete or damaged."""
 
 
-def _read_lines(file: File, topic: str | None, limit: int) -> Iterator[Record | UnreadableItem]:
+def _read_lines(
+    file: File, topic: str | None, limit: int, count_bytes: Callable[[int], None]
+) -> Iterator[Record | UnreadableItem]:
     number = 0
+    blocks = _strip_mark(file.path, _read_blocks(file, count_bytes))
     try:
-        for number, line in enumerate(_split_lines(_strip_mark(file.path, _read_blocks(file)), limit), 1):
+        for number, line in enumerate(_split_lines(blocks, limit), 1):
             if isinstance(line, _LongLine):
                 yield UnreadableItem(file.path, number, line.describe(limit), line.sha256)
             elif line.strip():
@@ -281,7 +289,7 @@ def _split_lines(blocks: Iterable[bytes], limit: int) -> Iterator[bytes | _LongL
         yield line.finish()
 
 
-def _read_blocks(file: File) -> Iterator[bytes]:
+def _read_blocks(file: File, count_bytes: Callable[[int], None]) -> Iterator[bytes]:
     if file.path == STANDARD_INPUT:
         stream: TextIO | None = sys.stdin  # None if the descriptor was closed at the start
         if stream is None:
@@ -290,14 +298,17 @@ def _read_blocks(file: File) -> Iterator[bytes]:
         return
     with Path(file.path).open("rb") as data:
         if file.packing:
-            yield from _unpack_blocks(_read_stream(data), _choose_unpacker(file.packing), file.packing)
+            blocks = _read_stream(data, count_bytes)
+            yield from _unpack_blocks(blocks, _choose_unpacker(file.packing), file.packing)
         else:
-            yield from _require_text(file.path, data)
+            yield from _require_text(file.path, data, count_bytes)
 
 
-def _require_text(path: str, stream: BinaryIO) -> Iterator[bytes]:
+def _require_text(
+    path: str, stream: BinaryIO, count_bytes: Callable[[int], None] = lambda _: None
+) -> Iterator[bytes]:
     """Reads the bytes of a text. Raises `UnreadableInput` for another kind of data."""
-    for number, block in enumerate(_read_stream(stream)):
+    for number, block in enumerate(_read_stream(stream, count_bytes)):
         kind = next((kind for kind in _MAGIC if not number and block.startswith(kind[0])), None)
         if kind is not None:
             _, name, ending = kind
@@ -308,8 +319,9 @@ def _require_text(path: str, stream: BinaryIO) -> Iterator[bytes]:
         yield block
 
 
-def _read_stream(stream: BinaryIO) -> Iterator[bytes]:
+def _read_stream(stream: BinaryIO, count_bytes: Callable[[int], None]) -> Iterator[bytes]:
     while block := stream.read(_BLOCK):
+        count_bytes(len(block))
         yield block
 
 
@@ -386,15 +398,20 @@ def _open_parquet(path: str) -> Any:
 
 
 def _read_parquet(
-    path: str, groups: Sequence[int] | None = None, limit: int = RECORD_LIMIT
+    path: str,
+    groups: Sequence[int] | None = None,
+    limit: int = RECORD_LIMIT,
+    count_bytes: Callable[[int], None] = lambda _: None,
 ) -> Iterator[Record | UnreadableItem]:
     file = _open_parquet(path)
+    row_bytes = Path(path).stat().st_size / max(file.metadata.num_rows, 1)
     chosen = [c for c in (*_COLUMNS, "timestamp", "headers") if c in file.schema_arrow.names]
     numbers = _number_rows(file.metadata, groups)
     try:
         for batch in file.iter_batches(
             batch_size=_ROWS, row_groups=groups, columns=chosen, use_threads=False
         ):
+            count_bytes(round(batch.num_rows * row_bytes))
             for number, row in zip(islice(numbers, batch.num_rows), _convert_rows(batch), strict=True):
                 yield _check_row(path, number, row, limit)
     except (OSError, ValueError) as error:

@@ -183,7 +183,7 @@ def test_signals_have_their_exit_codes(place: Path, number: signal.Signals, code
     assert err.strip().startswith(b"error: ")
 
 
-@pytest.mark.parametrize("words", ["tables", "--help", "tables --format json"])
+@pytest.mark.parametrize("words", ["tables", "--help"])
 def test_a_full_disk_behind_stdout_is_said_in_one_line(filled: Path, words: str) -> None:
     done = subprocess.run(
         ["bash", "-c", f"{PROGRAM} {words} > /dev/full"], capture_output=True, text=True, check=False
@@ -191,6 +191,14 @@ def test_a_full_disk_behind_stdout_is_said_in_one_line(filled: Path, words: str)
     assert done.returncode == 3
     assert done.stderr.splitlines()[0] == "error: standard output cannot be written: No space left on device"
     assert len(done.stderr.splitlines()) == 2
+
+
+def test_a_full_disk_behind_json_is_said_in_json(filled: Path) -> None:
+    words = f"{PROGRAM} tables --format json > /dev/full"
+    done = subprocess.run(["bash", "-c", words], capture_output=True, text=True, check=False)
+    error = json.loads(done.stderr)["error"]
+    assert (done.returncode, error["exit_code"]) == (3, 3)
+    assert error["message"] == "standard output cannot be written: No space left on device"
 
 
 def test_a_closed_stdout_is_said_in_one_line(filled: Path) -> None:

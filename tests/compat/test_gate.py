@@ -24,7 +24,8 @@ from schemaman.errors import NoHistory, UnknownName
 from schemaman.history.versions import Disagreement, TableHistory
 from schemaman.model.column_list import format_columns
 from schemaman.model.diff import patch
-from schemaman.model.schema import TableId, TableSchema
+from schemaman.model.schema import Column, TableId, TableSchema
+from schemaman.model.types import Integer, String
 from tests.support.histories import ORDERS, mark, told
 from tests.support.strategies import schemas
 
@@ -272,6 +273,14 @@ def test_a_change_that_no_rule_speaks_of_is_said_and_counts_as_danger() -> None:
     ]
     assert result.verdict == "pass"
     assert gate(history, policy=GatePolicy(fail_on="danger")).verdict == "fail"
+
+
+def test_a_finding_about_the_key_does_not_hide_another_type() -> None:
+    history = told("id BIGINT NOT NULL, n INT, PRIMARY KEY (id)")
+    before = Snapshot(ORDERS, TableSchema((Column("id", String(), nullable=False), Column("n", Integer(32)))))
+    result = check((history,), {ORDERS: before}, ALL_RULES)
+    assert ("key-column-added", ("id",)) in {(f.rule, f.path) for f, _ in result.findings}
+    assert [(u.path, u.before, u.after) for u in result.unjudged] == [(("id",), "STRING", "BIGINT")]
 
 
 def test_what_a_rule_speaks_of_is_judged() -> None:

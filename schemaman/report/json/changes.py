@@ -37,11 +37,12 @@ def build_diff(
     candidates: Iterable[RenameCandidate] = (),
     remarks: Iterable[Disagreement] = (),
     unconfirmed: Sequence[Sequence[str]] = ((), ()),
+    repeats: int | None = None,
 ) -> Document:
     """The document of `diff A B`; `old` and `new` are the two REFs.
 
     `remarks` are what the records do not decide or do not carry; `unconfirmed` are the facts of each side
-    that are not certain.
+    that are not certain; `repeats` is the number of the earlier version that the new side equals.
     """
     known = tuple(candidates)
     before, after = unconfirmed
@@ -51,6 +52,7 @@ def build_diff(
         "new": new,
         "changes": [build_change(c, known) for c in changes],
         "candidates": [build_candidate(c) for c in known],
+        "repeats": repeats,
         "remarks": [_build_remark(r) for r in remarks],
         "unconfirmed": {"old": list(before), "new": list(after)},
     }

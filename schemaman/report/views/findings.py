@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from shlex import quote
 
 from schemaman.compat.gate import CheckResult, UnjudgedChange
 from schemaman.compat.judge import READERS, Rule, Severity
@@ -85,7 +86,7 @@ def _build_unjudged_notice(unjudged: UnjudgedChange) -> Notice:
 def _build_baseline_notice(table: TableId) -> Notice:
     """Builds the notice of a table that the user named and that has no baseline."""
     message = "the baseline does not contain this table: only its current schema was checked, not its changes"
-    fix = (Text(f"schemaman accept {table}", code=True), Text(", and commit the file"))
+    fix = (Text(f"schemaman accept {quote(str(table))}", code=True), Text(", and commit the file"))
     return Notice("no baseline", words.SEVERITY_TONES["danger"], str(table), message, (("fix", fix),))
 
 

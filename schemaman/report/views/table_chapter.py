@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from shlex import join
 
 from schemaman.compat.judge import READERS, Reader, Verdict
 from schemaman.history.versions import Disagreement, RenameCandidate, SchemaVersion, TableHistory
@@ -136,8 +137,9 @@ def build_introduction(history: TableHistory) -> Inline:
     names = [a.name for a in history.aliases if a.kind == "topic"]
     topics = f"topic {', '.join(dict.fromkeys(names))}" if names else ""
     text = " · ".join([*parts, *([topics] if topics else [])])
-    dropped = (Text("  "), Text("dropped", "danger")) if history.is_dropped else ()
-    return (Text(str(table), code=True), Text(text, "muted"), *dropped)
+    end = words.describe_end(history)
+    ended = (Text("  "), Text(end, "danger")) if end else ()
+    return (Text(str(table), code=True), Text(text, "muted"), *ended)
 
 
 def _build_attributes(history: TableHistory, column: Column) -> list[Inline]:
@@ -171,6 +173,8 @@ def _build_event(stage: ChapterStage, earliest: bool) -> Event:
         columns = words.format_count(len(version.schema.columns), "column")
         again = "created again: " if version.incarnation > 1 else ""
         lines.append((Text(f"{again}{columns}, key {words.format_key(revision.schema.key)}"),))
+    if first and stage.repeats is not None:
+        lines.append((Text(f"as version {stage.repeats} again"),))
     if not lines:
         lines.append((Text("only other attributes changed", "muted"),))
     lines += late.build_lines(version, revision.number)
@@ -226,7 +230,7 @@ def _build_disagreement(found: Disagreement) -> Notice:
 
 def _build_candidate(history: TableHistory, version: SchemaVersion, found: RenameCandidate) -> Notice:
     evidence = "; ".join(found.evidence)
-    names = f"{history.table}@{version.number} {found.old} {found.new}"
+    names = join((f"{history.table}@{version.number}", found.old, found.new))
     return Notice(
         "possible rename",
         "note",
