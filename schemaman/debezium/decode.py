@@ -13,7 +13,14 @@ from schemaman.debezium.flattened import is_row, observe_row
 from schemaman.debezium.flattened_fields import PREFIX
 from schemaman.debezium.inference import extract_content
 from schemaman.debezium.key import note_key_types
-from schemaman.debezium.observation import Observation, Outcome, SchemaRun, reject_run, skip_run
+from schemaman.debezium.observation import (
+    Observation,
+    Outcome,
+    SchemaRun,
+    forget_key,
+    reject_run,
+    skip_run,
+)
 from schemaman.debezium.payload import Body, SchemaLookup, read_event, read_key
 from schemaman.debezium.raw_record import OUTBOX, TOMBSTONE, DecodeContext, is_outbox
 from schemaman.debezium.records import Record
@@ -70,12 +77,14 @@ def _decode(run: SchemaRun, stream: str, schemas: SchemaLookup, forms: Forms) ->
             observed = (observe_schemaless_events if is_schemaless(value) else observe_events)(
                 run, stream, value, key
             )
+            observed = observed if record.is_key_known else forget_key(observed)
             if is_working_copy(observed):
                 return (skip_run(run, "shadow-table"),)
             return (observed, *note_signal_table(observed), *note_key_types(observed, key))
         case "flattened":
             key = _read_key(record, schemas, forms)
-            return (observe_row(run, stream, value, key, forms.added),)
+            observed = observe_row(run, stream, value, key, forms.added)
+            return (observed if record.is_key_known else forget_key(observed),)
         case "schema-change":
             return observe_changes(run, stream, value)
         case "internal-history":

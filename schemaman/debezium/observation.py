@@ -21,6 +21,9 @@ StatedAttribute = tuple[str, Attribute | Literal["anew"], str | None]
 
 `anew`: the text drops the column and adds another column of the same name."""
 
+KEY_UNKNOWN: tuple[Attribute, ...] = ("key",)
+"""The unstated attributes of events whose key is unknown: it is not in the dump, or nothing can read it."""
+
 STATEMENT_KINDS: frozenset[EvidenceKind] = frozenset({"declared", "internal"})
 """The kinds of evidence in which each record is one statement; many events share one structure."""
 
@@ -126,8 +129,8 @@ class Observation:
 
     `renames` are (old, new) column names that a DDL text states. `stated_attributes` are its defaults and
     comments, and the columns that it drops and adds again. `unstated_attributes` are the attributes that the
-    structure never has. `weak`: the identity of the table comes from names of topics or schemas, since there
-    is no source block.
+    structure never has; an event with `key` among them may have had any key. `weak`: the identity of the
+    table comes from names of topics or schemas, since there is no source block.
     """
 
     table: TableId
@@ -150,12 +153,27 @@ class Observation:
     unstated_attributes: tuple[Attribute, ...] = ()
     inferred: InferredFields | None = None
 
+    @property
+    def is_key_unknown(self) -> bool:
+        """Whether it is an event that does not show its key; its structure has no key columns then."""
+        return self.evidence not in STATEMENT_KINDS and "key" in self.unstated_attributes
+
     def __hash__(self) -> int:
         """Hash the coordinates and two of the columns: hashing all attributes takes fifty times as long."""
         columns = () if self.schema is None else self.schema.columns
         content = (len(columns), columns[0], columns[-1]) if columns else self.evidence
         first, last = self.first, self.last
         return hash((first.topic, first.partition, first.offset, last.offset, content))
+
+
+def forget_key(observation: Observation) -> Observation:
+    """Return an observation of an event without its key, since the record does not show which key it had."""
+    schema = observation.schema
+    return replace(
+        observation,
+        schema=None if schema is None else replace(schema, key=()),
+        unstated_attributes=KEY_UNKNOWN,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -128,7 +128,7 @@ class Prober:
         form: ProbeForm | None = forms.values[0]
         if form is None or not value.startswith(form.prefix):
             form = _find_form(forms.values, value)
-        proof = _NO_KEY if key is None else _match_key(forms.keys, key)
+        proof = _find_absence(record) if key is None else _match_key(forms.keys, key)
         if form is None or proof is None:
             return None
         at = value.rfind(SOURCE, form.size)
@@ -329,7 +329,7 @@ class Prober:
         """Returns the proof of a key's schema. Raises ValueError for a key that cannot be read."""
         key = record.key
         if key is None:
-            return _NO_KEY
+            return _find_absence(record)
         try:
             if key == b"":
                 raise ValueError("empty")
@@ -396,6 +396,11 @@ def _prove_whole_key(key: bytes) -> bytes:
     return _digest(encode_names(payload) if schema is None else encode_json(schema))
 
 
+def _find_absence(record: Record) -> bytes:
+    """Returns the proof of a record without a key: a null key, or a container without keys."""
+    return _NO_KEY if record.is_key_known else _UNKNOWN_KEY
+
+
 def _hash_coordinates(record: Record) -> str:
     return hashlib.sha256(f"{record.topic}\0{record.partition}\0{record.offset}".encode()).hexdigest()[:32]
 
@@ -405,5 +410,6 @@ def _digest(data: bytes) -> bytes:
 
 
 _NO_KEY = _digest(b"no key")
+_UNKNOWN_KEY = _digest(b"unknown key")
 _DOCUMENT = _digest(b"a flattened document")
 """Replaces the schema of flattened documents and of their keys, which differs with the values of each."""

@@ -173,7 +173,7 @@ def _strip_mark(path: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 def _read_record(source: str, number: int, line: bytes, topic: str | None) -> Record | UnreadableItem:
     if topic is not None:
-        return Record(topic, 0, number - 1, None, None, line.strip())
+        return Record(topic, 0, number - 1, None, None, line.strip(), is_key_known=False)
     try:
         return _parse_kcat(parse_json(line))
     except ValueError as error:
@@ -197,6 +197,7 @@ def _parse_kcat(line: object) -> Record:
         _encode_text(line.get("key"), "key"),
         _encode_text(line["payload"], "payload"),
         tuple((str(n), _encode_text(v, "header")) for n, v in zip(headers[::2], headers[1::2], strict=True)),
+        is_key_known="key" in line,
     )
 
 
