@@ -221,9 +221,14 @@ UNORDERED, FILLED_LATE = "schema-changes-unordered", "gaps-filled-late"
 """Kinds of notes about a whole topic."""
 
 SIGNAL_TABLE, KEY_TYPE = "signal-table", "key-type-differs"
+KEY_UNREADABLE, CONNECTOR_UNKNOWN = "key-unreadable", "connector-unknown"
+TABLE_UNNAMED, WRAPPED_VALUES = "table-unnamed", "wrapped-values"
 """Kinds of notes about a whole table."""
 
-_LASTING = frozenset({UNORDERED, FILLED_LATE, SIGNAL_TABLE, KEY_TYPE})
+_LASTING = frozenset(
+    {UNORDERED, FILLED_LATE, SIGNAL_TABLE, KEY_TYPE, KEY_UNREADABLE, CONNECTOR_UNKNOWN, TABLE_UNNAMED,
+     WRAPPED_VALUES}
+)  # fmt: skip
 
 
 def merge_notes(notes: Iterable[Note]) -> tuple[Note, ...]:
