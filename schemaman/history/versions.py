@@ -186,8 +186,9 @@ class Alias:
     until: Coordinates | None = None
 
 
-KeyOrigin = Literal["primary-key", "unique-index", "configured", "none"]
-"""What makes columns a key: the table, an index of it, `message.key.columns`; or there is no key."""
+KeyOrigin = Literal["primary-key", "unique-index", "configured", "none", "unknown"]
+"""What makes columns a key: the table, an index of it, `message.key.columns`; or there is no key. `unknown`:
+no record shows its key, as in a dump of bare values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,6 +349,12 @@ class TableHistory(DisplayedValue):
     def topics(self) -> tuple[str, ...]:
         """The topics of its row events, each once."""
         return tuple(dict.fromkeys(a.name for a in self.aliases if a.kind == "topic"))
+
+    def is_key_unknown(self, version: SchemaVersion) -> bool:
+        """Whether no record shows which key a version has, as in a dump of bare values."""
+        if version.schema.key or "key" not in version.unconfirmed:
+            return False
+        return any(key.origins == ("unknown",) for key in self.keys)
 
     @property
     def is_disputed(self) -> bool:

@@ -52,12 +52,15 @@ from schemaman.history.fold.inferred_versions import (
     DocumentVersions,
     build_document_versions,
     count_records,
-    fingerprint_names,
-    is_untyped,
     learn_types,
     split_by_weight,
 )
-from schemaman.history.fold.key_history import EmittedKey, build_key_spans, find_passing_keys
+from schemaman.history.fold.key_history import (
+    EmittedKey,
+    assume_key,
+    build_key_spans,
+    find_passing_keys,
+)
 from schemaman.history.fold.moved_columns import renumber_columns
 from schemaman.history.fold.schema_history_check import is_schema_of, match_internal_schema
 from schemaman.history.fold.timeline import (
@@ -71,6 +74,8 @@ from schemaman.history.fold.version_builder import (
     OpenVersion,
     count_undivided,
     find_shared_runs,
+    fingerprint_names,
+    is_untyped,
     map_event_names,
 )
 from schemaman.history.fold.version_closing import close_versions
@@ -222,6 +227,8 @@ class _HistoryBuilder:
         declared = point.observation.evidence in STATEMENT_KINDS
         if declared:
             schema = self.complete_declared(point, schema)
+        if not self.has_ended:
+            schema = self.complete_key(point, schema)
         if self.has_ended:
             self.begin_incarnation(point, schema, declared)
         elif declared:
@@ -238,6 +245,18 @@ class _HistoryBuilder:
             self.continue_version(point, restored.schema, declared=False)
             if not self.event_epochs.extend_run(point):
                 self.record_event_schema(point, self.versions[-1], read_event_fields(schema, restored.schema))
+
+    def complete_key(self, point: Point, schema: TableSchema) -> TableSchema:
+        """Return a schema with the key of its table, as far as known, if its record does not show its key.
+
+        A record that shows the key shows it for the versions before, too, whose records do not.
+        """
+        current, observation = self.versions[-1], point.observation
+        if observation.is_key_unknown:
+            return schema if current.is_declared else assume_key(schema, current.schema, observation)
+        for version in takewhile(lambda v: v.is_key_unknown, list(self.list_living_versions())):
+            version.learn_key(schema.key, observation)
+        return schema
 
     def complete_declared(self, point: Point, schema: TableSchema) -> TableSchema:
         """Return a declared schema with the attributes that it lacks."""
@@ -345,6 +364,10 @@ class _HistoryBuilder:
         revision = Revision(0, schema, point.coordinates)
         id = fingerprint_names(schema) if is_untyped(point.observation) else fingerprint(schema)
         version = OpenVersion(id, self.incarnation, declared, after, point.coordinates, [revision], [point])
+        before = next(self.list_living_versions(), None)
+        version.is_key_unknown = point.observation.is_key_unknown and (
+            before is None or before.is_key_unknown
+        )
         self.versions.append(version)
 
     def add_document_versions(self, documents: DocumentVersions) -> None:
@@ -364,7 +387,7 @@ class _HistoryBuilder:
                 point.coordinates, point.observation, version.schema, event_fields
             )
             version.add_event_schema(epoch, point.coordinates, event_fields)
-            if version.is_declared:
+            if version.is_declared and not point.observation.is_key_unknown:
                 self.keys.append((version, EmittedKey(point.coordinates, key)))
 
     def match_event(self, point: Point, emitted: TableSchema) -> None:
@@ -462,6 +485,8 @@ class _HistoryBuilder:
         self, version: OpenVersion, emitted: TableSchema, fit: ColumnFit, point: Point
     ) -> None:
         """Keep the contradictions between an event and its declared schema."""
+        if point.observation.is_key_unknown:
+            emitted = replace(emitted, key=tuple(fit.names.get(k, k) for k in version.schema.key))
         for kind, message in list_differences(version.schema, emitted, fit):
             self.record_disagreement(kind, version, message, point)
 
