@@ -449,7 +449,9 @@ class _HistoryBuilder:
             return
         rank = observation.first.position.rank
         for version in reversed(self.versions):
-            if is_schema_of(version, observation.schema):
+            if is_schema_of(version, observation.schema) or any(
+                p.observation.schema == observation.schema for p in version.points
+            ):
                 version.repeats.append(observation)
                 return
         begun = [v for v in self.versions if v.at.position.rank <= rank] or self.versions[:1]
