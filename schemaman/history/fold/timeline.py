@@ -44,9 +44,30 @@ def build_timeline(observations: Iterable[Observation]) -> Timeline:
     read: list[TableRead] = []
     for _, partition in groupby(runs, key=_find_partition):
         _add_partition_points(list(partition), kinds, points, repeated, read)
-    streamed = sorted(points, key=lambda p: p.order)
+    streamed, mirrored = _split_mirrored(sorted(points, key=lambda p: p.order))
+    repeated += dict.fromkeys(p.observation for p in mirrored)
     read_points = place_reads(read, streamed)
     return Timeline(tuple(sorted([*streamed, *read_points], key=lambda p: p.order)), tuple(repeated))
+
+
+def _split_mirrored(points: Iterable[Point]) -> tuple[list[Point], list[Point]]:
+    """Split points in order: those that happened, and actions that another topic or partition shows again.
+
+    One position has each action of a table once; rows of equal content may share it.
+    """
+    happened: list[Point] = []
+    mirrored: list[Point] = []
+    seen: dict[tuple[Observation, Position], tuple[str, int]] = {}
+    for point in points:
+        run, position = point.observation, point.coordinates.position
+        is_action = run.evidence in STATEMENT_KINDS or run.action != "image"
+        if is_action and position.kind != "none":
+            partition = _find_partition(run)
+            if seen.setdefault((extract_content(run), position), partition) != partition:
+                mirrored.append(point)
+                continue
+        happened.append(point)
+    return happened, mirrored
 
 
 def merge_runs(observations: Iterable[Observation]) -> tuple[Observation, ...]:
