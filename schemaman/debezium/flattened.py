@@ -27,7 +27,7 @@ from schemaman.debezium.observation import (
     SchemaRun,
 )
 from schemaman.debezium.payload import Body, Node
-from schemaman.debezium.raw_record import read_facts
+from schemaman.debezium.raw_record import read_facts, read_writer
 from schemaman.debezium.records import Record
 from schemaman.debezium.source_block import UNKNOWN
 from schemaman.model.name_adjustment import restore_misread_name
@@ -87,6 +87,7 @@ def observe_row(run: SchemaRun, stream: str, value: Body, key: Body | None, pref
         interrupted=run.interrupted,
         weak=weak,
         inferred=inferred,
+        writer="".join(read_writer(added.source)),
     )
 
 
@@ -104,7 +105,7 @@ def identify_table(
     """Identify the table of flattened rows, and return whether the identity comes from names alone."""
     physical = None if key is None else read_physical_table(key.payload)
     parts, proven = identify_parts(run.sample.topic, value.name, added, physical)
-    server, database, schema, table = run.table or parts
+    server, database, schema, table = run.table[:4] or parts
     return TableId(server, database, schema, table, stream), not proven
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from schemaman.debezium.connector import CONNECTORS, Connector
-from schemaman.debezium.raw_record import is_snapshot_read
+from schemaman.debezium.raw_record import is_snapshot_read, read_writer
 from schemaman.errors import UnknownName, UnreadableInput
 from schemaman.model.name_adjustment import restore_misread_name
 from schemaman.model.schema import TableId
@@ -20,7 +20,8 @@ UNKNOWN = "unknown"
 class Origin:
     """The origin of a record: connector and its version, logical server name, database, schema, table.
 
-    `schema` and `table` are empty if the block has none. `snapshot`: read from the table, not from the log.
+    `schema` and `table` are empty if the block has none. `writer` is the shard that wrote it. `snapshot`:
+    read from the table, not from the log.
     """
 
     connector_plugin: Connector
@@ -30,6 +31,7 @@ class Origin:
     schema: str
     table: str
     snapshot: bool
+    writer: str = ""
 
     @property
     def connector(self) -> str:
@@ -76,6 +78,7 @@ def read_origin(payload: Mapping[str, Any]) -> Origin:
         # MongoDB has collections for tables
         table=_read_text(source, "table") or _read_text(source, "collection"),
         snapshot=is_snapshot_read(source) or payload.get("op") == "r",
+        writer="".join(read_writer(source)),
     )
 
 

@@ -234,9 +234,11 @@ REMARK_KINDS = frozenset(
         "perhaps-excluded",
         "perhaps-made-anew",
         "perhaps-swapped",
+        "perhaps-two-writers",
         "rarely-seen",
         "too-many-names",
         "values-not-carried",
+        "writers-differ",
     }
 )
 """The kinds of disagreements that are no contradiction: something other than the table may explain them."""
@@ -419,7 +421,9 @@ def find_emitted_schema(version: SchemaVersion, testimony: Iterable[Observation]
     return EmittedSchema(newest.schema, evidence.last, newest.schema_name, first.schema != newest.schema)
 
 
-UNRESOLVED_KINDS = frozenset({"perhaps-altered", "perhaps-another-mode", "values-not-carried"})
+UNRESOLVED_KINDS = frozenset(
+    {"perhaps-altered", "perhaps-another-mode", "perhaps-two-writers", "values-not-carried"}
+)
 """The kinds of remarks that the structures alone do not show."""
 
 

@@ -44,19 +44,19 @@ def build_timeline(observations: Iterable[Observation]) -> Timeline:
     read: list[TableRead] = []
     for _, partition in groupby(runs, key=_find_partition):
         _add_partition_points(list(partition), kinds, points, repeated, read)
-    streamed, mirrored = _split_mirrored(sorted(points, key=lambda p: p.order))
-    repeated += dict.fromkeys(p.observation for p in mirrored)
+    streamed, copies = _split_copies(sorted(points, key=lambda p: p.order))
+    repeated += dict.fromkeys(p.observation for p in copies)
     read_points = place_reads(read, streamed)
     return Timeline(tuple(sorted([*streamed, *read_points], key=lambda p: p.order)), tuple(repeated))
 
 
-def _split_mirrored(points: Iterable[Point]) -> tuple[list[Point], list[Point]]:
+def _split_copies(points: Iterable[Point]) -> tuple[list[Point], list[Point]]:
     """Split points in order: those that happened, and actions that another topic or partition shows again.
 
     One position has each action of a table once; rows of equal content may share it.
     """
     happened: list[Point] = []
-    mirrored: list[Point] = []
+    copies: list[Point] = []
     seen: dict[tuple[Observation, Position], tuple[str, int]] = {}
     for point in points:
         run, position = point.observation, point.coordinates.position
@@ -64,10 +64,10 @@ def _split_mirrored(points: Iterable[Point]) -> tuple[list[Point], list[Point]]:
         if is_action and position.kind != "none":
             partition = _find_partition(run)
             if seen.setdefault((extract_content(run), position), partition) != partition:
-                mirrored.append(point)
+                copies.append(point)
                 continue
         happened.append(point)
-    return happened, mirrored
+    return happened, copies
 
 
 def merge_runs(observations: Iterable[Observation]) -> tuple[Observation, ...]:
@@ -76,13 +76,17 @@ def merge_runs(observations: Iterable[Observation]) -> tuple[Observation, ...]:
     Two neighbours of a partition with the same facts, whose positions do not decrease, are one run: there is
     no record of this table between them.
     """
-    result: list[Observation] = []
+    merged: list[Observation] = []
+    latest: dict[str, int] = {}
     for observation in _sort_observations(observations):
-        last = result[-1] if result else None
-        if last is not None and _is_continuation(last, observation):
-            result[-1] = join_runs(last, observation, observation.last)
+        # runs of two writers overlap: each continues its own
+        index = latest.get(observation.writer)
+        if index is not None and _is_continuation(merged[index], observation):
+            merged[index] = join_runs(merged[index], observation, observation.last)
         else:
-            result.append(observation)
+            latest[observation.writer] = len(merged)
+            merged.append(observation)
+    result = _sort_observations(merged) if len(latest) > 1 else merged
     return tuple(o for _, runs in groupby(result, key=_find_partition) for o in _collapse_runs(list(runs)))
 
 

@@ -74,18 +74,6 @@ class OpenVersion:
         """Other attributes from `at` on; `after` is the last record before."""
         self.revisions.append(Revision(self.revisions[-1].number + 1, schema, at, after))
 
-    def learn_key(self, key: tuple[str, ...], observation: Observation) -> None:
-        """Take the key that a record showed later, if the version has its columns."""
-        self.is_key_unknown = False
-        if not key or not set(key) <= set(self.schema.names):
-            return
-        self.previous_ids += (self.id,)
-        self.revisions = [
-            replace(r, schema=set_key(r.schema, key, observation.evidence)) for r in self.revisions
-        ]
-        first = self.revisions[0].schema
-        self.id = fingerprint_names(first) if is_untyped(observation) else fingerprint(first)
-
     def refine_structure(self, fit: ColumnFit, schema: TableSchema, point: Point) -> None:
         """Replace the schema from events with the declared schema."""
         known = {c.name: c.id for c in self.schema.columns}
@@ -121,6 +109,19 @@ def set_key(schema: TableSchema, key: tuple[str, ...], evidence: EvidenceKind) -
         return replace(schema, key=key)
     columns = tuple(replace(c, nullable=False) if c.name in key else c for c in schema.columns)
     return replace(schema, columns=columns, key=key)
+
+
+def learn_key(version: OpenVersion, key: tuple[str, ...], observation: Observation) -> None:
+    """Give a version the key that a record showed later, if the version has its columns."""
+    version.is_key_unknown = False
+    if not key or not set(key) <= set(version.schema.names):
+        return
+    version.previous_ids += (version.id,)
+    version.revisions = [
+        replace(r, schema=set_key(r.schema, key, observation.evidence)) for r in version.revisions
+    ]
+    first = version.revisions[0].schema
+    version.id = fingerprint_names(first) if is_untyped(observation) else fingerprint(first)
 
 
 def map_event_names(fit: ColumnFit, emitted: TableSchema) -> dict[str, str]:
