@@ -116,7 +116,9 @@ def fold(
     open_changes = [
         c for c in settings.changes if verdicts.get(c.id, "open") == "open" and c.was not in NAMING_FORMS
     ]
-    building = _HistoryBuilder(table, find_connector, Encoding(names, verdicts), open_changes)
+    building = _HistoryBuilder(
+        table, find_connector, Encoding(names, verdicts, settings.changes), open_changes
+    )
     for point in points:
         building.add_point(point)
     building.settle_early_events()
