@@ -57,6 +57,7 @@ def observe_events(run: SchemaRun, stream: str, value: Body, key: Body | None) -
         schema=None if row is None else _read_schema(row, key, origin),
         schema_name=None if row is None else read_text(row, "name"),
         interrupted=run.interrupted,
+        writer=origin.writer,
     )
 
 
@@ -142,6 +143,7 @@ def observe_schemaless_events(run: SchemaRun, stream: str, value: Body, key: Bod
         if row is None
         else add_source_columns(make_row_schema(row, inferred, key, origin), value.payload),
         interrupted=run.interrupted,
+        writer=origin.writer,
         inferred=inferred if counts else None,
     )
 

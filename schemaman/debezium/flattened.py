@@ -29,7 +29,7 @@ from schemaman.debezium.observation import (
     SchemaRun,
 )
 from schemaman.debezium.payload import Body, Node
-from schemaman.debezium.raw_record import read_facts
+from schemaman.debezium.raw_record import read_facts, read_writer
 from schemaman.debezium.records import Record
 from schemaman.debezium.source_block import UNKNOWN
 from schemaman.debezium.wire_format import Forms
@@ -99,6 +99,7 @@ def observe_row(run: SchemaRun, stream: str, value: Body, key: Body | None, pref
         interrupted=run.interrupted,
         weak=weak,
         inferred=inferred,
+        writer="".join(read_writer(added.source)),
     )
 
 
@@ -115,7 +116,7 @@ def identify_table(
 ) -> tuple[TableId, bool]:
     """Identify the table of flattened rows, and return whether the identity comes from names alone."""
     parts, proven = identify_parts(run.sample.topic, value.name, added, read_key_names(key))
-    server, database, schema, table = run.table or parts
+    server, database, schema, table = run.table[:4] or parts
     return TableId(server, database, schema, table, stream), not proven
 
 

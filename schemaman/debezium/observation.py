@@ -95,9 +95,9 @@ class SchemaRun:
     be kept one by one. `alike`: the table had too many runs, and this run holds neighbours of equal content,
     whatever their shapes.
 
-    `table` is the table's name in the records: (server, database, schema, table), or the schema's name
-    without a source block; empty for a record that forms a run by itself. `inferred` are the fields of all
-    records, if no schema has their structure.
+    `table` is the table's name in the records: (server, database, schema, table) and its shard if it has
+    one, or the schema's name without a source block; empty for a record that forms a run by itself.
+    `inferred` are the fields of all records, if no schema has their structure.
     """
 
     shape: str
@@ -131,6 +131,7 @@ class Observation:
     comments, and the columns that it drops and adds again. `unstated_attributes` are the attributes that the
     structure never has; an event with `key` among them may have had any key. `weak`: the identity of the
     table comes from names of topics or schemas, since there is no source block.
+    `writer` is the shard of the table that the record comes from; empty if it names none.
     """
 
     table: TableId
@@ -152,6 +153,7 @@ class Observation:
     stated_attributes: tuple[StatedAttribute, ...] = ()
     unstated_attributes: tuple[Attribute, ...] = ()
     inferred: InferredFields | None = None
+    writer: str = ""
 
     @property
     def is_key_unknown(self) -> bool:

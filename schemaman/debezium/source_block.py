@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from schemaman.debezium.connector import CONNECTORS, Connector
-from schemaman.debezium.raw_record import is_snapshot_read
+from schemaman.debezium.raw_record import is_snapshot_read, read_writer
 from schemaman.errors import UnreadableInput
 from schemaman.model.name_adjustment import restore_misread_name
 from schemaman.model.schema import TableId
@@ -22,7 +22,7 @@ class Origin:
 
     `schema` and `table` are empty if the block has none. `snapshot`: read from the table, not from the log.
     `stated_connector` is the connector's name in the block, also of a connector that is not known; empty if
-    the block has none.
+    the block has none. `writer` is the shard that wrote the record.
     """
 
     connector_plugin: Connector
@@ -33,6 +33,7 @@ class Origin:
     table: str
     snapshot: bool
     stated_connector: str = ""
+    writer: str = ""
 
     @property
     def connector(self) -> str:
@@ -81,6 +82,7 @@ def read_origin(payload: Mapping[str, Any]) -> Origin:
         table=_read_text(source, "table") or _read_text(source, "collection"),
         snapshot=is_snapshot_read(source) or payload.get("op") == "r",
         stated_connector=stated,
+        writer="".join(read_writer(source)),
     )
 
 

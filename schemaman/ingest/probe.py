@@ -39,6 +39,7 @@ from schemaman.debezium.raw_record import (
     read_facts,
     read_payload_after,
     read_tail_after,
+    read_writer,
 )
 from schemaman.debezium.records import (
     NO_POSITION,
@@ -239,7 +240,7 @@ class Prober:
         )
         ts_ms = added.source.get("ts_ms")
         return RecordFacts(
-            table,
+            (*table, *read_writer(added.source)),
             proof,
             added.position_connector,
             added.source,

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from schemaman.compat.judge import Severity
 from schemaman.debezium.records import Coordinates, Position
-from schemaman.history.versions import SchemaVersion, Status
+from schemaman.history.versions import SchemaVersion, Status, TableHistory
 from schemaman.model.ddl import format_type
 from schemaman.model.diff import (
     AddColumn,
@@ -107,6 +107,11 @@ def describe_changes(found: Sequence[Change]) -> Iterator[Inline]:
 def format_key(columns: tuple[str, ...]) -> str:
     """A key in words."""
     return f"({', '.join(columns)})" if columns else "none"
+
+
+def format_version_key(history: TableHistory, version: SchemaVersion) -> str:
+    """The key of a version in words: `unknown` if no record shows it."""
+    return "unknown" if history.is_key_unknown(version) else format_key(version.schema.key)
 
 
 def format_default(value: Scalar) -> str:
