@@ -23,6 +23,7 @@ _PRIMITIVES: Mapping[str, type | tuple[type, ...]] = {
 }
 """The names of types in unions, and the JSON values that they have; NaN and infinities are texts."""
 
+_TEXTS = frozenset({"string", "array", "map"})
 _ADDED = "__"
 
 
@@ -30,9 +31,9 @@ def is_avro_json(payload: JsonObject) -> bool:
     """Return whether an event or a flattened row has Avro's JSON encoding.
 
     Only places with one type in plain JSON count: the time of the event, its source block, the row of an
-    event, and fields that flattening adds.
+    event, and fields that flattening adds. A column may hold an object of texts, as PostgreSQL's hstore does.
     """
-    if _is_branch(payload.get("ts_ms")) or _is_wrapped_row(payload):
+    if _is_branch(payload.get("ts_ms")) or _is_wrapped_row(payload) or _has_branches(payload):
         return True
     source = payload.get("source")
     if isinstance(source, dict) and any(map(_is_branch, source.values())):
@@ -52,6 +53,15 @@ def _is_wrapped_row(payload: JsonObject) -> bool:
         return False
     images = [row for name in ("before", "after") if isinstance(row := payload.get(name), dict)]
     return bool(images) and all(len(row) == 1 and _is_record_name(*row.items()) for row in images)
+
+
+def _has_branches(payload: JsonObject) -> bool:
+    """Return whether a value of a row in an event is one of a union, and no object of texts."""
+    if "op" not in payload:
+        return False
+    rows = [row for name in ("before", "after") if isinstance(row := payload.get(name), dict)]
+    values = [value for row in rows for value in row.values()]
+    return any(_is_branch(value) and not value.keys() & _TEXTS for value in values)
 
 
 def _is_record_name(entry: tuple[str, object]) -> bool:

@@ -29,6 +29,12 @@ _ENVELOPE_FIELDS = frozenset(
 )  # fmt: skip
 """The fields of envelopes. Source: Debezium Envelope; CockroachDB's enriched changefeeds have `key`, too."""
 
+_SCHEMA_REFERENCE = frozenset({"schemaId", "payload"})
+"""The fields of a record whose schema is in a registry, and no Avro schema.
+
+Source: Apicurio ExtJsonConverter, PrettyFormatStrategy.
+"""
+
 _SOURCE_NAMES = {
     "name": ("name", "cluster"),
     "db": ("db", "keyspace", "database_name", "keyspace_name"),
@@ -91,6 +97,9 @@ def restore_event(
     """
     if not isinstance(payload, dict):
         return None
+    if schema_name is None and payload.keys() == _SCHEMA_REFERENCE and isinstance(payload["payload"], dict):
+        inner = payload["payload"]
+        return restore_event(inner, topic, None, read_key_names) or RestoredEvent(inner)
     if isinstance(payload.get(HISTORY_RECORD), str):
         return _restore_schema_change(payload)
     avro_json = schema_name is None and is_avro_json(payload)

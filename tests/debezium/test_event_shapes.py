@@ -281,11 +281,19 @@ def test_records_arrays_and_texts_in_unions_are_values() -> None:
 
 @pytest.mark.parametrize("row", [
     {"nr": 4, "note": {"string": 7}}, {"nr": 4, "note": {"a": 1}}, {"string": "Anna"},
+    {"nr": 4, "tags": {"string": "of an hstore"}}, {"nr": 4, "int": 3},
 ])  # fmt: skip
 def test_plain_json_is_no_encoding_of_avro(row: Payload) -> None:
     payload = {**event(ROW)["payload"], "after": row}
     assert names(observed(payload)) == tuple(row)
     assert "wrapped-values" not in kinds(payload)
+
+
+@pytest.mark.parametrize("value", [{"bytes": "\u0001"}, {"long": 7}, {"boolean": True}])
+def test_one_union_in_a_row_shows_the_encoding(value: Payload) -> None:
+    payload = {**event(ROW)["payload"], "after": {"nr": value, "name": "Anna"}}
+    assert "json:object" not in json_kinds(observed(payload)).values()
+    assert "wrapped-values" in kinds(payload)
 
 
 def test_flattened_rows_in_avros_json_encoding() -> None:
@@ -301,6 +309,15 @@ def test_rows_in_avros_json_encoding_are_not_written(value: Payload) -> None:
     found = RowReader().read(record(value, {"nr": 4}))
     assert isinstance(found, Reject)
     assert "Avro in its JSON encoding" in found.reason
+
+
+def test_a_record_that_refers_to_its_schema_is_read_without_it() -> None:
+    payload = {**event(ROW)["payload"], "after": BOAT}
+    seen = observed({"schemaId": 7, "payload": payload}, key=KEY)
+    assert (seen.table, seen.evidence) == (TableId("srv", "shop", "public", "t"), "inferred")
+    assert names(seen) == ("nr", "name")
+    lone = observed({"schemaId": 7, "payload": {"before": None, "after": BOAT, "op": "c"}}, key=KEY)
+    assert (lone.table, lone.weak) == (TableId("ferry", "", "harbour", "boat"), True)
 
 
 # Schema changes in a text

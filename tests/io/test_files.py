@@ -131,8 +131,8 @@ def test_headers_are_names_and_values_in_turn(tmp_path):
 def test_bare_values_of_a_topic(tmp_path):
     (tmp_path / "r.jsonl").write_bytes(b'{"a":1}\n\n{"a":2}')
     first, second = read(tmp_path / "r.jsonl", topic="t")
-    assert first == Record("t", 0, 0, None, None, b'{"a":1}')
-    assert second == Record("t", 0, 2, None, None, b'{"a":2}')
+    assert first == Record("t", 0, 0, None, None, b'{"a":1}', is_key_known=False)
+    assert second == Record("t", 0, 2, None, None, b'{"a":2}', is_key_known=False)
 
 
 @pytest.mark.parametrize(
