@@ -57,8 +57,9 @@ def list_key_fields(key: Body | None) -> tuple[str, ...]:
 
 
 def explain_key(data: bytes, fault: str) -> str:
-    """Explain why the columns of a key are unknown, by the form of its bytes and the fault of reading it."""
-    return fault if data[:1] in (b"{", b"[", b"\0", b"\1") or not data else _TEXT
+    """Explain why the columns of a key are unknown: it is a text, or the fault of reading it."""
+    is_text = data[:1] not in (b"{", b"[", b"\0", b"\1") and (not fault or fault.startswith("not JSON"))
+    return _TEXT if data and is_text else fault
 
 
 def parse_struct_text(data: bytes) -> dict[str, str] | None:
@@ -83,11 +84,11 @@ def is_key_of(fields: Mapping[str, str], row: Mapping[str, object] | None) -> bo
     A single field without separators in its value is certain. Several fields have to be those of the row with
     the same texts. `row` is None if the record shows no row.
     """
+    if row is None:
+        return False
     if len(fields) == 1 and not any("," in text or "=" in text for text in fields.values()):
-        return row is None or fields.keys() <= row.keys()
-    return row is not None and all(
-        name in row and _format(row[name]) == text for name, text in fields.items()
-    )
+        return fields.keys() <= row.keys()
+    return all(name in row and _format(row[name]) == text for name, text in fields.items())
 
 
 def _format(value: object) -> str | None:

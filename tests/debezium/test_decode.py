@@ -181,6 +181,14 @@ def test_the_text_of_a_struct_names_the_columns_of_a_key(key, expected):
     assert (observed.schema.key, observed.is_key_unknown) == (expected, False)
 
 
+@pytest.mark.parametrize(("key", "reason"), [
+    (b"berth-1", "a text"), (b"Struct{nr=1}", "a text"), (7, "a bare value"), (b"{", "not JSON"),
+])  # fmt: skip
+def test_a_note_says_what_a_key_is_and_what_to_do(key, reason):
+    (note,) = (outcome for outcome in read(record(event(ROW), key)) if isinstance(outcome, Note))
+    assert (note.kind, reason in note.message) == ("key-unreadable", True)
+
+
 def test_a_key_whose_schema_is_whole_has_its_columns_however_damaged_its_values_are():
     """The schema precedes the values."""
     whole = json.dumps(KEY).encode()
