@@ -186,8 +186,9 @@ class Alias:
     until: Coordinates | None = None
 
 
-KeyOrigin = Literal["primary-key", "unique-index", "configured", "none"]
-"""What makes columns a key: the table, an index of it, `message.key.columns`; or there is no key."""
+KeyOrigin = Literal["primary-key", "unique-index", "configured", "none", "unknown"]
+"""What makes columns a key: the table, an index of it, `message.key.columns`; or there is no key. `unknown`:
+no record shows its key, as in a dump of bare values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,9 +234,11 @@ REMARK_KINDS = frozenset(
         "perhaps-excluded",
         "perhaps-made-anew",
         "perhaps-swapped",
+        "perhaps-two-writers",
         "rarely-seen",
         "too-many-names",
         "values-not-carried",
+        "writers-differ",
     }
 )
 """The kinds of disagreements that are no contradiction: something other than the table may explain them."""
@@ -375,6 +378,12 @@ class TableHistory(DisplayedValue):
         earlier = (v for v in reversed(self.versions) if v.number < version.number)
         return next((v for v in earlier if v.id == version.id), None)
 
+    def is_key_unknown(self, version: SchemaVersion) -> bool:
+        """Whether no record shows which key a version has, as in a dump of bare values."""
+        if version.schema.key or "key" not in version.unconfirmed:
+            return False
+        return any(key.origins == ("unknown",) for key in self.keys)
+
     @property
     def is_disputed(self) -> bool:
         """Whether pieces of evidence contradict each other."""
@@ -438,7 +447,9 @@ def find_emitted_schema(version: SchemaVersion, testimony: Iterable[Observation]
     return EmittedSchema(newest.schema, evidence.last, newest.schema_name, first.schema != newest.schema)
 
 
-UNRESOLVED_KINDS = frozenset({"perhaps-altered", "perhaps-another-mode", "values-not-carried"})
+UNRESOLVED_KINDS = frozenset(
+    {"perhaps-altered", "perhaps-another-mode", "perhaps-two-writers", "values-not-carried"}
+)
 """The kinds of remarks that the structures alone do not show."""
 
 

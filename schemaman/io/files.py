@@ -7,6 +7,7 @@ with the file.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import sys
 import zlib
@@ -157,13 +158,14 @@ def _read_lines(
     number = 0
     blocks = _strip_mark(file.path, _read_blocks(file, count_bytes))
     try:
-        for number, line in enumerate(_split_lines(blocks, limit), 1):
+        for number, (line, is_whole) in enumerate(_split_lines(blocks, limit), 1):
             if isinstance(line, _LongLine):
                 yield UnreadableItem(file.path, number, line.describe(limit), line.sha256)
             elif line.strip():
-                yield _read_record(file.path, number, line, topic)
+                yield _read_record(file.path, number, line, topic, is_whole=is_whole)
     except _TruncatedFile as cut:
-        yield UnreadableItem(file.path, number + 1, f"{cut}; what follows is lost", _hash_bytes(b""))
+        reason = f"{cut}; what follows is lost"
+        yield UnreadableItem(file.path, number + 1, reason, _hash_bytes(b""), is_end=True)
     except OSError as error:
         raise UnreadableInput(f"{file.path}: {error.strerror or error}") from error
 
@@ -179,17 +181,36 @@ def _strip_mark(path: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
         yield block if number else block.removeprefix(BOM_UTF8)
 
 
-def _read_record(source: str, number: int, line: bytes, topic: str | None) -> Record | UnreadableItem:
-    if topic is not None:
-        return Record(topic, 0, number - 1, None, None, line.strip())
+def _read_record(
+    source: str, number: int, line: bytes, topic: str | None, *, is_whole: bool
+) -> Record | UnreadableItem:
+    """Read the record in a line; a line without a line end (not `is_whole`) may be the rest of a cut file."""
     try:
-        return _parse_kcat(parse_json(line))
+        if topic is None:
+            return _parse_kcat(parse_json(line))
+        if not is_whole and line.lstrip().startswith(b"{"):
+            parse_json(line)
+        return Record(topic, 0, number - 1, None, None, line.strip(), is_key_known=False)
     except ValueError as error:
-        return UnreadableItem(source, number, str(error), _hash_bytes(line))
+        is_cut = not is_whole and not _is_json(line)
+        reason = f"the file ends inside this line: {error}" if is_cut else str(error)
+        return UnreadableItem(source, number, reason, _hash_bytes(line), is_end=is_cut)
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        parse_json(line)
+    except ValueError:
+        return False
+    return True
 
 
 def _parse_kcat(line: object) -> Record:
-    """Parse the record in a line. Source: kcat(1), `-J`: headers are a flat list of names and values."""
+    """Parse the record in a line; a key or payload that kcat has decoded becomes JSON text again.
+
+    Source: kcat(1), `-J`: headers are a flat list of names and values; with `-s avro` keys and payloads are
+    JSON values in Avro's JSON encoding.
+    """
     if not isinstance(line, dict) or not isinstance(line.get("topic"), str) or "payload" not in line:
         raise ValueError("JSON, but no record as kcat -J writes it: topic, partition, offset, key, payload")
     partition, offset, time = line.get("partition"), line.get("offset"), line.get("ts")
@@ -202,9 +223,10 @@ def _parse_kcat(line: object) -> Record:
         partition,
         offset,
         time if type(time) is int else None,
-        _encode_text(line.get("key"), "key"),
-        _encode_text(line["payload"], "payload"),
+        _encode_body(line.get("key"), "key"),
+        _encode_body(line["payload"], "payload"),
         tuple((str(n), _encode_text(v, "header")) for n, v in zip(headers[::2], headers[1::2], strict=True)),
+        is_key_known="key" in line,
     )
 
 
@@ -217,6 +239,10 @@ def _require_offset(partition: object, offset: object) -> tuple[int, int]:
     if not 0 <= offset <= _LAST_OFFSET:
         raise ValueError("the offset is none of Kafka: it must lie between 0 and 2^63-1")
     return partition, offset
+
+
+def _encode_body(body: object, what: str) -> bytes | None:
+    return _encode_text(body if body is None or isinstance(body, str) else json.dumps(body), what)
 
 
 def _encode_text(text: object, what: str) -> bytes | None:
@@ -275,18 +301,18 @@ class _Line:
         return _LongLine(self.head, self.size, self.digest.hexdigest())
 
 
-def _split_lines(blocks: Iterable[bytes], limit: int) -> Iterator[bytes | _LongLine]:
-    """Splits blocks into whole lines; the last one is the rest after the last line end."""
+def _split_lines(blocks: Iterable[bytes], limit: int) -> Iterator[tuple[bytes | _LongLine, bool]]:
+    """Splits blocks into lines, each with whether it has a line end; the last one may have none."""
     line = _Line(limit)
     for block in blocks:
         first, *others = block.split(b"\n")
         line.add(first)
         for piece in others:
-            yield line.finish()
+            yield line.finish(), True
             line = _Line(limit)
             line.add(piece)
     if line.size:
-        yield line.finish()
+        yield line.finish(), False
 
 
 def _read_blocks(file: File, count_bytes: Callable[[int], None]) -> Iterator[bytes]:

@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from schemaman.debezium.connector import Connector
@@ -273,10 +273,9 @@ def capped(runs: list[Observation]) -> list[Observation]:
 def test_shapes_that_alternate_for_ever_are_a_few_versions_however_they_were_cut(records: int) -> None:
     runs = runs_of([(0, (A, AB)[i % 2]) for i in range(records)], None)
     whole = history(*runs)
-    # the first and the last record of each shape are told, and nothing in between
-    assert shapes(whole) == [A.names, AB.names, A.names, *([AB.names] if records % 2 == 0 else [])]
+    assert shapes(whole) == [A.names, AB.names]
     assert whole.records == records
-    assert {d.kind for d in whole.disagreements} <= {"perhaps-excluded"}
+    assert [(d.kind, d.versions) for d in whole.disagreements] == [("perhaps-two-writers", (2,))]
     assert whole.versions[1].at.offset == 1
     assert history(*capped(runs)) == whole
     assert history(*capped(runs[:100]), *capped(runs[100:])) == whole
@@ -328,6 +327,9 @@ def test_every_change_of_shape_in_a_partition_is_a_version(records: list[tuple[i
     for _, structure in records[1:]:
         if structure != wanted[-1]:
             wanted.append(structure)
+    # structures that alternate are a doubt, unless only their keys do
+    for first, second, third, fourth in zip(wanted, wanted[1:], wanted[2:], wanted[3:], strict=False):
+        assume(first != third or second != fourth or first.names == second.names)
     assert shapes(found) == [w.names for w in wanted]
     assert [v.schema.key for v in found.versions] == [w.key for w in wanted]
     assert found.records == len(records)

@@ -59,10 +59,14 @@ def assess_certainty(
         first_read = {f: t for f, t in passed_on.items() if f in facts and f != _NO_KEY}
         proven: dict[Fact, int] = {}
         every, earliest = tuple(enumerate(points)), clock.find_earliest_read(points)
+        unknown = any(p.observation.is_key_unknown for p in points)
         for fact in facts:
             telling, read = every, earliest
+            if fact[0] == "key" and unknown:
+                telling = tuple((i, p) for i, p in every if not p.observation.is_key_unknown)
+                read = clock.find_earliest_read(p for _, p in telling)
             if (dropped_at := absent.find_start(*fact)) != NEVER:
-                telling = tuple((i, p) for i, p in every if clock.is_read_before(dropped_at, p))
+                telling = tuple((i, p) for i, p in telling if clock.is_read_before(dropped_at, p))
                 read = clock.find_earliest_read(p for _, p in telling)
             if not telling:
                 continue
@@ -70,7 +74,7 @@ def assess_certainty(
             certain = (i for i, p in telling if clock.find_certainty(fact, p) > since)
             if (index := 0 if fact in settled else next(certain, None)) is not None:
                 proven[fact] = index
-        if _NO_KEY in facts and _NO_KEY not in proven:
+        if _NO_KEY in facts and _NO_KEY not in proven and clock.is_late(points[0]):
             # the connector may not have found the table or columns of its key: it reports those as nullable
             proven = {f: i for f, i in proven.items() if not (is_missing or _is_nullable_fact(f))}
         # a fact that a reading outside of the stream proves is certain for rows that were committed after it

@@ -117,7 +117,10 @@ def _build_table_row(
         (Text(str(history.table), code=True),),
         (Text(f"v{words.format_version(latest, latest.revision)}"),),
         (Text(str(len(latest.schema.columns))),),
-        (Text(words.format_key(latest.schema.key)), *(PROVISIONAL if "key" in latest.unconfirmed else ())),
+        (
+            Text(words.format_version_key(history, latest)),
+            *(PROVISIONAL if "key" in latest.unconfirmed and not history.is_key_unknown(latest) else ()),
+        ),
         (Text(words.format_number(history.records)),),
         (Text(words.format_time(_find_seen_ms(history.last_record))),),
         (Text(state, "muted" if history.is_dropped else "plain"),),

@@ -86,7 +86,10 @@ def build_columns_grid(history: TableHistory) -> Grid:
 def build_timeline(story: TableChapter) -> TimelineBlock:
     """Every version and revision with its interval of the source's log and what changed."""
     begun = {stage.version.incarnation: stage for stage in reversed(story.stages)}
-    events = [_build_event(stage, stage is begun[stage.version.incarnation]) for stage in story.stages]
+    events = [
+        _build_event(story.history, stage, stage is begun[stage.version.incarnation])
+        for stage in story.stages
+    ]
     ends = [e for e in story.history.events if e.kind in ("dropped", "renamed")]
     for event in ends[-1:] if story.history.has_ended else ():
         label = "Renamed" if event.kind == "renamed" else "Dropped"
@@ -163,7 +166,7 @@ def _build_attributes(history: TableHistory, column: Column) -> list[Inline]:
     ]
 
 
-def _build_event(stage: ChapterStage, earliest: bool) -> Event:
+def _build_event(history: TableHistory, stage: ChapterStage, earliest: bool) -> Event:
     """A revision as an event; the `earliest` of an incarnation lists its first columns."""
     version, revision = stage.version, stage.revision
     number = words.format_version(version, revision.number)
@@ -172,7 +175,7 @@ def _build_event(stage: ChapterStage, earliest: bool) -> Event:
     if first and earliest and not stage.changes:
         columns = words.format_count(len(version.schema.columns), "column")
         again = "created again: " if version.incarnation > 1 else ""
-        lines.append((Text(f"{again}{columns}, key {words.format_key(revision.schema.key)}"),))
+        lines.append((Text(f"{again}{columns}, key {words.format_version_key(history, version)}"),))
     if first and stage.repeats is not None:
         lines.append((Text(f"as version {stage.repeats} again"),))
     if not lines:

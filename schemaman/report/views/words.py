@@ -117,6 +117,11 @@ def format_key(columns: tuple[str, ...]) -> str:
     return f"({', '.join(columns)})" if columns else "none"
 
 
+def format_version_key(history: TableHistory, version: SchemaVersion) -> str:
+    """The key of a version in words: `unknown` if no record shows it."""
+    return "unknown" if history.is_key_unknown(version) else format_key(version.schema.key)
+
+
 def format_default(value: Scalar) -> str:
     """Format a default; strings are in quotes."""
     return "none" if value is None else repr(value) if isinstance(value, str) else str(value).lower()
