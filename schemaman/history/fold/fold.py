@@ -25,6 +25,7 @@ from schemaman.history.fold.ambiguity import (
     MAX_OLDER_VERSIONS,
     describe_open_change,
     list_ambiguities,
+    list_moves,
 )
 from schemaman.history.fold.column_ids import ColumnIdentifier
 from schemaman.history.fold.connector_settings import find_shown_settings
@@ -383,6 +384,8 @@ class _HistoryBuilder:
                 return merged
             previous = [p.observation for p in current.points]
             self.open_version(point, known, declared, self.last_mark)
+            for kind, message in list_moves(current.schema, known) if ordered else ():
+                self.record_disagreement(kind, self.versions[-1], message, point)
             if not declared:
                 recent = self.versions[-2 - MAX_OLDER_VERSIONS : -2]
                 older = [v.schema for v in recent if v.incarnation == self.incarnation]
@@ -402,6 +405,8 @@ class _HistoryBuilder:
             return self.versions[-1]
         current.points.append(point)
         if known != current.schema:
+            for kind, message in list_moves(current.schema, known) if ordered else ():
+                self.record_disagreement(kind, current, message, point)
             current.add_revision(known, point.coordinates, self.last_mark)
         return current
 
