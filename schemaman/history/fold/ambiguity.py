@@ -14,6 +14,10 @@ MAX_OLDER_VERSIONS = 16
 ALTERED_UNSEEN = "altered-unseen"
 ALTERED_UNSEEN_MESSAGE = "a statement altered the table here, and no record has shown its structure since"
 
+CREATED_UNSEEN_MESSAGE = (
+    "a statement created the table anew here, and no record has shown its structure since"
+)
+
 
 def list_ambiguities(
     before: TableSchema,
