@@ -226,6 +226,7 @@ REMARK_KINDS = frozenset(
         "encoding-changed",
         "facts-not-told",
         "field-dormant",
+        "key-index-dropped",
         "key-not-told",
         "key-in-passing",
         "key-order-not-told",
@@ -264,7 +265,7 @@ class TableEvent:
     """An event of the whole table: `dropped`, `renamed`, `truncated`, `created`.
 
     `created`: the table existed again under its name, as a new incarnation, and no record had shown its
-    schema yet; only a connector's own schema history reports this.
+    schema yet; a connector's own schema history reports this, and a statement without a structure.
     """
 
     kind: Literal["dropped", "renamed", "truncated", "created"]

@@ -215,6 +215,19 @@ def has_no_facts(observation: Observation) -> bool:
     )
 
 
+def is_misread(observation: Observation, name: str) -> bool:
+    """Whether the connector asked the catalogue for a column under a misread name, and did not find it.
+
+    Such a column is optional and falls out of the key. Names of a snapshot come from the catalogue itself.
+    """
+    return (
+        observation.connector == "postgresql"
+        and not observation.snapshot
+        and not name.isascii()
+        and parse_release(observation.connector_version) < FIRST_CORRECT_NAMES
+    )
+
+
 def has_table_key_order(observation: Observation) -> bool:
     """Whether events have a composite key in the order of the table's columns, not in key order."""
     schema = observation.schema

@@ -22,9 +22,11 @@ from schemaman.history.fold.aliases import collect_aliases
 from schemaman.history.fold.ambiguity import (
     ALTERED_UNSEEN,
     ALTERED_UNSEEN_MESSAGE,
+    CREATED_UNSEEN_MESSAGE,
     MAX_OLDER_VERSIONS,
     describe_open_change,
     list_ambiguities,
+    list_moves,
 )
 from schemaman.history.fold.column_ids import ColumnIdentifier
 from schemaman.history.fold.connector_settings import find_shown_settings
@@ -63,6 +65,7 @@ from schemaman.history.fold.key_history import (
 )
 from schemaman.history.fold.moved_columns import renumber_columns
 from schemaman.history.fold.schema_history_check import is_schema_of, match_internal_schema
+from schemaman.history.fold.stated_indexes import KEY_INDEX_DROPPED, StatedIndexes, describe_dropped_key
 from schemaman.history.fold.timeline import (
     Point,
     build_timeline,
@@ -178,6 +181,7 @@ class _HistoryBuilder:
         self.last_mark: Coordinates | None = None
         self.statements = PendingStatements()
         self.writers = Writers()
+        self.indexes = StatedIndexes()
         self.unseen_statement: Point | None = None
         self.is_key_from_snapshot = False
         self.early_events: list[tuple[Point, TableSchema, OpenVersion, str]] = []
@@ -203,8 +207,9 @@ class _HistoryBuilder:
                 self.end_incarnation("dropped", point.coordinates, None)
             if observation.schema is not None:
                 self.add_structure(point, observation.schema)
-            elif observation.evidence == "internal":
+            elif observation.evidence == "internal" or observation.action == "create":
                 self.recreate_table(point)
+                self.unseen_statement = point if self.is_unshown else self.unseen_statement
         # a point without a schema, or with that of a later version, may be after the end of the old version
         early = bool(self.early_events) and self.early_events[-1][0] is point
         if observation.action not in ("statement", "truncate") and not early:
@@ -244,6 +249,7 @@ class _HistoryBuilder:
             self.begin_incarnation(point, schema, declared)
         elif declared:
             self.add_declared(point, schema)
+            self.versions[-1].is_key_doubted = bool(schema.key) and schema.key == self.indexes.doubted_key
         elif self.versions[-1].is_declared:
             self.match_event(point, schema)
         else:
@@ -316,6 +322,10 @@ class _HistoryBuilder:
         observation = point.observation
         current = None if self.has_ended or not self.versions[-1].is_declared else self.versions[-1]
         schema = complete_structure(schema, observation, None if current is None else current.schema)
+        dropped = self.indexes.find_dropped_key(observation, schema.key)
+        if current is not None and dropped is not None and current.schema.key == schema.key:
+            self.indexes.doubted_key = schema.key
+            self.record_disagreement(KEY_INDEX_DROPPED, current, describe_dropped_key(dropped, schema), point)
         if schema.key:
             self.is_key_from_snapshot = observation.snapshot
         elif (
@@ -328,6 +338,7 @@ class _HistoryBuilder:
                 f"the change names no primary key; ({', '.join(current.schema.key)}) was read in a snapshot"
             )
             self.record_disagreement("key-not-told", current, message, point)
+            self.indexes.doubted_key, self.indexes.is_unstated = current.schema.key, True
             return replace(schema, key=current.schema.key)
         return schema
 
@@ -337,6 +348,7 @@ class _HistoryBuilder:
         self.has_ended = self.is_unshown = False
         self.encoding.begin_table(point.observation)
         self.writers.begin_table()
+        self.indexes.begin_table(point.observation, schema.key)
         self.statements.begin_table(point.observation)
         after = self.last_mark if self.versions else None
         self.open_version(point, self.identify(None, schema, (), False, self.next_id), declared, after)
@@ -383,6 +395,8 @@ class _HistoryBuilder:
                 return merged
             previous = [p.observation for p in current.points]
             self.open_version(point, known, declared, self.last_mark)
+            for kind, message in list_moves(current.schema, known) if ordered else ():
+                self.record_disagreement(kind, self.versions[-1], message, point)
             if not declared:
                 recent = self.versions[-2 - MAX_OLDER_VERSIONS : -2]
                 older = [v.schema for v in recent if v.incarnation == self.incarnation]
@@ -402,6 +416,8 @@ class _HistoryBuilder:
             return self.versions[-1]
         current.points.append(point)
         if known != current.schema:
+            for kind, message in list_moves(current.schema, known) if ordered else ():
+                self.record_disagreement(kind, current, message, point)
             current.add_revision(known, point.coordinates, self.last_mark)
         return current
 
@@ -535,10 +551,10 @@ class _HistoryBuilder:
 
     def flag_windows(self) -> None:
         """Keep which versions began while rows were being read, and what was altered and not seen since."""
-        if self.unseen_statement is not None and self.versions and not self.has_ended:
-            self.record_disagreement(
-                ALTERED_UNSEEN, self.versions[-1], ALTERED_UNSEEN_MESSAGE, self.unseen_statement
-            )
+        if self.unseen_statement is not None and self.versions and (self.is_unshown or not self.has_ended):
+            created = self.unseen_statement.observation.action == "create"
+            message = CREATED_UNSEEN_MESSAGE if created else ALTERED_UNSEEN_MESSAGE
+            self.record_disagreement(ALTERED_UNSEEN, self.versions[-1], message, self.unseen_statement)
         for index, message, point in find_changes_while_read(
             [(v.incarnation, v.points) for v in self.versions]
         ):

@@ -105,7 +105,9 @@ def _find_origins(schema: TableSchema, versions: Sequence[OpenVersion]) -> tuple
         0
     ].schema:
         # while it streams, the connector of Db2 asks for the primary key alone. Source: Db2Connection
-        return ("unique-index",) if "key" in streamed[0].unstated_attributes else ("primary-key",)
+        # a snapshot asked for an index, too: a key that the stream does not name was either
+        unstated = "key" in streamed[0].unstated_attributes
+        return ("primary-key", "unique-index") if unstated else ("primary-key",)
     for text in (_QUOTED.sub("''", o.ddl) for o in statements if o.ddl):
         if _PRIMARY.search(text):
             return ("primary-key",)

@@ -24,7 +24,8 @@ class OpenVersion:
 
     `is_declared`: a declared image gave its structure; `has_statement`: a statement was read that led to it;
     `uncertain_types` names columns whose form changed, where a setting of the connector may have done that.
-    `is_key_unknown`: no record of it shows its key, and none before it does.
+    `is_key_doubted`: its newest structure has a key that the table may have lost. `is_key_unknown`: no record
+    of it shows its key, and none before it does.
     """
 
     id: str
@@ -42,6 +43,7 @@ class OpenVersion:
     internal_observations: list[Observation] = field(default_factory=list)
     event_schemas: list[tuple[int, Coordinates, EventFields]] = field(default_factory=list)
     uncertain_types: tuple[str, ...] = ()
+    is_key_doubted: bool = False
     is_key_unknown: bool = False
     previous_ids: tuple[str, ...] = ()
     known_fields: tuple[TableSchema, frozenset[str]] | None = field(default=None, compare=False)
@@ -156,7 +158,7 @@ def find_status(version: OpenVersion, unconfirmed: tuple[str, ...]) -> Status:
         return "inferred"
     if version.is_phantom and "emitted" not in kinds:
         return "phantom"
-    if version.is_declared:
+    if version.is_declared and not version.is_key_doubted:
         return "confirmed" if "emitted" in kinds else "declared"
     return "provisional" if unconfirmed else "confirmed"
 

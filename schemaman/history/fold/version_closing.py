@@ -110,7 +110,8 @@ def _close_version(
     suspects: tuple[RenameCandidate, ...],
 ) -> SchemaVersion:
     revisions = tuple(set_emitted_names(r, version.emitted_names) for r in version.revisions)
-    unconfirmed = (*confirmation.unconfirmed, *(f"type:{name}" for name in version.uncertain_types))
+    doubted = ("key",) if version.is_key_doubted and "key" not in confirmation.unconfirmed else ()
+    unconfirmed = (*doubted, *confirmation.unconfirmed, *(f"type:{name}" for name in version.uncertain_types))
     return SchemaVersion(
         number=number,
         id=version.id,
