@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from schemaman.migration.convertible import list_row_types
 from schemaman.migration.plan import (
     MigrationSource,
     Policy,
@@ -54,6 +55,7 @@ from schemaman.migration.row_columns import refuse_key
 from schemaman.migration.target import LakeTable, Target, has_known_key
 from schemaman.migration.type_mapping import Representation
 from schemaman.model.ddl import quote_name
+from schemaman.model.diff import ChangeType
 from schemaman.model.schema import Column, Path, TableSchema
 from schemaman.model.types import Type
 
@@ -246,7 +248,11 @@ def _follow_table(tables: _Tables, held: Mapping[str, Type]) -> _ProjectedTable:
     named = tables.naming.source_names
     kept = {(named.get(path[0], path[0]), *path[1:]) for path in tables.kept}
     fates = match_fields(source, find_stamped_version(source, lake))
-    widening = TypeWidening(tables.comments, notes, fates, kept)
+
+    def is_in_place(path: Path, old: Type, new: Type) -> bool:
+        return not isinstance(tables.target.draft_change(lake, ChangeType(path, old, new)), Refusal)
+
+    widening = TypeWidening(tables.comments, notes, fates, kept, is_in_place, list_row_types(source))
     split = find_split_columns(source, lake, [path[0] for path in kept if not path[1:]])
     match = match_columns(source, lake, held, notes)
     columns, dropped = _follow_columns(tables, held, match, widening, split)
