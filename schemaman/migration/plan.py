@@ -55,7 +55,8 @@ class MigrationSource:
     `inferred`: the structure was inferred from values. `phantom`: no statement can have produced the
     structure, and no event showed it. No table follows an inferred or a phantom structure. `proven` columns
     have their names by renames that only the evidence proves. The types of `unsure_types` may come from
-    another setting of the connector.
+    another setting of the connector. `former_comments` are earlier comments of columns and nested fields that
+    have none now, by their paths, and of the table, by the empty path; no plan file keeps them.
     """
 
     table: str
@@ -73,6 +74,7 @@ class MigrationSource:
     proven: tuple[str, ...] = ()
     unsure_types: tuple[str, ...] = ()
     newer: tuple[PreviousVersion, ...] = ()
+    former_comments: Mapping[Path, tuple[str, ...]] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ brought up to date is told by the table's own stamp; without one, by the names t
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from schemaman.migration.plan import MigrationSource, Refusal
@@ -75,11 +75,16 @@ class ColumnMatch:
 
 
 def match_columns(
-    source: MigrationSource, lake: LakeTable, held: Collection[str], notes: PlanNotes
+    source: MigrationSource,
+    lake: LakeTable,
+    held: Collection[str],
+    notes: PlanNotes,
+    is_renamable: Callable[[str], bool],
 ) -> ColumnMatch:
     """The columns that belong together; `held` are those that the target can hold.
 
-    Exactly by the stamp where the table has one, else by former names.
+    Exactly by the stamp where the table has one, else by former names. `is_renamable`: the format renames a
+    column of this name without a new feature.
     """
     undecided = _find_open_renames(source, lake, notes)
     displaced: dict[str, str] = {}
@@ -95,7 +100,11 @@ def match_columns(
         frozen, displaced = _find_reused_names(source, lake, stamped, undecided, notes)
         frozen |= unclear.keys()
     names = {c.name.lower(): c.name for c in lake.schema.columns}
-    pairs = {names[o.lower()]: n for o, n in pairs.items() if o.lower() in names and o.lower() != n.lower()}
+    pairs = {
+        names[o.lower()]: n
+        for o, n in pairs.items()
+        if o.lower() in names and (o.lower() != n.lower() or _is_respelled(o, n, names, notes, is_renamable))
+    }
     frozen |= undecided.keys() | _find_unholdable(source, pairs, held, notes)
     renames = {old: new for old, new in pairs.items() if old not in frozen} | displaced
     frozen |= _remove_clashes(renames, names, notes)
@@ -107,6 +116,21 @@ def match_columns(
         if renames.get(name, name).lower() in known and name not in frozen
     }
     return ColumnMatch(renames, partners, frozenset(frozen), frozenset(absent), displaced)
+
+
+def _is_respelled(
+    old: str, new: str, names: Mapping[str, str], notes: PlanNotes, is_renamable: Callable[[str], bool]
+) -> bool:
+    """Whether a rename changes case alone, and is made: the lake has exactly the old spelling.
+
+    Spark finds the column under both names, so a rename that costs more than a statement is not made.
+    """
+    if old == new or names[old.lower()] != old:
+        return False
+    if not is_renamable(old):
+        notes.add_note((old,), f"the source calls it {quote_name(new)} now: the lake keeps its own spelling")
+        return False
+    return True
 
 
 def is_blocked(source: MigrationSource, lake: LakeTable, notes: PlanNotes) -> bool:

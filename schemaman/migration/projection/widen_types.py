@@ -44,10 +44,10 @@ class TypeWidening:
     """Finds common types for one table's columns; columns have the source's names, nested fields the lake's.
 
     `fates` is what became of nested fields since the table's stamp; `dropped_before` are those that an
-    earlier plan kept. `is_in_place` decides between types that hold both; `former_types` are all that
-    a column of the source ever had. The search gathers `renames` (see `diff.Renamed`), fields that this plan
-    drops and that may have been `kept`, and dropped fields that are `staying`. `waiting`: a field waits for
-    an answer.
+    earlier plan kept. `is_in_place` decides between types that hold both; `former_types` are all that a
+    column of the source ever had, and `former_comments` those of what has no comment now. The search gathers
+    `renames` (see `diff.Renamed`), fields that this plan drops and that may have been `kept`, and dropped
+    fields that are `staying`. `waiting`: a field waits for an answer.
     """
 
     comments: bool
@@ -56,6 +56,7 @@ class TypeWidening:
     dropped_before: Collection[Path] = ()
     is_in_place: IsInPlace = _is_never_in_place
     former_types: Mapping[str, Sequence[Type]] = field(default_factory=dict)
+    former_comments: Mapping[Path, Sequence[str]] = field(default_factory=dict)
     renames: dict[Path, str] = field(default_factory=dict)
     kept: set[Path] = field(default_factory=set)
     staying: set[Path] = field(default_factory=set)
@@ -105,6 +106,12 @@ class TypeWidening:
         formers = self.former_types.get(path[0], ()) if len(path) == 1 else ()
         return all(is_number(type) for type in (raw, *formers))
 
+    def follow_comment(self, path: Path, lake: str | None, raw: str | None) -> str | None:
+        """The comment that the lake shall have; one that the source never had is the lake's own and stays."""
+        if not self.comments:
+            return lake
+        return raw or (None if lake in self.former_comments.get(path, ()) else lake)
+
     def _struct(
         self,
         path: Path,
@@ -136,7 +143,7 @@ class TypeWidening:
                 continue
             name = renamed.get(old.name, old.name)
             type = self.find_common_type(at, (*future_path, name), old.type, partner[0].type, partner[1].type)
-            comment = (partner[0].comment if self.comments else None) or old.comment
+            comment = self.follow_comment((*future_path, partner[0].name), old.comment, partner[0].comment)
             fields.append(Field(name, type, old.nullable or partner[1].nullable, comment))
         fields += (self._new(new) for new, _ in news.values())
         return Struct(tuple(fields))

@@ -33,7 +33,7 @@ from schemaman.migration.recipes.phases import PhaseDraft, find_missing_properti
 from schemaman.migration.recipes.swap_checks import INTO, SwapCheck
 from schemaman.migration.replacement_table import plan_replacement
 from schemaman.migration.row_columns import refuse_key
-from schemaman.migration.target import LakeTable, Target, find_column, has_known_key
+from schemaman.migration.target import LakeTable, Target, find_column, has_known_key, is_same_key
 from schemaman.model.ddl import quote_name
 from schemaman.model.diff import ChangeKey, DropColumn
 from schemaman.model.schema import TableSchema
@@ -318,7 +318,7 @@ class RecipePlanner:
         columns = [column for column in found if column is not None]
         key = tuple(column.name for column in columns)
         change = describe_change(ChangeKey(lake.schema.key, self.source.schema.key))
-        if not has_known_key(lake) or (key == lake.schema.key and len(columns) == len(found)):
+        if not has_known_key(lake) or (is_same_key(key, lake.schema.key) and len(columns) == len(found)):
             return None
         other = refuse_key(self.source.schema.key, lake)
         if other is not None:
