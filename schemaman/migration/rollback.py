@@ -24,7 +24,12 @@ from schemaman.migration.plan import (
     StepKind,
 )
 from schemaman.migration.plan_file import plan_hash
-from schemaman.migration.properties.column_swaps import ColumnSwap, parse_swaps
+from schemaman.migration.properties.column_swaps import (
+    ColumnSwap,
+    is_between_names,
+    parse_swaps,
+    suggest_resume,
+)
 from schemaman.migration.properties.names import KEY_PROPERTY
 from schemaman.migration.recipes.phases import count_differing, count_unfit_keys
 from schemaman.migration.statement_check import find_structure_after
@@ -45,6 +50,7 @@ _UNDO_KINDS: Mapping[StepKind, StepKind] = {
 }
 _FROM_NOTHING: Mapping[StepKind, str | None] = {"add-constraint": None, "set-key": "[]"}
 """The value of the property before a step of such a kind."""
+_PLAN_AGAIN = "make a new plan with `schemaman plan`"
 _VALUES_LOST = "values written into the columns since then are lost"
 _APPROVED = "the step that it undoes needed approval"
 _MADE = "the plan created the table, and its rows may be needed"
@@ -82,7 +88,7 @@ def plan_rollback(plan: Plan, lake: LakeTable | None, done: int) -> Plan:
     ):
         raise StalePlan(
             f"{plan.table} is not as the plan left it: it was changed since then",
-            hint="make a new plan with `schemaman plan`",
+            hint=suggest_resume(lake) if lake is not None and is_between_names(lake) else _PLAN_AGAIN,
         )
     target = TARGETS.get(plan.format)
     gates = _list_gates(plan, target.table_name(plan.table), taken)
@@ -214,7 +220,7 @@ def _place_step(
     try:
         after = replace(lake, schema=find_structure_after(plan, step, lake.schema))
     except ValueError as error:
-        return Refusal(f"undo by {step.kind}", str(error), "make a new plan with `schemaman plan`"), lake
+        return Refusal(f"undo by {step.kind}", str(error), _PLAN_AGAIN), lake
     conditions = (
         {**condition, **_describe_columns(condition, table)}
         for condition, table in ((step.precondition, lake), (step.postcondition, after))

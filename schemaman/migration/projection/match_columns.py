@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from schemaman.migration.plan import MigrationSource, Refusal
 from schemaman.migration.policy_checks import PolicyCheck
 from schemaman.migration.projection.metadata_columns import read_metadata_columns
-from schemaman.migration.properties.column_swaps import RESUME, find_free_name, read_phase, read_swaps
+from schemaman.migration.properties.column_swaps import find_free_name, read_phase, read_swaps, suggest_resume
 from schemaman.migration.properties.displaced_columns import DisplacedColumn, read_displaced
 from schemaman.migration.properties.names import NAMES_PROPERTY, SOURCE_PROPERTY, VERSION_PROPERTY
 from schemaman.migration.properties.stamped_version import (
@@ -159,14 +159,14 @@ def is_blocked(source: MigrationSource, lake: LakeTable, notes: PlanNotes) -> bo
             Refusal(
                 f"bring {lake.name} to {source.table}",
                 "another plan stopped while it exchanged columns",
-                RESUME,
+                suggest_resume(lake),
             )
         )
     refusals += (
         Refusal(
             f"plan over {'.'.join(map(quote_name, path))}",
             f"another plan stopped between two names of this {'member' if path[1:] else 'column'}",
-            f"{RESUME}; or rename it by hand",
+            suggest_resume(lake),
         )
         for path, _, _ in walk_fields(lake.schema)
         if path[-1].lower().startswith(TEMPORARY_PREFIX)
