@@ -204,9 +204,9 @@ def _stamp(inputs: PlanInputs, planned: StepSequence, agreement: Agreement) -> S
     key = _find_key(inputs, agreement, lake.schema)
     wanted = _make_stamp(inputs, agreement, lake, key)
     missing = {k: v for k, v in wanted.items() if lake.properties.get(k) != v}
-    # An order of key columns that the table tells otherwise is told anew; a key that it does not tell waits.
-    told = {*projection.properties, *({KEY_PROPERTY} & lake.properties.keys())}
-    complete = SOURCE_PROPERTY in lake.properties and not missing.keys() & told
+    # Another order of the key columns is recorded now; a key that no plan has recorded yet waits for steps.
+    recorded = {*projection.properties, *({KEY_PROPERTY} & lake.properties.keys())}
+    complete = SOURCE_PROPERTY in lake.properties and not missing.keys() & recorded
     asked = projection.approval_reason and VERSION_STAMP & missing.keys()
     if missing and (planned.steps or not complete or asked):
         planned = _set_properties(inputs, planned, agreement, missing)

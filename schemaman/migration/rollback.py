@@ -99,7 +99,7 @@ def plan_rollback(plan: Plan, lake: LakeTable | None, done: int) -> Plan:
     for step, gate in zip(reversed(taken), gates, strict=True):
         if step.kind == "create-namespace":
             continue
-        staying = _describe_staying(step)
+        staying = describe_staying(step)
         kept += [staying] if staying else []
         for undo, why in () if staying else _undo_step(plan, target, step):
             placed, after = _place_step(plan, undo, after)
@@ -184,7 +184,7 @@ def _make_plan(
     )
 
 
-def _describe_staying(step: Step) -> str:
+def describe_staying(step: Step) -> str:
     """Describe what a step leaves that no statement undoes and that does no harm; empty if it is undone.
 
     A wider type and a column that takes NULL hold all that the table held before.
