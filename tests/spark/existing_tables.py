@@ -79,18 +79,19 @@ class Draw:
         key = ("id", keys[0]) if keys and self.chance(0.3) else ("id",)
         return TableSchema(tuple(columns), key)
 
-    def changed(self, schema: TableSchema) -> TableSchema:
-        """A later version of the source, after one to three changes."""
+    def changed(self, schema: TableSchema, first_id: int) -> TableSchema:
+        """A later version of the source, after one to three changes; `first_id` is that of a new column."""
         columns = list(schema.columns)
+        keyed = [c.id for k in schema.key for c in schema.columns if c.name == k]
         for number in range(self.rng.randint(1, 3)):
             at = self.rng.randrange(1, len(columns))
             column = columns[at]
             free = [name for name in NAMES if name.lower() not in {c.name.lower() for c in columns}]
             match self.rng.choice(CHANGES):
                 case "add" if free:
-                    added = Column(self.rng.choice(free), self.rng.choice(TYPES), id=20 + number)
+                    added = Column(self.rng.choice(free), self.rng.choice(TYPES), id=first_id + number)
                     columns.insert(self.rng.randint(1, len(columns)), added)
-                case "drop" if len(columns) > 2 and column.name not in schema.key:
+                case "drop" if len(columns) > 2 and column.id not in keyed:
                     columns.pop(at)
                 case "rename" if free:
                     columns[at] = replace(column, name=self.rng.choice(free))
@@ -103,7 +104,7 @@ class Draw:
                     columns[at] = replace(column, type=self.rng.choice(WIDER[column.type]))
                 case "type":
                     columns[at] = replace(column, type=self.rng.choice(TYPES))
-                case "null" if column.name not in schema.key:
+                case "null" if column.id not in keyed:
                     columns[at] = replace(column, nullable=not column.nullable)
                 case "comment":
                     columns[at] = replace(column, comment=self.rng.choice((None, "another")))
@@ -112,7 +113,7 @@ class Draw:
                 case _:
                     pass
         names = {c.id: c.name for c in columns}
-        key = [names[c.id] for k in schema.key for c in schema.columns if c.name == k]
+        key = [names[id] for id in keyed]
         if self.chance(0.5):
             key.reverse()
         self.what.append(f"source: {_describe(schema)} became {_describe(TableSchema(tuple(columns)))} {key}")
@@ -162,8 +163,14 @@ class Draw:
             (),
             (f"{alter} ADD COLUMNS (`extra` INT)",),
             (f"{alter} WRITE UNORDERED",),
-            (f"{alter} ADD PARTITION FIELD bucket(2, {quote_name(flat[0].name)})",),
+            (f"{alter} ADD PARTITION FIELD bucket(2, `id`)",),
+            (f"{alter} WRITE ORDERED BY `id`",),
             (f"{alter} ALTER COLUMN {quote_name(columns[-1].name)} COMMENT 'by hand'",),
+            tuple(
+                f"{alter} ALTER COLUMN {quote_name(c.name)} DROP NOT NULL"
+                for c in columns
+                if not c.nullable and c.name.lower() not in map(str.lower, key)
+            ),
         ))  # fmt: skip
         return ExistingTable(tuple(statements), later)
 
@@ -213,6 +220,11 @@ class Draw:
             (f"OPTIMIZE {self.name}",),
             (f"{alter} ADD CONSTRAINT later CHECK (`id` > -9)",),
             (f"{alter} ALTER COLUMN {quote_name(columns[-1].name)} COMMENT 'by hand'",),
+            tuple(
+                f"{alter} ALTER COLUMN {quote_name(c.name)} DROP NOT NULL"
+                for c in columns
+                if not c.nullable and c.name.lower() not in map(str.lower, key)
+            ),
         ))  # fmt: skip
         return ExistingTable(tuple(statements), later, frozenset(computed))
 
