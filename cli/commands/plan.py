@@ -166,7 +166,8 @@ def _write(context: CommandContext, plans: Sequence[Plan], output: str, several:
     path, key = Path(output), read_plan_key(context.settings)
     if not several and not is_folder(path) and not output.endswith(("/", os.sep)):
         write_plan(path, plans[0], key)
-        context.console.inform(f"written to {path}; next: schemaman apply {path}")
+        following = f"; next: schemaman apply {path}" if plans[0].steps else ""
+        context.console.inform(f"written to {path}{following}")
         return
     written: list[Path] = []
     for one in plans:
