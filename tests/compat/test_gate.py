@@ -263,17 +263,10 @@ def test_steps_lead_from_the_baseline_to_the_present(
     assert len({(f.fingerprint, f.new_ref) for f in findings}) == len(findings)
 
 
-def test_a_change_that_no_rule_speaks_of_is_said_and_counts_as_danger() -> None:
-    history = told("id INT, at TIMESTAMP_NTZ(6) NOT NULL", "id INT, at TIMESTAMP(6)")
+def test_a_change_that_no_rule_covers_fails_and_can_be_waived() -> None:
+    history = told("id INT, a INTERVAL", "id INT, a UUID")
     result = gate(history)
-    assert [(u.path, u.before, u.after) for u in result.unjudged] == [
-        (("at",), "TIMESTAMP_NTZ(6)", "TIMESTAMP(6)"),
-        (("at",), "NOT NULL", "nullable"),
-    ]
-    assert result.verdict == "pass"
-    assert gate(history, policy=GatePolicy(fail_on="danger")).verdict == "fail"
-
-
-def test_what_a_rule_speaks_of_is_judged() -> None:
-    assert gate(told("id INT, n BIGINT", "id INT, n INT")).unjudged == ()
-    assert gate(told("id INT", "id INT, n INT")).unjudged == ()
+    assert told_by(result) == [("not-judged", "a", "break")]
+    assert result.verdict == "fail"
+    ((finding, _),) = result.findings
+    assert gate(history, policy=GatePolicy(waived={finding.fingerprint})).verdict == "pass"
