@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import sys
+
 import click
 
+from schemaman.api.avro_checks import answer_batch
 from schemaman.api.checking import check_tables
+from schemaman.api.checking_files import check_schemas, is_outside_history
+from schemaman.api.files import read_text
+from schemaman.errors import UsageError
 from schemaman.report.views.findings import build_check_report, sort_by_severity
 from schemaman.report.views.table_changes import JudgedFinding
 from schemaman_cli.group import command
@@ -22,12 +29,18 @@ from schemaman_cli.options import CommandContext, format_option, with_context
     help="Lowest severity that fails the check (default: break).",
 )
 @format_option("text", "json", "github", "markdown")
+@click.option(
+    "--batch",
+    metavar="FILE",
+    help='Answer JSON lines {"old": [SCHEMA, ...], "new": SCHEMA, "level": LEVEL} about Avro; - is stdin.',
+)
 @with_context
 def check(
     context: CommandContext,
     tables: tuple[str, ...],
     against: str | None,
     level: str | None,
+    batch: str | None,
     format: str,
     **_: object,
 ) -> int:
@@ -36,12 +49,28 @@ def check(
     The baseline is the snapshot files at the merge base with the default branch. The exit code is 1 if a
     finding at or above --fail-on is not waived, 2 without a baseline, and 3 if a TABLE has no history.
     """
-    result = check_tables(
-        make_workspace(context), open_registry(context), tables, against=against, level=level
-    )
+    if batch is not None:
+        return _answer_batch(context, batch, tables, against)
+    workspace = make_workspace(context)
+    if len(tables) == 1 and against is not None and is_outside_history(tables[0]):
+        result = check_schemas(workspace, tables[0], against, level=level)
+    else:
+        result = check_tables(workspace, open_registry(context), tables, against=against, level=level)
     judged = sort_by_severity(JudgedFinding(f, s) for f, s in result.findings)
     context.console.show(build_check_report(judged, result, result.fail_on, result.waivers), format)
     return 0 if result.passed else 1
+
+
+def _answer_batch(context: CommandContext, source: str, tables: tuple[str, ...], against: str | None) -> int:
+    """Write an answer a line; the exit code is 1 if a schema is incompatible or a line has no answer."""
+    if tables or against is not None:
+        raise UsageError("--batch takes all schemas from its lines", hint="omit TABLE and --against")
+    lines = sys.stdin if source == "-" else read_text(source).splitlines()
+    passed = True
+    for answer in answer_batch(lines):
+        passed &= answer.get("compatible") is True
+        context.console.write(json.dumps(answer, ensure_ascii=False) + "\n")
+    return 0 if passed else 1
 
 
 COMMAND = check

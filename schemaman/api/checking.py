@@ -44,7 +44,8 @@ def check_tables(
         baseline = _take_baseline(workspace, registry, found, against)
     waivers = workspace.read_waivers()
     policy = gate.GatePolicy(
-        settings.readers.value,
+        # A level alone decides about Avro; other readers count only if the settings declare them.
+        settings.readers.value if level is None or settings.readers.origin != "default" else (),
         workspace.rule_overrides(),
         fail_on or settings.fail_on.value,
         level and level.upper(),

@@ -142,15 +142,13 @@ def check(
                 ),
             )
         findings += ((f, rate_finding(f, readers, policy.overrides)) for f in found)
-    failing = SEVERITIES.index(policy.fail_on)
-    open_severities = [s for f, s in findings if f.fingerprint not in policy.waived]
-    worst = max([SEVERITIES.index(s) for s in open_severities], default=0)
+    worst = _find_worst(findings, policy)
     unaccepted = tuple(t for t in sorted(tables) if t not in baseline)
     unmet = unaccepted if policy.named else ()
     worst = max(worst, SEVERITIES.index("danger") if unmet else 0)
     worst = max(worst, SEVERITIES.index("note") if remarks else 0)
     return CheckResult(
-        verdict="fail" if policy.fail_on != "off" and worst >= failing else "pass",
+        verdict=_decide(worst, policy),
         findings=tuple(findings),
         tables=tuple(sorted(tables)),
         steps=steps_judged,
@@ -159,6 +157,25 @@ def check(
         remarks=tuple(remarks),
         fail_on=policy.fail_on,
     )
+
+
+def judge_pair(table: TableId, findings: Iterable[Finding], policy: GatePolicy) -> CheckResult:
+    """Judges the findings of two schemas without a history. Raises `UnknownName` for an unknown level."""
+    readers = _choose_readers(policy, policy.find_level())
+    rated = tuple((f, rate_finding(f, readers, policy.overrides)) for f in findings)
+    verdict = _decide(_find_worst(rated, policy), policy)
+    return CheckResult(verdict, rated, (table,), 1, fail_on=policy.fail_on)
+
+
+def _find_worst(findings: Iterable[tuple[Finding, Severity]], policy: GatePolicy) -> int:
+    """Finds the index of the worst severity that is not waived."""
+    severities = [SEVERITIES.index(s) for f, s in findings if f.fingerprint not in policy.waived]
+    return max(severities, default=0)
+
+
+def _decide(worst: int, policy: GatePolicy) -> Literal["pass", "fail"]:
+    fails = policy.fail_on != "off" and worst >= SEVERITIES.index(policy.fail_on)
+    return "fail" if fails else "pass"
 
 
 def list_transitions(history: TableHistory, baseline: Snapshot | None) -> tuple[Transition, ...]:

@@ -126,8 +126,10 @@ class _Checker:
 
     def check_fields(self, reader: RecordOf, writer: RecordOf, at: Location) -> Iterator[Incompatibility]:
         for position, wanted in enumerate(reader.fields):
-            here = (*at, "fields", str(position))
             written = find_written_field(wanted, writer)
+            if written is not None and _is_same(wanted.type, written.type):
+                continue
+            here = (*at, "fields", str(position))
             if written is not None:
                 yield from self.check(wanted.type, written.type, (*here, "type"))
             elif not wanted.has_default:
@@ -191,14 +193,23 @@ class _Explainer:
         return others[0] if len(others) == 1 and writer.kind != "null" else None
 
 
+def _is_same(reader: Node, writer: Node) -> bool:
+    """Whether two nodes are the same primitive, or plain unions of the same: each reads itself."""
+    if isinstance(reader, UnionOf) and isinstance(writer, UnionOf) and reader.is_plain and writer.is_plain:
+        return [branch.kind for branch in reader.branches] == [branch.kind for branch in writer.branches]
+    return reader.kind == writer.kind and reader.kind in PRIMITIVES
+
+
 def find_written_field(wanted: RecordField, writer: RecordOf) -> RecordField | None:
     """Find the writer's field that fills a reader's field: by its name or an alias; None if none does.
 
     Raises:
         AmbiguousField: several fields match.
     """
-    names = (wanted.name, *wanted.aliases) if wanted.aliases else (wanted.name,)
-    written = [field for name in names for field in writer.fields if field.name == name]
+    if not wanted.aliases:
+        return writer.by_name.get(wanted.name)
+    names = (wanted.name, *wanted.aliases)
+    written = [field for name in names if (field := writer.by_name.get(name)) is not None]
     if len(written) > 1:
         several = ", ".join(field.name for field in written)
         raise AmbiguousField(f"the field {wanted.name} matches several fields of {writer.name}: {several}")

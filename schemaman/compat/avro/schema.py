@@ -71,9 +71,10 @@ class MapOf:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UnionOf:
-    """A union of branches, none of which is a union."""
+    """A union of branches, none of which is a union; a plain one has only primitives."""
 
     branches: tuple[Node, ...]
+    is_plain: bool = False
     kind: str = "union"
 
 
@@ -124,6 +125,7 @@ class RecordOf:
     name: str
     aliases: frozenset[str]
     fields: tuple[RecordField, ...]
+    by_name: Mapping[str, RecordField]
     properties: Mapping[str, object]
     is_error: bool = False
     kind: str = "record"
@@ -181,9 +183,9 @@ def _load_json(text: str) -> Any:
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except ValueError as error:
-        # Avro's parser allows comments; texts with comments are rare.
+        # Avro's parser allows comments, but nothing behind the end; texts with comments are rare.
         stripped = _COMMENT.sub(lambda found: found[1] or " ", text)
-        if stripped != text:
+        if stripped != text and text.rstrip()[-1:] == stripped.rstrip()[-1:]:
             try:
                 return json.loads(stripped, parse_constant=_refuse_constant)
             except ValueError:
@@ -222,7 +224,8 @@ class _Parser:
         if isinstance(schema, str):
             return self.find(schema, namespace)
         if isinstance(schema, list):
-            return UnionOf(tuple(self.parse(branch, namespace, depth + 1) for branch in schema))
+            branches = tuple(self.parse(branch, namespace, depth + 1) for branch in schema)
+            return UnionOf(branches, all(isinstance(branch, Primitive) for branch in branches))
         if not isinstance(schema, dict):
             raise InvalidAvroSchema(f"a schema is a name, a list or an object, not {json.dumps(schema)}")
         kind = schema.get("type")
@@ -260,13 +263,14 @@ class _Parser:
             raise InvalidAvroSchema(f"the record {name} has no fields")
         own = name.rpartition(".")[0] or None
         fields = tuple(self.parse_field(member, own, name, depth) for member in members)
-        names = [field.name for field in fields]
-        if len(set(names)) < len(names):
+        by_name = {field.name: field for field in fields}
+        if len(by_name) < len(fields):
+            names = [field.name for field in fields]
             twice = next(n for n in names if names.count(n) > 1)
             raise InvalidAvroSchema(f"the record {name} has the field {twice} twice")
-        record = RecordOf(
-            name, _parse_aliases(schema, name), fields, _find_properties(schema), schema["type"] == "error"
-        )
+        properties = _find_properties(schema)
+        aliases = _parse_aliases(schema, name)
+        record = RecordOf(name, aliases, fields, by_name, properties, schema["type"] == "error")
         self.define(record)
         return record
 
@@ -504,6 +508,7 @@ def _list_aliases(schema: Mapping[str, Any]) -> Iterable[str]:
     return aliases
 
 
+@lru_cache(_CACHED)
 def _check_name(name: str) -> str:
     """Check letters, digits and underscores, of any script, with no digit first."""
     head, rest = name[:1], name[1:]
