@@ -9,7 +9,8 @@ import click
 
 from schemaman.api.avro_checks import answer_batch
 from schemaman.api.checking import check_tables
-from schemaman.api.checking_files import check_schemas, is_outside_history
+from schemaman.api.checking_branch import check_branch
+from schemaman.api.checking_files import check_schemas, is_branch, is_outside_history, is_table
 from schemaman.api.files import read_text
 from schemaman.errors import UsageError
 from schemaman.report.views.findings import build_check_report, sort_by_severity
@@ -19,9 +20,13 @@ from schemaman_cli.library import make_workspace, open_registry
 from schemaman_cli.options import CommandContext, format_option, with_context
 
 
-@command("check", "schemaman check", "schemaman check orders --against orders@1 --format github")
-@click.argument("tables", nargs=-1, metavar="[TABLE]...")
-@click.option("--against", metavar="REF", help="Baseline of one TABLE (default: snapshots in git).")
+@command("check", "schemaman check", "schemaman check orders --against orders@1")
+@click.argument("tables", nargs=-1, metavar="[TABLE|PATH]...")
+@click.option(
+    "--against",
+    metavar="REF",
+    help="Baseline: a REF of one TABLE, or git:REV (default: the snapshots in git).",
+)
 @click.option("--level", metavar="LEVEL", help="Avro compatibility level: BACKWARD, FULL_TRANSITIVE, ...")
 @click.option(
     "--fail-on",
@@ -34,6 +39,10 @@ from schemaman_cli.options import CommandContext, format_option, with_context
     metavar="FILE",
     help='Answer JSON lines {"old": [SCHEMA, ...], "new": SCHEMA, "level": LEVEL} about Avro; - is stdin.',
 )
+@click.option("--source", is_flag=True, help="Check what the source did since the accepted state (store).")
+@click.option(
+    "--base", metavar="BRANCH", help="Branch that the files are compared with (default: that of the CI job)."
+)
 @with_context
 def check(
     context: CommandContext,
@@ -41,19 +50,31 @@ def check(
     against: str | None,
     level: str | None,
     batch: str | None,
+    source: bool,
+    base: str | None,
     format: str,
     **_: object,
 ) -> int:
-    """Check every revision since the baseline, for each TABLE or for all tables.
+    """Check what a branch changes, or what the source did, against the accepted state.
 
-    The baseline is the snapshot files at the merge base with the default branch. The exit code is 1 if a
-    finding at or above --fail-on is not waived, 2 without a baseline, and 3 if a TABLE has no history.
+    Without a TABLE, the schema files of the branch are checked against those at the merge base: the folder of
+    snapshots, or each PATH. No store is needed. With --source, or for a TABLE, every revision in the store
+    since the snapshots at the merge base is checked.
+
+    The exit code is 1 if a finding at or above --fail-on is not waived, 2 without a baseline, and 3 if a
+    TABLE has no history.
     """
     if batch is not None:
         return _answer_batch(context, batch, tables, against)
+    if source and base is not None:
+        raise UsageError("--base is for the files of a branch, not for --source", hint="omit one of them")
     workspace = make_workspace(context)
+    is_files = not source and not any(map(is_table, tables))
     if len(tables) == 1 and against is not None and is_outside_history(tables[0]):
         result = check_schemas(workspace, tables[0], against, level=level)
+    elif is_files and (against is None or is_branch(against)):
+        branch = base if against is None else against.removeprefix("git:")
+        result = check_branch(workspace, tables, base=branch, level=level)
     else:
         result = check_tables(workspace, open_registry(context), tables, against=against, level=level)
     judged = sort_by_severity(JudgedFinding(f, s) for f, s in result.findings)

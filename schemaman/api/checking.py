@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from schemaman.api.checking_branch import find_base
 from schemaman.api.references import resolve_reference
 from schemaman.api.settings_files import resolve_path
 from schemaman.api.workspace import Workspace
@@ -75,12 +77,8 @@ def _read_snapshots(
 ) -> Mapping[TableId, Snapshot]:
     """Read the snapshot files at the merge base; only those of the found tables if tables were named."""
     folder = resolve_path(workspace.settings.snapshots)
-    try:
-        commit = git.find_merge_base()
-    except UsageError as error:
-        hint = "commit the files of schemaman snapshot, or check one table: --against orders@1"
-        raise UsageError(f"there is no baseline: {error.message}", hint=hint) from error
-    texts = git.read_folder(commit, str(folder))
+    commit = find_base(None)
+    texts = git.read_folder(commit, os.path.relpath(folder))
     if not texts:
         raise UsageError(
             f"there is no baseline: git has no snapshots in {folder} at {commit[:12]}",

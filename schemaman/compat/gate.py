@@ -159,12 +159,14 @@ def check(
     )
 
 
-def judge_pair(table: TableId, findings: Iterable[Finding], policy: GatePolicy) -> CheckResult:
-    """Judges the findings of two schemas without a history. Raises `UnknownName` for an unknown level."""
+def judge_files(
+    tables: Iterable[TableId], steps: int, findings: Iterable[Finding], policy: GatePolicy
+) -> CheckResult:
+    """Judges the findings of schemas without a history. Raises `UnknownName` for an unknown level."""
     readers = _choose_readers(policy, policy.find_level())
     rated = tuple((f, rate_finding(f, readers, policy.overrides)) for f in findings)
     verdict = _decide(_find_worst(rated, policy), policy)
-    return CheckResult(verdict, rated, (table,), 1, fail_on=policy.fail_on)
+    return CheckResult(verdict, rated, tuple(tables), steps, fail_on=policy.fail_on)
 
 
 def _find_worst(findings: Iterable[tuple[Finding, Severity]], policy: GatePolicy) -> int:
