@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from shlex import quote
 
+from schemaman.api.checking_branch import find_base
 from schemaman.api.references import resolve_reference
 from schemaman.api.settings_files import resolve_path
 from schemaman.api.target_tables import cut_history
@@ -50,7 +52,8 @@ def check_tables(
         baseline = _take_baseline(workspace, registry, found, against)
     waivers = workspace.read_waivers()
     policy = gate.GatePolicy(
-        settings.readers.value,
+        # A level alone decides about Avro; other readers count only if the settings declare them.
+        settings.readers.value if level is None or settings.readers.origin != "default" else (),
         workspace.rule_overrides(),
         fail_on or settings.fail_on.value,
         level and level.upper(),
@@ -126,12 +129,8 @@ def _read_snapshots(
 ) -> Mapping[TableId, Snapshot]:
     """Read the snapshot files at the merge base; only those of the found tables if tables were named."""
     folder = resolve_path(workspace.settings.snapshots)
-    try:
-        commit = git.find_merge_base()
-    except UsageError as error:
-        hint = "commit the files of schemaman snapshot, or check one table: --against orders@1"
-        raise UsageError(f"there is no baseline: {error.message}", hint=hint) from error
-    texts = git.read_folder(commit, str(folder))
+    commit = find_base(None)
+    texts = git.read_folder(commit, os.path.relpath(folder))
     if not texts:
         raise UsageError(
             f"there is no baseline: git has no snapshots in {folder} at {commit[:12]}",
