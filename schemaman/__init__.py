@@ -28,7 +28,7 @@ _HOMES = {
     "Registry": "registry:Registry",
     "SchemaDiff": "api.schema_diff:SchemaDiff",
     "Summary": "ingest.ingest:Summary",
-    "SyncResult": "api.syncing:SyncResult",
+    "SyncResult": "api.sync_result:SyncResult",
     # tables and their history
     "Column": "model.schema:Column",
     "SchemaVersion": "history.versions:SchemaVersion",

@@ -8,7 +8,7 @@ from schemaman.api.functions import ingest as ingest
 from schemaman.api.functions import open as open
 from schemaman.api.functions import sync as sync
 from schemaman.api.schema_diff import SchemaDiff as SchemaDiff
-from schemaman.api.syncing import SyncResult as SyncResult
+from schemaman.api.sync_result import SyncResult as SyncResult
 from schemaman.compat.gate import CheckResult as CheckResult
 from schemaman.compat.judge import Finding as Finding
 from schemaman.compat.judge import Level as Level

@@ -21,6 +21,7 @@ from schemaman.debezium.observation import (
     Reject,
     merge_notes,
 )
+from schemaman.debezium.payload import SchemaLookup
 from schemaman.errors import AmbiguousName, Conflict, NoHistory, UsageError
 from schemaman.history import references
 from schemaman.history.decisions import Decisions, apply_decisions
@@ -106,6 +107,9 @@ class Services(Protocol):
 
     def report(self, registry: Registry, tables: Sequence[str], plans: Sequence[Plan], format: str) -> str:
         """Render the compatibility report."""
+
+    def open_schema_registry(self) -> SchemaLookup | None:
+        """Open the schema registry of the settings; None without one."""
 
     def close(self) -> None:
         """Close the resources of this registry."""
@@ -373,6 +377,11 @@ class Registry:
             NoHistory: no table has the name; the hint lists similar names.
         """
         wanted = references.parse_name(name) if isinstance(name, str) else name
+        if not isinstance(wanted, TableName):
+            raise UsageError(
+                f"the name of a table is a text, not of type {type(name).__name__}",
+                hint="use 'public.orders'",
+            )
         if wanted.stream is None and (chosen := self._chosen_stream()) is not None:
             wanted = TableName(wanted.parts, chosen)
         named = self._store.find_by_name(wanted.parts[-1])
@@ -401,7 +410,7 @@ class Registry:
             UsageError: the text is not a name, or the name of several tables.
             NoHistory: the table has no history.
         """
-        id = self.find(table) if isinstance(table, str) else table
+        id = table if isinstance(table, TableId) else self.find(table)
         found = self._store.history(id)
         if found is None:
             raise NoHistory(f"{id} has no history", hint="run `schemaman ingest SOURCE` first")

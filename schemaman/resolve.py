@@ -50,7 +50,7 @@ from schemaman.history.references import (
 from schemaman.history.versions import Revision, SchemaVersion, TableHistory
 from schemaman.languages.language import SCHEMA_LANGUAGES, write_schema
 from schemaman.languages.read import read_schema
-from schemaman.model.display import DisplayedValue
+from schemaman.model.display import DisplayedValue, count_noun
 from schemaman.model.schema import TableId, TableSchema
 
 
@@ -106,7 +106,7 @@ class ResolvedSchema(DisplayedValue):
     last_seen: Coordinates | None = None
 
     def __repr__(self) -> str:
-        return f"<ResolvedSchema {self.ref}: {len(self.schema.columns)} columns>"
+        return f"<ResolvedSchema {self.ref}: {count_noun(len(self.schema.columns), 'column')}>"
 
     def to_text(self, language: str) -> str:
         """Write the schema in a language: `ddl`, `spark`, `delta`, `iceberg`, `avro`, `connect` or `columns`.

@@ -125,7 +125,7 @@ class Settings:
         if found is not None:
             return found
         names = tuple(t.name for t in self.targets.value)
-        known = f"targets are: {', '.join(names)}" if names else f"{self.targets.origin} has no target"
+        known = f"targets are: {', '.join(names)}" if names else "the settings have no [[target]]"
         hint = (
             suggest_word(name, names)
             or "add a [[target]] to schemaman.toml, or use --target delta --table TABLE"
@@ -149,7 +149,7 @@ def read_settings(
     sources = _Sources(flags, environment, {} if file is None else _read_section(file), file)
     found = Settings(
         store=sources.get("store", _read_text, "sqlite:///schemaman.db"),
-        stream=sources.get("stream", _read_stream, "main"),
+        stream=sources.get("stream", parse_stream, "main"),
         engine=sources.get("engine", _one_of(_ENGINES), "auto"),
         registry=sources.get("registry", _read_text, ""),
         registry_config=sources.get("registry_config", _read_options, ()),
@@ -249,7 +249,7 @@ def _read_text(value: object) -> str:
     raise ValueError(f"expected a string, found {value!r}")
 
 
-def _read_stream(value: object) -> str:
+def parse_stream(value: object) -> str:
     """Read a name that every store, terminal and log can represent, and that a person can type."""
     name = _read_text(value)
     if not name.strip():

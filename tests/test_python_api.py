@@ -7,8 +7,9 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,20 @@ from schemaman_cli.commands.demo import describe_command
 from tests.support.checkout import CAPTURES, ROOT
 
 SHOP = CAPTURES / "postgres" / "shop-crash"
+
+
+class NoLake:
+    """An executor without any table."""
+
+    def inspect(self, table: str, format: str) -> None:
+        """No table is there."""
+
+    def run(self, statement: str) -> None:
+        """Run nothing."""
+
+    def query(self, statement: str) -> tuple[tuple[object, ...], ...]:
+        """No rows."""
+        return ()
 
 
 @pytest.fixture
@@ -70,6 +85,62 @@ def test_a_history_is_read_by_number_and_by_time(registry: sm.Registry) -> None:
         history.at("2026-11-21T07:45:22.900Z")
 
 
+def test_a_wrong_argument_is_named(registry: sm.Registry, tmp_path: Path) -> None:
+    history = registry.history("returns")
+    untyped: Any = sm
+    calls: dict[str, Callable[[], object]] = {
+        "url is of type int": lambda: untyped.open(3),
+        "stream: expected a string": lambda: untyped.ingest(SHOP, registry, stream=5),
+        "stream: a stream needs a name": lambda: sm.open(tmp_path / "new.db", create=True, stream=" "),
+        "registry is of type str": lambda: untyped.ingest(registry, "records.jsonl"),
+        "cannot be of type NoneType": lambda: untyped.ingest(None, registry),
+        "cannot be of type Record": lambda: untyped.ingest(sm.Record("t", 0, 0, None, None, b""), registry),
+        "item 1 of the source is of type dict": lambda: untyped.ingest([{"id": 1}], registry),
+        "not of type int": lambda: untyped.Registry.history(registry, 3),
+        "ref is of type SchemaVersion": lambda: untyped.Registry.show(registry, history[3]),
+        "a TableHistory is not a schema": lambda: untyped.diff(history, history),
+        "since is of type SchemaVersion": lambda: untyped.check(registry, "returns", since=history[3]),
+        "fail_on is 'worst'": lambda: untyped.check(registry, "returns", since=1, fail_on="worst"),
+        "registry is of type SchemaVersion": lambda: untyped.check(history[3], history[4]),
+        "executor is of type object": lambda: untyped.Registry.plan(
+            registry, "returns", target="delta", table="t", executor=object()
+        ),
+        "policy is of type dict": lambda: untyped.Registry.plan(
+            registry, "returns", target="delta", table="t", executor=NoLake(), policy={"widen": "auto"}
+        ),
+        "plan is of type str": lambda: untyped.apply("returns.plan.json", registry),
+    }
+    for message, call in calls.items():
+        with pytest.raises(sm.UsageError, match=re.escape(message)) as caught:
+            call()
+        assert caught.value.hint or "must be one of" in caught.value.message
+    assert [table.table.stream for table in registry.tables()] == ["main"] * 3
+    with pytest.raises(sm.errors.UnknownName, match="no version '1'"):
+        untyped.TableHistory.__getitem__(history, "1")
+
+
+def test_a_policy_of_unknown_words_is_refused(registry: sm.Registry) -> None:
+    wrong: Any = (("yes", ("widen",)), ("auto", ("widden",)), ("auto", "widen"))
+    for level, changes in wrong:
+        policy = sm.Policy(rules=(sm.PolicyRule(level, changes),))
+        with pytest.raises(sm.errors.BadConfiguration):
+            registry.plan("returns", target="delta", table="t", executor=NoLake(), policy=policy)
+
+
+def test_a_closed_registry_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "own.db"
+    with sm.open(path, create=True) as registry:
+        sm.ingest(SHOP, registry)
+    for call in (registry.tables, lambda: registry.history("returns"), lambda: sm.ingest(SHOP, registry)):
+        with pytest.raises(sm.errors.StoreUnavailable, match=r"own\.db was closed"):
+            call()
+    registry.close()
+
+
+def test_the_help_of_ingest_is_that_of_the_function() -> None:
+    assert "source: a path" in str(inspect.getdoc(sm.ingest))
+
+
 def test_a_diff_is_a_tuple_of_changes(registry: sm.Registry) -> None:
     history = registry.history("returns")
     changes = sm.diff(history[3], history[4])
@@ -92,6 +163,7 @@ def test_values_show_themselves_as_html_without_script(registry: sm.Registry) ->
         registry.check("returns", since=1),
         registry.show("returns"),
     )
+    assert repr(history[2]) == "<SchemaVersion 2, id 316cf36bb3bb, provisional: 4 columns, 1 record>"
     for value in shown:
         html = value._repr_html_()
         assert html.startswith('<div class="schemaman">')

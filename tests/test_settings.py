@@ -257,7 +257,7 @@ def test_policy_entries_become_rules_that_say_where_they_stand() -> None:
         ("[[policy]]\nwiden='aprove'", "unknown level 'aprove'; did you mean approve"),
         ("[[policy]]\nnarrow='auto'", "narrow cannot be auto; it may be ignore, quarantine, block"),
         ("[[policy]]\ntables=''\nwiden='auto'", "policy 1 selects no tables"),
-        ("[[policy]]\ntargets=[1]\nwiden='auto'", "expected a list of texts"),
+        ("[[policy]]\ntargets=[1]\nwiden='auto'", "expected a text or a list of texts"),
         ("[[policy]]\ntargets='detla'\nwiden='auto'", "names the unknown target 'detla'"),
     ],
 )

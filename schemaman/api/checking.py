@@ -68,7 +68,8 @@ def _take_baseline(
 ) -> Mapping[TableId, Snapshot]:
     """Build the baseline from a REF, for the one table that is checked."""
     if len(found) != 1:
-        raise UsageError("--against needs exactly one table", hint="schemaman check TABLE --against REF")
+        hint = "schemaman check TABLE --against REF; in Python check(TABLE, since=…)"
+        raise UsageError("a baseline that is named belongs to exactly one table", hint=hint)
     table = found[0].table
     reference = parse_pair([str(name_table(table)), against])[-1]
     resolved = resolve_reference(workspace, registry, str(reference))
@@ -134,7 +135,7 @@ def _read_snapshots(
     if not texts:
         raise UsageError(
             f"there is no baseline: git has no snapshots in {folder} at {commit[:12]}",
-            hint="schemaman snapshot writes them; commit them, or use --against orders@1",
+            hint="`schemaman snapshot` writes them; commit them, or name the baseline of one table: orders@1",
         )
     kept = [from_text(text, f"{folder}/{name}") for name, text in texts.items() if name.endswith(".json")]
     wanted = {history.table for history in found}

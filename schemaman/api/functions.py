@@ -10,19 +10,27 @@ sm.apply(plan, registry, sm.spark.Executor(spark))
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from schemaman.api.applying import ApplyRequest, PlanApplier, new_run
+from schemaman.api.arguments import (
+    make_stream_setting,
+    read_path,
+    require_executor,
+    require_plan,
+    require_registry,
+)
 from schemaman.api.messages import LogMessages
 from schemaman.api.schema_diff import SchemaDiff
 from schemaman.api.services import open_registry, workspace_of
 from schemaman.api.settings_files import load_settings, open_settings_file
 from schemaman.api.sources import find_sources, read_sources
-from schemaman.api.syncing import LakeSync, SyncResult
+from schemaman.api.sync_result import SyncResult
+from schemaman.api.syncing import LakeSync
 from schemaman.api.workspace import Workspace, now_ms
 from schemaman.compat.gate import CheckResult
 from schemaman.compat.judge import Severity
@@ -48,7 +56,7 @@ SchemaLike = TableSchema | SchemaVersion | ResolvedSchema | str
 
 
 def open(
-    url: str | None = None,
+    url: str | PathLike[str] | None = None,
     *,
     create: bool = False,
     stream: str | None = None,
@@ -61,25 +69,26 @@ def open(
     `schemaman.toml`. They name the registry's decisions file, waivers, rules, policy and targets.
 
     Args:
-        url: `sqlite:///PATH` or `postgresql://…`; by default the store of the settings.
+        url: `sqlite:///PATH`, the path of a file, or `postgresql://…`; by default the store of the settings.
         create: make the store if there is none.
         stream: the stream for new records, and for tables that are named without a stream.
         settings: another settings file, or settings as a value.
         clock: gives the time in epoch milliseconds.
 
     Raises:
+        UsageError: the address or the name of the stream is malformed.
         StoreUnavailable: there is no store and `create` is false, or the store cannot be opened.
         BadConfiguration: a setting or a settings file is wrong.
     """
     if isinstance(settings, Settings):
         chosen = settings
     else:
-        file = None if settings is None else open_settings_file(Path(settings))
+        file = None if settings is None else open_settings_file(Path(read_path("settings", settings)))
         chosen = load_settings({}, file)
     if url is not None:
-        chosen = replace(chosen, store=Setting(url, "schemaman.open"))
+        chosen = replace(chosen, store=Setting(read_path("url", url), "schemaman.open"))
     if stream is not None:
-        chosen = replace(chosen, stream=Setting(stream, "schemaman.open"))
+        chosen = replace(chosen, stream=make_stream_setting(stream, "schemaman.open"))
     workspace = Workspace(chosen, LogMessages(), clock)
     try:
         return open_registry(workspace, create=create)
@@ -112,13 +121,15 @@ def ingest(
 
     Raises:
         UnreadableInput: the source cannot be read, or its offsets decrease.
-        UsageError: a record differs from the known record at its offset: this is another stream.
+        UsageError: an argument is of the wrong type; or a record differs from the known record at its
+            offset: this is another stream.
         StoreUnavailable: the store cannot be written.
     """
+    require_registry(registry)
     workspace = workspace_of(registry)
     settings = workspace.settings
     if stream is not None:
-        settings = replace(settings, stream=Setting(stream, "schemaman.ingest"))
+        settings = replace(settings, stream=make_stream_setting(stream, "schemaman.ingest"))
     if schema_registry is not None:
         settings = replace(settings, registry=Setting(schema_registry, "schemaman.ingest"))
     workspace = replace(workspace, settings=settings)
@@ -126,7 +137,7 @@ def ingest(
         found = find_sources(workspace, (str(source),), topic=topic, keep_payload=keep_payload, since=since)
         return read_sources(workspace, registry, found)
     if topic is not None or since is not None:
-        raise UsageError("topic and since need a path or an address as source", hint="omit them")
+        raise UsageError("topic and since belong to a path or an address as the source", hint="omit them")
     schemas = workspace.open_schema_registry() or NO_REGISTRY
     if type(source).__module__.partition(".")[0] == "pyspark":
         from schemaman.spark.streaming.micro_batch import ingest_data_frame  # pyspark is an extra
@@ -134,7 +145,7 @@ def ingest(
         frame: Any = source
         return ingest_data_frame(frame, registry, settings.stream.value, schemas, settings.forms)
     return ingest_records(
-        source, registry, settings.stream.value, schemas, keep_payload, forms=settings.forms
+        _require_records(source), registry, settings.stream.value, schemas, keep_payload, forms=settings.forms
     )
 
 
@@ -156,7 +167,7 @@ def diff(
         renames: old to new column names, for columns that are matched by name.
 
     Raises:
-        UsageError: a REF is given without a registry, or cannot be resolved.
+        UsageError: a REF is given without a registry or cannot be resolved, or an argument is no schema.
     """
     before, after = _resolve_schema(old, registry), _resolve_schema(new, registry)
     if not _shares_ids(before, after):
@@ -172,6 +183,7 @@ def check(
     fail_on: Severity | None = None,
 ) -> CheckResult:
     """Check every revision of the named tables, or all, since a baseline. Arguments as `Registry.check`."""
+    require_registry(registry)
     return registry.check(*tables, since=since, level=level, fail_on=fail_on)
 
 
@@ -205,10 +217,14 @@ def apply(
         report: a function that is called with the progress.
 
     Raises:
+        UsageError: an argument is of the wrong type.
         Stale: the table has changed, the plan has expired, or another process migrates the table.
         StatementFailed: the first step failed; the table is unchanged.
         PartlyApplied: a later step failed; the journal lists the completed steps.
     """
+    require_plan(plan)
+    require_registry(registry)
+    require_executor(executor)
     request = ApplyRequest(partial, dry_run, clone, take_over, approved, is_lasting=executor is None)
     applier = PlanApplier(workspace_of(registry), registry, request, executor=executor, report=report)
     return applier.apply_plan(run or new_run(), plan)
@@ -232,16 +248,37 @@ def sync(
         partial: run the steps although a plan has refusals.
 
     Raises:
-        UsageError: the settings name no target.
+        UsageError: the settings name no target, or an argument is wrong.
         CouldNotDo: the source, the store or Spark is unavailable. Errors of one table are in its result.
     """
+    require_registry(registry)
+    require_executor(executor)
     workspace = workspace_of(registry)
     if not workspace.settings.targets.value:
         raise UsageError("the settings have no target to migrate", hint="add a [[target]] to schemaman.toml")
+    folder = Path(read_path("plans", plans))
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is not a folder for plans", hint="name a folder: plans='plans'")
     read = ingest(source, registry)
-    lake = LakeSync(workspace, registry, Path(plans), partial=partial, executor=executor)
+    lake = LakeSync(workspace, registry, folder, partial=partial, executor=executor)
     lake.note_records(read)
     return SyncResult(read, lake.run_round(registry.decisions()))
+
+
+def _require_records(source: Iterable[Record]) -> Iterator[Record]:
+    """The records of an iterable. Raises `UsageError` for anything else."""
+    hint = "use a path, an address, an iterable of schemaman.Record, or a Spark DataFrame"
+    if not isinstance(source, Iterable):
+        raise UsageError(f"a source cannot be of type {type(source).__name__}", hint=hint)
+    return _check_records(source, hint)
+
+
+def _check_records(source: Iterable[Any], hint: str) -> Iterator[Record]:
+    for number, record in enumerate(source, 1):
+        if not isinstance(record, Record):
+            found = f"item {number} of the source is of type {type(record).__name__}, not a Record"
+            raise UsageError(found, hint=hint)
+        yield record
 
 
 def _resolve_schema(schema: SchemaLike, registry: Registry | None) -> ResolvedSchema:
@@ -258,6 +295,10 @@ def _resolve_schema(schema: SchemaLike, registry: Registry | None) -> ResolvedSc
             return ResolvedSchema(f"version {schema.number}", schema.schema, version=schema)
         case TableSchema():
             return ResolvedSchema("", schema)
+        case _:
+            raise UsageError(
+                f"a {type(schema).__name__} is not a schema", hint="use history[3], its schema, or a REF"
+            )
 
 
 def _shares_ids(old: ResolvedSchema, new: ResolvedSchema) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from schemaman.api.arguments import require_executor, require_known, require_text
 from schemaman.api.checking import check_tables
 from schemaman.api.planning import LakePlanner, make_preflight
 from schemaman.api.references import resolve_reference
@@ -11,12 +12,14 @@ from schemaman.api.spark_session import open_executor
 from schemaman.api.target_tables import list_target_tables
 from schemaman.api.workspace import Workspace
 from schemaman.compat.gate import CheckResult
-from schemaman.compat.judge import Severity
+from schemaman.compat.judge import SEVERITIES, Severity
+from schemaman.debezium.payload import SchemaLookup
 from schemaman.errors import UsageError
 from schemaman.history.decisions import Decisions
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import parse_expiry, to_document
 from schemaman.migration.policy import Policy
+from schemaman.migration.setting_checks import require_policy
 from schemaman.migration.target import Executor
 from schemaman.registry import Registry
 from schemaman.report.document import FORMATS
@@ -70,6 +73,7 @@ class RegistryServices:
 
     def show(self, registry: Registry, ref: str) -> ResolvedSchema:
         """Resolve a REF to its schema. Raises as `resolve_reference`."""
+        require_text("ref", ref, "registry.show('orders@3'); history[3] has a schema of its own")
         return resolve_reference(self.workspace, registry, ref)
 
     def check(
@@ -82,6 +86,9 @@ class RegistryServices:
         fail_on: Severity | None,
     ) -> CheckResult:
         """Check tables since a version or a REF. Raises as `check_tables`."""
+        require_known("fail_on", fail_on, SEVERITIES)
+        if since is not None and not isinstance(since, int):
+            require_text("since", since, "use the number of a version, or a REF: since=3, since='orders@3'")
         against = f"{tables[0]}@{since}" if isinstance(since, int) and tables else since
         if isinstance(against, int):
             raise UsageError("a version number as the baseline needs one table", hint="name the table")
@@ -99,6 +106,10 @@ class RegistryServices:
         expires: str | None,
     ) -> Plan:
         """Make the plan for the one lake table that follows a source. Raises as `list_target_tables`."""
+        require_text("source", source, "registry.plan('orders@3', …)")
+        require_executor(executor)
+        if policy is not None:
+            require_policy(policy)
         found = list_target_tables(self.workspace, registry, [source], target, table)
         if len(found) != 1:
             names = ", ".join(f"{one.table} (target {one.target})" for one in found)
@@ -117,6 +128,10 @@ class RegistryServices:
         ]
         documents = {plan.table: to_document(plan) for plan in plans}
         return FORMATS.get(format).render(build_report(chapters, documents, full=bool(tables)))
+
+    def open_schema_registry(self) -> SchemaLookup | None:
+        """Open the schema registry or the export of the settings; None without one."""
+        return self.workspace.open_schema_registry()
 
     def close(self) -> None:
         """Close the workspace."""

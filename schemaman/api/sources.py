@@ -132,9 +132,9 @@ def _parse_time(text: str) -> int:
     try:
         at = datetime.fromisoformat(text)
     except ValueError:
-        raise BadReference(f"--from {text!r} is not a time", hint="use 2026-11-01T12:00Z") from None
+        raise BadReference(f"{text!r} is not a time", hint="use 2026-11-01T12:00Z") from None
     if at.tzinfo is None:
-        raise BadReference(f"--from {text} has no time zone", hint=f"use {text}Z for UTC")
+        raise BadReference(f"{text} has no time zone", hint=f"use {text}Z for UTC")
     return int(at.timestamp() * 1000)
 
 
@@ -172,8 +172,8 @@ def _open_records(
         return files.read_records(source, topic=sources.topic, limit=limit, count_bytes=progress.count_bytes)
     if sources.topic is not None:
         raise UsageError(
-            "--topic works only with files of bare values; the address already names topics",
-            hint="omit --topic",
+            "a topic is named only for files of bare values; this address already names its topics",
+            hint="omit the topic",
         )
     settings = workspace.settings
     options = read_client_options(settings.kafka_config)

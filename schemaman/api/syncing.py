@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 
@@ -34,14 +34,6 @@ from schemaman.report.json.sync import FollowedTable, State
 
 _REST = 60.0
 """Seconds before the next attempt at a failed table without new records."""
-
-
-@dataclass(frozen=True, slots=True)
-class SyncResult:
-    """One round of `sync`: the records read, and the result of each checked lake table."""
-
-    read: Summary
-    tables: tuple[FollowedTable, ...]
 
 
 def describe_report_hint(table: str) -> str:

@@ -68,12 +68,14 @@ def list_target_tables(
     named = {t.name for t in settings.targets.value}
     if target is not None and target not in named and target in TARGETS.names():
         if len(tables) != 1 or lake_table is None:
-            hint = f"schemaman plan TABLE --target {target} --table LAKE_TABLE"
-            raise UsageError(f"{target} is a format: it needs one TABLE and --table", hint=hint)
+            hint = f"schemaman plan TABLE --target {target} --table LAKE_TABLE; in Python plan(…, table=…)"
+            raise UsageError(f"{target} is a format: name one source table, and its lake table", hint=hint)
         ((history, newer),) = _cut_histories(workspace, registry, tables)
         return (TargetTable(history, target, target, lake_table, newer),)
     if lake_table is not None:
-        raise UsageError("--table needs --target delta or iceberg; a named target has its own lake tables")
+        formats = " or ".join(TARGETS.names())
+        hint = f"name a format as the target ({formats}), or omit the lake table"
+        raise UsageError("the lake tables of a target come from the settings", hint=hint)
     chosen = settings.targets.value if target is None else (settings.target(target),)
     if not chosen:
         hint = "schemaman plan TABLE --target delta --table LAKE_TABLE, or a [[target]] in schemaman.toml"

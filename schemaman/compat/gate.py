@@ -37,7 +37,7 @@ from schemaman.history.versions import (
     list_unresolved,
 )
 from schemaman.model.diff import diff
-from schemaman.model.display import DisplayedValue
+from schemaman.model.display import DisplayedValue, count_noun
 from schemaman.model.schema import TableId, TableSchema
 
 AVRO_READERS: tuple[Reader, ...] = ("avro-backward", "avro-forward")
@@ -68,7 +68,8 @@ class CheckResult(DisplayedValue):
     def __repr__(self) -> str:
         counts = Counter(severity for _, severity in self.findings)
         found = ", ".join(f"{counts[s]} {s}" for s in reversed(SEVERITIES) if counts[s]) or "no findings"
-        return f"<CheckResult {self.verdict}: {found}, {self.steps} steps of {len(self.tables)} tables>"
+        judged = f"{count_noun(self.steps, 'step')} of {count_noun(len(self.tables), 'table')}"
+        return f"<CheckResult {self.verdict}: {found}, {judged}>"
 
     @property
     def passed(self) -> bool:
@@ -121,7 +122,7 @@ def check(
     level = policy.find_level()
     if missing := sorted(baseline.keys() - tables.keys()):
         raise NoHistory(
-            f"nothing is known of {', '.join(map(str, missing))}, which the baseline names",
+            f"the baseline contains {', '.join(map(str, missing))}, without a history",
             hint="ingest the records of these tables, or remove their snapshots if they are no longer yours",
         )
     readers = _choose_readers(policy, level)

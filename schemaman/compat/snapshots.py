@@ -121,7 +121,7 @@ def from_text(text: str, where: str = "snapshot") -> Snapshot:
     try:
         return _read_snapshot(document)
     except KeyError as error:
-        raise _build_error(where, f"no member {error}") from error
+        raise _build_error(where, f"the field {error} is missing") from error
     except (TypeError, ValueError, AttributeError) as error:
         raise _build_error(where, str(error)) from error
     except SchemamanError as error:
@@ -138,9 +138,9 @@ def _read_snapshot(document: Mapping[str, Any]) -> Snapshot:
     key, comment, version = tuple(document["key"]), document["comment"], document["version"]
     names = [c.name for c in columns]
     if len(set(names)) < len(names) or not set(key) <= set(names):
-        raise ValueError("a column is there twice, or the key names one that is not there")
+        raise ValueError("a column occurs twice, or the key has a column that does not exist")
     if not isinstance(version, str) or not isinstance(comment, str | None):
-        raise ValueError("version or comment is no text")
+        raise ValueError("version or comment is not text")
     at = None if document["at"] is None else coordinates_from_json(document["at"])
     return Snapshot(table_from_json(document["table"]), TableSchema(columns, key, comment), version, at)
 
@@ -148,7 +148,7 @@ def _read_snapshot(document: Mapping[str, Any]) -> Snapshot:
 def _read_column(document: Mapping[str, Any]) -> Column:
     column = column_from_json(document)
     if not isinstance(column.name, str) or not isinstance(column.nullable, bool):
-        raise ValueError(f"column {column.name!r}: name is no text or nullable neither true nor false")
+        raise ValueError(f"column {column.name!r}: name must be text, and nullable true or false")
     return column
 
 

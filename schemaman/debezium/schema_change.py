@@ -87,7 +87,7 @@ def observe_entry(change: SchemaChange, entry: Struct) -> tuple[Outcome, ...]:
         case "ALTER":
             return _observe_declared(change, table, entry, altered=True)
         case other:
-            raise UnreadableInput(f"tableChanges knows CREATE, ALTER and DROP; this is {other!r}")
+            raise UnreadableInput(f"tableChanges has {other!r}, which is none of CREATE, ALTER and DROP")
 
 
 def identify_table(change: SchemaChange, id: str) -> TableId:
@@ -220,8 +220,8 @@ def _note_unparsed(change: SchemaChange) -> tuple[Note, ...]:
 
 def _note_unordered(change: SchemaChange) -> Note:
     message = (
-        "schema changes lie in several partitions, but connectors write to the first one only: "
-        "only their source positions still order them"
+        "schema changes are in several partitions, but connectors write only to the first one: only "
+        "their source positions give their order"
     )
     return make_note(change, UNORDERED, message)
 

@@ -187,7 +187,7 @@ def _read_guid_header(data: bytes, side: Side) -> Framing:
         return Framing(_format_guid(data[1:]), 0)
     if data[:1] == b"\0" and len(data) == 5:
         return Framing(int.from_bytes(data[1:], "big"), 0)
-    raise UnreadableInput(f"the header {_GUID_HEADERS[side]} holds no schema id: {_format_start(data)}")
+    raise UnreadableInput(f"the header {_GUID_HEADERS[side]} has no schema id: {_format_start(data)}")
 
 
 def _read_apicurio_headers(headers: Mapping[str, bytes | None], side: Side) -> Framing | None:
@@ -199,7 +199,7 @@ def _read_apicurio_headers(headers: Mapping[str, bytes | None], side: Side) -> F
     json = texts.get("encoding") == "JSON"
     for name, value in numbers.items():
         if len(value) != 8:
-            raise UnreadableInput(f"the header apicurio.{side}.{name} holds no number of eight bytes")
+            raise UnreadableInput(f"the header apicurio.{side}.{name} is not a number of eight bytes")
         return Framing(f"{name}:{int.from_bytes(value, 'big')}", 0, json)
     if "contentHash" in texts:
         return Framing(f"contentHash:{texts['contentHash']}", 0, json)

@@ -89,7 +89,7 @@ def explain_end(
     if events[-1].kind != "created":
         return f"the table was {events[-1].kind} by then"
     kind = next((e.kind for e in reversed(events) if e.kind != "created"), "dropped")
-    return f"the table was {kind} and another one stood under its name by then, which no record shows there"
+    return f"the table was {kind} and another one had its name by then, which no record shows there"
 
 
 def _is_later_end(version: SchemaVersion, event: TableEvent) -> bool:

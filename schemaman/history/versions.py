@@ -11,7 +11,7 @@ from schemaman.debezium.observation import EvidenceKind, Observation
 from schemaman.debezium.records import Coordinates
 from schemaman.errors import UnknownName
 from schemaman.history.epochs import NO_SETTINGS_SHOWN, ConnectorSettingsShown, Epoch, EventSchema
-from schemaman.model.display import DisplayedValue
+from schemaman.model.display import DisplayedValue, count_noun
 from schemaman.model.schema import Path, TableId, TableSchema
 
 INTERNAL_NULLABILITY = "internal-nullability-differs"
@@ -127,6 +127,10 @@ class SchemaVersion:
     previous_ids: tuple[str, ...] = ()
     field_answers: tuple[NestedFieldAnswer, ...] = ()
     proofs: tuple[Proof, ...] = ()
+
+    def __repr__(self) -> str:
+        counts = f"{count_noun(len(self.schema.columns), 'column')}, {count_noun(self.records, 'record')}"
+        return f"<SchemaVersion {self.number}, id {self.id}, {self.status}: {counts}>"
 
     def has_id(self, id: str) -> bool:
         """Whether an id, or the first digits of one, is this version's or was it before it was declared."""
@@ -312,7 +316,8 @@ class TableHistory(DisplayedValue):
 
     def __repr__(self) -> str:
         ends = ", dropped" if self.is_dropped else ""
-        return f"<TableHistory of {self.table}: {len(self.versions)} versions, {self.records} records{ends}>"
+        counts = f"{count_noun(len(self.versions), 'version')}, {count_noun(self.records, 'record')}"
+        return f"<TableHistory of {self.table}: {counts}{ends}>"
 
     def __bool__(self) -> bool:
         return True
@@ -328,8 +333,8 @@ class TableHistory(DisplayedValue):
         found = next((v for v in self.versions if v.number == number), None)
         if found is None:
             raise UnknownName(
-                f"{self.table} has no version {number}",
-                hint=f"versions are {', '.join(str(v.number) for v in self.versions)}",
+                f"{self.table} has no version {number!r}",
+                hint=f"versions are {', '.join(str(v.number) for v in self.versions)}; see `latest`",
             )
         return found
 

@@ -33,7 +33,7 @@ from schemaman.ingest.chunks import (
     build_reading,
     read_chunks,
 )
-from schemaman.model.display import DisplayedValue
+from schemaman.model.display import DisplayedValue, count_noun
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
 from schemaman.store.log import CoveredRange, Entry, RejectEntry, RenumberingEntry
@@ -71,8 +71,8 @@ class Summary(DisplayedValue):
 
     def __repr__(self) -> str:
         return (
-            f"<Summary: {self.read} records read, {self.new} new, {self.rejects} rejected, "
-            f"{len(self.tables)} tables>"
+            f"<Summary: {count_noun(self.read, 'record')} read, {self.new} new, {self.rejects} rejected, "
+            f"{count_noun(len(self.tables), 'table')}>"
         )
 
     @property
@@ -209,9 +209,9 @@ class Intake:
         if len(known) <= GAPS + 1 or not known[0][0] < stretch.first < known[-1][1]:
             return ()
         message = (
-            f"records were read into gaps of a partition that had more than {GAPS} of them: what changed and "
-            "changed back there may be missing, and versions may be said to begin within wider intervals, "
-            "than by one reading of the whole into an empty store"
+            f"records were read into a partition with more than {GAPS} gaps: a change that was undone "
+            "there may be missing, and versions may have wider intervals than after one reading into "
+            "an empty store"
         )
         place = (self._stream, stretch.topic, stretch.partition, stretch.first)
         return (Note(*place, FILLED_LATE, message),)

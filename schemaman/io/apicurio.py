@@ -41,8 +41,8 @@ class Apicurio(RegistryClient):
     def _path(self, id: SchemaId) -> str:
         if isinstance(id, int):
             raise UnreadableInput(
-                f"{AMBIGUOUS_FORM} of the ids: Apicurio's of four bytes are global or content ids; say "
-                "--format-value (--format-key) apicurio-global-4 or apicurio-content-4"
+                f"{AMBIGUOUS_FORM} of the ids: Apicurio's of four bytes are global or content "
+                "ids; use --format-value (--format-key) apicurio-global-4 or apicurio-content-4"
             )
         kind, _, name = id.partition(":")
         if kind == "guid":

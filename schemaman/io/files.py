@@ -164,7 +164,7 @@ def _read_lines(
             elif line.strip():
                 yield _read_record(file.path, number, line, topic, is_whole=is_whole)
     except _TruncatedFile as cut:
-        reason = f"{cut}; what follows is lost"
+        reason = f"{cut}; the rest is lost"
         yield UnreadableItem(file.path, number + 1, reason, _hash_bytes(b""), is_end=True)
     except OSError as error:
         raise UnreadableInput(f"{file.path}: {error.strerror or error}") from error
@@ -235,9 +235,9 @@ def _require_offset(partition: object, offset: object) -> tuple[int, int]:
     if type(partition) is not int or type(offset) is not int:
         raise ValueError("partition and offset must be whole numbers")
     if not 0 <= partition <= _LAST_PARTITION:
-        raise ValueError("the partition is none of Kafka: it must lie between 0 and 2^31-1")
+        raise ValueError("a partition must be between 0 and 2^31-1")
     if not 0 <= offset <= _LAST_OFFSET:
-        raise ValueError("the offset is none of Kafka: it must lie between 0 and 2^63-1")
+        raise ValueError("an offset must be between 0 and 2^63-1")
     return partition, offset
 
 

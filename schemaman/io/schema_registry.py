@@ -45,7 +45,7 @@ class NoRegistry(RegistryExport):
 
     def __call__(self, id: SchemaId) -> str | None:
         """Always raises UnreadableInput: the record needs a registry that the user has to name."""
-        raise UnreadableInput(f"{UNKNOWN_SCHEMA} {id}: no registry is named, say --registry URL or FILE")
+        raise UnreadableInput(f"{UNKNOWN_SCHEMA} {id}: no schema registry is set: use --registry URL or FILE")
 
 
 NO_REGISTRY = NoRegistry()

@@ -103,7 +103,7 @@ def agree_on_creation(inputs: PlanInputs) -> Agreement:
     """Whether a new table is created."""
     change = f"create {inputs.table}"
     if not inputs.projection.wanted.columns:
-        refusal = Refusal(change, "no column can be held", "see the others")
+        refusal = Refusal(change, "the lake can hold none of its columns", "see the refusals of its columns")
         return Agreement(is_planned=False, refusals=(refusal,))
     ruling = inputs.check.ask("new-table")
     decisions = _record_ruling(change, (), ruling)

@@ -27,7 +27,7 @@ from schemaman.model.diff import (
     MoveColumn,
     RenameColumn,
 )
-from schemaman.model.display import DisplayedValue
+from schemaman.model.display import DisplayedValue, count_noun
 from schemaman.model.schema import Path, TableSchema
 
 StepClass = Literal[
@@ -167,8 +167,10 @@ class Plan(DisplayedValue):
     base_layout: Mapping[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        parts = [f"{len(self.steps)} steps", f"{len(self.refusals)} refusals"]
-        parts += [f"{len(self.approvals_needed)} approvals needed"] if self.approvals_needed else []
+        parts = [count_noun(len(self.steps), "step"), count_noun(len(self.refusals), "refusal")]
+        parts += (
+            [f"{count_noun(len(self.approvals_needed), 'approval')} needed"] if self.approvals_needed else []
+        )
         source = f"{self.source.table}@{self.source.version}"
         return f"<Plan for {self.format} table {self.table} to follow {source}: {', '.join(parts)}>"
 

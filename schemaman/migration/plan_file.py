@@ -89,7 +89,7 @@ def from_text(text: str, key: bytes | None = None) -> Plan:
             chain(_find_unknown(document, to_document(plan)), _find_unknown_conditions(plan)), None
         )
     except (ValueError, RecursionError, BadReference) as error:
-        raise BadConfiguration(f"the plan file has a member that cannot be read: {error}") from error
+        raise BadConfiguration(f"the plan file has a field that cannot be read: {error}") from error
     if strange is not None:
         raise BadConfiguration(
             f"the plan for {plan.table} contains {strange}, which this schemaman does not know",

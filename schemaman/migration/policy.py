@@ -38,7 +38,7 @@ MEANINGS: Mapping[ChangeKind, str] = {
     "new-table": "a table of the source that the lake does not have",
     "add-column": "a column or a nested field",
     "add-required-column": "a column that is NOT NULL at the source; in the lake it is nullable",
-    "reuse-name": "a column with the former name of another one, or with the name of one that others fill: "
+    "reuse-name": "a column with the previous name of another one, or with the name of one that others fill: "
     "readers may mix their values",
     "widen": "a type that holds all old values, where the format changes it in place",
     "integer-to-decimal": "an integer becomes a DECIMAL in place, which Delta never does by itself",
@@ -48,9 +48,9 @@ MEANINGS: Mapping[ChangeKind, str] = {
     "retype": "a type that the format cannot change in place; the level also holds for recipe phases",
     "drop-not-null": "NULL becomes allowed",
     "set-not-null": "NULL becomes forbidden",
-    "change-default": "another default; writers bring every value, so nothing is to be done",
+    "change-default": "another default; writers write every value, so no step is needed",
     "change-comment": "another comment on the table or a column",
-    "reorder": "another order of columns; readers go by name, so the lake keeps its own",
+    "reorder": "another order of columns; readers use names, so the lake keeps its own order",
     "drop-column": "a column or nested field that the source dropped; `ignore` keeps it, nullable, with its "
     "values",
     "rename-stated": "a rename that a statement or a person stated, also of a nested field; or a rename that "
@@ -64,7 +64,7 @@ MEANINGS: Mapping[ChangeKind, str] = {
     "rename-table": "the source table was renamed, and another one may have its name",
     "truncate": "the source table was emptied: writers of rows follow this level, and no plan does",
     "change-representation": "a type that may come from a connector setting alone, or that a "
-    "[[projection]] holds in the same lake type as the former one",
+    "[[projection]] writes into the same lake type as the previous one",
 }
 
 LEVELS: tuple[Level, ...] = get_args(Level)

@@ -31,7 +31,7 @@ from schemaman.migration.target import LakeTable, find_column
 from schemaman.model.diff import ChangeKey, ChangeType
 from schemaman.model.schema import Column
 
-_UNSETTLED = "it is not settled which column is which, or what the values mean{}"
+_UNSETTLED = "it is not decided which column is which, or what the values mean{}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def _refuse_replacement(source: MigrationSource, lake: LakeTable, current: Proje
     refusals = [each for each in current.refusals if each.change != rekeyed]
     if read_phase(lake) == "swap":
         refusals.append(
-            Refusal(change, "another plan stopped while it swapped columns", suggest_resume(lake))
+            Refusal(change, "another plan was interrupted during a column swap", suggest_resume(lake))
         )
     if not current.settled and not refusals:
         reasons = (f"{r.change} ({r.why})" for r in current.rulings if r.level in ("ignore", "quarantine"))

@@ -140,7 +140,7 @@ def plan_restore(plan: Plan, lake: LakeTable, version: str, target: Target) -> P
     )
     back = _make_plan(plan, lake, lake, (step,), ())
     back = replace(back, wanted=plan.base_schema or back.wanted)
-    why = "the whole table goes back to that version; features that were enabled stay enabled"
+    why = "the whole table is restored to that version; enabled features stay enabled"
     return replace(back, approvals_needed=(f"restore: {step.statement} ({why})",))
 
 

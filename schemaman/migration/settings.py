@@ -61,7 +61,7 @@ def read_patterns(value: object) -> tuple[str, ...]:
         return tuple(word.strip() for word in value.split(",") if word.strip())
     if isinstance(value, list) and all(isinstance(word, str) for word in value):
         return tuple(value)
-    raise ValueError(f"expected a list of texts, found {value!r}")
+    raise ValueError(f"expected a text or a list of texts, found {value!r}")
 
 
 _OPTIONS = (*CHOICES, "numeric", "metadata")
@@ -134,7 +134,7 @@ def _read_metadata(roles: object, where: str) -> Iterator[tuple[Role, str]]:
 
 
 TargetNames = Literal["source", "lower"]
-_PLACEHOLDERS = ("stream", "server", "database", "schema", "table")
+PLACEHOLDERS = ("stream", "server", "database", "schema", "table")
 
 _PATH = re.compile(r"`?(/|[A-Za-z][A-Za-z0-9+.-]*:/)")
 
@@ -170,7 +170,7 @@ class TargetSetting:
         In a path each name is one step, so a source table called `../t` does not leave the folder. In a table
         name each name is a piece of one part, so a table called `a.b` gets no namespace of its own.
         """
-        names = {placeholder: getattr(table, placeholder) for placeholder in _PLACEHOLDERS}
+        names = {placeholder: getattr(table, placeholder) for placeholder in PLACEHOLDERS}
         if self.names == "lower":
             names = {placeholder: name.lower() for placeholder, name in names.items()}
         if self.table is None or _PATH.match(self.table):
@@ -305,9 +305,9 @@ def _read_target(entry: Any, number: int) -> TargetSetting:
         raise ValueError(f"target {entry['name']!r} needs either table or path")
     address = _require_text(entry.get("table", entry.get("path")))
     for _, placeholder, form, conversion in Formatter().parse(address):
-        if placeholder is not None and placeholder not in _PLACEHOLDERS:
+        if placeholder is not None and placeholder not in PLACEHOLDERS:
             raise ValueError(
-                f"target {entry['name']!r}: {{{placeholder}}} is none of {', '.join(_PLACEHOLDERS)}"
+                f"target {entry['name']!r}: {{{placeholder}}} is none of {', '.join(PLACEHOLDERS)}"
             )
         if form or conversion:
             raise ValueError(f"target {entry['name']!r}: write {{{placeholder}}} alone, without a format")

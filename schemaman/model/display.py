@@ -22,6 +22,11 @@ class DisplayedValue:
         return render_value(self, "text")
 
 
+def count_noun(number: int, noun: str) -> str:
+    """Format a count for a `repr`: `1 table`, `2 tables`."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def render_value(value: object, format: str) -> str:
     """The report of a value as an HTML fragment (`html`) or as text (`text`)."""
     rendered: str = import_module("schemaman.report.display").render(value, format)

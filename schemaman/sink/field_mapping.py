@@ -26,7 +26,7 @@ from schemaman.model.types import Array, Map, Struct, Type
 from schemaman.sink.values.struct_values import FieldRenaming, make_renaming
 
 _UNDECIDED_RENAME = (
-    "rename of a member not decided: {} has a value, and nobody has said whether {} became {}: say "
+    "rename of a nested field not decided: {} has a value, and it may be that {} became {}: use "
     "`schemaman decide rename {} {} {}`, or not-rename"
 )
 

@@ -179,7 +179,10 @@ def _find_joined_columns(
             continue
         later, kept = kept_by_id.setdefault((current.version.incarnation, meant.id), (version, column))
         if kept.id != column.id and later.incarnation == version.incarnation:
-            why = f"the former column `{column.name}` is `{kept.name}` by now, which has a separate column"
+            why = (
+                f"the earlier column `{column.name}` is the column `{kept.name}` now, which has a "
+                "separate column"
+            )
             joined = JoinedColumns(column.name, kept.name, column.id, kept.id)
             for since, until, coordinates in _find_stretch(previous, column, kept):
                 yield RereadStretch(since, until, coordinates, why, joined)
@@ -253,7 +256,10 @@ def _explain_difference(
 ) -> str | None:
     """Explain how the reading of a row differs: it was read as `was`, now `meant`; None if it does not."""
     if meant.version.incarnation != is_.version.incarnation:
-        return "the former table was dropped or renamed by then, and they belong to a new table of its name"
+        return (
+            "the earlier table had been dropped or renamed by then, and they belong to a new table "
+            "of its name"
+        )
     for name in was.columns:
         if meant.columns[name].id != is_.columns[name].id:
             return f"`{name}` was the name of another column by then"

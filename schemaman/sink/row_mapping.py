@@ -38,15 +38,16 @@ from schemaman.sink.values.struct_values import FieldRenaming
 from schemaman.sink.values.to_lake import fit_value
 from schemaman.sink.values.values import UnfitColumn, UnfitValue
 
-_NO_COLUMN = "the source has dropped this column, and the lake has no place for its values"
-_UNCLEAR_COLUMN = "the lake has a column of this name, and nothing tells which one of the source's it is"
+_NO_COLUMN = "the source has dropped this column, and the lake has no column for its values"
+_UNCLEAR_COLUMN = "the lake has a column of this name, and it is not known which column of the source it is"
 _UNDECIDED_NAMES = (
-    "{} were all made anew, or exchanged their names: say of each what it became (`schemaman decide rename`, "
-    "its own name for one that stayed); or that they are all others, with reuse-name = auto in the policy"
+    "{} were all recreated, or swapped names: state for each what it became (`schemaman decide "
+    "rename`, its own name if it did not change); or set reuse-name = auto in the policy if all are "
+    "new columns"
 )
 _UNKNOWN_POSITION = (
-    "the record tells no place, and nobody can tell which rows of its partition came before it. If it is a "
-    "delete, delete its row by hand where it is there still"
+    "the record has no position, and it is not known which rows of its partition precede it. If it "
+    "is a delete and its row still exists, delete the row by hand"
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -300,9 +301,7 @@ def _map_key(change: RowChange, image: Mapping[str, object], to: RowMap) -> dict
         return {name: image[name] for name in to.key}
     record = ", ".join(change.key or ()) or "none"
     wanted = ", ".join(to.key)
-    return UnfitColumn(
-        missing[0], f"the record's key ({record}) does not tell the key of the table ({wanted})"
-    )
+    return UnfitColumn(missing[0], f"the record's key ({record}) lacks columns of the table's key ({wanted})")
 
 
 def _is_key_unchanged(change: RowChange, image: Mapping[str, object], to: RowMap) -> bool:

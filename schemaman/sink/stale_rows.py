@@ -50,8 +50,7 @@ class StaleRows:
 
 _UNREADABLE_PROPERTY = StaleRows(
     f"its property {READ_PROPERTY} cannot be read: it was edited",
-    "restore its former value; or unset it, if each change of the source was read before the rows that came "
-    "after that change",
+    "restore its previous value; or unset it, if each schema change was read before the rows that follow it",
 )
 
 

@@ -6,6 +6,7 @@ from importlib import import_module
 
 _HOMES = {
     "BatchReport": "schemaman.spark.streaming.batch_report:BatchReport",
+    "ConnectorModes": "schemaman.sink.values.connector_modes:ConnectorModes",
     "Executor": "schemaman.spark.executor:SparkExecutor",
     "LakeSink": "schemaman.spark.streaming.sink:LakeSink",
     "Quarantine": "schemaman.spark.streaming.quarantine:Quarantine",

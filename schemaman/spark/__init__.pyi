@@ -1,7 +1,8 @@
+from schemaman.sink.values.connector_modes import ConnectorModes as ConnectorModes
 from schemaman.spark.executor import SparkExecutor as Executor
 from schemaman.spark.session import start_session as start_session
 from schemaman.spark.streaming.batch_report import BatchReport as BatchReport
 from schemaman.spark.streaming.quarantine import Quarantine as Quarantine
 from schemaman.spark.streaming.sink import LakeSink as LakeSink
 
-__all__ = ["BatchReport", "Executor", "LakeSink", "Quarantine", "start_session"]
+__all__ = ["BatchReport", "ConnectorModes", "Executor", "LakeSink", "Quarantine", "start_session"]

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from pyspark.sql import SparkSession
 
+from schemaman.errors import SessionLost, UsageError
 from schemaman.migration.target import TARGETS, LakeTable
 from schemaman.spark.catalog_settings import find_catalog, require_literals
-from schemaman.spark.session import is_classic
+from schemaman.spark.session import is_classic, is_stopped
 from schemaman.spark.spark_format import SPARK_FORMATS
 from schemaman.spark.sql_errors import RAISED, make_failure
 from schemaman.spark.statements import collect_rows, query_rows
@@ -19,9 +20,17 @@ class SparkExecutor:
     """Runs statements in a Spark session, classic or Connect; it changes no setting of the session.
 
     `java`: read through the session's JVM in this process, if there is one.
+
+    Raises:
+        UsageError: the argument is not a Spark session.
     """
 
     def __init__(self, spark: SparkSession, *, java: bool = True) -> None:
+        if not hasattr(spark, "sql"):
+            raise UsageError(
+                f"spark is of type {type(spark).__name__}, not a SparkSession",
+                hint="use a session of your own, or schemaman.spark.start_session()",
+            )
         self._spark = spark
         self._java = java and is_classic(spark)
         self._checked: set[tuple[str, str]] = set()
@@ -34,6 +43,7 @@ class SparkExecutor:
             EngineUnavailable: the session does not support this format or catalogue.
             StatementFailed: the catalogue cannot be read, or the table has another format.
         """
+        self._require_running()
         on_spark = SPARK_FORMATS.get(format)
         name = TARGETS.get(format).table_name(table)
         catalog = find_catalog(name)
@@ -54,6 +64,7 @@ class SparkExecutor:
             SessionLost: the engine has stopped.
             StatementFailed: the target refused the statement, which had no effect.
         """
+        self._require_running()
         try:
             self._spark.sql(statement)
         except RAISED as error:
@@ -64,4 +75,12 @@ class SparkExecutor:
 
     def query(self, statement: str) -> tuple[tuple[object, ...], ...]:
         """Return the rows of a query. Raises `StatementFailed`."""
+        self._require_running()
         return query_rows(self._spark, statement)
+
+    def _require_running(self) -> None:
+        """Raise `SessionLost` for a stopped session: Spark's own message would name another fault."""
+        if is_stopped(self._spark):
+            raise SessionLost(
+                "the Spark session was stopped", hint="start a session, and make an executor for it"
+            )

@@ -160,6 +160,11 @@ def is_classic(spark: SparkSession) -> bool:
     return hasattr(spark, "_jsparkSession")
 
 
+def is_stopped(spark: SparkSession) -> bool:
+    """Whether a classic session was stopped. Source: PySpark 4.1, `SparkContext.stop` clears `_jsc`."""
+    return is_classic(spark) and spark.sparkContext._jsc is None
+
+
 def require_java() -> str:
     """Find the `java` that Spark will start.
 

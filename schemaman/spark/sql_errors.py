@@ -52,8 +52,8 @@ def make_failure(error: Exception, statement: str) -> StatementFailed:
     if condition and condition.split(".")[0] not in line:
         line = f"[{condition}] {line}"
     if isinstance(error, Py4JNetworkError | ConnectionError) or _UNAVAILABLE in str(error):
-        message = f"{_abbreviate_statement(statement)}: Spark is gone: {without_secrets(line)}"
-        return SessionLost(message, hint="start again: what was done is known, and is not done twice")
+        message = f"{_abbreviate_statement(statement)}: Spark has stopped: {without_secrets(line)}"
+        return SessionLost(message, hint="start again: completed steps are known and are not repeated")
     kind = StatementConflict if any(word in f"{condition} {text}" for word in _CONFLICTS) else StatementFailed
     # An unreachable catalogue is named by its address, which may contain secrets.
     return kind(f"{_abbreviate_statement(statement)}: {without_secrets(line)}")

@@ -46,7 +46,7 @@ def seal_entries(log: Iterable[LogEntry], head: str = GENESIS) -> Iterator[Seale
         yield SealedEntry(stamped.sequence, stamped.at_ms, body, head)
 
 
-_ANOTHER_COPY = "nothing behind it can be trusted: take another copy, or read the records into a new store"
+_ANOTHER_COPY = "no later entry can be trusted: take another copy, or read the records into a new store"
 
 
 def check_chain(log: Iterable[SealedEntry], where: str = "log") -> Iterator[SealedEntry]:
@@ -55,7 +55,7 @@ def check_chain(log: Iterable[SealedEntry], where: str = "log") -> Iterator[Seal
     for number, sealed in enumerate(log, 1):
         if sealed.sequence != number:
             raise UnreadableInput(
-                f"{where}: log entry {sealed.sequence} is at place {number}",
+                f"{where}: log entry {sealed.sequence} is at position {number}",
                 hint=_ANOTHER_COPY,
             )
         if sealed.hash != hash_entry(head, sealed.sequence, sealed.at_ms, sealed.body):

@@ -42,7 +42,7 @@ def test_a_standing_difference_of_types_is_accepted_once(run: Commands, format: 
     planned = run("plan", "orders", "-o", "p.plan.json", "--format", "json")
     assert (planned.code, [s["kind"] for s in planned.json["steps"]]) == (0, ["set-properties"])
     notes = " ".join(planned.json["notes"])
-    assert "the source says VARCHAR(20): the lake keeps BIGINT; kim accepted it on " in notes
+    assert "the source has VARCHAR(20): the lake keeps BIGINT; kim accepted it on " in notes
     assert ": reports read it so" in notes
     assert run("apply", "p.plan.json").code == 0
     # later changes go on, and the two are not asked about again

@@ -228,7 +228,7 @@ def test_a_source_that_renames_a_column_amid_its_exchange_is_followed_in_the_end
     run.learns(run.table(later, ddl="alter table orders rename column price to cost"))
     refused = run("plan", "orders", "-o", "p.plan.json")
     assert refused.code == 1
-    assert "--recipe` goes on with the exchange" in refused.out
+    assert "--recipe` continues the column swap" in refused.out
     assert run("apply", "--partial", "p.plan.json").code == 1
     assert run.live().schema.names == ("id", "price", "price__new")
     ended = run("plan", "orders", "--recipe", "-o", "a.plan.json", "--format", "json")

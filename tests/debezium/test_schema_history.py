@@ -222,7 +222,7 @@ def told(history: TableHistory, place: int) -> str:
 OLD, NEW = (ID, A), (replace(ID, number=9), Z)
 ENDED = (("CREATE", OLD), ("row", OLD), ("row", OLD), ("DROP", ()))
 GONE = "the table was dropped by then"
-ANEW = "the table was dropped and another one stood under its name by then, which no record shows there"
+ANEW = "the table was dropped and another one had its name by then, which no record shows there"
 
 
 def test_a_table_that_is_made_anew_is_not_dropped_before_its_first_row():

@@ -227,8 +227,8 @@ def test_how_a_value_is_framed(
         (b"\0\0\0", (), "confluent", "only 3 bytes long", False),
         (b"\0\0\0\0\7", (), "apicurio-global-8", "only 5 bytes long", False),
         (b"\1abc", (), "auto", "with a GUID, but only 4 bytes long", False),
-        (b"x", (("__value_schema_id", b"\1ab"),), "auto", "__value_schema_id holds no schema id", False),
-        (b"x", (("apicurio.value.globalId", b"7"),), "auto", "value.globalId holds no number", False),
+        (b"x", (("__value_schema_id", b"\1ab"),), "auto", "__value_schema_id has no schema id", False),
+        (b"x", (("apicurio.value.globalId", b"7"),), "auto", "value.globalId is not a number", False),
         (b"", (), "confluent", "begins with nothing", False),
     ],
 )  # fmt: skip

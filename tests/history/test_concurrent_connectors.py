@@ -64,12 +64,12 @@ def test_types_that_move_with_the_connector_are_the_same_columns() -> None:
     second = replace(seen(wide, mark(2, 3), connector="mariadb"), connector_version="3.5.0.Final")
     found = history(image, first, second)
     (version,) = found.versions
-    assert [e.changes for e in found.epochs] == [(), ("f travels as DOUBLE, and no more as FLOAT",)]
+    assert [e.changes for e in found.epochs] == [(), ("f is sent as DOUBLE, no longer as FLOAT",)]
     assert version.find_event_schema().columns[-1].type == Floating(64)
 
 
 def test_a_column_that_comes_with_another_connector_may_always_have_been_there() -> None:
     found = of_any(by(MYSQL, 1), by(MARIADB, 2, AB))
     (remark,) = found.disagreements
-    assert "went from postgresql 2.5.4.Final to mariadb 3.4.1.Final here" in remark.message
+    assert "changed from postgresql 2.5.4.Final to mariadb 3.4.1.Final here" in remark.message
     assert [c.type for c in found.latest.schema.columns] == [Integer(32)] * 3

@@ -213,8 +213,8 @@ def test_each_release_is_an_epoch_and_no_version() -> None:
     ]
     assert found.epochs[0].changes == ()
     assert found.epochs[1].changes == (
-        "at travels as TIMESTAMP_NTZ(3), and no more as TIMESTAMP_NTZ(6)",
-        "t travels as TIME(3), and no more as TIME(6)",
+        "at is sent as TIMESTAMP_NTZ(3), no longer as TIMESTAMP_NTZ(6)",
+        "t is sent as TIME(3), no longer as TIME(6)",
     )
     (version,) = found.versions
     (face,) = version.event_schemas

@@ -87,7 +87,7 @@ def test_a_mode_that_two_tables_show_makes_a_version_of_neither(tmp_path: Path) 
             told = {d.kind: d.message for d in history.disagreements}
             assert set(told) == {"encoding-changed", "perhaps-altered", "values-not-carried"}
             assert "if these tables were altered alike at that moment, or are one" in told["perhaps-altered"]
-            assert "it loses digits behind the fifteenth" in told["values-not-carried"]
+            assert "it loses digits after the fifteenth" in told["values-not-carried"]
 
 
 def test_another_release_leaves_no_doubt_that_it_was_the_connector(tmp_path: Path) -> None:
@@ -450,7 +450,7 @@ def test_what_is_decided_is_part_of_what_is_checked(tmp_path: Path) -> None:
         connection.execute("UPDATE form_change SET verdict = 'open' WHERE table_key LIKE '%items%'")
     connection.close()
     with SqlStore.open(str(tmp_path / "store.db")) as store:
-        assert "what is decided about changes of form is not what the histories show" in store.check()
+        assert "the stored decisions about changed forms differ from the histories" in store.check()
         store.rebuild()
         assert store.check() == ()
 

@@ -310,9 +310,9 @@ def test_a_mode_is_no_version_where_structures_are_declared(connector: str):
     ("BIGINT UNSIGNED", decimal(20, 0), []),
     ("INTEGER UNSIGNED", node("int32"), ["numbers from 2^31 on"]),
     ("MEDIUMINT UNSIGNED", node("int32"), []),
-    ("DECIMAL", node("double"), ["digits behind the fifteenth"]),
+    ("DECIMAL", node("double"), ["digits after the fifteenth"]),
     ("DECIMAL", node("string"), []),
-    ("DATETIME", node("int64", "org.apache.kafka.connect.data.Timestamp"), ["behind digit 3"]),
+    ("DATETIME", node("int64", "org.apache.kafka.connect.data.Timestamp"), ["after digit 3"]),
     ("DATETIME", node("int64", TIME + "MicroTimestamp"), []),
 ])  # fmt: skip
 def test_what_the_wire_does_not_carry_is_remarked(type_name: str, field: Node, remarks: list[str]):

@@ -415,7 +415,7 @@ def test_a_key_may_wait_for_its_schema_too():
     desk = Desk()
     assert desk.ingest([record], "none").rejects == 1
     (reject,) = desk.registry.rejects()
-    assert reject.reason.startswith("key: registry does not know schema id 9999: no registry is named")
+    assert reject.reason.startswith("key: registry does not know schema id 9999: no schema registry is set")
     assert desk.registry.offsets("main") == {}
     known = schema_registry.RegistryExport({9_999: '"int"'})
     ingest([record], desk.registry, "main", known)

@@ -336,7 +336,7 @@ def test_without_a_registry_the_reason_says_how_to_name_one() -> None:
     told, desk = read(recorded(), schema_registry.NO_REGISTRY)
     assert told.rejects == len(recorded()) - sum(n for kind, n in told.skipped if kind == "tombstone")
     (reason, *_) = {r.reason for r in desk.rejects()}
-    assert "no registry is named, say --registry URL or FILE" in reason
+    assert "no schema registry is set: use --registry URL or FILE" in reason
     assert all(is_awaiting_schema(r.reason) for r in desk.rejects())
     assert pickle.loads(pickle.dumps(schema_registry.NO_REGISTRY)) == schema_registry.NO_REGISTRY
     assert ingest(recorded(), desk, "main", export()).rejects == 0

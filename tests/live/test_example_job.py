@@ -59,5 +59,5 @@ def _await(job: subprocess.Popen[bytes], log: Path, records: Sequence[Record]) -
 
 
 def _taken(log: Path) -> int:
-    told = re.findall(r" -> ice\.\S+: (\d+) records, ", log.read_text()) if log.exists() else ()
+    told = re.findall(r" -> ice\.\S+: (\d+) records?, ", log.read_text()) if log.exists() else ()
     return sum(map(int, told))

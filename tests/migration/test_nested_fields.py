@@ -129,7 +129,7 @@ def test_a_member_that_left_stays_unless_drops_are_wanted(format: str) -> None:
     made = standing(format, history, 1)
     kept = plan(format, until(history, 2), made)
     assert statements(kept) == ["ALTER COLUMN `s`.`x` TYPE BIGINT"]
-    assert any("`s`.`y`: the source has dropped it: it stays" in note for note in kept.notes)
+    assert any("`s`.`y`: the source has dropped it: it is kept" in note for note in kept.notes)
     drawn = plan(format, until(history, 2), made, DROPS)
     drop = "DROP COLUMNS (`s`.`y`, `l`.`element`.`q`, `m`.`value`.`w`)"
     assert statements(drawn) == ["ALTER COLUMN `s`.`x` TYPE BIGINT", drop]
@@ -238,7 +238,7 @@ def test_inside_a_renamed_member_a_plan_asks(format: str, case: str) -> None:
             f"rename {quoted(outer[0])} to `q`", f"rename {quoted(f'{outer[0]}{below}')}.`a` to `b`"
         }  # fmt: skip
         says = [r.instead for r in asked.refusals]
-        assert f"say `schemaman decide rename {TABLE}@2 {old} {new}`, or not-rename" in says
+        assert f"use `schemaman decide rename {TABLE}@2 {old} {new}`, or not-rename" in says
         assert all("schemaman.version" not in step.statement for step in asked.steps)
     same = renamed(history, outer, (old, new))
     drawn = plan(format, migration_source(same), made, AUTO)
@@ -289,7 +289,7 @@ def test_the_question_is_put_in_the_words_that_answer_it(format: str, later: tup
     outer = [("u.p", "t.q"), *(("t.q", "t.r") for _ in later)]
     made = standing(format, history, 1)
     asked = plan(format, migration_source(renamed(history, *outer)), made)
-    words = f"say `schemaman decide rename {TABLE}@2 u.p.a t.q.b`, or not-rename"
+    words = f"use `schemaman decide rename {TABLE}@2 u.p.a t.q.b`, or not-rename"
     assert words in [r.instead for r in asked.refusals]
     drawn = plan(format, migration_source(renamed(history, *outer, ("u.p.a", "t.q.b"))), made, AUTO)
     assert drawn.refusals == ()
@@ -377,7 +377,7 @@ def test_an_old_name_that_another_member_gets_waits_for_the_stamp(format: str) -
         assert crashed.live.schema == drawn.wanted
     unstamped = MemoryTable(made.table, replace(made.live, properties=_features(made)))  # type: ignore[type-var]
     refused = plan(format, until(history, 3), unstamped)
-    assert any("nothing says where this table stands" in r.reason for r in refused.refusals)
+    assert any("does not show which of the two it has" in r.reason for r in refused.refusals)
     assert not any("`a` TO" in text for text in statements(refused))
 
 
@@ -393,7 +393,7 @@ def test_a_name_that_is_taken_is_given_to_no_other_member(format: str) -> None:
     name = TARGETS[format][0].table_name(made.table)
     made.run(f"ALTER TABLE {name} ADD COLUMNS (`s`.`B` INT)")
     drawn = plan(format, until(history, 2), made)
-    assert [r.reason for r in drawn.refusals] == ["the lake has a member of that name"]
+    assert [r.reason for r in drawn.refusals] == ["the lake has a nested field of that name"]
     assert statements(drawn) == []
     assert all("schemaman.version" not in step.statement for step in drawn.steps)
 
@@ -438,7 +438,7 @@ def test_members_hand_names_on_by_a_temporary_name(format: str, end: str, turns:
         if stop >= 2:
             assert again.steps == ()
             assert [r.reason for r in again.refusals] == [
-                "another plan stopped between two names of this member"
+                "another plan was interrupted between two renames of this nested field"
             ]
         back = plan_rollback(drawn, crashed.live, stop)
         assert back.refusals == ()
@@ -458,7 +458,7 @@ def test_an_unstamped_table_does_not_say_which_members_handed_names_on(format: s
     made = standing(format, history, 1)
     unstamped = MemoryTable(made.table, replace(made.live, properties=_features(made)))  # type: ignore[type-var]
     drawn = plan(format, until(history, 2), unstamped)
-    assert any("nothing says where this table stands" in r.reason for r in drawn.refusals)
+    assert any("does not show which of the two it has" in r.reason for r in drawn.refusals)
     assert not any(text.startswith("RENAME COLUMN `t`.") for text in statements(drawn))
 
 
@@ -598,7 +598,7 @@ def lives_of(*members: str) -> TableHistory:
     return told(*(f"s STRUCT<{', '.join(f'{m}: INT' for m in ('k', *each))}> ID 1" for each in members))
 
 
-ANOTHER = "several members had this name, and nothing says which of them the table has"
+ANOTHER = "several nested fields had this name, and the table does not show which of them it has"
 
 
 @both
@@ -645,9 +645,9 @@ def test_a_member_that_may_be_another_one_is_not_taken_for_a_third_one_of_its_na
     history = renamed(lives_of(*members), ("s.b", "s.a"))
     made = standing(format, history, 1)
     drawn = plan(format, until(history, len(members)), made)
-    reason = "rename not decided, and another member has the name of this one by now"
+    reason = "rename not decided, and another nested field has this name now"
     (asked,) = (r for r in drawn.refusals if r.reason == reason)
-    assert asked.instead == f"say `schemaman decide rename {TABLE}@{len(members)} s.a s.c`, or not-rename"
+    assert asked.instead == f"use `schemaman decide rename {TABLE}@{len(members)} s.a s.c`, or not-rename"
     assert statements(drawn) == []
     assert all("schemaman.version" not in step.statement for step in drawn.steps)
     told = renamed(history, ("s.a", "s.c"))
@@ -908,8 +908,8 @@ def test_a_question_stays_open_though_its_old_name_comes_back(format: str) -> No
     """Another member may have it: the answer tells, and until then the table stays where it is."""
     history = lives_of("a", "b", "ba")
     made = standing(format, history, 1)
-    reason = "rename not decided: what has the name of this one now may be it, or another one"
-    instead = f"say `schemaman decide rename {TABLE}@2 s.a s.b`, or not-rename"
+    reason = "rename not decided: the nested field of this name may be the same or another one"
+    instead = f"use `schemaman decide rename {TABLE}@2 s.a s.b`, or not-rename"
     asked = plan(format, migration_source(history), made)
     told_of = [(r.change, r.reason, r.instead) for r in asked.refusals]
     assert told_of == [("rename `s`.`a` to `b`", reason, instead)]
@@ -917,7 +917,7 @@ def test_a_question_stays_open_though_its_old_name_comes_back(format: str) -> No
     ignoring = Policy(rules=(PolicyRule("ignore", ("rename-suspected",)),))
     told = plan(format, migration_source(history), made, ignoring)
     assert not told.refusals
-    assert any("is taken for the same" in note for note in told.notes)
+    assert any("counts as the same" in note for note in told.notes)
     same = plan(format, migration_source(renamed(history, ("s.a", "s.b"), kind=NotRename)), made)
     assert not same.refusals
     assert not same.notes

@@ -243,7 +243,7 @@ def test_a_member_of_the_past_that_is_cut_short_is_an_error_with_words() -> None
     document = json.loads(to_text(example()))
     past = {"id": "x", "began": {}, "names": {}, "members": [[["s", "b"], None, True, [["s", "b"]]]]}
     document["source"]["past"] = [past]
-    with pytest.raises(BadConfiguration, match="a member that cannot be read"):
+    with pytest.raises(BadConfiguration, match="a field that cannot be read"):
         from_text(signed(document))
 
 

@@ -284,7 +284,7 @@ def test_a_column_that_a_plan_in_part_has_added_is_known_by_what_its_name_has_me
     drawn = plan(format, unclear, made.live)
     assert "follow `x`" in [refusal.change for refusal in drawn.refusals]
     (reason,) = (refusal.reason for refusal in drawn.refusals if refusal.change == "follow `x`")
-    assert reason.startswith("it was added while other changes were not made")
+    assert reason.startswith("a partly applied plan added it")
     assert [s for s in statements(drawn) if "`x`" in s or "`y`" in s] == []
 
 
@@ -299,7 +299,7 @@ def test_columns_that_left_stay_and_no_longer_block_writers(format: str) -> None
     )
     kept = plan(format, followed, replace(made.live, schema=required))
     assert statements(kept) == ["ALTER COLUMN `old` DROP NOT NULL"]
-    assert "stays with its old values" in kept.notes[0]
+    assert "is kept with its old values" in kept.notes[0]
     dropped = plan(format, followed, replace(made.live, schema=required), drops="drop")
     assert statements(dropped) == ["DROP COLUMNS (`old`)"]
     assert dropped.approvals_needed
@@ -639,7 +639,7 @@ def test_a_column_that_was_said_to_be_another_too_late_is_told_of_and_kept(forma
         migrated(made, plan(format, migration_source(history_of(told[:number])), made.live))
     answered = plan(format, migration_source(history_of([told[0], told[2]])), made.live, drops=drops)
     assert answered.wanted.names == ("id", "a", "c")
-    assert "a rename made it `c`, as was said when a plan had kept it" in " ".join(answered.notes)
+    assert "a later decision says that it was renamed to `c`" in " ".join(answered.notes)
 
 
 @both
@@ -652,7 +652,7 @@ def test_it_is_kept_where_the_other_one_gets_a_third_name_in_the_same_plan(forma
         migrated(made, plan(format, migration_source(history_of(told[:number])), made.live))
     answered = plan(format, migration_source(history_of([told[0], *told[2:]])), made.live, drops=drops)
     assert answered.wanted.names == ("id", "a", "e")
-    assert "a rename made it `e`, as was said when a plan had kept it" in " ".join(answered.notes)
+    assert "a later decision says that it was renamed to `e`" in " ".join(answered.notes)
 
 
 ONE_NAME_BY_DOTS = [

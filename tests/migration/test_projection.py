@@ -113,7 +113,7 @@ def test_holding_twice_is_holding_once_whatever_was_chosen(
     [
         ("unsigned_bigint", "bigint", "BIGINT UNSIGNED", "BIGINT", "above 9223372036854775807"),
         ("unsigned_bigint", "string", "BIGINT UNSIGNED", "STRING", "as text"),
-        ("numeric", "decimal(38,10)", "NUMERIC", "DECIMAL(38,10)", "28 digits before the point or 10 behind"),
+        ("numeric", "decimal(38,10)", "NUMERIC", "DECIMAL(38,10)", "28 digits before the point or 10 after"),
         ("numeric", "double", "NUMERIC", "DOUBLE", "rounded"),
         ("numeric", "double", "DECIMAL(50,2)", "DOUBLE", "50 digits do not fit"),
         ("local_timestamp", "timestamp", "TIMESTAMP_NTZ(6)", "TIMESTAMP(6)", "no zone is lost"),
@@ -370,7 +370,7 @@ def test_metadata_columns_are_added_to_a_table_that_is_there_and_stay_if_unwante
     assert plan(format, source("id INT"), made.live, how).steps == ()
     less = plan(format, source("id INT"), made.live, Representation(metadata=(("op", "_op"),)))
     assert less.steps == ()
-    assert less.notes == ("`_ts`: no metadata column any more: it stays",)
+    assert less.notes == ("`_ts`: it is no longer a metadata column, and is kept",)
     other = plan(format, source("id INT"), made.live, Representation(metadata=(("op", "_what"),)))
     assert other.steps == ()
     assert 'metadata = { op = "_op" }' in other.refusals[0].instead

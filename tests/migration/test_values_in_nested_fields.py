@@ -51,7 +51,7 @@ from tests.support.plans import TARGETS, both, migrated, statements
 from tests.support.random_histories import history as history_of
 
 UNDECIDED = (
-    "{0} has a value, and nobody has said whether {1} became {2}: say `schemaman decide rename "
+    "{0} has a value, and it may be that {1} became {2}: use `schemaman decide rename "
     "shop.app.public.t {1} {2}`, or not-rename"
 )
 

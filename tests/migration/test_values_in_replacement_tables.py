@@ -242,7 +242,7 @@ def test_a_key_is_given_by_no_column_that_holds_the_values_of_another(format: st
             migration_source(history(told)), target, table, policy, exact=exact
         ).make_plans(live)
         assert refused.steps == ()
-        assert any("is not settled" in each.reason for each in refused.refusals)
+        assert any("is not decided" in each.reason for each in refused.refusals)
 
 
 def brought(format: str, told: list[TableSchema], policy: Policy) -> LakeTable:

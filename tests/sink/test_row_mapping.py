@@ -93,7 +93,7 @@ def test_a_delete_is_known_by_the_key_of_its_record() -> None:
 def test_a_delete_whose_key_is_another_one_is_set_aside(op: Op) -> None:
     found = map_change(change(op, {"name": "a"}, before={"id": 1, "name": "a"}), TO)
     assert isinstance(found, UnfitColumn)
-    assert "does not tell the key of the table (id)" in found.reason
+    assert "lacks columns of the table's key (id)" in found.reason
 
 
 def test_an_update_without_a_key_is_taken_where_its_key_cannot_have_changed() -> None:

@@ -178,7 +178,7 @@ def _equal(found: object, value: object) -> bool:
     [
         (Integer(64), 128, Integer(8), "128 does not fit TINYINT"),
         (Integer(64, signed=False), 2**64 - 1, Integer(64), "does not fit BIGINT"),
-        (Numeric(), Number("1.005"), Decimal(10, 2), "1.005 has more than 2 digits behind the point"),
+        (Numeric(), Number("1.005"), Decimal(10, 2), "1.005 has more than 2 digits after the point"),
         (Decimal(12, 2), Number("1234567890.12"), Decimal(10, 2), "has too many digits for DECIMAL(10,2)"),
         (Numeric(), Number("NaN"), Decimal(10, 2), "DECIMAL(10,2) has no NaN"),
         (Date(), OutOfRange("infinity"), Date(), "infinity is no DATE of a lake"),
@@ -411,7 +411,7 @@ def test_instants_at_the_edges(text: str, value: Value) -> None:
     ("type", "told", "wire", "reason"),
     [
         (Decimal(20, 2), node("double"), 12345678901234567.0, "a double cannot hold a number of 19 digits"),
-        (Decimal(10, 2), node("double"), 0.125, "0.125 has more than 2 digits behind the point"),
+        (Decimal(10, 2), node("double"), 0.125, "0.125 has more than 2 digits after the point"),
         (Numeric(), node("double"), 0.5, "a double does not hold the digits"),
         (Integer(8), node("boolean"), True, "only that the number is not 0"),
         (Binary(), node("string"), "AAAA", "is not configured"),

@@ -57,7 +57,7 @@ def _lake(
 
 
 def _aside(spark: Any, folder: Path) -> Iterator[tuple[str, int, int, str, str]]:
-    path = folder / "lake" / "set_aside"
+    path = folder / "lake" / "quarantine"
     if (path / "_delta_log").exists():
         names = "topic, partition, offset, lake_table, reason"
         yield from ((*row,) for row in spark.sql(f"SELECT {names} FROM delta.`{path}`").collect())

@@ -79,7 +79,7 @@ def withheld(spark, folder: Path) -> set[tuple[str, int, int]]:
 
 
 def aside(spark, folder: Path) -> list[tuple[str, int, int, str, str]]:
-    path = folder / "lake" / "set_aside"
+    path = folder / "lake" / "quarantine"
     if not (path / "_delta_log").exists():
         return []
     names = "topic, partition, offset, lake_table, reason"

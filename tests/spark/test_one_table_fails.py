@@ -30,7 +30,7 @@ def test_a_table_that_no_rows_can_be_made_for_stops_alone(spark, tmp_path: Path)
             good, stopped = run.reports[-1].tables
             assert (good.rows, good.blocked) == (1, None)
             assert (stopped.rows, stopped.quarantined) == (0, 1)
-            assert "no rows can be made of its records: " in (stopped.blocked or "")
+            assert "its records cannot be converted to rows: " in (stopped.blocked or "")
             assert "void" in (stopped.blocked or "")
         assert len(run.withheld()) == 2
         spark.sql(f"ALTER TABLE {name} DROP COLUMN nothing")

@@ -53,8 +53,8 @@ def test_a_log_is_read_back_from_its_copy(entries: list[Entry]):
         (LINES[:-1], "incomplete: its last line"),
         ([], "incomplete: it is empty"),
         ([line.replace("price", "prize") for line in LINES], "entry 2 was altered"),
-        ([*LINES[:2], *LINES[3:]], "entry 3 is at place 2"),
-        ([*LINES[:2], LINES[3], LINES[2], *LINES[4:]], "entry 3 is at place 2"),
+        ([*LINES[:2], *LINES[3:]], "entry 3 is at position 2"),
+        ([*LINES[:2], LINES[3], LINES[2], *LINES[4:]], "entry 3 is at position 2"),
         ([*LINES[:4], LINES[5]], "was altered"),
         ([LINES[0].replace("the", "my"), *LINES[1:]], "was altered"),
         (LINES[1:], "archive:1: not a copy"),
@@ -69,7 +69,7 @@ def test_a_log_is_read_back_from_its_copy(entries: list[Entry]):
             "not a log entry",
         ),
         ([*LINES[:-1], LINES[-1].replace('"entries":4', '"entries":5')], "was altered"),
-        (list(archive.write_copy(LOG[1:])), "log entry 2 is at place 1"),
+        (list(archive.write_copy(LOG[1:])), "log entry 2 is at position 1"),
     ],
 )
 def test_a_copy_that_is_not_whole_is_refused(wrong: list[str], says: str):

@@ -109,7 +109,7 @@ def test_a_table_that_is_named_by_what_is_no_text_is_found(whole: bytes, tmp_pat
         connection.execute(f"UPDATE {place} SET table_key = CAST(table_key AS BLOB) WHERE {rows}")
     connection.close()
     with SqlStore.open(str(path)) as store:
-        assert any("no text" in fault or "filed" in fault for fault in store.check())
+        assert any("not text" in fault or "not the key" in fault for fault in store.check())
 
 
 @pytest.mark.parametrize("made", [str, bytes])
@@ -394,8 +394,8 @@ def test_tables_that_were_altered_by_hand_are_found_and_left_as_they_are(
 @pytest.mark.parametrize(
     ("state", "hint"),
     [
-        ("53100", "make room on the server's disk"),
-        ("53200", "wait until others are done"),
+        ("53100", "free space on the server's disk"),
+        ("53200", "wait until other processes have finished"),
         ("57014", "statement_timeout"),
         ("XX001", "store check"),
     ],

@@ -247,7 +247,7 @@ def test_a_session_that_only_reads_is_told(url: str):
         assert store.end() == 12
         with pytest.raises(StoreUnavailable, match="read-only transaction") as caught:
             store.append(batch(3), 12)
-    assert "name the one that may write" in (caught.value.hint or "")
+    assert "name one that can write" in (caught.value.hint or "")
 
 
 def test_another_default_of_isolation_changes_nothing(url: str):
@@ -320,11 +320,11 @@ def test_the_password_is_taken_from_where_clients_have_it(guarded: str, monkeypa
     ("part", "by", "says", "hint"),
     [
         (ENCODED, "wrong", "password authentication failed", "PGPASSWORD"),
-        (GUARDED, "nemo", 'role "nemo" does not exist', "ask for this user"),
+        (GUARDED, "nemo", 'role "nemo" does not exist', "create this user"),
         ("/postgres", "/nowhere", 'database "nowhere" does not exist', "createdb"),
-        ("PORT", "1", "refused", "whether the server runs"),
+        ("PORT", "1", "refused", "check that the server runs"),
         ("127.0.0.1", "256.1.2.3", "cannot be reached", "host and port"),
-        ("schema=", "sslmode=require&schema=", "SSL", "look"),
+        ("schema=", "sslmode=require&schema=", "SSL", "check"),
         ("schema=", "nonsense=1&schema=", 'invalid connection option "nonsense"', ""),
         ("schema=", "sslmode=perhaps&schema=", 'invalid sslmode value: "perhaps"', ""),
     ],

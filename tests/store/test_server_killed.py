@@ -83,6 +83,6 @@ def test_a_command_says_that_the_server_has_gone_and_goes_on_afterwards(
     assert main(["tables", "--store", url]) == FAILED
     said = capfd.readouterr().err
     assert "cannot be reached" in said
-    assert "whether the server runs" in said
+    assert "check that the server runs" in said
     server.start()
     assert main(["store", "check", "--store", url]) == 0

@@ -319,14 +319,14 @@ def test_a_log_that_is_not_whole_restores_nothing(store: AnyStore):
     log = list(seal_entries(LogEntry(n, NOW, entry) for n, entry in enumerate(batch(0), 1)))
     identity = store.id
     for wrong, says in (
-        (log[1:], "log entry 2 is at place 1"),
-        ([*log[:2], log[3]], "log entry 4 is at place 3"),
+        (log[1:], "log entry 2 is at position 1"),
+        ([*log[:2], log[3]], "log entry 4 is at position 3"),
         ([*log[:3], replace(log[3], at_ms=0)], "log entry 4 was altered"),
         (
             [log[0], replace(log[1], body=log[1].body.replace("price", "prize")), *log[2:]],
             "entry 2 was altered",
         ),
-        ([log[0], log[0]], "log entry 1 is at place 2"),
+        ([log[0], log[0]], "log entry 1 is at position 2"),
     ):
         with pytest.raises(UnreadableInput, match=says):
             store.restore(wrong, "another")

@@ -106,8 +106,8 @@ def test_where_several_topics_have_rows_of_the_table_a_delete_that_cannot_be_pla
     job.lake.take(THEN)
     assert job.rows() == {1: 2, 2: 4, 5: 1}
     (reason,) = job.lake.withheld().values()
-    assert "nobody can tell which rows of its partition came before it" in reason
-    assert "delete its row by hand" in reason
+    assert "it is not known which rows of its partition precede it" in reason
+    assert "delete the row by hand" in reason
 
 
 # Any stream, in any batches.

@@ -83,7 +83,7 @@ def test_a_value_that_the_lake_gets_no_column_for_waits_with_that_reason(store: 
     lake.take([told(1, "c", {"id": 2, "a": 2, "b": "x"}), told(2, "c", {"id": 3, "a": 3})])
     assert rows(lake) == [{"id": 1, "a": 1}, {"id": 3, "a": 3}]
     (reason,) = lake.withheld().values()
-    assert reason == "b: the source has dropped this column, and the lake has no place for its values"
+    assert reason == "b: the source has dropped this column, and the lake has no column for its values"
     assert "the lake did not get it for older rows: " in lake.notes[-1]
     # of a row that is gone nothing but its key is needed
     lake.take([told(3, "d", {"id": 1, "a": 1, "b": "x"}, 101, partition=1)])

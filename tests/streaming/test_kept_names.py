@@ -193,7 +193,7 @@ def test_whether_a_column_is_one_that_only_case_tells_apart_is_asked(
     lake.take([told(0, row={"id": 1, "z": "z", "b": "x"})])
     lake.take([told(1, row={"id": 2, "z": "z", "B": "y"})])
     (reason,) = lake.withheld().values()
-    assert "say with `schemaman decide` whether `b` became `B`" in reason
+    assert "use `schemaman decide` to state whether `b` became `B`" in reason
     (table,) = store.tables()
     history = store.history(table)
     assert history is not None

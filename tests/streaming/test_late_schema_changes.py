@@ -320,7 +320,7 @@ def test_one_column_that_stands_in_two_stops_its_table_until_it_is_read_again(
         changes = changes[size:]
     (reason,) = (lake.withheld() if rows else lake.quiet).values()
     assert reason.startswith("2 of its rows from")
-    assert "the former column `e` is `b` by now" in reason
+    assert "the earlier column `e` is the column `b` now" in reason
     assert "again from offset 0 of partition 0 on" in reason
     assert f"WHERE `{ORDER}` >= '' AND `e` IS NOT NULL)" in reason
     (table,) = lake.tables.values()
@@ -350,7 +350,7 @@ def test_one_column_that_went_and_came_back_under_its_name_is_not_two(
     ])  # fmt: skip
     lake.take([row(4, 500, {"id": 4, "e": "four", **others}, told=True)])
     reason = lake.withheld()["srv.shop.t", 0, 4]
-    assert "the former column `e` is `e` by now" in reason
+    assert "the earlier column `e` is the column `e` now" in reason
     assert "AND `e__old` IS NOT NULL)" in reason
 
 
@@ -396,7 +396,7 @@ def test_one_column_that_stands_in_two_is_known_though_a_third_one_has_its_name(
         lake.take(batch)
     assert live(lake)[1]["e__old"] == "one"
     (reason,) = lake.quiet.values()
-    assert "the former column `e` is `b` by now" in reason
+    assert "the earlier column `e` is the column `b` now" in reason
     assert f"WHERE `{ORDER}` >= '' AND `e__old` IS NOT NULL)" in reason
 
 

@@ -179,7 +179,7 @@ def test_names_that_may_have_been_exchanged_wait_for_the_answer(
     lake.take(EXCHANGED[:cut])
     lake.take(EXCHANGED[cut:])
     (reason,) = lake.withheld().values()
-    assert "a, b were all made anew, or exchanged their names" in reason or "reuse-name = approve" in reason
+    assert "a, b were all recreated, or swapped names" in reason or "reuse-name = approve" in reason
     lake.decisions = both_ways(store, *answer)
     lake.approve = lambda _: True
     lake.take([])

@@ -126,9 +126,7 @@ def test_what_nobody_foresaw_of_one_table_stops_it_alone(store: SqlStore) -> Non
     lake = mirror(store)
     lake.approve = breaking(KeyError("an answer"), ".t")
     assert two_tables(lake) == {"u": [1]}
-    assert lake.withheld() == {
-        ("srv.public.t", 0, 0): "it cannot be brought up to date: KeyError: 'an answer'"
-    }
+    assert lake.withheld() == {("srv.public.t", 0, 0): "it cannot be migrated: KeyError: 'an answer'"}
     lake.approve = lambda _: True
     lake.take([])
     assert lake.withheld() == {}
@@ -159,4 +157,4 @@ def test_what_nobody_foresaw_of_a_table_that_gets_no_rows_is_told_of_it_alone(tm
         (followed,) = learnt.list_sink_tables(next(t for t in store.tables() if t.table == "u"))
         (report,) = learnt.report_stale_tables(lambda _: MemoryTable(""), {followed})
         assert report.source_table.endswith(".t")
-        assert report.blocked == "it cannot be looked at: KeyError: 'a kind of observation'"
+        assert report.blocked == "it cannot be inspected: KeyError: 'a kind of observation'"

@@ -57,7 +57,7 @@ def test_what_lacked_a_value_of_a_row_that_began_anew_goes_once_a_whole_row_is_t
     lake = mirror(store)
     lake.take([replace(change("c", 100, big=BIG, z="1"), offset=0)])
     (reason,) = lake.withheld().values()
-    assert "the row began anew" in reason
+    assert "its row was created again" in reason
     lake.take([replace(change("u", 110, big="whole", z="2"), offset=1)])
     lake.take([])
     assert lake.withheld() == {}

@@ -74,7 +74,7 @@ def test_a_column_called_exactly_as_one_of_the_table_stops_it_with_advice_that_h
     lake = MemorySink(store, lambda _: None, "delta", how)
     lake.take([told(0, {"id": 1, "_row_order": "mine"})])
     (reason,) = lake.withheld().values()
-    assert "a mirrored table has a column of its own under this name" in reason
+    assert "the sink adds a column of this name to its tables" in reason
     assert "column.exclude.list" in reason
     assert "collisions" not in reason
 

@@ -24,7 +24,7 @@ from schemaman.model.types import Type
 POLICY = """\
 Each change that a plan could make has one or several kinds, and each kind has a level:
 
-| level | what becomes of the change |
+| level | effect |
 |---|---|
 | `auto` | it is made |
 | `approve` | it is made once a person has approved the plan |
@@ -32,8 +32,8 @@ Each change that a plan could make has one or several kinds, and each kind has a
 | `quarantine` | it is not made; the sink puts rows that need it into quarantine |
 | `block` | it is not made, and the plan refuses |
 
-Rules stand in `schemaman.toml`, for all tables and targets or for some. A pattern matches the whole name of
-a table or any end of it. A target is matched by its name or its format.
+Rules are in `schemaman.toml`, for all tables and targets or for some. A pattern matches the whole name of a
+table or its last parts. A target is matched by its name or its format.
 
 ```toml
 [[policy]]
@@ -44,9 +44,9 @@ drop-column = "approve"
 ```
 
 The rule with the narrowest table decides; then the one with the narrowest target; then the one that names
-the kind itself; then the more restrictive one. The order of rules means nothing. A pattern of kinds
-(`"*" = "auto"`) never makes a destructive kind automatic: that takes its own name. A change of several
-kinds follows the strictest of them. The plan names the rule for everything that is not simply made
+the kind itself; then the more restrictive one. The order of rules has no effect. A pattern of kinds
+(`"*" = "auto"`) never makes a destructive kind automatic: only its own name does. A change of several
+kinds follows the strictest of them. The plan names the rule for each change that is not `auto`
 (`rulings` in its JSON). `schemaman config show` lists the rules and where they come from.
 
 A rename that is not made (`ignore`) leaves the column under its old name, and the sink writes its values
@@ -54,15 +54,15 @@ there. Another source column with the new name is refused until the rename is ma
 
 A new policy alone destroys nothing. A column that the source dropped and the lake kept is recorded in the
 table's properties, and a later drop needs approval, whatever the level is then. `drops = "drop"`,
-`comments = false` and `upgrades = false` are short for the defaults `drop-column = "approve"`,
+`comments = false` and `upgrades = false` are short forms of `drop-column = "approve"`,
 `change-comment = "ignore"` and `upgrade = "block"`.
 """
 
 PROJECTION = """\
 schemaman first writes the source's schema as the lake would hold it, then compares the result with the lake
-table. `[[projection]]` in `schemaman.toml` chooses where there is a choice, for all tables and targets or for
-some, with the patterns of [policies](policy.md). The narrowest entry decides each option. Two equally narrow
-entries that disagree are an error.
+table. `[[projection]]` in `schemaman.toml` sets the options, for all tables and targets or for some, with the
+patterns of [policies](policy.md). The narrowest entry decides each option. Two equally narrow entries that
+disagree are an error.
 
 ```toml
 [[projection]]
@@ -73,7 +73,7 @@ names = "avro-lower"
 metadata = ["op", "ts", "deleted"]
 ```
 
-A note on the column says in every plan what a choice loses. Another choice never changes the meaning of a
+A note on the column states in every plan what a choice loses. Another choice never changes the meaning of a
 table that has rows: the plan keeps the wider type, or refuses. It changes a type in place only if all old
 values stay what they were. A column whose source became another number takes the narrowest type that holds
 the old and the new numbers exactly: `DECIMAL(10,2)` and `BIGINT` become `DECIMAL(21,2)`, `INT` and `FLOAT`
@@ -86,10 +86,10 @@ NAMES = """\
 `names` is `source` (as they are), `avro` (Debezium's `field.name.adjustment.mode=avro`), `lower`, or
 `avro-lower`. Nested fields keep their names. A lake does not distinguish `id` and `ID`: columns whose names
 become equal are refused (`collisions = "refuse"`), or numbered by age (`"number"`): the oldest has the plain
-name, later ones `_2`, `_3`, …. A column in the lake keeps its name, whatever `names` says later, until the
+name, later ones `_2`, `_3`, …. A column in the lake keeps its name, even if `names` changes, until the
 source renames it. A rename that changes case alone goes through a third name, since Spark ignores case; where
 the format refuses it, or needs a new feature for it, the lake keeps its spelling. No other column gets that
-name before. The table property `schemaman.names` says which column is which.
+name before. The table property `schemaman.names` maps the names.
 
 A lake table is named by `table` or `path` of its `[[target]]`, with `{stream}`, `{server}`, `{database}`,
 `{schema}` and `{table}` for the source's names. Each name stays inside its part of the table name or path:
@@ -102,7 +102,7 @@ case tells two lake tables apart, the plan says so, because Hive and Glue take t
 ## Metadata columns
 
 `metadata` lists what to keep beside each row, or gives it names: `metadata = { op = "_operation" }`. Metadata
-columns are added behind the columns that the source has then. A source column never becomes one of them: a
+columns are added after the present columns of the source. A source column never becomes one of them: a
 name that is taken is refused. `_deleted`, which other tools use, is refused on Iceberg, which reserves it.
 """
 

@@ -132,7 +132,7 @@ def judged(table: TableId = ORDERS) -> tuple[JudgedFinding, ...]:
         ("price",),
         "DECIMAL(10,2)",
         "DECIMAL(14,4)",
-        "price has four digits behind the point instead of two.",
+        "price has four digits after the point instead of two.",
         {"avro-backward": "break", "avro-forward": "break", "delta": "danger", "iceberg": "break"},
         fixes=("Delta: type widening.", "Iceberg: a new column, or a rewrite."),
         evidence=("shop.public.orders[0]@31",),

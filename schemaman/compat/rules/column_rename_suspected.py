@@ -55,7 +55,7 @@ def _build_finding(transition: Transition, candidate: RenameCandidate, old: Colu
         (a,),
         f"{a} {_words.describe_column(old)}",
         f"{b} {_words.describe_column(new)}",
-        f"column {b} {likelihood.get(candidate.grade, 'is')} the former {a}: the table waits for an answer",
+        f"column {b} {likelihood.get(candidate.grade, 'is')} {a} under a new name: a person has to decide",
         _find_verdicts(transition, old, new),
         fixes=(
             f"schemaman decide rename {join((str(transition.table), a, b))}",

@@ -38,7 +38,7 @@ def list_ambiguities(
         releases = f"{words[0]}{last.connector_version} to {words[1]}{observation.connector_version}"
         yield (
             "connector-changed",
-            f"the connector went from {releases} here: what changed may be what it can read",
+            f"the connector changed from {releases} here: the new one may read more or other columns",
         )
     names = set(after.names)
     remaining = tuple(n for n in before.names if n in names)
@@ -46,8 +46,8 @@ def list_ambiguities(
     if _is_perhaps_recreated(before, after):
         yield (
             "perhaps-made-anew",
-            "key and columns changed at once: the table may have been dropped and created again under its "
-            "name, which the stream of this database does not tell",
+            "key and columns changed at once: the table may have been dropped and created again "
+            "under its name; the stream of this database does not show that",
         )
     if (
         dropped
@@ -64,8 +64,8 @@ def list_ambiguities(
     for name in _find_returned(before, after, older):
         yield (
             "perhaps-excluded",
-            f"{name} is back in its old place: it was dropped and added again, or the connector left it out "
-            "for a while (column.exclude.list)",
+            f"{name} is in its old position again: it was dropped and added again, or the "
+            "connector excluded it for a while (column.exclude.list)",
         )
 
 
@@ -123,8 +123,9 @@ def describe_open_change(change: FormChange) -> tuple[str, str]:
     names = ", ".join(change.columns)
     return (
         "perhaps-another-mode",
-        f"{names} changed from {change.was} to {change.now}, and nothing tells yet whether the table did or "
-        "a handling mode of the connector: of the other tables none changed so then, and none kept that form",
+        f"{names} changed from {change.was} to {change.now}, and no record shows yet whether the "
+        "table changed or a handling mode of the connector: no other table changed like that "
+        "then, and none kept the old form",
     )
 
 
@@ -132,7 +133,8 @@ def describe_common_change(columns: str, was: str, now: str) -> tuple[str, str]:
     """(kind, message) of a change of form that other tables confirm, and that no other release explains."""
     return (
         "perhaps-altered",
-        f"{columns} changed from {was} to {now} when other tables did, and no other release of the connector "
-        "was seen: that is taken for a setting of the connector, and makes no version; if these tables were "
-        "altered alike at that moment, or are one under several names, this one changed here",
+        f"{columns} changed from {was} to {now} when other tables did, and the release of the "
+        "connector did not change: this counts as a connector setting and makes no version; if "
+        "these tables were altered alike at that moment, or are one table under several names, "
+        "this one changed here",
     )

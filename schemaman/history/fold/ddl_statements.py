@@ -135,12 +135,10 @@ def find_inserted_columns(known: TableSchema, schema: TableSchema) -> tuple[str,
 
 def describe_inserted_columns(names: tuple[str, ...], table: TableId) -> str:
     """What such columns mean."""
-    message = (
-        f"{', '.join(names)} stand in front of columns that were there, where this database only appends"
-    )
+    message = f"{', '.join(names)} are in front of existing columns, but this database only appends columns"
     if "_" in table.table:
-        return f"{message}: they may be another table's, since an underscore can stand for any letter"
-    return f"{message}: the table was made anew, or they are another table's"
+        return f"{message}: they may belong to another table, since an underscore matches any letter"
+    return f"{message}: the table was recreated, or they belong to another table"
 
 
 def select_effective_renames(renames: Iterable[tuple[str, str]], schema: TableSchema) -> Renames:

@@ -80,7 +80,7 @@ def find_changes_while_read(versions: Sequence[IncarnationPoints]) -> Iterator[t
         elif not any(p.observation.snapshot for p in after):
             message = (
                 f"rows had been read incrementally under version {index} and none since: "
-                "if that snapshot was still running, the change ended it without a word"
+                "if that snapshot was still running, the change ended it, and no record says so"
             )
             yield index, message, after[0]
 

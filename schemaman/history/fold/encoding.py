@@ -241,7 +241,7 @@ def _restore_facts(
 ) -> TableSchema:
     if has_no_facts(observation):
         remarks.append(
-            ("facts-not-told", "the table's name was misread: events tell neither key nor NOT NULL")
+            ("facts-not-told", "the table's name was misread: events contain neither key nor NOT NULL")
         )
         nullable = {c.name: c.nullable for c in known.columns}
         columns = tuple(replace(c, nullable=nullable.get(c.name, c.nullable)) for c in schema.columns)
@@ -254,7 +254,7 @@ def _restore_facts(
         and schema.key == tuple(n for n in schema.names if n in schema.key)
     ):
         remarks.append(
-            ("key-order-not-told", "events of this release tell the key in the order of the columns")
+            ("key-order-not-told", "events of this release list the key in the order of the columns")
         )
         return replace(schema, key=known.key)
     return schema
@@ -293,14 +293,14 @@ def _group_by_form(changed: Mapping[str, tuple[Type, Type]]) -> dict[FormRule, s
 
 
 def _describe_form_change(was: str, now: str, names: str, why: str) -> tuple[str, str]:
-    return "encoding-changed", f"events carry {names} as {now} from here on, and no more as {was}: {why}"
+    return "encoding-changed", f"events carry {names} as {now} from here on, no longer as {was}: {why}"
 
 
 def _list_losses(changed: Mapping[str, tuple[Type, Type]]) -> Iterator[tuple[str, str]]:
     for name, (own, event_type) in changed.items():
         missed = find_loss(own, event_type)
         if missed is not None and event_type != String():
-            types = f"{name} is {format_type(own)} and travels as {format_type(event_type)}"
+            types = f"{name} is {format_type(own)} and is sent as {format_type(event_type)}"
             yield "values-not-carried", f"{types}: it loses {missed}"
 
 

@@ -57,9 +57,9 @@ class EventEncodingEpochs:
             if before is None or (name, type) == before:
                 continue
             if before[0] != name:
-                yield f"{column} travels as {name}, and no more as {before[0]}"
+                yield f"{column} is sent as {name}, no longer as {before[0]}"
             if before[1] != type and previous_type == own.get(column):
-                yield f"{column} travels as {format_type(type)}, and no more as {format_type(before[1])}"
+                yield f"{column} is sent as {format_type(type)}, no longer as {format_type(before[1])}"
 
 
 def read_event_fields(emitted: TableSchema, own: TableSchema) -> EventFields:

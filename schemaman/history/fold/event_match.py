@@ -116,7 +116,7 @@ def list_differences(
     """List the contradictions between events and the declaration with their columns, as (kind, message)."""
     key = tuple(fit.names.get(k, k) for k in declared.key)
     if key != emitted.key:
-        message = f"events are keyed by ({', '.join(emitted.key)}), declared is ({', '.join(key)})"
+        message = f"events have the key ({', '.join(emitted.key)}), the declared key is ({', '.join(key)})"
         yield "key-differs", message
     for name, other in fit.names.items():
         declared_column, emitted_column = declared.column(name), emitted.column(other)
@@ -130,7 +130,7 @@ def list_differences(
         missed = find_loss(declared_column.type, emitted_column.type, declared_column.source_type)
         if missed not in (None, _AS_TEXT):
             declared_type, emitted_type = format_type(declared_column.type), format_type(emitted_column.type)
-            message = f"{name} is declared {declared_type} and travels as {emitted_type}"
+            message = f"{name} is declared {declared_type} and sent as {emitted_type}"
             yield "values-not-carried", f"{message}: it loses {missed}"
 
 
@@ -209,15 +209,15 @@ def find_loss(source: Type, wire: Type, spelled: str | None = None) -> str | Non
         case Numeric(), Floating(64):
             return _DIGITS_LOST
         case Integer(bits, False), Integer(other, True) if bits == other and not _is_three_bytes(spelled):
-            return f"numbers from 2^{bits - 1} on, which the field has no room for"
+            return f"numbers from 2^{bits - 1} on, which do not fit the field"
         case ((Integer() | Decimal()), Boolean()):
             return "numbers other than 0 and 1"
         case Floating(64), Floating(32):
-            return "digits behind the seventh"
+            return "digits after the seventh"
         case (Time(told, False), Time(other, False)) | (Timestamp(told, False), Timestamp(other, False)):
             # isostring has more digits than its types, which have microseconds
             unless = ", unless they are texts" if other == _MICROSECONDS else ""
-            return f"fractions of a second behind digit {other}{unless}" if other < told else None
+            return f"fractions of a second after digit {other}{unless}" if other < told else None
         case Interval("" | "YEAR TO MONTH"), Interval("DAY TO SECOND"):
             return "months, of which each counts as 30.4375 days"
         case Array(element, _), Array(other_element, _):
@@ -235,7 +235,7 @@ _OPTIONAL_STRUCTS = (("wkb", "srid"), ("wkb", "srid", "extensions"), ("center", 
 _THREE_BYTES = ("MEDIUMINT", "INT3", "MIDDLEINT")
 _MICROSECONDS = 6
 _DOUBLE_DIGITS = 15
-_DIGITS_LOST = "digits behind the fifteenth"
+_DIGITS_LOST = "digits after the fifteenth"
 
 
 def _is_three_bytes(spelled: str | None) -> bool:

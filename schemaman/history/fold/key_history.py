@@ -160,10 +160,11 @@ def _describe_passing(before: SchemaVersion, version: SchemaVersion, following: 
     old, key, new = (f"({', '.join(v.schema.key)})" for v in (before, version, following))
     if old == new:
         return (
-            f"the key was {old} before and after, and nothing confirms {key} between: the table had it so "
-            "long, the connector was told to use it (message.key.columns), or it was read at another moment"
+            f"the key was {old} before and after, and no record confirms {key} between: the table had "
+            "it for a while, the connector was set to use it (message.key.columns), or it was read "
+            "at another moment"
         )
     return (
-        f"nothing confirms the key {key}: it is what {new}, the key that followed, leaves in rows that lack "
-        "some of its columns, and was perhaps never the key of the table"
+        f"no record confirms the key {key}: rows that lack columns of the later key {new} show it, "
+        "and perhaps it was never the key of the table"
     )

@@ -123,7 +123,7 @@ def refuse_taken_over(target: str, run: str) -> Locked:
     """Make the error of a run that another run took over."""
     return Locked(
         f"{target}: the run {run} took over this migration after the lease had ended",
-        hint="run `schemaman status`; the journal holds the steps that are done",
+        hint="`schemaman status` shows the completed steps",
     )
 
 

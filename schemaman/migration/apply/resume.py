@@ -173,7 +173,9 @@ def describe_move(plan: Plan, lake: LakeTable | None) -> str:
     if plan.base_schema is None:
         return f"{plan.table} was created after the plan was made"
     changes = "; ".join(describe_change(change) for change in diff(plan.base_schema, lake.schema))
-    return f"{plan.table} changed since the plan was made: {changes or 'it has its former structure again'}"
+    return (
+        f"{plan.table} changed since the plan was made: {changes or 'its structure changed and changed back'}"
+    )
 
 
 def cut_plan(plan: Plan, at: int, lake: LakeTable | None) -> Plan:

@@ -44,7 +44,7 @@ from schemaman.migration.properties.names import FENCE_PROPERTY, PLAN_PROPERTY, 
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.model.column_list import format_columns
 from schemaman.model.diff import Diff, diff
-from schemaman.model.display import DisplayedValue
+from schemaman.model.display import DisplayedValue, count_noun
 from schemaman.store.log import MigrationEntry, RunState, StepState
 
 Clock = Callable[[], int]
@@ -92,7 +92,7 @@ class Migration(DisplayedValue):
 
     def __repr__(self) -> str:
         done = sum(outcome.state == "done" for outcome in self.outcomes)
-        steps = f"{done} of {len(self.outcomes)} steps run"
+        steps = f"{done} of {count_noun(len(self.outcomes), 'step')} run"
         return f"<Migration {self.state}: {self.table}, {steps}, run {self.run}>"
 
 

@@ -315,7 +315,7 @@ def list_renamed_columns(named: Mapping[str, str], exact: Mapping[str, str]) -> 
 
 _LEAVE_OUT = "leave the column out, or rename it at the source"
 
-_NUMBER_OR_LEAVE_OUT = f"{_LEAVE_OUT}; or say collisions = number in [[projection]]"
+_NUMBER_OR_LEAVE_OUT = f"{_LEAVE_OUT}; or set collisions = number in [[projection]]"
 
 _EXCLUDE = "leave the column out (Debezium's column.exclude.list), or rename it at the source"
 
@@ -330,7 +330,7 @@ def refuse_unusable_names(
         change = f"name a column {quote_name(name)}"
         given = (lake_names or {}).get(name, name)
         if given and schema.names.count(name) > 1:
-            reason = "a mirrored table has a column of its own under this name, and it must stay the only one"
+            reason = "the sink adds a column of this name to its tables, so no other column can have it"
             refused[name] = Refusal(change, reason, _EXCLUDE)
         elif given and spellings[name.lower()] > 1:
             refused[name] = Refusal(

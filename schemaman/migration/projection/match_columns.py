@@ -35,13 +35,14 @@ from schemaman.model.name_adjustment import DISPLACED_SUFFIX, TEMPORARY_PREFIX
 from schemaman.model.schema import walk_fields
 
 _UNRECORDED = (
-    "another writer added it after the table was brought to the version of its stamp: it is taken for the "
-    "column of this name at the source, and values from before may be of another origin"
+    "another writer added it after the migration to the stamped version: it counts as the column of this "
+    "name at the source, and earlier values may be of another origin"
 )
-_EARLIER_NAME = "it is {0} by now: somebody made the table anew with the name from before its stamp"
+_EARLIER_NAME = "it is {0} now: the table was recreated with the name from before its version stamp"
 SPLIT_COLUMN = (
-    "a rename made it {0}, as was said when a plan had kept it as one that had left: rows from before hold "
-    "their value in here alone, and it is not dropped; bring these values over into {0}, then drop it by hand"
+    "it was kept as a dropped column, and a later decision says that it was renamed to {0}: earlier "
+    "rows have their value only here, so it is not dropped; copy these values into {0}, then drop it "
+    "by hand"
 )
 
 
@@ -162,7 +163,7 @@ def is_blocked(source: MigrationSource, lake: LakeTable, notes: PlanNotes) -> bo
     if owner is not None and owner != source.table:
         refusals.append(
             Refusal(
-                f"bring {lake.name} to {source.table}",
+                f"migrate {lake.name} to {source.table}",
                 f"the table follows another source, {owner}",
                 f"give each source a table of its own, or unset the table property {SOURCE_PROPERTY}",
             )
@@ -176,15 +177,16 @@ def is_blocked(source: MigrationSource, lake: LakeTable, notes: PlanNotes) -> bo
     if read_phase(lake) == "swap":
         refusals.append(
             Refusal(
-                f"bring {lake.name} to {source.table}",
-                "another plan stopped while it exchanged columns",
+                f"migrate {lake.name} to {source.table}",
+                "another plan was interrupted during a column swap",
                 suggest_resume(lake),
             )
         )
     refusals += (
         Refusal(
             f"plan over {'.'.join(map(quote_name, path))}",
-            f"another plan stopped between two names of this {'member' if path[1:] else 'column'}",
+            "another plan was interrupted between two renames of this "
+            f"{'nested field' if path[1:] else 'column'}",
             suggest_resume(lake),
         )
         for path, _, _ in walk_fields(lake.schema)
@@ -194,14 +196,16 @@ def is_blocked(source: MigrationSource, lake: LakeTable, notes: PlanNotes) -> bo
 
 
 def _report_ended_incarnation(source: MigrationSource, lake: LakeTable, notes: PlanNotes) -> None:
-    change = f"bring {lake.name} to {source.table}"
+    change = f"migrate {lake.name} to {source.table}"
     ruling = notes.check.decide(change, (), "drop-table", "rename-table")
     reason = (
-        "the source table was dropped or renamed away, and another one has its name: the rows of the target "
+        "the source table was dropped or renamed, and another one has its name: the rows of the target "
         f"are those of the old one ({ruling.why})"
     )
     if ruling.level == "block":
-        again = "move the target table away and plan again, which makes a new one; to go on in the old one, "
+        again = (
+            "move the target table away and plan again, which creates a new one; to continue in the old one, "
+        )
         notes.add_refusal(change, reason, f"{again}unset its property {VERSION_PROPERTY}")
     else:
         notes.notes.append(f"{change}: not done: {reason}")
@@ -223,7 +227,7 @@ def _find_open_renames(source: MigrationSource, lake: LakeTable, notes: PlanNote
         if ruling.level in ("ignore", "quarantine"):
             notes.add_note((new,), f"{reason}; it is not in the lake ({ruling.why})")
         else:
-            say = f"say with `schemaman decide` whether {quote_name(old)} became {quote_name(new)}"
+            say = f"use `schemaman decide` to state whether {quote_name(old)} became {quote_name(new)}"
             notes.add_refusal(change, reason, say)
     return undecided
 
@@ -294,7 +298,7 @@ def _find_reused_names(
             continue
         notes.add_refusal(
             change,
-            "the source dropped this column and made another one of this name: values would mix "
+            "the source dropped this column and added another one of this name: values would mix "
             f"({ruling.why})",
             _suggest_rename(column.name),
         )
@@ -323,9 +327,10 @@ def _match_partial_plans(
         if len(meant) > 1:
             notes.add_refusal(
                 f"follow {quote_name(column.name)}",
-                "it was added while other changes were not made, and its name has meant several columns",
-                f"rename it to what it is, {_rename_statement(column.name)} if the source has it no more, "
-                f"or set the table property {VERSION_PROPERTY} to the version that it follows; then plan "
+                "a partly applied plan added it, and several columns have had its name since",
+                f"rename it to the column that it is, {_rename_statement(column.name)} if the "
+                f"source has dropped it, or set the table property {VERSION_PROPERTY} to the "
+                "version that it follows; then plan "
                 "again",
             )
             unclear[column.name] = {now for now in meant if now is not None}
@@ -341,8 +346,8 @@ def _match_partial_plans(
                 continue
             notes.add_refusal(
                 f"rename {quote_name(column.name)} to {quote_name(now)}",
-                f"another column of the table is what became of it too, {quote_name(taken)}",
-                "bring the values of one over into the other, drop that one by hand, and plan again",
+                f"the same rename also led to another column of the table, {quote_name(taken)}",
+                "copy the values of one column into the other, drop the first by hand, and plan again",
             )
             unclear[column.name] = unclear[taken] = {now}
     return pairs, unclear
@@ -463,7 +468,8 @@ def _find_unknown_swaps(source: MigrationSource, lake: LakeTable, notes: PlanNot
             if name < former and name in source.former_names.get(former, ()) and all(columns):
                 notes.add_refusal(
                     f"follow {quote_name(name)} and {quote_name(former)}",
-                    "they swapped names at the source, and nothing says on which side of it this table is",
+                    "they swapped names at the source, and the table does not show whether it "
+                    "has the old names or the new ones",
                     f"set the table property {VERSION_PROPERTY} to the version that the table follows",
                 )
                 frozen |= {column.name for column in columns if column}

@@ -46,7 +46,7 @@ def plan_metadata_columns(
     names, added, refusals = dict(existing), list[Column](), list[Refusal]()
     wanted = {str(role) for role, _ in representation.metadata}
     unwanted = (name for role, name in existing.items() if role not in wanted)
-    notes = tuple(f"{quote_name(name)}: no metadata column any more: it stays" for name in unwanted)
+    notes = tuple(f"{quote_name(name)}: it is no longer a metadata column, and is kept" for name in unwanted)
     for role, name in representation.metadata:
         existing_name = existing.get(role)
         if existing_name is not None:
@@ -65,8 +65,8 @@ def plan_metadata_columns(
 def _refuse_rename(role: Role, existing_name: str, name: str) -> Refusal:
     return Refusal(
         f"rename the metadata column {quote_name(existing_name)} to {quote_name(name)}",
-        "the table has it under the other name, and writers know it by that",
-        f'say metadata = {{ {role} = "{existing_name}" }} for this table',
+        "the table has it under the other name, which writers use",
+        f'set metadata = {{ {role} = "{existing_name}" }} for this table',
     )
 
 

@@ -62,14 +62,14 @@ from schemaman.model.schema import Column, Path, TableSchema
 from schemaman.model.types import Type
 
 _REKEY = (
-    "schemaman plan TABLE --recipe gives the rows the new key where no two of them have the same one; else "
-    "build a new table with the new key and fill it from a snapshot"
+    "`schemaman plan TABLE --recipe` changes the key if no two rows share the new one; otherwise "
+    "create a new table and fill it from a snapshot"
 )
 _DROPPED: frozenset[str | None] = frozenset({None})
-_INFERRED = "its structure is inferred from values, which promise nothing of the next one"
-_IMPOSSIBLE = "the newest structure is none that this table can have got, and no event has shown it"
-_WAIT = "look at `schemaman history`, and plan again when events carry the new columns"
-_READ_SCHEMAS = "read events that carry their schemas (schemas.enable=true, or a registry)"
+_INFERRED = "its structure is inferred from values, and the next value may have another one"
+_IMPOSSIBLE = "this table cannot have got the newest structure, and no event has shown it"
+_WAIT = "check `schemaman history`, and plan again when events contain the new columns"
+_READ_SCHEMAS = "read events that contain their schemas (schemas.enable=true, or a registry)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +317,7 @@ def _follow_columns(
             columns.append(moved)
             dropped.append(moved.name)
         elif column.name in swapped:
-            notes.add_note((column.name,), f"it is to take the place of {quote_name(swapped[column.name])}")
+            notes.add_note((column.name,), f"it will replace {quote_name(swapped[column.name])}")
             columns.append(column)
         elif (
             column.name in match.frozen
@@ -353,11 +353,11 @@ def _follow_foreign(
         text = "others fill it, and the source has a column of this name now: it gets the name"
         notes.add_note((column.name,), f"{text} {quote_name(name)}")
         return replace(column, name=name)
-    text = "the source never had it: it stays as it is"
+    text = "the source never had it: it does not change"
     if not is_unfilled(lake, column):
         notes.add_note((column.name,), text)
     elif find_column(source.schema, ORDER) is None:
-        notes.add_note((column.name,), f"{text}; it is NOT NULL, so writers that do not know it will fail")
+        notes.add_note((column.name,), f"{text}; it is NOT NULL, so writers that omit it will fail")
     else:
         notes.refusals.append(refuse_unfilled(column))
     return column
@@ -365,7 +365,7 @@ def _follow_foreign(
 
 def _displace_column(lake: Column, name: str, notes: PlanNotes) -> Column:
     """A live column that left, out of the way of another one of its name."""
-    text = f"the source made another column of this name: the old one gets the name {quote_name(name)}"
+    text = f"the source added another column of this name: the old one gets the name {quote_name(name)}"
     notes.add_note((lake.name,), text)
     return replace(lake, name=name, nullable=True)
 
@@ -376,9 +376,7 @@ def _follow_dropped(
     """A live column that the source has dropped; None where it goes."""
     path = (column.name,)
     if is_moved_out(lake, column.name):
-        notes.add_note(
-            path, "it was moved out of the way of another column: it stays until a recipe drops it"
-        )
+        notes.add_note(path, "it was displaced by another column, and is kept until a recipe drops it")
         return replace(column, nullable=True)
     if column.name in split:
         notes.add_note(path, SPLIT_COLUMN.format(quote_name(split[column.name])))
@@ -390,7 +388,7 @@ def _follow_dropped(
     if ruling.level == "block":
         notes.refusals.append(refuse_blocked(change, ruling))
         return column
-    notes.add_note(path, f"the source has dropped it: it stays with its old values ({ruling.why})")
+    notes.add_note(path, f"the source has dropped it: it is kept with its old values ({ruling.why})")
     return replace(column, nullable=True)
 
 
@@ -451,7 +449,7 @@ def _note_names(tables: _Tables, named: NamedTable) -> None:
     for source_name in named.refused:
         name = tables.naming.spell(source_name)
         taken = f"another column of the table is called {quote_name(name)}"
-        instead = "say collisions = number in [[projection]], or rename the column at the source"
+        instead = "set collisions = number in [[projection]], or rename the column at the source"
         if name.lower() not in {lake_name.lower() for lake_name in named.schema.names}:
             instead += "; or drop the other one first (`schemaman apply --partial`), and plan again"
         notes.add_refusal(f"name a column {quote_name(source_name)}", taken, instead)

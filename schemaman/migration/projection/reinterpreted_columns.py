@@ -56,8 +56,9 @@ def check_reinterpretation(
             change = f"fill {'.'.join(map(quote_name, path))} with {format_type(new)}"
             ruling = notes.check.decide(change, path, "change-representation")
             reason = (
-                f"it was {format_type(old)} at the source and is {format_type(new)}, which the lake holds in "
-                "one type, as [[projection]] says: nothing tells the old values from the new ones"
+                f"it was {format_type(old)} at the source and is {format_type(new)}, and "
+                "[[projection]] writes both in one lake type: old and new values cannot be "
+                "distinguished"
             )
             notes.add_note(path, f"{reason} ({ruling.why})")
             if ruling.level == "block":

@@ -125,7 +125,7 @@ class TypeWidening:
         )
         if found is None or raw == lake:
             return False
-        text = f"the source says {types[0]}: the lake keeps {types[1]}; {found.why}"
+        text = f"the source has {types[0]}: the lake keeps {types[1]}; {found.why}"
         self.notes.add_note(path, text)
         return True
 
@@ -197,8 +197,8 @@ class TypeWidening:
             change = f"rename {_format_path(at)} to {quote_name(name)}"
             if lowered.count(name.lower()) > 1:
                 frozen |= {old.lower(), name.lower()}
-                reason = "another member of the table is what became of it too"
-                instead = "rename the one that holds its values by hand, and plan again"
+                reason = "the same rename also led to another nested field of the table"
+                instead = "rename the field that has its values by hand, and plan again"
                 self.notes.add_refusal(change, reason, instead)
             elif old in taken:
                 known = fates[old].exact or fates[old].is_younger
@@ -208,11 +208,14 @@ class TypeWidening:
                         f"rename one of the two, ALTER TABLE … RENAME COLUMN {_format_path(at)} TO …"
                     )
                     self.notes.add_refusal(
-                        change, "the lake has a member of that name", f"{instead_start}, and plan again"
+                        change, "the lake has a nested field of that name", f"{instead_start}, and plan again"
                     )
             elif old.lower() in news and not fates[old].exact:
                 frozen |= {old.lower(), name.lower()}
-                reason = "another member has the old name now, and nothing says where this table stands"
+                reason = (
+                    "another nested field has the old name now, and the table does not show which of "
+                    "the two it has"
+                )
                 self.notes.add_refusal(
                     change, reason, f"rename it by hand to {_format_path(new)}, and plan again"
                 )
@@ -226,8 +229,11 @@ class TypeWidening:
         unclear = {old: fate.candidates for old, fate in fates.items() if fate.candidates}
         for old in unclear:
             change = f"follow {_format_path((*path, old))}"
-            reason = "several members had this name, and nothing says which of them the table has"
-            instead = "rename it by hand to the name that it has now, or to a free one if it left; plan again"
+            reason = "several nested fields had this name, and the table does not show which of them it has"
+            instead = (
+                "rename it by hand to the name that it has now, or to a free one if it was dropped; "
+                "plan again"
+            )
             self.notes.add_refusal(change, reason, instead)
         return {name.lower() for old, names in unclear.items() for name in (old, *names)}
 
@@ -242,7 +248,7 @@ class TypeWidening:
                 continue
             at = (*path, old)
             change = f"rename {_format_path(at)} to {quote_name(name)}"
-            reason = "rename not decided, and another member has the name of this one by now"
+            reason = "rename not decided, and another nested field has this name now"
             self.notes.add_refusal(change, reason, self._answer(at, (*path, name), fate))
             found |= {old.lower(), name.lower()}
         return found
@@ -254,9 +260,9 @@ class TypeWidening:
         at = (*path, old)
         change = f"rename {_format_path(at)} to {quote_name(new)}"
         ruling = self.notes.check.decide(change, (*path, new), "rename-suspected")
-        reason = "rename not decided: what has the name of this one now may be it, or another one"
+        reason = "rename not decided: the nested field of this name may be the same or another one"
         if ruling.level in ("ignore", "quarantine"):
-            self.notes.add_note(at, f"{reason}; it is taken for the same ({ruling.why})")
+            self.notes.add_note(at, f"{reason}; it counts as the same ({ruling.why})")
             return set()
         self.notes.add_refusal(change, reason, self._answer(at, (*path, new), fate))
         return {old.lower(), *(name for name in news if name == new.lower())}
@@ -266,7 +272,7 @@ class TypeWidening:
         pair = fate.became.question or (path, new)
         asks = "" if fate.became.version is None else f"@{fate.became.version}"
         words = " ".join((self.notes.check.table + asks, *map(format_path, pair)))
-        return f"say `schemaman decide rename {words}`, or not-rename"
+        return f"use `schemaman decide rename {words}`, or not-rename"
 
     def _asked(self, path: Path, future_path: Path, lake: Sequence[Field], news: Sequence[str]) -> str | None:
         """The new member that nobody has said to be this one or another; neither is touched.
@@ -285,7 +291,7 @@ class TypeWidening:
         new = (*future_path[:-1], name)
         change = f"rename {_format_path(path)} to {quote_name(name)}"
         ruling = self.notes.check.decide(change, new, "rename-suspected")
-        reason = "rename not decided: the values may belong to one member or to two"
+        reason = "rename not decided: the values may belong to one nested field or to two"
         if ruling.level in ("ignore", "quarantine"):
             self.notes.add_note(new, f"{reason}; it is not in the lake ({ruling.why})")
         else:
@@ -296,7 +302,7 @@ class TypeWidening:
         """A live member that the source does not have: it left, or it was never of the source."""
         fate, notes = self.fates.get(path), self.notes
         if fate is None and path not in self.dropped_before:
-            notes.add_note(path, "the source does not have it: it stays")
+            notes.add_note(path, "the source does not have it: it is kept")
             return [lake]
         if fate is not None and fate.split_into:
             notes.add_note(path, SPLIT_COLUMN.format(quote_name(fate.split_into)))
@@ -312,7 +318,7 @@ class TypeWidening:
         if ruling.level == "block":
             notes.refusals.append(refuse_blocked(change, ruling))
             return [lake]
-        notes.add_note(path, f"the source has dropped it: it stays with its old values ({ruling.why})")
+        notes.add_note(path, f"the source has dropped it: it is kept with its old values ({ruling.why})")
         return [replace(lake, nullable=True)]
 
 
@@ -342,5 +348,5 @@ def _note_narrower(path: Path, lake: Type, raw: Type, notes: PlanNotes) -> None:
     if ruling.level == "block":
         notes.refusals.append(refuse_blocked(change, ruling))
     else:
-        text = f"the source says {format_type(raw)}: the lake keeps {format_type(lake)}"
+        text = f"the source has {format_type(raw)}: the lake keeps {format_type(lake)}"
         notes.add_note(path, f"{text}, which is wide enough")

@@ -16,7 +16,7 @@ from schemaman.model.name_adjustment import TEMPORARY_PREFIX
 from schemaman.model.schema import walk_fields
 from schemaman.model.types import Type
 
-_CONTINUE = "`schemaman plan TABLE --recipe` goes on with the exchange, or gives it up; then plan again"
+_CONTINUE = "`schemaman plan TABLE --recipe` continues the column swap or abandons it; then plan again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ def refuse_during_swap(lake: LakeTable, change: Change) -> Refusal | None:
     e = next((e for e in read_swaps(lake) if at in (e.column.lower(), e.new.lower())), None)
     if e is None:
         return None
-    reason = f"{quote_name(e.column)} is being exchanged in phases for {quote_name(e.new)}"
+    reason = f"{quote_name(e.column)} is being replaced in phases by {quote_name(e.new)}"
     return Refusal(describe_change(change), reason, _CONTINUE)
 
 

@@ -49,24 +49,25 @@ def refuse_stamp(source: MigrationSource, lake: LakeTable) -> Refusal | None:
     if not found:
         return Refusal(
             change,
-            f"it bears the stamp of a version that is not known here, {id}: what its columns are by now "
-            "cannot be told from their names",
-            "read what tells of that version (`schemaman ingest`), or use the store that knows it; if its "
-            f"columns are what version {source.version} calls so, {_UNSET}; then plan again",
+            f"its version stamp {id} is not known here, and column names alone do not show which "
+            "columns they are",
+            "read the records of that version (`schemaman ingest`), or use the store that has "
+            f"them; if its columns are those of version {source.version}, {_UNSET}; then plan "
+            "again",
         )
     if ahead:
         number = source.version + 1 + ahead[-1] - len(source.past)
         return Refusal(
             change,
             f"it follows version {number} already: no plan leads back to an earlier version",
-            f"plan without @{source.version}; `schemaman plan --rollback` takes an applied plan back; "
-            f"if its columns are what version {source.version} calls so, {_UNSET} and plan again",
+            f"plan without @{source.version}; `schemaman plan --rollback` undoes an applied plan; "
+            f"if its columns are those of version {source.version}, {_UNSET} and plan again",
         )
     if any(source.past[n].names != source.past[found[0]].names for n in found):
         return Refusal(
             change,
-            f"several versions have the id of its stamp, {id}, none of them begins where the stamp says, and "
-            "their names do not all mean the same columns",
+            f"several versions have the id of its version stamp, {id}, none of them begins at the "
+            "stamped position, and their names mean different columns",
             f"set its property {BEGAN_PROPERTY} to where its version began, one of "
             f"{', '.join(format_began(source.past[n].began) for n in found)}; then plan again",
         )

@@ -50,16 +50,16 @@ _SHAPES: Mapping[str, _PropertyShape] = {
     ),
     METADATA_PROPERTY: _PropertyShape(_TextMap, "names by roles", "if the table has no metadata columns"),
     KEPT_PROPERTY: _PropertyShape(
-        list[str | _Path], "a list of columns", "the next plan then lists what the source dropped"
+        list[str | _Path], "a list of columns", "the next plan then lists the dropped columns"
     ),
     FOREIGN_PROPERTY: _PropertyShape(
-        list[str], "a list of columns", "the next plan then lists what the source never had"
+        list[str], "a list of columns", "the next plan then lists the columns that the source never had"
     ),
     ADDED_PROPERTY: _PropertyShape(
         list[str], "a list of columns", "if no plan was applied in part since the table was stamped"
     ),
     DISPLACED_PROPERTY: _PropertyShape(
-        dict[str, str | _TextMap], "former names by names", "if no column was moved out of the way"
+        dict[str, str | _TextMap], "previous names by names", "if no column was displaced"
     ),
     RECIPE_PROPERTY: _PropertyShape(
         dict[str, Any], "a phase and its column swaps", "if no column swap is in progress"

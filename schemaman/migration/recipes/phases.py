@@ -22,13 +22,13 @@ from schemaman.model.ddl import format_type, quote_name
 from schemaman.model.diff import AddColumn, Change, ChangeNullable, DropColumn, RenameColumn, patch
 from schemaman.model.schema import Column
 
-_HOLD_WRITERS = "whoever writes the table meanwhile: hold the writers until the plan is through"
+_HOLD_WRITERS = "writers of the table: stop them until the plan is complete"
 _CONFLICT = "writers that commit meanwhile: one of the two fails and has to try again"
 _MERGE = "writers that merge by the old key: from here on they merge by the new one"
 _KEY = "the key changes"
 _ALONE = "no two rows get the same key"
-_COPIES = "the values that were copied into the new columns go for good"
-_OLD_VALUES_LOST = "the old values go for good"
+_COPIES = "the values that were copied into the new columns are lost"
+_OLD_VALUES_LOST = "the old values are lost"
 Pairs = Sequence[tuple[Column, Column]]
 """Columns of a table, each with the one of another table that takes its values."""
 
@@ -98,7 +98,7 @@ class PhaseDraft:
             },
         )
         self.add_step(draft, self.now, why)
-        gate = "every value can be turned into one of the new type, and nothing of it is lost"
+        gate = "every value can be converted to the new type without loss"
         return f"{gate}; {_ALONE}" if alone else gate
 
     def swap(self, swaps: tuple[ColumnSwap, ...], why: str) -> str:
@@ -132,7 +132,7 @@ class PhaseDraft:
             after = replace(self.now, schema=patch(self.now.schema, relaxed))
             self.add_step(self.target.combine_drafts(self.now, drafts), after)
         self._set_properties({RECIPE_PROPERTY: "{}"})
-        gate = "no row has another value in the new column than the old one says, and writers are held"
+        gate = "each row has the same value in the new column and in the old one, and writers are stopped"
         return f"{gate}; {_ALONE}" if alone else gate
 
     def contract(self, names: Collection[str]) -> str:
@@ -143,7 +143,7 @@ class PhaseDraft:
         self.add_step(self.target.combine_drafts(self.now, drafts), after, _OLD_VALUES_LOST)
         kept = {name: each for name, each in read_displaced(self.now).items() if name not in names}
         self._set_properties({DISPLACED_PROPERTY: format_displaced(kept)})
-        return "nobody needs the old values any more"
+        return "the old values are no longer needed"
 
     def abandon(self, swaps: Sequence[ColumnSwap], rest: Sequence[ColumnSwap]) -> str:
         """The end of exchanges that nobody wants any more; those of the `rest` stay under way."""
@@ -198,7 +198,7 @@ class PhaseDraft:
             "needs-rewrite",
             "reversible",
             f"DELETE FROM {self.name}",
-            (f"rows that are written to {source} after it: hold its writers, then point them here",),
+            (f"rows that are written to {source} afterwards: stop its writers, then point them here",),
             {"counts": counted},
             {"counts": gate},
         )

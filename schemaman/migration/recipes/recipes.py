@@ -39,7 +39,7 @@ from schemaman.model.diff import ChangeKey, DropColumn
 from schemaman.model.schema import TableSchema
 from schemaman.model.types import Floating
 
-_UNSETTLED = "it is not settled which column is which, or what the values mean"
+_UNSETTLED = "it is not decided which column is which, or what the values mean"
 _OWN_COLUMN = "the source itself has a column {} by now, and its values may be in that column"
 _RENAME_BY_HAND = "check the rows, rename that column of the lake table by hand, then plan again"
 SwapPhase = Literal["expand", "backfill", "swap", "contract"]
@@ -199,7 +199,7 @@ class RecipePlanner:
         draft = PhaseDraft(self.target, self.table, lake)
         gate = draft.abandon(ended, rest)
         plan = self._make_plan(draft, lake, Phase("abandon", 1, 1, gate))
-        again = f"this plan gives up the swap of {_list_columns(ended)}; plan again after it"
+        again = f"this plan abandons the swap of {_list_columns(ended)}; plan again afterwards"
         return replace(plan, notes=(*notes, again))
 
     def _swap_check(self, lake: LakeTable, projection: Projection) -> SwapCheck:

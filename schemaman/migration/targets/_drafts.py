@@ -106,7 +106,7 @@ def draft_change(name: str, schema: TableSchema, change: Change) -> Draft | Refu
             return refuse_change(change, "the rows were merged by the old key", _REKEY)
         case MoveColumn() | ChangeDefault() | ChangeAttribute():
             return refuse_change(
-                change, "writers name every column and bring every value", "leave it as it is"
+                change, "writers name every column and write every value", "leave it as it is"
             )
         case _:
             assert_never(change)

@@ -119,7 +119,7 @@ class TypeHolder:
         decimal = self.representation.decimal
         if decimal is None:
             return LakeType(String(), f"{what} are kept as text, digit by digit")
-        room = f"{decimal.precision - decimal.scale} digits before the point or {decimal.scale} behind it"
+        room = f"{decimal.precision - decimal.scale} digits before the point or {decimal.scale} after it"
         return LakeType(decimal, f"{what} with more than {room} do not fit")
 
     def _span(self, type: Time | Interval) -> LakeType:

@@ -196,7 +196,7 @@ class DeltaTarget:
             "needs-scan",
             "reversible",
             sql.drop_check(name, constraint),
-            ("writers that bring NULL",),
+            ("writers that write NULL",),
             {"properties": {f"{_CONSTRAINT}{constraint.lower()}": expression}},
             {"counts": {sql.count_rows(name, f"{sql.path_name((column,))} IS NULL"): 0}},
         )
@@ -270,7 +270,7 @@ class DeltaTarget:
             ):
                 off = self.set_properties(lake.name, {_CHANGE_FEED: "false"}).statement
                 reason = f"the change data feed of the table has a column {name.lower()} of its own"
-                instead = f"{_LEAVE_OUT}; or if nobody reads the feed, first run: {off}"
+                instead = f"{_LEAVE_OUT}; or, if no job reads the feed, first run: {off}"
                 return drafts.refuse_change(change, reason, instead)
             case _:
                 return None

@@ -23,7 +23,7 @@ _DOUBLE_DIGITS = 15
 
 _SCALES = 1 << 14
 _DIGITS = 1 << 17
-"""The limits of digits behind the point, and before it. Source: PostgreSQL, numeric: 16383 and 131072."""
+"""The limits of digits after the point, and before it. Source: PostgreSQL, numeric: 16383 and 131072."""
 
 
 def read_unscaled(data: bytes, scale: int) -> Decimal:
@@ -65,7 +65,7 @@ def rescale_number(number: Decimal, scale: int) -> Decimal:
         return EXACT.quantize(number, Decimal((0, (1,), -scale)))
     except ArithmeticError:
         raise UnfitValue(
-            f"{abbreviate_number(number)} has more than {scale} digits behind the point"
+            f"{abbreviate_number(number)} has more than {scale} digits after the point"
         ) from None
 
 
@@ -100,7 +100,7 @@ def make_double_reader(scale: int) -> Convert:
             lost = f"a double cannot hold a number of {digits} digits: {number!r}"
             raise UnfitValue(f"{lost}; set decimal.handling.mode = precise or string")
         if float(exact) != number:
-            raise UnfitValue(f"{number!r} has more than {scale} digits behind the point")
+            raise UnfitValue(f"{number!r} has more than {scale} digits after the point")
         return exact
 
     return read

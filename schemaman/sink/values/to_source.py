@@ -207,7 +207,7 @@ def _make_range_check(bits: int, signed: bool) -> Convert:
     def convert(value: object) -> Value:
         number = temporal.require_whole(value)
         if not low <= number < high:
-            raise UnfitValue(f"{number} is none of {bits} bits{'' if signed else ' without a sign'}")
+            raise UnfitValue(f"{number} does not fit into {bits} bits{'' if signed else ' without a sign'}")
         return number
 
     return convert

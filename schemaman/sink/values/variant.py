@@ -50,7 +50,7 @@ def check_document(value: object) -> Value:
     except RecursionError:
         raise UnfitValue("a document that is nested too deeply for a VARIANT") from None
     except ValueError as error:
-        raise UnfitValue(f"no JSON document that a VARIANT holds: {error}") from None
+        raise UnfitValue(f"not a JSON document that a VARIANT can hold: {error}") from None
     return value
 
 
@@ -70,7 +70,7 @@ def _check_number(text: str) -> int:
         return 0
     nearest = float(text) if number.is_finite() else math.inf
     if not math.isfinite(nearest) or Number(repr(nearest)) != number:
-        raise UnfitValue(f"the number {text[:50]} of a document is not exactly one that a VARIANT holds")
+        raise UnfitValue(f"a VARIANT cannot hold the number {text[:50]} of a document exactly")
     return 0
 
 

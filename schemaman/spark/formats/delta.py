@@ -34,6 +34,8 @@ EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 
 _PROBE = "DESCRIBE HISTORY `schemaman_looks_for_an_extension` LIMIT 1"
+_NO_DELTA = "DELTA_OPERATION_MISSING_PATH"
+"""Delta's condition for a table of another catalogue, which has no path for it."""
 _LAST_ID = "delta.columnMapping.maxColumnId"
 _TABLE_EXISTS = ("TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION")
 _APP = "spark.databricks.delta.write.txnAppId"
@@ -54,7 +56,7 @@ class DeltaOnSpark:
         setting = f"spark.sql.catalog.{SESSION_CATALOG}"
         if catalog == SESSION_CATALOG and not read_setting(spark, setting):
             raise EngineUnavailable(
-                f"this Spark session's own catalogue knows no Delta tables: {setting} is not set",
+                f"the session catalogue of Spark does not support Delta tables: {setting} is not set",
                 hint=f"start it with {setting} = {CATALOG}, or name tables by their paths",
             )
 
@@ -65,7 +67,13 @@ class DeltaOnSpark:
             schema = read_table_schema(spark, name)
         if schema is None:
             return None
-        detail = collect_rows(spark, f"DESCRIBE DETAIL {name}")[0].asDict()
+        try:
+            detail = collect_rows(spark, f"DESCRIBE DETAIL {name}")[0].asDict()
+        except StatementFailed as error:
+            if _NO_DELTA not in error.message:
+                raise
+            hint = "name a Delta table, or plan with the format of this one"
+            raise StatementFailed(f"{table} is not a Delta table", hint=hint) from error
         if detail["format"] != "delta":
             raise StatementFailed(f"{table} has the format {detail['format']}, not delta")
         features = frozenset(detail["tableFeatures"] or ())

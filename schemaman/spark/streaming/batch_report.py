@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from schemaman.migration.plan import Plan
+from schemaman.model.display import count_noun
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +32,41 @@ class TableReport:
     notes: tuple[str, ...] = ()
     plan: Plan | None = None
 
+    def __str__(self) -> str:
+        counts = [count_noun(self.records, "record"), f"{count_noun(self.rows, 'row')} written"]
+        counts += [f"{self.quarantined} quarantined"] if self.quarantined else []
+        counts += [f"{self.replayed} released from quarantine"] if self.replayed else []
+        counts += [f"{self.ended_incarnation} of a dropped table"] if self.ended_incarnation else []
+        counts += [f"{self.ignored} ignored by the policy"] if self.ignored else []
+        lines = [f"{self.source_table} -> {self.lake_table}: {', '.join(counts)}"]
+        lines += [f"  {statement.splitlines()[0]}" for statement in self.steps]
+        lines += [f"  note: {note}" for note in self.notes]
+        lines += [f"  blocked: {self.blocked}"] if self.blocked else []
+        return "\n".join(lines)
+
 
 @dataclass(frozen=True, slots=True)
 class BatchReport:
-    """What became of a batch: by lake table; records that no target follows; records not understood."""
+    """The result of a batch, one report per lake table; `str` writes it as lines of text.
+
+    `number` is Spark's number of the batch. `untargeted` counts the records of tables without a target, and
+    `rejected` those that could not be decoded.
+    """
 
     number: int
     tables: tuple[TableReport, ...]
     untargeted: int = 0
     rejected: int = 0
+
+    def __str__(self) -> str:
+        lines = [f"batch {self.number}"]
+        lines += (
+            [f"  {count_noun(self.rejected, 'record')} not decoded, in quarantine"] if self.rejected else []
+        )
+        lines += (
+            [f"  {count_noun(self.untargeted, 'record')} of tables without a target"]
+            if self.untargeted
+            else []
+        )
+        lines += [f"  {line}" for table in self.tables for line in str(table).splitlines()]
+        return "\n".join(lines)

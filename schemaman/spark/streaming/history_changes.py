@@ -100,7 +100,7 @@ class HistoryChanges:
         except (SchemamanError, *RAISED):
             raise
         except Exception as error:  # an unforeseen fault has no known class
-            return f"it cannot be looked at: {type(error).__name__}: {error}"
+            return f"it cannot be inspected: {type(error).__name__}: {error}"
 
     def _find_previous_end(self, extents: Extents) -> int:
         """Find the log entries of the previous batch; if they are unknown, the initial end of the log."""

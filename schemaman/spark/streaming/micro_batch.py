@@ -104,10 +104,16 @@ def ingest_data_frame(
     """Read a data frame with the columns of Spark's Kafka source into the history, in one transaction.
 
     Raises:
-        UsageError: a column is missing, or a record differs from the known record at its offset.
+        UsageError: the data frame is a stream, a column is missing, or a record differs from the known
+            record at its offset.
         CouldNotDo: the Spark job failed.
         StoreUnavailable: the store cannot be written.
     """
+    if records.isStreaming:
+        raise UsageError(
+            "a streaming data frame has no end",
+            hint="use spark.read, or stream.writeStream.foreachBatch(schemaman.spark.LakeSink(…))",
+        )
     summary, _ = record_batch(select_raw_columns(records), registry, stream, schemas, forms)
     return summary
 

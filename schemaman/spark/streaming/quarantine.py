@@ -27,7 +27,9 @@ _MEMBERS = (
     f"`timestamp` timestamp, `key` binary, `value` binary, headers {HEADERS}, reason string, attempt string"
 )
 _RECORD_KEY = ("lake_table", "stream", "topic", "partition", "offset")
-NO_PREVIOUS_ROW = "a value was not sent since it did not change, and the table has no row to keep it from"
+NO_PREVIOUS_ROW = (
+    "a value was not sent because it did not change, and the table has no earlier row with this value"
+)
 """The reason of a record that can be written once an older one has come."""
 
 WAITING_REASONS = (NO_PREVIOUS_ROW, WAITS_FOR_OLDER, VALUE_LOST, CAME_LATE, DELETE_WAITS)

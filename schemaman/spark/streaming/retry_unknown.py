@@ -22,10 +22,10 @@ from schemaman.spark.streaming.quarantine import UNKNOWN_TABLE, Quarantine, Quar
 from schemaman.spark.streaming.row_staging import ReadingContext, format_table
 from schemaman.spark.streaming.table_migration import SinkTable
 
-RETRY_REASON = "it was not understood when it came, and is to be written now"
+RETRY_REASON = "it could not be decoded when it arrived, and is to be written now"
 """The reason of a record on its way from the unknown records into its table."""
 
-NO_TARGET_REASON = "it was not understood when it came, and no target of this job follows its table"
+NO_TARGET_REASON = "it could not be decoded when it arrived, and no target of this job includes its table"
 """The reason of a record whose table no target of this job has."""
 
 Histories = Mapping[TableId, TableHistory]

@@ -96,19 +96,22 @@ CHANGE_ARROW = arrow.schema([
     ("reason", arrow.string()), ("unread", arrow.int64()),
 ])  # fmt: skip
 _ROWS_AT_ONCE = 2_000
-VALUE_LOST = "a value was not sent since it did not change, and the row began anew before: nobody knows it"
+VALUE_LOST = (
+    "a value was not sent because it did not change, and its row was created again before: the value "
+    "is not known"
+)
 WAITS_FOR_OLDER = (
-    "a value was not sent since it did not change, and an older record of the row, which may have it, waits "
-    "in quarantine: this one waits behind it"
+    "a value was not sent because it did not change, and an older record of the row, which may have "
+    "it, is in quarantine: this record waits for that one"
 )
 CAME_LATE = (
-    "it came later than a newer one of its row, and has a value of a column that has left the source, or "
-    "that later rows lack: nobody can tell whether that one still had the column"
+    "it arrived after a newer record of its row, and has a value of a dropped column, or of a column "
+    "that later rows lack: it is not known whether the newer record still had that column"
 )
 DELETE_WAITS = (
-    "a delete that tells no place, and nobody understood an older record of its partition, which may be of "
-    "its row and newer than where the delete would stand: it waits behind that one, or until somebody "
-    "deletes that one from the quarantine (lake_table = '')"
+    "a delete without a position, and an older record of its partition, which may be of its row and "
+    "newer than the delete, could not be decoded: the delete waits until that record is decoded, or "
+    "deleted from the quarantine (lake_table = '')"
 )
 WAITING = "waiting"
 """The reason of a record that is already in quarantine, and only shows which rows have to wait for it."""

@@ -18,16 +18,17 @@ from pyspark.sql import DataFrame, SparkSession
 
 from schemaman.debezium.payload import SchemaLookup
 from schemaman.debezium.wire_format import AUTO, Forms
-from schemaman.errors import BadConfiguration, StatementFailed
+from schemaman.errors import BadConfiguration, StatementFailed, UsageError
 from schemaman.history.decisions import Decisions, apply_decisions
 from schemaman.history.versions import TableHistory
-from schemaman.io.schema_registry import NO_REGISTRY
+from schemaman.io.schema_registry import NO_REGISTRY, is_url, load_export, open_registry
 from schemaman.migration.apply.apply import LEASE_MS
 from schemaman.migration.plan import Plan, Policy
 from schemaman.migration.plan_file import plan_hash
+from schemaman.migration.setting_checks import require_policy, require_targets
 from schemaman.migration.settings import list_target_projections, refuse_shared_tables
 from schemaman.model.schema import TableId
-from schemaman.registry import Registry, RegistryStore
+from schemaman.registry import Registry, RegistryStore, Services
 from schemaman.settings import TargetSetting
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.sink.values.unavailable import PLACEHOLDER
@@ -65,23 +66,29 @@ class LakeSink:
     """Writes each batch of a stream into the lake tables that follow its tables.
 
     Args:
-        registry: what `schemaman.open` gives, or a store; it has the defaults of `policy`, `stream`,
-        `decisions`.
-        targets: which source table goes to which lake table.
+        registry: the registry of `schemaman.open`, or a store; its settings are the defaults of `policy`,
+            `stream`, `schemas`, `forms` and `decisions`.
+        targets: the lake tables of each source table.
         quarantine: the table of records that cannot be written.
-        policy: what may change in the lake without a person.
-        schemas: the lookup of Avro schemas by registry id.
-        modes: the connector's settings for how values travel; records without schemas need them.
-        placeholder: what the connector writes for a value that did not change.
-        approved: whether a person has approved a plan; by default the decisions answer.
-        decisions: people's answers, read for each batch.
-        on_report: called with the report of each batch.
-        small: batches of up to so many records are decoded in this process, larger ones by executors.
+        policy: the changes that the sink makes without a person.
+        stream: the name of the stream; the history keeps streams apart.
+        schemas: the schema registry that Avro needs: its address, the path of an export, or a function that
+            returns the text of a schema id.
+        forms: the wire formats of keys and values.
+        modes: the connector settings for the forms of values; records without schemas need them.
+        placeholder: the bytes that the connector writes for a value that did not change.
+        approved: a function that answers whether a plan is approved; by default the decisions answer.
+        decisions: a function that reads people's decisions; it is called for each batch.
+        on_report: a function that is called with the report of each batch.
+        clock: a function that returns epoch milliseconds.
+        small: the largest number of records that this process decodes; executors decode larger batches.
+
+    Only one LakeSink may write a table: the lease keeps two of them apart only while a schema changes.
 
     Raises:
-        BadConfiguration: the targets lead several source tables into one lake table.
-
-    One LakeSink writes a table: the store's lease keeps two apart only while structures change.
+        UsageError: an argument is of the wrong type.
+        BadConfiguration: a target or a rule of the policy is incomplete or contains an unknown word; or
+            the targets lead several source tables into one lake table.
     """
 
     def __init__(
@@ -92,8 +99,8 @@ class LakeSink:
         *,
         policy: Policy | None = None,
         stream: str | None = None,
-        schemas: SchemaLookup = NO_REGISTRY,
-        forms: Forms = AUTO,
+        schemas: SchemaLookup | str | None = None,
+        forms: Forms | None = None,
         modes: ConnectorModes = UNKNOWN_MODES,
         placeholder: bytes = PLACEHOLDER,
         approved: Callable[[Plan], bool] | None = None,
@@ -102,19 +109,31 @@ class LakeSink:
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         small: int = SMALL,
     ) -> None:
+        if not isinstance(registry, Registry) and not hasattr(registry, "append"):
+            raise UsageError(
+                f"registry is of type {type(registry).__name__}, not a Registry",
+                hint="open one: registry = schemaman.open(URL)",
+            )
+        if not hasattr(quarantine, "add_records"):
+            raise UsageError(
+                f"quarantine is of type {type(quarantine).__name__}, not a Quarantine",
+                hint="use schemaman.spark.Quarantine(TABLE)",
+            )
+        if policy is not None:
+            require_policy(policy)
         of_program = registry if isinstance(registry, Registry) else Registry(registry, clock)
         store, services = of_program.store, of_program.services
         stream = stream or ("main" if services is None else services.settings.stream.value)
         self._registry = Registry(store, clock)
+        self._targets = tuple(require_targets(targets))
         try:
-            refuse_shared_tables(targets)
+            refuse_shared_tables(self._targets)
         except ValueError as error:
             raise BadConfiguration(str(error), hint="change `targets` of the sink") from error
-        self._targets = tuple(targets)
         self._quarantine = quarantine
         self._stream = stream
-        self._schemas = schemas
-        self._forms = forms
+        self._schemas = _open_schemas(schemas, services)
+        self._forms = forms or (AUTO if services is None else services.settings.forms)
         self._modes = modes
         self._placeholder = placeholder
         chosen = policy or (Policy() if services is None else services.settings.policy)
@@ -201,6 +220,15 @@ class LakeSink:
     def list_sink_tables(self, table: TableId) -> tuple[SinkTable, ...]:
         """The lake tables that follow a source table."""
         return tuple(SinkTable(table, t, t.address(table)) for t in self._targets if t.has_table(table))
+
+
+def _open_schemas(schemas: SchemaLookup | str | None, services: Services | None) -> SchemaLookup:
+    """Open the schema registry that the caller names, else that of the settings."""
+    if schemas is None:
+        return (None if services is None else services.open_schema_registry()) or NO_REGISTRY
+    if isinstance(schemas, str):
+        return open_registry(schemas, {}) if is_url(schemas) else load_export(schemas)
+    return schemas
 
 
 class _BatchRun:
@@ -392,7 +420,10 @@ class _BatchRun:
         written = writer.write_changes(
             changes, self.batch, self._make_quarantine(sink_table, changes.rows), others, self.find_unread
         )
-        again = f"batch {self.number} is not the one of this number: written by the order of its rows"
+        again = (
+            f"batch {self.number} has a number that other records had before: its rows are written by "
+            "their order"
+        )
         notes = (*report.notes, *([note] if note else ()), *([again] if written.is_number_reused else ()))
         quarantined_count = written.quarantined + waiting
         return replace(

@@ -115,7 +115,7 @@ class Blocked:
 
 
 _OVERTAKEN = Blocked(
-    "more was told of it while the batch was read: its records wait, and are read again with the next one",
+    "its history grew while the batch was read: its records wait, and are read again with the next batch",
     is_overtaken=True,
 )
 
@@ -185,7 +185,7 @@ class TableMigrator:
         except (SchemamanError, *RAISED):
             raise
         except Exception as error:  # an unforeseen fault has no known class
-            return Blocked(f"it cannot be brought up to date: {type(error).__name__}: {error}")
+            return Blocked(f"it cannot be migrated: {type(error).__name__}: {error}")
 
     def _keep_dropped(
         self,
@@ -312,8 +312,8 @@ class TableMigrator:
         if not keeper or keeper == own:
             return None
         return (
-            f"{live.name} is kept by the store {keeper}, and this is {own}: use that store; or, if it is "
-            f"gone for good, set the property {STORE_PROPERTY} of the table to {own}"
+            f"the store {keeper} maintains {live.name}, and this store is {own}: use that store; or, "
+            f"if it no longer exists, set the property {STORE_PROPERTY} of the table to {own}"
         )
 
     def _refuse_creation(self, sink_table: SinkTable, executor: Executor) -> str | None:
@@ -346,7 +346,7 @@ class TableMigrator:
         if done.state == "refused" or done.lake_table is None:
             return Blocked("; ".join(done.reasons), plan)
         if done.differences:
-            return Blocked("after the migration the table is not what its plan promised")
+            return Blocked("after the migration the table differs from its plan")
         steps = tuple(o.statement for o in done.outcomes if o.state == "done")
         return Ready(done.lake_table, steps, notes=plan.notes if steps else ())
 

@@ -176,13 +176,15 @@ class TableWriter:
             return changes.rows.stage_rows(self._row_map, changes.count, truncated, waiting, unread)
         except PythonException as error:  # what a task raised, with its trace
             raise StagingFailed(
-                f"no rows can be made of its records: {_find_last_line(str(error))}"
+                f"its records cannot be converted to rows: {_find_last_line(str(error))}"
             ) from error
         except (SchemamanError, *RAISED):
             raise
         except Exception as error:  # an unforeseen fault has no known class
             message = f"{type(error).__name__}: {error}"
-            raise StagingFailed(f"no rows can be made of its records: {_find_last_line(message)}") from error
+            raise StagingFailed(
+                f"its records cannot be converted to rows: {_find_last_line(message)}"
+            ) from error
 
     def _record_truncate(self, truncated: str | None) -> None:
         """Record a TRUNCATE in the table before a row is written."""

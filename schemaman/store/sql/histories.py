@@ -143,7 +143,7 @@ class StoredHistories:
                 yield "the offsets that count as read are not those of the log"
             keys, strange = _list_keys(connection, LOG.c.table_key, LOG.c.previous_key)
             if strange:
-                yield "the log names a table by what is no text"
+                yield "the log has a table whose name is not text"
             forms = _forms.StoredSettings(connection)
             for some in split_batches(sorted(keys), TABLES_AT_ONCE):
                 yield from self._find_table_faults(connection, [parse_table_key(key) for key in some], forms)
@@ -153,11 +153,11 @@ class StoredHistories:
         for column, what in ((HISTORY.c.table_key, "a history"), (NAMED.c.table_key, "a name")):
             stored_keys, strange = _list_keys(connection, column)
             if strange:
-                yield f"{what} is of a table that is named by what is no text"
+                yield f"{what} belongs to a table whose name is not text"
             for key in sorted(stored_keys.difference(keys)):
-                yield f"the log says nothing of {parse_table_key(key)}, which has {what}"
+                yield f"the log has no entry of {parse_table_key(key)}, which has {what}"
         if not forms.is_consistent():
-            yield "what is decided about changes of form is not what the histories show"
+            yield "the stored decisions about changed forms differ from the histories"
 
     def _find_table_faults(
         self, connection: Connection, tables: Sequence[TableId], forms: _forms.StoredSettings
@@ -272,7 +272,7 @@ def log_rows(connection: Connection, *where: ColumnElement[bool]) -> Iterator[Ro
     while rows := connection.execute(query.where(LOG.c.sequence > after)).all():
         for row in rows:
             if not isinstance(row.sequence, int) or row.sequence <= after:
-                raise make_damaged_error(f"log entry {row.sequence} stands behind {after}")
+                raise make_damaged_error(f"log entry {row.sequence} follows entry {after}")
             after = row.sequence
             yield row
 

@@ -33,16 +33,16 @@ _MAKING = 0x73636D61
 _ALIVE = {"tcp_keepalives_idle": "30", "tcp_keepalives_interval": "10", "tcp_keepalives_count": "3"}
 """Settings that release the lock of a lost client within a minute; the server's default takes hours."""
 
-_RETRY_HINT = "run the same command again: it goes on where it stopped, and nothing enters twice"
-_REACH_HINT = "look whether the server runs and whether host and port are right"
+_RETRY_HINT = "run the same command again: it continues where it stopped, and records nothing twice"
+_REACH_HINT = "check that the server runs, and that host and port are right"
 _HINTS_BY_WORDS = (
-    ("password", "say the password in PGPASSWORD or ~/.pgpass"),
-    ("no pg_hba.conf entry", "the server's pg_hba.conf has to let this user in from here"),
-    ("role", "ask for this user, or name another one in the address"),
-    ("too many", "wait until others are done, or raise max_connections"),
+    ("password", "put the password into PGPASSWORD or ~/.pgpass"),
+    ("no pg_hba.conf entry", "the server's pg_hba.conf has to allow this user and this host"),
+    ("role", "create this user, or name another one in the address"),
+    ("too many", "wait until other connections end, or raise max_connections"),
     ("starting up", "wait a moment, then run again"),
-    ("shutting down", "wait until it is there again, then run again"),
-    ("certificate", "say sslmode and sslrootcert in the address"),
+    ("shutting down", "wait until the server is up again, then run again"),
+    ("certificate", "set sslmode and sslrootcert in the address"),
 )
 """Words of the English messages that select a hint for errors without a code."""
 
@@ -53,10 +53,10 @@ _PARAMETER_ERROR = re.compile(
 
 _HINTS_BY_STATE = (
     ("42501", "for reading, the user needs USAGE on the schema and SELECT on its tables; for writing, INSERT,"
-     " UPDATE and DELETE too; for making a store, CREATE on the database, or a schema of its own"),
-    ("25006", "this server, database or user only reads: name the one that may write"),
-    ("53100", "make room on the server's disk, then run again"),
-    ("53", "wait until others are done, then run again"),
+     " UPDATE and DELETE too; to create a store, CREATE on the database, or a schema of its own"),
+    ("25006", "this server, database or user can only read: name one that can write"),
+    ("53100", "free space on the server's disk, then run again"),
+    ("53", "wait until other processes have finished, then run again"),
     ("57014", "the server cancelled it: raise statement_timeout for this user, then run again"),
 )  # fmt: skip
 """Hints by SQLSTATE or its class. Source: postgresql.org/docs/current/errcodes-appendix.html."""
@@ -155,7 +155,7 @@ class PostgresqlSchema:
 
     def _make_unreachable_error(self, message: str) -> StoreUnavailable:
         if "database" in message and "does not exist" in message:
-            hint = "make the database first (createdb), or name another one with --store"
+            hint = "create the database first (createdb), or name another one with --store"
         else:
             hint = next((hint for words, hint in _HINTS_BY_WORDS if words in message), _REACH_HINT)
         return StoreUnavailable(f"{self.where} cannot be reached: {message}", hint=hint)

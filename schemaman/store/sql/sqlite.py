@@ -26,9 +26,9 @@ APPLICATION_ID = 0x73636D61
 
 _MAGIC = b"SQLite format 3\x00"
 _HEADER_BYTES = 100
-_FIRST_STEP = "run `schemaman ingest SOURCE` first, or name another store with --store"
+_FIRST_STEP = "`schemaman ingest SOURCE` creates one, and so does schemaman.open(…, create=True)"
 _FORMS = "there are: sqlite:///PATH and postgresql://USER@HOST/DATABASE"
-_ANOTHER = "name another file with --store; this one was left as it is"
+_ANOTHER = "name another file; this one was not changed"
 
 
 @dataclass(frozen=True, slots=True)

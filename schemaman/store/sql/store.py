@@ -52,7 +52,7 @@ from schemaman.store.sql.upgrades import read_layout, refuse_layout, upgrade_sto
 from schemaman.store.sql.verify import find_chain_faults, require_sound_end
 
 _PAGE = 1000
-_FIRST_STEP = "run `schemaman ingest SOURCE` first, or name another store with --store"
+_FIRST_STEP = "`schemaman ingest SOURCE` creates one, and so does schemaman.open(…, create=True)"
 
 
 class SqlStore:
@@ -67,6 +67,7 @@ class SqlStore:
         self._database = database
         self._clock = clock
         self._histories = StoredHistories(database.where, fold)
+        self._is_closed = False
         self.upgraded_from: int | None = None
         """The layout that the store had before it was opened, if that was an older one."""
 
@@ -105,7 +106,8 @@ class SqlStore:
         return store
 
     def close(self) -> None:
-        """Give back all connections."""
+        """Give back all connections; every later call raises `StoreUnavailable`."""
+        self._is_closed = True
         self._database.close()
 
     def __enter__(self) -> Self:
@@ -187,7 +189,7 @@ class SqlStore:
                 rows = connection.execute(page).all()
             for row in rows:
                 if row.sequence <= after:  # a damaged index may go round in circles
-                    raise make_damaged_error(f"log entry {row.sequence} stands behind {after}")
+                    raise make_damaged_error(f"log entry {row.sequence} follows entry {after}")
                 after = row.sequence
                 yield row
             if len(rows) < _PAGE:
@@ -375,14 +377,20 @@ class SqlStore:
 
     @contextmanager
     def _reading(self) -> Iterator[Connection]:
+        self._require_open()
         with self._explained(), self._database.reader.connect() as connection, connection.begin():
             yield connection
 
     @contextmanager
     def _writing(self, making: bool = False) -> Iterator[Connection]:
+        self._require_open()
         with self._explained(), self._database.writer.connect() as connection, connection.begin():
             self._database.lock(connection, making)
             yield connection
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise StoreUnavailable(f"{self.where} was closed", hint="open it again")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -391,7 +399,9 @@ class SqlStore:
         except SQLAlchemyError as error:
             raise self._database.explain_error(error) from error
         except UnicodeDecodeError as error:
-            raise make_damaged_error(f"{self.where} holds a text that is none: {error.reason}") from error
+            raise make_damaged_error(
+                f"{self.where} contains text that is not UTF-8: {error.reason}"
+            ) from error
 
 
 def _check_identity(connection: Connection) -> tuple[str, ...]:

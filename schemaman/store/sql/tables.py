@@ -55,7 +55,7 @@ def _parse_name(text: str, kind: type[V]) -> V:
     except (TypeError, ValueError) as error:
         raise make_damaged_error(f"a name in it cannot be read: {error}") from error
     if not isinstance(value, kind):
-        raise make_damaged_error(f"a name in it is no name: {text}")
+        raise make_damaged_error(f"a name in it is malformed: {text}")
     return value
 
 
@@ -224,7 +224,9 @@ def parse_table_key(key: str) -> TableId:
     try:
         stream, server, database, schema, table = json.loads(key)
     except (TypeError, ValueError) as error:
-        raise StoreUnavailable(f"{key!r} is filed as a table: {error}", hint="restore a copy") from error
+        raise StoreUnavailable(
+            (f"{key!r} is not the key of a table: {error}"), hint="restore a copy"
+        ) from error
     return TableId(server, database, schema, table, stream)
 
 

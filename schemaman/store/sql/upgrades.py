@@ -76,7 +76,7 @@ def refuse_layout(layout: int, where: str) -> None:
     if layout != LAYOUT and layout not in STEPS:
         raise StoreUnavailable(
             f"{where} has layout {layout}; this schemaman reads layout {LAYOUT}",
-            hint="use the schemaman that wrote it, or a newer one, or name another store with --store",
+            hint="use the schemaman that wrote it, or a newer one, or name another store",
         )
 
 
