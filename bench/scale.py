@@ -49,6 +49,9 @@ def main(count: int) -> None:
         found = _build(large, count)
         for name, times in _measure_queries({small: few, large: count}).items():
             found[f"{name}: {count} tables / {few} tables (at most 2)"] = times[large] / times[small]
+        done = run_process(SCRIPT, "tables", "--store", str(large))
+        _require("tables", len(done.output.splitlines()) == count + 2)
+        found["CPU milliseconds of schemaman tables per table"] = 1000 * done.cpu / count
         found |= _measure_long_table(folder / f"long-{LONG}.db")
         found |= _measure_memory(folder)
     for name, value in found.items():

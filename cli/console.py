@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 import os
 import sys
 import time
@@ -11,10 +13,11 @@ from typing import IO
 
 import click
 
+from schemaman.model.printable import escape_invisible
 from schemaman.report.document import FORMATS, Report
-from schemaman.report.formats._characters import escape_invisible
 from schemaman.report.formats.text import TextFormat
 from schemaman_cli.output import discard_output, draw, write_error_lines
+from schemaman_cli.paging import find_width, is_paged, page_text
 
 HEARTBEAT_SECONDS = 10.0
 _REDRAW_SECONDS = 0.1
@@ -22,20 +25,31 @@ _REDRAW_SECONDS = 0.1
 
 @dataclass(slots=True)
 class Console:
-    """Writes to a terminal or a pipe; `color` is the setting, `quiet` suppresses warnings and progress."""
+    """Writes to a terminal or a pipe; `color` is the setting, `quiet` suppresses warnings and progress.
+
+    With `json`, stdout is only for JSON.
+    """
 
     color: str = "auto"
     quiet: bool = False
+    json: bool = False
+    pager: bool = True
     _progress: Progress | None = field(default=None, init=False)
 
     def show(self, report: Report, format: str) -> None:
-        """Write a report to stdout in the named format."""
-        self.write(self.render(report, format))
+        """Write a report to stdout in the named format; on a terminal, a long text through a pager."""
+        text = self.render(report, format)
+        if format == "text" and self.pager and is_paged(text, sys.stdout, os.environ):
+            self.end_progress()
+            page_text(text, os.environ)
+        else:
+            self.write(text)
 
     def render(self, report: Report, format: str) -> str:
         """Return a report as text; only the format `text` has colours."""
         if format == "text":
-            return TextFormat(color=is_colored(self.color, sys.stdout, os.environ)).render(report)
+            colored = is_colored(self.color, sys.stdout, os.environ)
+            return TextFormat(color=colored, width=find_width(sys.stdout, os.environ)).render(report)
         return FORMATS.get(format).render(report)
 
     def write(self, text: str) -> None:
@@ -51,6 +65,20 @@ class Console:
         self.end_progress()
         if not self.quiet:
             write_error_lines(text)
+
+    def append(self, report: Report, format: str) -> None:
+        """Write one of many reports to stdout, without a pager; JSON as one line."""
+        if format == "json":
+            self.write(json.dumps(report.data, ensure_ascii=False) + "\n")
+        else:
+            self.write(self.render(report, format))
+
+    def answer(self, text: str, document: dict[str, object]) -> None:
+        """Report the work of a command: a line on stderr, or with `json` the document on stdout."""
+        if self.json:
+            self.show(Report("", (), document), "json")
+        else:
+            self.inform(text)
 
     def warn(self, text: str, hint: str | None = None) -> None:
         """Write a warning to stderr."""
@@ -78,7 +106,7 @@ class Progress:
 
     def __init__(self, terminal: bool) -> None:
         self.terminal = terminal
-        self.last = time.monotonic()
+        self.last = -math.inf if terminal else time.monotonic()
         self.shown = False
 
     def update(self, text: str) -> None:

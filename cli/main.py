@@ -18,6 +18,8 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from functools import partial
+from importlib import import_module
 from traceback import walk_tb
 from types import FrameType
 from typing import TextIO
@@ -29,7 +31,7 @@ from schemaman.errors import SchemamanError, message_of
 from schemaman.plugins import find_version
 from schemaman_cli.faults import REPORT
 from schemaman_cli.group import LazyGroup
-from schemaman_cli.output import discard_output, write_error_lines
+from schemaman_cli.output import discard_output, is_json_chosen, write_error, write_error_lines
 
 PROGRAM = "schemaman"
 COMPLETION = "_SCHEMAMAN_COMPLETE"
@@ -49,7 +51,7 @@ def _show_version(context: click.Context, _: click.Parameter, asked: bool) -> No
         context.exit()
 
 
-@click.command(cls=LazyGroup)
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--version",
     is_flag=True,
@@ -71,10 +73,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
+    report_error = partial(write_error, as_json=is_json_chosen(words))
     gc.set_threshold(*COLLECT)
     signal.signal(signal.SIGTERM, _terminate)
     if not _has_stdout():
-        return _report_error(
+        return report_error(
             "standard output is closed", "redirect it to /dev/null if you do not need it", FAILED
         )
     try:
@@ -84,26 +87,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click.exceptions.Exit as exit:
         return exit.exit_code
     except click.ClickException as error:
-        return _report_usage(error)
+        return report_error(*_describe_usage_error(error), USAGE)
     except (click.Abort, KeyboardInterrupt):
         _end_line()
-        return _report_error("interrupted", _CONTINUE, INTERRUPTED)
+        return report_error("interrupted", _CONTINUE, INTERRUPTED)
     except Terminated:
-        return _report_error("terminated", _CONTINUE, TERMINATED)
+        return report_error("terminated", _CONTINUE, TERMINATED)
     except SchemamanError as error:
         if debug:
             raise
-        return _report_error(error.message, error.hint, exit_code(error))
+        return report_error(error.message, error.hint, exit_code(error))
     except Exception as error:
         if isinstance(error, OSError) and _is_stdout_error(error):
             discard_output(sys.stdout)
             if isinstance(error, BrokenPipeError):
                 return 0
             what = f"standard output cannot be written: {error.strerror or error}"
-            return _report_error(what, "free disk space, or redirect the output elsewhere", FAILED)
+            return report_error(what, "free disk space, or redirect the output elsewhere", FAILED)
         if debug:
             raise
-        return _report_error(message_of(error), REPORT, FAILED)
+        return report_error(message_of(error), REPORT, FAILED)
 
 
 def _run_command(words: list[str]) -> object:
@@ -115,6 +118,7 @@ def _run_command(words: list[str]) -> object:
     if instruction:
         from click.shell_completion import shell_complete  # loaded only for a completion request
 
+        import_module("schemaman_cli.shells")  # it registers its class
         return shell_complete(root, {}, PROGRAM, COMPLETION, instruction)
     with root.make_context(PROGRAM, words) as context:
         return root.invoke(context)
@@ -139,17 +143,11 @@ def _terminate(number: int, frame: FrameType | None) -> None:
     raise Terminated
 
 
-def _report_usage(error: click.ClickException) -> int:
+def _describe_usage_error(error: click.ClickException) -> tuple[str, str]:
+    """Return the message and the hint of a wrong command line."""
     context = getattr(error, "ctx", None)
     hint = f"{context.command_path} --help" if isinstance(context, click.Context) else "schemaman --help"
-    return _report_error(error.format_message().rstrip(), hint, USAGE)
-
-
-def _report_error(what: str, hint: str | None, code: int) -> int:
-    write_error_lines(f"error: {what}")
-    if hint:
-        write_error_lines(f"  hint: {hint}")
-    return code
+    return error.format_message().rstrip(), hint
 
 
 def _end_line() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
+from importlib import import_module
 from typing import Any, TypeVar
 
 import click
@@ -16,7 +17,8 @@ from schemaman.settings import KEYS, Settings
 from schemaman_cli.console import Console
 
 F = TypeVar("F", bound=Callable[..., Any])
-_COMMON = ("store", "stream", "color", "debug", "quiet")
+_COMPLETIONS = "schemaman_cli.completions"
+_COMMON = ("store", "stream", "color", "debug", "quiet", "no_pager")
 
 
 def with_context(function: F) -> F:
@@ -27,13 +29,17 @@ def with_context(function: F) -> F:
         flags = {key: value for key, value in arguments.items() if key in KEYS and key != "target"}
         kept = {k: v for k, v in arguments.items() if k not in _COMMON}
         settings = load_settings(flags)
-        console = Console(settings.color.value, bool(arguments.get("quiet")))
+        json = arguments.get("format") == "json"
+        console = Console(
+            settings.color.value, bool(arguments.get("quiet")), json, not arguments.get("no_pager")
+        )
         with CommandContext(settings, console) as context:
             return function(context, **kept)
 
     options: Iterable[Callable[[Any], Any]] = (
         click.option("--debug", is_flag=True, help="Show the traceback of an error."),
         click.option("-q", "--quiet", is_flag=True, help="Write only errors to stderr."),
+        click.option("--no-pager", is_flag=True, help="Show long text without a pager; also NO_PAGER=1."),
         click.option(
             "--color",
             type=click.Choice(["auto", "always", "never"]),
@@ -52,6 +58,19 @@ def with_context(function: F) -> F:
         decorated = option(decorated)
     found: F = decorated
     return found
+
+
+def offer(kind: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """Make the completion of an argument: the words of a kind in `completions`; none after an error."""
+
+    def complete(context: click.Context, _: click.Parameter, incomplete: str) -> list[str]:
+        try:
+            words: list[str] = import_module(_COMPLETIONS).list_words(kind, context.params, incomplete)
+        except Exception:  # a shell would print it into the line that is being typed
+            return []
+        return words
+
+    return complete
 
 
 def format_option(*choices: str, default: str = "text") -> Callable[[F], F]:

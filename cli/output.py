@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
+from collections.abc import Sequence
+from itertools import pairwise
 from typing import IO
 
 import click
 
-from schemaman.report.formats._characters import escape_invisible
+from schemaman.model.printable import escape_invisible
+from schemaman.report.json.answers import build_error
 
 
 def write_error_lines(text: str) -> None:
@@ -17,6 +21,28 @@ def write_error_lines(text: str) -> None:
         click.echo(escape_invisible(text, lines=True), err=True)
     except OSError:
         discard_output(sys.stderr)
+
+
+def write_error(what: str, hint: str | None, code: int, as_json: bool = False) -> int:
+    """Write the error that ends a command to stderr, and return the exit code.
+
+    It is a line and a line with the hint, or one line of JSON, the last one on stderr.
+    """
+    if as_json:
+        write_error_lines(json.dumps(build_error(what, hint, code)))
+        return code
+    write_error_lines(f"error: {what}")
+    if hint:
+        write_error_lines(f"  hint: {hint}")
+    return code
+
+
+def is_json_chosen(words: Sequence[str]) -> bool:
+    """Whether a command line asks for JSON, also one that has another fault."""
+    options = list(words[: words.index("--")] if "--" in words else words)
+    chosen = [value for option, value in pairwise(options) if option == "--format"]
+    chosen += [option.removeprefix("--format=") for option in options if option.startswith("--format=")]
+    return "json" in chosen
 
 
 def draw(text: str) -> None:

@@ -67,6 +67,13 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="Prefix of fields that the flattening transform adds, its add.fields.prefix (default: __).",
     ),
     click.option(
+        "--flattened",
+        multiple=True,
+        metavar="TOPIC|PATTERN",
+        help="Topic whose values are flattened rows, also without fields that flattening adds; * stands for "
+        "any characters. Repeatable.",
+    ),
+    click.option(
         "--from",
         "since",
         metavar="TIME",
@@ -92,7 +99,7 @@ def rate_rejects(
     """Return exit code 0, with a warning if some records were rejected.
 
     Raises:
-        UnreadableInput: all records were rejected, or more than `max_rejects`.
+        UnreadableInput: all records were rejected, or more than `max_rejects`, or a source ends early.
     """
     if not done.rejects:
         return 0
@@ -105,5 +112,10 @@ def rate_rejects(
     counted = f"{format_count(done.rejects, 'record')} could not be decoded"
     if max_rejects is not None and done.rejects > max_rejects:
         raise UnreadableInput(f"{counted}, more than --max-rejects {max_rejects}", hint="schemaman rejects")
+    if done.truncated:
+        raise UnreadableInput(
+            f"{', '.join(done.truncated)} ends too early: only the records before its end were read",
+            hint="copy the file again when its writer has finished, and ingest it again",
+        )
     context.console.warn(counted, hint="schemaman rejects")
     return 0

@@ -17,6 +17,7 @@ _HOMES = {
     # functions
     "apply": "api.functions:apply",
     "check": "api.functions:check",
+    "check_avro": "api.avro_checks:check_avro",
     "diff": "api.functions:diff",
     "ingest": "ingest:",  # the package, which can be called
     "open": "api.functions:open",

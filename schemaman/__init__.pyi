@@ -1,5 +1,6 @@
 from schemaman import errors as errors
 from schemaman import spark as spark
+from schemaman.api.avro_checks import check_avro as check_avro
 from schemaman.api.functions import apply as apply
 from schemaman.api.functions import check as check
 from schemaman.api.functions import diff as diff
@@ -92,6 +93,7 @@ __all__ = [
     "UsageError",
     "apply",
     "check",
+    "check_avro",
     "diff",
     "errors",
     "ingest",

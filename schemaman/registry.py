@@ -31,6 +31,7 @@ from schemaman.migration.plan import Plan
 from schemaman.migration.policy import Policy
 from schemaman.migration.target import Executor
 from schemaman.migration.target_id import canonicalize_target
+from schemaman.model.printable import escape_invisible
 from schemaman.model.schema import DEFAULT_STREAM, TableId, TableSchema
 from schemaman.resolve import HISTORY_ONLY, ReferenceReaders, ResolvedSchema, resolve
 from schemaman.settings import Settings
@@ -346,7 +347,8 @@ class Registry:
     def tables(self, decisions: Decisions | None = None) -> tuple[TableHistory, ...]:
         """Returns the history of every table, in order of stream and name, with decisions applied."""
         answers = self.decisions() if decisions is None else decisions
-        found = (self._store.history(table) for table in self._store.tables())
+        names = self._store.tables()
+        found = map(self._store.read_histories(names), names)
         histories = (_apply_decisions(history, answers) for history in found if history is not None)
         return tuple(sorted(histories, key=lambda h: (h.table.stream, h.table)))
 
@@ -364,6 +366,8 @@ class Registry:
 
     def find(self, name: str | TableName) -> TableId:
         """Finds a table by its whole name, its last parts, or an alias such as its topic.
+
+        A name with control characters is also found with the escapes that reports print.
 
         A name without a stream means the stream of the settings, or else the stream `main` first.
 
@@ -384,6 +388,8 @@ class Registry:
         candidates = _narrow_candidates(wanted, [t for t in named if _is_named(t, wanted)])
         if not candidates:
             candidates = _narrow_candidates(wanted, self._aliased(wanted))
+        if not candidates and any("\\" in part for part in wanted.parts):
+            candidates = [t for t in self._store.tables() if _is_named(_escape_parts(t), wanted)]
         if len(candidates) == 1:
             return candidates[0]
         if candidates:
@@ -546,6 +552,14 @@ def _is_named(table: TableId, wanted: TableName) -> bool:
     count = len(wanted.parts)
     named = wanted.parts in (table.parts[-count:], table.levels[-count:])
     return named and wanted.stream in (None, table.stream)
+
+
+def _escape_parts(table: TableId) -> TableId:
+    """The table with its name as reports print it: without control characters."""
+    server, database, schema, name = map(
+        escape_invisible, (table.server, table.database, table.schema, table.table)
+    )
+    return TableId(server, database, schema, name, table.stream)
 
 
 def _narrow_candidates(wanted: TableName, candidates: Sequence[TableId]) -> Sequence[TableId]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from shlex import quote
 from typing import Protocol, assert_never
 
 from schemaman.debezium.records import Coordinates, Position, PositionKind, Rank
@@ -445,7 +446,7 @@ def _describe_change(following: SchemaVersion) -> str:
 
 
 def _hint_history(history: TableHistory) -> str:
-    return f"schemaman history {history.table} lists the versions"
+    return f"schemaman history {quote(str(history.table))} lists the versions"
 
 
 def _describe_versions(history: TableHistory) -> str:

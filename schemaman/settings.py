@@ -78,6 +78,7 @@ class Settings:
     format_key: Setting[Form]
     format_value: Setting[Form]
     added_prefix: Setting[str]
+    flattened: Setting[tuple[str, ...]]
     record_limit: Setting[int]
     color: Setting[str]
     snapshots: Setting[str]
@@ -102,8 +103,10 @@ class Settings:
 
     @property
     def forms(self) -> Forms:
-        """The encodings of keys and values, and the prefix of fields that flattening adds."""
-        return Forms(self.format_key.value, self.format_value.value, self.added_prefix.value)
+        """The encodings of keys and values, and what is configured of flattened rows."""
+        return Forms(
+            self.format_key.value, self.format_value.value, self.added_prefix.value, self.flattened.value
+        )
 
     @property
     def policy(self) -> Policy:
@@ -154,6 +157,7 @@ def read_settings(
         format_key=sources.get("format_key", _one_of(FORMS), "auto"),
         format_value=sources.get("format_value", _one_of(FORMS), "auto"),
         added_prefix=sources.get("added_prefix", _read_text, "__"),
+        flattened=sources.get("flattened", _read_words, ()),
         record_limit=sources.get("record_limit", _read_size, 64 * 2**20),
         color=sources.get("color", _one_of(_COLORS), "auto"),
         snapshots=sources.get("snapshots", _read_text, "schemas"),

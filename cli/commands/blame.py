@@ -11,11 +11,11 @@ from schemaman.report.views.blame import build_blame_report
 from schemaman.resolve import select_version
 from schemaman_cli.group import command
 from schemaman_cli.library import open_registry
-from schemaman_cli.options import CommandContext, format_option, with_context
+from schemaman_cli.options import CommandContext, format_option, offer, with_context
 
 
 @command("blame", "schemaman blame orders", "schemaman blame orders@3 --format json")
-@click.argument("table")
+@click.argument("table", shell_complete=offer("references"))
 @format_option("text", "json", "markdown", "html")
 @with_context
 def blame(context: CommandContext, table: str, format: str) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
+from shlex import quote
 
 import click
 
@@ -35,11 +37,12 @@ from schemaman.history.struct_fields import format_path
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.model.ddl import format_type, parse_type
 from schemaman.model.schema import walk_fields
+from schemaman.report.json.answers import build_decision
 from schemaman.resolve import select_version
 from schemaman_cli.asking import find_user
 from schemaman_cli.group import command
 from schemaman_cli.library import open_registry
-from schemaman_cli.options import CommandContext, with_context
+from schemaman_cli.options import CommandContext, format_option, offer, with_context
 
 
 @command(
@@ -48,13 +51,20 @@ from schemaman_cli.options import CommandContext, with_context
     "schemaman decide accept-type orders amount DOUBLE --reason 'reports read it so'",
 )
 @click.argument("answer", type=click.Choice(["rename", "not-rename", "confirm", "accept-type"]))
-@click.argument("table")
+@click.argument("table", shell_complete=offer("references"))
 @click.argument("words", nargs=-1, required=True, metavar="OLD NEW | FACT | COLUMN TYPE")
 @click.option("--by", metavar="NAME", help="Who accepts a type (default: git's user.email, else login).")
 @click.option("--reason", metavar="TEXT", default="", help="Why a type is accepted.")
+@format_option("text", "json")
 @with_context
 def decide(
-    context: CommandContext, answer: str, table: str, words: tuple[str, ...], by: str | None, reason: str
+    context: CommandContext,
+    answer: str,
+    table: str,
+    words: tuple[str, ...],
+    by: str | None,
+    reason: str,
+    **_: object,
 ) -> None:
     """State that column OLD of TABLE became NEW, that it did not, or that a provisional FACT is true.
 
@@ -74,25 +84,32 @@ def decide(
     path = resolve_path(context.settings.decisions)
     before = read_text(path) if path.exists() else ""
     known = parse(before, str(path))
+    document = build_decision(answer, history.table, words, str(path), written=True)
+    write = partial(_write_decision, context, path, before, document)
     if answer == "accept-type":
         accepted = _make_acceptance(history, version or history.latest, words, by or find_user(), reason)
-        _write_decision(context, path, before, accepted, is_known=_is_accepted(known, accepted))
+        write(accepted, _is_accepted(known, accepted))
         return
     decision = _make_decision(answer, history, known, version, words)
     if other := find_contradiction(history, known, decision):
         raise _make_contradiction_error(str(path), before, known, other)
     answers = (*known.renames, *known.not_renames, *known.confirmations)
-    _write_decision(context, path, before, decision, is_known=decision in answers)
+    write(decision, decision in answers)
 
 
 def _write_decision(
-    context: CommandContext, path: Path, before: str, decision: Decision, *, is_known: bool
+    context: CommandContext,
+    path: Path,
+    before: str,
+    document: dict[str, object],
+    decision: Decision,
+    is_known: bool,
 ) -> None:
     if is_known:
-        context.console.inform(f"{path} already contains this answer")
+        context.console.answer(f"{path} already contains this answer", document | {"written": False})
         return
     write_text(path, before + format_decision(decision))
-    context.console.inform(f"written to {path}")
+    context.console.answer(f"written to {path}", document)
 
 
 def _is_accepted(known: Decisions, decision: TypeAcceptance) -> bool:
@@ -161,7 +178,7 @@ def _find_rename_version(
             return found
         raise UsageError(
             f"no version of {history.table} drops {old} and adds {new}",
-            hint=f"schemaman history {history.table} shows the versions",
+            hint=f"schemaman history {quote(str(history.table))} shows the versions",
         )
     _, known = pairs.get(version.number, (version, frozenset()))
     if (old, new) in known:

@@ -19,11 +19,13 @@ import click
 from schemaman.api.spark_session import open_executor
 from schemaman.errors import CouldNotDo, UsageError
 from schemaman.migration.target import TARGETS, Executor
+from schemaman.report.document import Report
+from schemaman.report.json.answers import build_demo
 from schemaman_cli.group import command
 from schemaman_cli.lakefiles import delta_columns, iceberg_columns
 from schemaman_cli.library import make_workspace
 from schemaman_cli.main import main
-from schemaman_cli.options import CommandContext, reopen_context, with_context
+from schemaman_cli.options import CommandContext, format_option, reopen_context, with_context
 from schemaman_cli.rows import Rows
 
 RECORDINGS = Path(__file__).parent.parent / "demo"
@@ -54,8 +56,9 @@ table = "ice.shop.{{table}}"
     help="Folder for all files of the demo; replaces an earlier demo.",
 )  # fmt: skip
 @click.option("--open", "show", is_flag=True, help="Open the report in the browser.")
+@format_option("text", "json")
 @with_context
-def demo(context: CommandContext, folder: Path, show: bool) -> None:
+def demo(context: CommandContext, folder: Path, show: bool, format: str) -> None:
     """Read recorded Debezium streams on Spark, check the changes, and migrate a Delta and an Iceberg table.
 
     Every step prints the command that you would type. The demo takes one or two minutes.
@@ -77,6 +80,9 @@ def demo(context: CommandContext, folder: Path, show: bool) -> None:
         )
         if hint:
             script.line(hint)
+    if format == "json":
+        document = build_demo(str(folder), str(report), script.number)
+        context.console.show(Report("", (), document), format)
     if show:
         webbrowser.open(report.as_uri())
 
@@ -116,7 +122,8 @@ class _DemoScript:
         self.number = 0
 
     def line(self, text: str) -> None:
-        self.context.console.write(f"{text}\n")
+        if not self.context.console.json:
+            self.context.console.write(f"{text}\n")
 
     def step(self, title: str) -> None:
         self.number += 1

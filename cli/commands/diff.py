@@ -2,46 +2,59 @@
 
 from __future__ import annotations
 
+from shlex import quote
+
 import click
 
 from schemaman.errors import UnknownName
 from schemaman.history.decisions import Decisions
-from schemaman.history.references import TableRef, VersionNumber, VersionsBack, parse
-from schemaman.history.versions import Disagreement, RenameCandidate, list_unresolved
+from schemaman.history.references import Reference, TableRef, VersionNumber, VersionsBack, parse_pair
+from schemaman.history.versions import Disagreement, RenameCandidate, SchemaVersion, list_unresolved
 from schemaman.report.views.listings import build_diff_report, build_only_version_report
 from schemaman.resolve import ResolvedSchema, select_version
 from schemaman_cli.group import command
 from schemaman_cli.library import open_registry, resolve
-from schemaman_cli.options import CommandContext, format_option, with_context
+from schemaman_cli.options import CommandContext, format_option, offer, with_context
 
 
-@command("diff", "schemaman diff orders", "schemaman diff orders@1 orders@latest --format json")
-@click.argument("old")
-@click.argument("new", required=False)
+@command("diff", "schemaman diff orders", "schemaman diff orders@1..latest --format json")
+@click.argument("refs", nargs=-1, required=True, metavar="OLD [NEW]", shell_complete=offer("references"))
 @format_option("text", "json", "markdown", "html")
 @with_context
-def diff(context: CommandContext, old: str, new: str | None, format: str) -> None:
+def diff(context: CommandContext, refs: tuple[str, ...], format: str) -> None:
     """Show the changes from OLD to NEW. With one table only: the changes between its last two versions.
 
-    If the table has only one version, show the changes of its revisions: defaults, comments, order.
+    Both can be one word: OLD..NEW, or after a table the two versions, such as orders 1..3. If the table has
+    only one version, show the changes of its revisions: defaults, comments, order.
     """
-    found = _select_last_two(context, old) if new is None else (resolve(context, old), resolve(context, new))
+    references = parse_pair(refs)
+    match references:
+        case (old, new):
+            found: tuple[ResolvedSchema, ...] = (resolve(context, str(old)), resolve(context, str(new)))
+        case _:
+            found = _select_last_two(context, references[0])
     match found:
         case (before, after):
             remarks = _list_remarks(context, before, after)
-            report = build_diff_report(before, after, _list_candidates(before, after), remarks)
-        case (only,):
+            report = build_diff_report(
+                before,
+                after,
+                _list_candidates(before, after),
+                remarks,
+                _find_repeated(context, before, after),
+            )
+        case (only, *_):
             report = build_only_version_report(only, _list_remarks(context, only, only))
     context.console.show(report, format)
 
 
 def _select_last_two(
-    context: CommandContext, table: str
+    context: CommandContext, reference: Reference
 ) -> tuple[ResolvedSchema, ResolvedSchema] | tuple[ResolvedSchema]:
     """Select the last two versions of a decided table; for one version, its first and last revision."""
-    reference = parse(table)
     if not isinstance(reference, TableRef) or reference.selector != VersionsBack(0):
-        raise UnknownName(f"{table} is one schema; a diff needs two", hint=f"schemaman diff {table} OTHER")
+        hint = f"schemaman diff {quote(str(reference))} OTHER"
+        raise UnknownName(f"{reference} is one schema; a diff needs two", hint=hint)
     registry = open_registry(context)
     history = registry.history(registry.find(reference.name))
     latest = select_version(history, VersionsBack(0))
@@ -57,6 +70,17 @@ def _list_candidates(before: ResolvedSchema, after: ResolvedSchema) -> tuple[Ren
     if before.version is None or after.version is None or before.table != after.table:
         return ()
     return after.version.candidates if after.version.number == before.version.number + 1 else ()
+
+
+def _find_repeated(
+    context: CommandContext, before: ResolvedSchema, after: ResolvedSchema
+) -> SchemaVersion | None:
+    """Find the earlier version that the newer side repeats; None for schemas of different tables."""
+    if before.version is None or after.version is None or after.table is None or before.table != after.table:
+        return None
+    if after.version.number <= before.version.number:
+        return None
+    return open_registry(context).history(after.table).find_repeated(after.version)
 
 
 def _list_remarks(

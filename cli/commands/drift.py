@@ -21,7 +21,7 @@ from schemaman.migration.apply.journal import (
     is_in_progress,
     read_drift,
 )
-from schemaman.migration.apply.resume import find_resume_point
+from schemaman.migration.apply.resume import resume_plan
 from schemaman.migration.layout import describe_layout_change, find_layout_changes, record_layout
 from schemaman.migration.plan import describe_change
 from schemaman.migration.plan_file import from_text
@@ -34,14 +34,14 @@ from schemaman.store.log import MigrationEntry
 from schemaman_cli.asking import confirm
 from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace, open_registry
-from schemaman_cli.options import CommandContext, format_option, with_context
+from schemaman_cli.options import CommandContext, format_option, offer, with_context
 
 _Selection = tuple[set[str] | None, set[str]]
 """The requested sources (None: all), and those of them that have an inspected table."""
 
 
 @command("drift", "schemaman drift", "schemaman drift orders --format json")
-@click.argument("tables", nargs=-1, metavar="[TABLE]...")
+@click.argument("tables", nargs=-1, metavar="[TABLE]...", shell_complete=offer("tables"))
 @click.option(
     "--forget",
     "dropped",
@@ -146,9 +146,13 @@ def _find_drifts(
         try:
             yield from _find_drift(context, spark, lines, target, selection)
         except CouldNotDo as error:
+            if _is_of_others(lines, selection):
+                continue
             unread.append(target)
             context.console.warn(f"{what}: {error.message}", error.hint)
         except Exception as error:  # unexpected
+            if _is_of_others(lines, selection):
+                continue
             if len(migrated) == 1:
                 raise
             unread.append(target)
@@ -186,7 +190,7 @@ def _find_unfinished_run(lines: Sequence[MigrationEntry], lake: LakeTable) -> st
     last = next(line for line in reversed(lines) if line.state == "started")
     try:
         plan = from_text(last.statement)
-        find_resume_point(plan, lake, *count_progress([line for line in lines if line.plan == last.plan]))
+        resume_plan(plan, lake, *count_progress([line for line in lines if line.plan == last.plan]))
     except (StalePlan, UsageError):
         return ""
     return last.run
@@ -216,15 +220,23 @@ def _make_entries(
 def _is_requested(lake: LakeTable | None, lines: Sequence[MigrationEntry], selection: _Selection) -> bool:
     """Whether a table follows a requested source by its property or its journal; records that source.
 
-    Both count because recreating a table removes its properties. A missing table is always reported.
+    Both count because recreating a table removes its properties. A missing table without a readable plan may
+    follow any source, so it is always reported.
     """
     sources, inspected = selection
     if sources is None:
         return True
     source = lake.properties.get(SOURCE_PROPERTY) if lake is not None else None
-    follows = sources & {source or "", _find_source(lines)}
+    planned = _find_source(lines)
+    follows = sources & {source or "", planned}
     inspected |= follows
-    return lake is None or bool(follows)
+    return bool(follows) or (lake is None and not planned)
+
+
+def _is_of_others(lines: Sequence[MigrationEntry], selection: _Selection) -> bool:
+    """Whether the last plan for a target follows a source that is not requested."""
+    sources, source = selection[0], _find_source(lines)
+    return sources is not None and bool(source) and source not in sources
 
 
 def _find_source(lines: Sequence[MigrationEntry]) -> str:

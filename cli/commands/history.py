@@ -10,11 +10,11 @@ from schemaman.report.views.table_changes import build_chapter, build_recent_cha
 from schemaman.store import offsets as coverage
 from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace, open_registry
-from schemaman_cli.options import CommandContext, format_option, with_context
+from schemaman_cli.options import CommandContext, format_option, offer, with_context
 
 
 @command("history", "schemaman history orders", "schemaman history public.orders --format json")
-@click.argument("table")
+@click.argument("table", shell_complete=offer("tables"))
 @click.option("--last", type=click.IntRange(1), metavar="N", help="Show only the last N versions.")
 @format_option("text", "json", "markdown", "html")
 @with_context

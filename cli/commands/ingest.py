@@ -7,7 +7,9 @@ import click
 from schemaman.api.sources import RecordSources, find_sources, follow_sources, read_sources
 from schemaman.ingest.ingest import Summary
 from schemaman.registry import Registry
+from schemaman.report.document import Report
 from schemaman.report.views.ingest import build_ingest_report
+from schemaman_cli.following import RoundLog
 from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace, open_registry
 from schemaman_cli.options import CommandContext, format_option, interval_option, with_context
@@ -56,23 +58,26 @@ def ingest(
     registry = open_registry(context, create=True)
     if not follow:
         done = read_sources(workspace, registry, found)
-        _show(context, registry, found, done, format)
+        context.console.show(_build_report(context, registry, found, done), format)
         return rate_rejects(context, done, max_rejects, found)
+    rounds = RoundLog(context, registry, found, format)
     for number, done in enumerate(follow_sources(workspace, registry, found, interval)):
+        report = _build_report(context, registry, found, done)
         if not number or done.new:
-            _show(context, registry, found, done, format)
+            rounds.write_round(report, done)
             rate_rejects(context, done, max_rejects, found)
+        else:
+            rounds.write_idle_round(report, done)
     return 0
 
 
-def _show(
-    context: CommandContext, registry: Registry, sources: RecordSources, done: Summary, format: str
-) -> None:
+def _build_report(
+    context: CommandContext, registry: Registry, sources: RecordSources, done: Summary
+) -> Report:
     stream, tables = context.settings.stream.value, count_versions(registry, done)
-    report = build_ingest_report(
+    return build_ingest_report(
         done, stream=stream, engine=sources.engine, sources=sources.names, tables=tables
     )
-    context.console.show(report, format)
 
 
 COMMAND = ingest

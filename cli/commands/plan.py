@@ -24,7 +24,7 @@ from schemaman.registry import Registry
 from schemaman.report.views.migrations import build_plan_report
 from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace, open_registry
-from schemaman_cli.options import CommandContext, format_option, with_context
+from schemaman_cli.options import CommandContext, format_option, offer, with_context
 
 PHASES = ("expand", "backfill", "swap", "contract", "abandon", "rekey", "fill")
 
@@ -34,8 +34,13 @@ PHASES = ("expand", "backfill", "swap", "contract", "abandon", "rekey", "fill")
     "schemaman plan orders --target delta --table /lake/orders -o orders.plan.json",
     "schemaman plan orders --target raw --recipe -o plans/",
 )
-@click.argument("tables", nargs=-1, metavar="[TABLE]...")
-@click.option("--target", metavar="NAME", help="Target of schemaman.toml; with --table, delta or iceberg.")
+@click.argument("tables", nargs=-1, metavar="[TABLE]...", shell_complete=offer("references"))
+@click.option(
+    "--target",
+    shell_complete=offer("targets"),
+    metavar="NAME",
+    help="Target of schemaman.toml; with --table, delta or iceberg.",
+)
 @click.option("--table", "lake_table", metavar="LAKE_TABLE|PATH", help="Lake table of a single TABLE.")
 @click.option(
     "-o",
@@ -161,7 +166,8 @@ def _write(context: CommandContext, plans: Sequence[Plan], output: str, several:
     path, key = Path(output), read_plan_key(context.settings)
     if not several and not is_folder(path) and not output.endswith(("/", os.sep)):
         write_plan(path, plans[0], key)
-        context.console.inform(f"written to {path}; next: schemaman apply {path}")
+        following = f"; next: schemaman apply {path}" if plans[0].steps else ""
+        context.console.inform(f"written to {path}{following}")
         return
     written: list[Path] = []
     for one in plans:

@@ -10,11 +10,11 @@ from schemaman.history.versions import TableHistory
 from schemaman.report.views.listings import build_rejects_report
 from schemaman_cli.group import command
 from schemaman_cli.library import open_registry
-from schemaman_cli.options import CommandContext, format_option, with_context
+from schemaman_cli.options import CommandContext, format_option, offer, with_context
 
 
 @command("rejects", "schemaman rejects", "schemaman rejects orders --format json")
-@click.argument("tables", nargs=-1, metavar="[TABLE]...")
+@click.argument("tables", nargs=-1, metavar="[TABLE]...", shell_complete=offer("tables"))
 @click.option(
     "--topic", "topics", multiple=True, metavar="TOPIC", help="List only records of this topic. Repeatable."
 )

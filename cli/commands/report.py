@@ -12,13 +12,13 @@ from schemaman.report.views.overview import build_report
 from schemaman.report.views.table_changes import build_chapter
 from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace, open_registry
-from schemaman_cli.options import CommandContext, format_option, with_context
+from schemaman_cli.options import CommandContext, format_option, offer, with_context
 
 
 @command(
     "report", "schemaman report --format html -o report.html", "schemaman report orders --format markdown"
 )
-@click.argument("tables", nargs=-1, metavar="[TABLE]...")
+@click.argument("tables", nargs=-1, metavar="[TABLE]...", shell_complete=offer("tables"))
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write.")
 @click.option("--full", is_flag=True, help="Write a chapter for each table, even for many tables.")
 @click.option("--plan", "plans", multiple=True, metavar="FILE", help="Plan file to include. Repeatable.")

@@ -10,11 +10,11 @@ from schemaman.migration.plan_file import from_text
 from schemaman_cli.group import command
 from schemaman_cli.library import open_registry
 from schemaman_cli.migrating import apply_plans
-from schemaman_cli.options import CommandContext, format_option, with_context
+from schemaman_cli.options import CommandContext, format_option, offer, with_context
 
 
 @command("resume", "schemaman resume 5f0c31d2ab90", "schemaman resume 5f0c31d2ab90 --partial")
-@click.argument("run", metavar="RUN")
+@click.argument("run", metavar="RUN", shell_complete=offer("runs"))
 @click.option("--partial", is_flag=True, help="Apply the steps of a plan even if it has refusals.")
 @click.option("--clone", is_flag=True, help="Try the rest of the plan on an empty clone first.")
 @click.option(

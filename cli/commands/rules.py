@@ -7,11 +7,11 @@ import click
 from schemaman.compat.judge import RULES
 from schemaman.report.views.findings import build_rules_report
 from schemaman_cli.group import command
-from schemaman_cli.options import CommandContext, format_option, with_context
+from schemaman_cli.options import CommandContext, format_option, offer, with_context
 
 
 @command("rules", "schemaman rules", "schemaman rules column-dropped")
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=offer("rules"))
 @format_option("text", "json", "markdown", "html")
 @with_context
 def rules(context: CommandContext, name: str | None, format: str) -> None:

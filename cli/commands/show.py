@@ -15,13 +15,13 @@ from schemaman.report.views.listings import build_show_report
 from schemaman.resolve import ResolvedSchema
 from schemaman_cli.group import command
 from schemaman_cli.library import open_registry, resolve
-from schemaman_cli.options import CommandContext, format_option, with_context
+from schemaman_cli.options import CommandContext, format_option, offer, with_context
 
 LANGUAGES = ("ddl", "spark", "delta", "iceberg", "avro", "connect", "json", "columns")
 
 
 @command("show", "schemaman show orders@latest", "schemaman show orders@-1 --as delta")
-@click.argument("ref")
+@click.argument("ref", shell_complete=offer("references"))
 @click.option(
     "--as",
     "language",

@@ -13,13 +13,15 @@ import click
 
 from schemaman.errors import CouldNotDo, StoreUnavailable, UnreadableInput, UsageError
 from schemaman.io import archive_files as archives
+from schemaman.report.document import Report
+from schemaman.report.json.answers import build_store
 from schemaman.report.views.words import format_number
 from schemaman.store import archive
 from schemaman.store.hash_chain import check_chain
 from schemaman.store.sql.store import SqlStore
 from schemaman_cli.group import command
 from schemaman_cli.library import open_store
-from schemaman_cli.options import CommandContext, with_context
+from schemaman_cli.options import CommandContext, format_option, with_context
 from schemaman_cli.output import discard_output
 
 _WITH_FILE = ("export", "import")
@@ -30,8 +32,9 @@ _STREAM = "-"
 @click.argument("action", type=click.Choice(["check", "rebuild", *_WITH_FILE]))
 @click.argument("file", required=False)
 @click.option("--replace", is_flag=True, help="Let export overwrite an existing export file.")
+@format_option("text", "json")
 @with_context
-def store(context: CommandContext, action: str, file: str | None, replace: bool) -> int:
+def store(context: CommandContext, action: str, file: str | None, replace: bool, format: str) -> int:
     """Check the store for damage, rebuild the histories from its log, or export and import the log.
 
     export writes the log with its hash chain to FILE. import reads FILE into a new or empty store, SQLite
@@ -53,13 +56,15 @@ def store(context: CommandContext, action: str, file: str | None, replace: bool)
     opened = open_store(context)
     if action == "rebuild":
         opened.rebuild()
-        context.console.inform("the histories were rebuilt from the log")
-    return _check(context, opened)
+        if not context.console.json:
+            context.console.inform("the histories were rebuilt from the log")
+    return _check(context, opened, action)
 
 
-def _check(context: CommandContext, opened: SqlStore) -> int:
+def _check(context: CommandContext, opened: SqlStore, action: str) -> int:
     faults = opened.check()
-    context.console.write("".join(f"{fault}\n" for fault in faults) or "the store is not damaged\n")
+    text = "\n".join(faults) or "the store is not damaged"
+    _print(context, text, build_store(action, opened.where, faults=faults))
     if not faults:
         return 0
     context.console.warn(
@@ -80,11 +85,19 @@ def _export(context: CommandContext, file: Path, replace: bool) -> int:
     opened = open_store(context)
     with _convert_log_errors():
         entries = archives.save_copy(file, _write_lines(opened)) - archive.FRAME
-    context.console.write(f"{format_number(entries)} log entries of {opened.where} written to {file}\n")
+    _print(
+        context,
+        f"{format_number(entries)} log entries of {opened.where} written to {file}",
+        build_store("export", opened.where, file=str(file), entries=entries),
+    )
     return 0
 
 
 def _export_to_stdout(context: CommandContext, replace: bool) -> int:
+    if context.console.json:
+        raise UsageError(
+            "standard output holds the copy, and no JSON", hint="store export FILE --format json"
+        )
     if replace:
         raise UsageError("standard output cannot be replaced", hint="--replace needs a FILE")
     if sys.stdout.isatty():
@@ -142,8 +155,20 @@ def _import(context: CommandContext, file: Path, name: str) -> int:
     opened = open_store(context, create=True)
     copy = archives.load_copy(file, name)
     entries = opened.restore(copy.log, copy.store)
-    context.console.write(f"{format_number(entries)} log entries of {name} imported into {opened.where}\n")
+    _print(
+        context,
+        f"{format_number(entries)} log entries of {name} imported into {opened.where}",
+        build_store("import", opened.where, file=name, entries=entries),
+    )
     return 0
+
+
+def _print(context: CommandContext, text: str, document: dict[str, object]) -> None:
+    """Print the result of an action on stdout."""
+    if context.console.json:
+        context.console.show(Report("", (), document), "json")
+    else:
+        context.console.write(f"{text}\n")
 
 
 def _is_copy(file: Path) -> bool:

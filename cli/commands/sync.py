@@ -13,9 +13,9 @@ from schemaman.api.target_tables import warn_of_other_streams
 from schemaman.api.workspace import Workspace
 from schemaman.errors import BadConfiguration, UnreadableInput, UsageError
 from schemaman.history.decisions import Decisions
-from schemaman.ingest.ingest import Summary
 from schemaman.report.json.sync import FollowedTable
 from schemaman.report.views.sync import build_sync_report
+from schemaman_cli.following import RoundLog
 from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace, open_registry
 from schemaman_cli.options import CommandContext, format_option, interval_option, with_context
@@ -74,11 +74,12 @@ def sync(
         warn_of_other_streams(workspace, registry.store.tables())
         lake.note_records(read)
         tables = lake.run_round(workspace.read_decisions())
-        _show(context, read, tables, format)
+        context.console.show(build_sync_report(read, tables), format)
         rejected = rate_rejects(context, read, max_rejects, found_sources)
         return max((rejected, *(table.code for table in tables)))
     before: Sequence[FollowedTable] | None = None
     decisions_file = DecisionsFile(workspace)
+    rounds = RoundLog(context, registry, found_sources, format)
     for read in follow_sources(workspace, registry, found_sources, interval):
         lake.note_records(read)
         if before is None:
@@ -86,8 +87,10 @@ def sync(
         decisions = workspace.read_decisions() if before is None else decisions_file.read()
         tables = () if decisions is None else lake.run_round(decisions)
         if before is None or read.new or (decisions is not None and list(tables) != list(before)):
-            _show(context, read, tables, format)
+            rounds.write_round(build_sync_report(read, tables), read)
             rate_rejects(context, read, max_rejects, found_sources)
+        else:
+            rounds.write_idle_round(build_sync_report(read, tables), read)
         if decisions is not None:
             before = [table for table in tables if not table.is_current]
     return 0
@@ -112,10 +115,6 @@ class DecisionsFile:
             return None
         self._fault = ""
         return found
-
-
-def _show(context: CommandContext, read: Summary, found: Sequence[FollowedTable], format: str) -> None:
-    context.console.show(build_sync_report(read, found), format)
 
 
 COMMAND = sync

@@ -8,10 +8,11 @@ from schemaman.api.files import read_text, write_text
 from schemaman.api.settings_files import resolve_path
 from schemaman.compat.waivers import Waiver, parse_waivers, to_text
 from schemaman.errors import UsageError
+from schemaman.report.json.answers import build_written_waiver
 from schemaman_cli.days import parse_last_day
 from schemaman_cli.findings import find_finding
 from schemaman_cli.group import command
-from schemaman_cli.options import CommandContext, with_context
+from schemaman_cli.options import CommandContext, format_option, with_context
 
 
 @command(
@@ -23,8 +24,9 @@ from schemaman_cli.options import CommandContext, with_context
 @click.option("--reason", required=True, metavar="TEXT", help="Why the finding is acceptable.")
 @click.option("--owner", required=True, metavar="NAME", help="Who is responsible for the waiver.")
 @click.option("--expires", required=True, metavar="WHEN", help="Last day: a date, or 14d.")
+@format_option("text", "json")
 @with_context
-def waive(context: CommandContext, finding: str, reason: str, owner: str, expires: str) -> None:
+def waive(context: CommandContext, finding: str, reason: str, owner: str, expires: str, format: str) -> None:
     """Waive the finding with the fingerprint FINDING; it then fails no check. The first digits are enough.
 
     schemaman check still shows the finding, as waived. The waiver is added to schemaman.waivers.toml. Commit
@@ -38,10 +40,11 @@ def waive(context: CommandContext, finding: str, reason: str, owner: str, expire
     path = resolve_path(context.settings.waivers)
     before = read_text(path) if path.exists() else ""
     if waiver in parse_waivers(before, str(path)):
-        context.console.inform(f"{path} already contains this waiver")
+        document = build_written_waiver(waiver, str(path), written=False)
+        context.console.answer(f"{path} already contains this waiver", document)
         return
     write_text(path, before + to_text(waiver))
-    context.console.inform(f"written to {path}")
+    context.console.answer(f"written to {path}", build_written_waiver(waiver, str(path), written=True))
 
 
 COMMAND = waive

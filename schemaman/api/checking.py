@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from shlex import quote
 
+from schemaman.api.checking_branch import find_base
 from schemaman.api.references import resolve_reference
 from schemaman.api.settings_files import resolve_path
+from schemaman.api.target_tables import cut_history
 from schemaman.api.workspace import Workspace
 from schemaman.compat import gate
 from schemaman.compat.gate import CheckResult
 from schemaman.compat.judge import RULES, Severity
 from schemaman.compat.snapshots import Snapshot, from_text, take_snapshot
 from schemaman.errors import BadReference, UsageError
+from schemaman.history.references import TableRef, VersionsBack, name_table, parse, parse_pair
 from schemaman.history.versions import TableHistory
 from schemaman.io import git
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
+from schemaman.resolve import ResolvedSchema, select_version
 
 
 def check_tables(
@@ -30,21 +36,24 @@ def check_tables(
 ) -> CheckResult:
     """Check every revision since the baseline, for the named tables or for all.
 
-    The baseline is the REF `against`, or the snapshot files at git's merge base.
+    The baseline is the REF `against`, or the snapshot files at git's merge base. `orders@3` is checked up to
+    that version, and `orders@1..3` since version 1. `against` may be only a version: `1`, `latest`.
 
     Raises:
         UsageError: there is no baseline, or one baseline for several tables.
         NoHistory: a table has no history.
     """
     settings = workspace.settings
-    found = registry.select(*tables)
+    tables, against = _split_baseline(tables, against)
+    found = _select_histories(registry, tables)
     if against is None:
         baseline = _read_snapshots(workspace, found, bool(tables))
     else:
         baseline = _take_baseline(workspace, registry, found, against)
     waivers = workspace.read_waivers()
     policy = gate.GatePolicy(
-        settings.readers.value,
+        # A level alone decides about Avro; other readers count only if the settings declare them.
+        settings.readers.value if level is None or settings.readers.origin != "default" else (),
         workspace.rule_overrides(),
         fail_on or settings.fail_on.value,
         level and level.upper(),
@@ -62,12 +71,58 @@ def _take_baseline(
         hint = "schemaman check TABLE --against REF; in Python check(TABLE, since=…)"
         raise UsageError("a baseline that is named belongs to exactly one table", hint=hint)
     table = found[0].table
-    resolved = resolve_reference(workspace, registry, against)
+    reference = parse_pair([str(name_table(table)), against])[-1]
+    resolved = resolve_reference(workspace, registry, str(reference))
     if resolved.version is None:
         return {table: Snapshot(table, resolved.schema)}
     if resolved.table != table:
-        raise BadReference(f"{against} is not a version of {table}", hint=f"use {table}@1")
+        raise BadReference(f"{against} is not a version of {table}", hint=f"--against {quote(f'{table}@1')}")
+    if resolved.version not in found[0].versions:
+        raise UsageError(
+            f"{against} is newer than {table}@{found[0].latest.number}", hint="the baseline is the older one"
+        )
     return {table: take_snapshot(found[0], resolved.version, resolved.revision)}
+
+
+def _split_baseline(tables: Sequence[str], against: str | None) -> tuple[Sequence[str], str | None]:
+    """Split `A..B` of a single table into the table and its baseline."""
+    if len(tables) != 1 or len(pair := parse_pair(tables)) != 2:
+        return tables, against
+    if against is not None:
+        raise UsageError(f"{tables[0]} has a baseline already", hint="omit --against, or name one version")
+    return [str(pair[1])], str(pair[0])
+
+
+def _select_histories(registry: Registry, tables: Sequence[str]) -> tuple[TableHistory, ...]:
+    """Select the histories of the named tables, each up to the version that its name gives, or all."""
+    if not tables:
+        return registry.select()
+    found: dict[TableId, TableHistory] = {}
+    for text in tables:
+        reference = parse(text)
+        if not isinstance(reference, TableRef):
+            raise BadReference(f"{text} is not a table of the history", hint="schemaman tables lists them")
+        history = registry.history(registry.find(reference.name))
+        if reference.selector != VersionsBack(0):
+            selected = select_version(history, reference.selector)
+            history = _cut_history(history, selected)
+        if found.setdefault(history.table, history) != history:
+            raise UsageError(f"{history.table} is named with two versions", hint="name one of them")
+    return tuple(found.values())
+
+
+def _cut_history(history: TableHistory, selected: ResolvedSchema) -> TableHistory:
+    """Cut a history after a selected version and revision."""
+    if selected.version is None:
+        return history
+    cut = cut_history(history, selected.version)
+    last = cut.versions[-1]
+    revisions = tuple(
+        r
+        for r in last.revisions
+        if selected.revision in (None, last.revision) or r.number <= (selected.revision or 0)
+    )
+    return replace(cut, versions=(*cut.versions[:-1], replace(last, revisions=revisions)))
 
 
 def _read_snapshots(
@@ -75,12 +130,8 @@ def _read_snapshots(
 ) -> Mapping[TableId, Snapshot]:
     """Read the snapshot files at the merge base; only those of the found tables if tables were named."""
     folder = resolve_path(workspace.settings.snapshots)
-    try:
-        commit = git.find_merge_base()
-    except UsageError as error:
-        hint = "commit the files of `schemaman snapshot`, or name the baseline of one table: orders@1"
-        raise UsageError(f"there is no baseline: {error.message}", hint=hint) from error
-    texts = git.read_folder(commit, str(folder))
+    commit = find_base(None)
+    texts = git.read_folder(commit, os.path.relpath(folder))
     if not texts:
         raise UsageError(
             f"there is no baseline: git has no snapshots in {folder} at {commit[:12]}",

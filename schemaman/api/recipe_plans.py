@@ -15,7 +15,13 @@ from schemaman.migration.apply.resume import count_steps_behind
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import from_text, plan_hash
 from schemaman.migration.recipes.recipes import RecipePlanner
-from schemaman.migration.rollback import find_version_before, list_row_writes, plan_restore, plan_rollback
+from schemaman.migration.rollback import (
+    find_version_before,
+    is_whole,
+    list_row_writes,
+    plan_restore,
+    plan_rollback,
+)
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.model.diff import diff
 from schemaman.registry import Registry
@@ -100,7 +106,7 @@ def plan_way_back(planner: LakePlanner, registry: Registry, text: str) -> Plan:
     done = count_steps_behind(plan, lake_table, *count_progress(lines))
     back = plan_rollback(plan, lake_table, done)
     version = find_version_before(lines)
-    if back.refusals and lake_table is not None and plan.format == "delta" and version:
+    if not is_whole(plan, back) and lake_table is not None and plan.format == "delta" and version:
         back = _plan_time_travel(planner.executor, plan, lake_table, version, back)
     source = next((table for table in registry.store.tables() if str(table) == plan.source.table), None)
     if source is None or lake_table is None:
@@ -126,4 +132,6 @@ def _plan_time_travel(
     if not written:
         return plan_restore(plan, lake_table, version, target)
     reason = f"rows were written since then: {'; '.join(written)}"
+    if not back.refusals:
+        return replace(back, notes=(*back.notes, f"the table is not restored as a whole: {reason}"))
     return replace(back, refusals=tuple(replace(r, reason=f"{r.reason}; {reason}") for r in back.refusals))

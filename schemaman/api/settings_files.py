@@ -8,6 +8,7 @@ from pathlib import Path
 
 from schemaman.errors import BadConfiguration
 from schemaman.settings import Setting, Settings, SettingsFile, read_settings
+from schemaman.store.urls import has_password
 
 
 def load_settings(flags: Mapping[str, object], file: SettingsFile | None = None) -> Settings:
@@ -52,6 +53,8 @@ def resolve_path(setting: Setting[str]) -> Path:
 def resolve_store_url(setting: Setting[str]) -> str:
     """Return the URL of the store; the path of a local store becomes absolute."""
     scheme, slashes, path = setting.value.partition(":///")
+    if "://" not in setting.value and setting.value and not has_password(setting.value):
+        return str(_base_folder(setting) / setting.value)
     if scheme != "sqlite" or not slashes or path in ("", ":memory:"):
         return setting.value
     return f"sqlite:///{(_base_folder(setting) / path).absolute()}"

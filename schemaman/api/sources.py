@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 
 from schemaman.api.client_options import read_client_options
+from schemaman.api.reading_progress import ReadingProgress
 from schemaman.api.spark_session import ingest_on_spark
 from schemaman.api.workspace import Workspace
 from schemaman.debezium.records import Record
@@ -21,6 +22,7 @@ from schemaman.io import files, kafka
 from schemaman.io.schema_registry import NO_REGISTRY, AnyRegistry, load_export
 from schemaman.registry import Registry
 from schemaman.report.views.words import format_number
+from schemaman.store.offsets import Partition
 
 FoundSource = files.File | kafka.Topics
 
@@ -33,6 +35,7 @@ class RecordSources:
     """The SOURCEs to read: their names, the file or topics of each, the engine, the schema registry if any.
 
     `topic` is the topic of a file with bare values. `since_ms` is the time from which topics are read.
+    `unread` has the number of unread offsets of each partition of Kafka at the start of the last reading.
     """
 
     names: tuple[str, ...]
@@ -42,6 +45,7 @@ class RecordSources:
     topic: str | None = None
     keep_payload: bool = False
     since_ms: int | None = None
+    unread: dict[Partition, int] = field(default_factory=dict, compare=False)
 
 
 def find_sources(
@@ -76,8 +80,10 @@ def read_sources(workspace: Workspace, registry: Registry, sources: RecordSource
         Conflict: another process reads the same records into the same stream.
     """
     done = Summary()
+    sizes = [source.bytes if isinstance(source, files.File) else 0 for source in sources.found]
+    progress = ReadingProgress(sum(sizes) if all(sizes) else 0, workspace.messages.progress)
     for schemas, found in _group_by_registry(sources.schema_registry, sources.found):
-        done += _read_group(workspace, registry, sources, found, schemas)
+        done += _read_group(workspace, registry, sources, found, schemas, progress)
     return done
 
 
@@ -155,11 +161,15 @@ def _find_export(source: FoundSource) -> str | None:
 
 
 def _open_records(
-    workspace: Workspace, registry: Registry, sources: RecordSources, source: FoundSource
+    workspace: Workspace,
+    registry: Registry,
+    sources: RecordSources,
+    source: FoundSource,
+    progress: ReadingProgress,
 ) -> Iterator[Record | UnreadableItem]:
     if isinstance(source, files.File):
         limit = workspace.settings.record_limit.value
-        return files.read_records(source, topic=sources.topic, limit=limit)
+        return files.read_records(source, topic=sources.topic, limit=limit, count_bytes=progress.count_bytes)
     if sources.topic is not None:
         raise UsageError(
             "a topic is named only for files of bare values; this address already names its topics",
@@ -167,7 +177,8 @@ def _open_records(
         )
     settings = workspace.settings
     options = read_client_options(settings.kafka_config)
-    return kafka.read_records(source, options, registry.offsets(settings.stream.value), sources.since_ms)
+    known = registry.offsets(settings.stream.value)
+    return kafka.read_records(source, options, known, sources.since_ms, sources.unread)
 
 
 def _read_group(
@@ -176,6 +187,7 @@ def _read_group(
     sources: RecordSources,
     found: Sequence[FoundSource],
     schemas: AnyRegistry,
+    progress: ReadingProgress,
 ) -> Summary:
     def report(so_far: Summary) -> None:
         workspace.messages.progress(f"{format_number(so_far.read)} records read")
@@ -188,6 +200,6 @@ def _read_group(
     done = Summary()
     stream, forms = workspace.settings.stream.value, workspace.settings.forms
     for source in found:
-        records = _open_records(workspace, registry, sources, source)
-        done += ingest_records(records, registry, stream, schemas, sources.keep_payload, report, forms=forms)
+        records = progress.count_records(_open_records(workspace, registry, sources, source, progress))
+        done += ingest_records(records, registry, stream, schemas, sources.keep_payload, forms=forms)
     return done

@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 
 from schemaman.api.applying import ApplyRequest, PlanApplier, exit_code_of, new_run
 from schemaman.api.exit_codes import FAILED, exit_code
@@ -37,7 +38,7 @@ _REST = 60.0
 
 def describe_report_hint(table: str) -> str:
     """Return the hint for an unexpected error of one table."""
-    return f"please report it with the output of `schemaman plan {table} --debug`"
+    return f"please report it with the output of `schemaman plan {quote(str(table))} --debug`"
 
 
 class LakeSync:

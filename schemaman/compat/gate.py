@@ -36,11 +36,9 @@ from schemaman.history.versions import (
     TableHistory,
     list_unresolved,
 )
-from schemaman.model.ddl import format_type
-from schemaman.model.diff import ChangeNullable, ChangeType, diff
+from schemaman.model.diff import diff
 from schemaman.model.display import DisplayedValue, count_noun
-from schemaman.model.schema import Path, TableId, TableSchema
-from schemaman.model.types import without_labels
+from schemaman.model.schema import TableId, TableSchema
 
 AVRO_READERS: tuple[Reader, ...] = ("avro-backward", "avro-forward")
 
@@ -52,7 +50,6 @@ class CheckResult(DisplayedValue):
     `findings` are pairs of a finding and its severity for the declared readers, in order of tables and steps.
     `tables` are the checked tables; `steps` is the number of judged steps.
     `unaccepted` are the tables without a baseline; only their present structure is judged.
-    `unjudged` are changes that no rule covers; they count as danger, because their effect is not known.
     `without_baseline` are tables of `unaccepted` that the user named; they count as danger, too.
     `remarks` list what the records leave open or lose of each table since its baseline; they count as notes.
     `fail_on` is the mildest severity that fails; `waivers` are those that have not expired, by fingerprints.
@@ -63,7 +60,6 @@ class CheckResult(DisplayedValue):
     tables: tuple[TableId, ...]
     steps: int
     unaccepted: tuple[TableId, ...] = ()
-    unjudged: tuple[UnjudgedChange, ...] = ()
     without_baseline: tuple[TableId, ...] = ()
     remarks: tuple[tuple[TableId, Disagreement], ...] = ()
     fail_on: Severity = "break"
@@ -79,18 +75,6 @@ class CheckResult(DisplayedValue):
     def passed(self) -> bool:
         """Whether nothing fails."""
         return self.verdict == "pass"
-
-
-@dataclass(frozen=True, slots=True)
-class UnjudgedChange:
-    """A change that no rule covers and that may break a reader: another type, or NULL allowed."""
-
-    table: TableId
-    path: Path
-    before: str
-    after: str
-    old_ref: str
-    new_ref: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +127,6 @@ def check(
         )
     readers = _choose_readers(policy, level)
     findings: list[tuple[Finding, Severity]] = []
-    unjudged: list[UnjudgedChange] = []
     remarks: list[tuple[TableId, Disagreement]] = []
     steps_judged = 0
     for table in sorted(tables):
@@ -151,7 +134,6 @@ def check(
         compared = list_steps(tables[table], accepted)
         steps_judged += len(compared)
         remarks += ((table, remark) for remark in _find_remarks(tables[table], accepted))
-        unjudged += (u for step in compared for u in _find_unjudged(step, judge_transition(step, all_rules)))
         found = _collect_findings(compared, build_total(tables[table], accepted), all_rules)
         if level is not None and level.transitive:
             found += _drop_repeats(
@@ -161,24 +143,42 @@ def check(
                 ),
             )
         findings += ((f, rate_finding(f, readers, policy.overrides)) for f in found)
-    failing = SEVERITIES.index(policy.fail_on)
-    open_severities = [s for f, s in findings if f.fingerprint not in policy.waived]
-    worst = max([SEVERITIES.index(s) for s in open_severities], default=0)
+    worst = _find_worst(findings, policy)
     unaccepted = tuple(t for t in sorted(tables) if t not in baseline)
     unmet = unaccepted if policy.named else ()
-    worst = max(worst, SEVERITIES.index("danger") if unjudged or unmet else 0)
+    worst = max(worst, SEVERITIES.index("danger") if unmet else 0)
     worst = max(worst, SEVERITIES.index("note") if remarks else 0)
     return CheckResult(
-        verdict="fail" if policy.fail_on != "off" and worst >= failing else "pass",
+        verdict=_decide(worst, policy),
         findings=tuple(findings),
         tables=tuple(sorted(tables)),
         steps=steps_judged,
         unaccepted=unaccepted,
-        unjudged=tuple(unjudged),
         without_baseline=unmet,
         remarks=tuple(remarks),
         fail_on=policy.fail_on,
     )
+
+
+def judge_files(
+    tables: Iterable[TableId], steps: int, findings: Iterable[Finding], policy: GatePolicy
+) -> CheckResult:
+    """Judges the findings of schemas without a history. Raises `UnknownName` for an unknown level."""
+    readers = _choose_readers(policy, policy.find_level())
+    rated = tuple((f, rate_finding(f, readers, policy.overrides)) for f in findings)
+    verdict = _decide(_find_worst(rated, policy), policy)
+    return CheckResult(verdict, rated, tuple(tables), steps, fail_on=policy.fail_on)
+
+
+def _find_worst(findings: Iterable[tuple[Finding, Severity]], policy: GatePolicy) -> int:
+    """Finds the index of the worst severity that is not waived."""
+    severities = [SEVERITIES.index(s) for f, s in findings if f.fingerprint not in policy.waived]
+    return max(severities, default=0)
+
+
+def _decide(worst: int, policy: GatePolicy) -> Literal["pass", "fail"]:
+    fails = policy.fail_on != "off" and worst >= SEVERITIES.index(policy.fail_on)
+    return "fail" if fails else "pass"
 
 
 def list_transitions(history: TableHistory, baseline: Snapshot | None) -> tuple[Transition, ...]:
@@ -351,22 +351,6 @@ def _collect_findings(
     return (
         findings if total is None else [*findings, *_drop_repeats(findings, judge_transition(total, rules))]
     )
-
-
-def _find_unjudged(step: Transition, findings: Iterable[Finding]) -> Iterator[UnjudgedChange]:
-    """Finds changes of type and to nullable at a path that has no finding."""
-    covered = {f.path for f in findings}
-    for change in step.changes:
-        match change:
-            case ChangeType(path, old, new) if path not in covered:
-                if without_labels(old) != without_labels(new):
-                    yield UnjudgedChange(
-                        step.table, path, format_type(old), format_type(new), step.old_ref, step.new_ref
-                    )
-            case ChangeNullable(path, False, True) if path not in covered:
-                yield UnjudgedChange(step.table, path, "NOT NULL", "nullable", step.old_ref, step.new_ref)
-            case _:
-                continue
 
 
 def _drop_repeats(findings: list[Finding], more: Iterable[Finding]) -> list[Finding]:

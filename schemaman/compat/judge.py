@@ -7,7 +7,7 @@ another one claims is shown as evidence of that one and never lost.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -149,6 +149,8 @@ class Example:
 EXAMPLE_TABLE = TableId("shop", "app", "public", "orders")
 
 Check = Callable[[Transition], Iterator[Finding]]
+LastResort = Callable[[Transition, Finding, Sequence[Finding]], Finding | None]
+"""Reduces a finding to what the other findings of the step leave unexplained; None for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +158,7 @@ class Rule:
     """A kind of change, the readers that it breaks, and why; one file each in `compat/rules/`.
 
     `verdicts` is the row of the catalogue; a finding of a milder case may have fewer or other verdicts.
-    `page` is the docstring of the module.
+    `page` is the docstring of the module. A rule with `last_resort` reports only what no other rule explains.
     """
 
     name: str
@@ -165,15 +167,24 @@ class Rule:
     check: Check
     examples: tuple[Example, ...]
     page: str = ""
+    last_resort: LastResort | None = None
 
 
 def judge_transition(transition: Transition, rules: Iterable[Rule]) -> tuple[Finding, ...]:
-    """Applies every rule to one step; findings come in the order of the rules, claimed ones as evidence."""
-    found = [
-        replace(finding, old_ref=transition.old_ref, new_ref=transition.new_ref)
-        for rule in rules
+    """Applies every rule to one step; findings come in the order of the rules, claimed ones as evidence.
+
+    Rules of last resort come last.
+    """
+    all_rules = tuple(rules)
+    found = [f for rule in all_rules if rule.last_resort is None for f in rule.check(transition)]
+    found += [
+        rest
+        for rule in all_rules
+        if rule.last_resort is not None
         for finding in rule.check(transition)
+        if (rest := rule.last_resort(transition, finding, found)) is not None
     ]
+    found = [replace(f, old_ref=transition.old_ref, new_ref=transition.new_ref) for f in found]
     owner_of: dict[_FindingKey, _FindingKey] = {}
     for finding in found:
         for claim in finding.claims:

@@ -11,13 +11,23 @@ from schemaman.debezium.document import (
     find_row,
     is_document_schema,
 )
+from schemaman.debezium.event_shapes import RestoredEvent
 from schemaman.debezium.extract_schema import add_source_columns
 from schemaman.debezium.inference import DOCUMENTS, FieldCounter, FieldKind, infer_columns
 from schemaman.debezium.json_fields import read_text
 from schemaman.debezium.key import add_key, list_key_fields
-from schemaman.debezium.observation import MANY_SHAPES, InferredFields, Observation, SchemaRun
+from schemaman.debezium.observation import (
+    CONNECTOR_UNKNOWN,
+    MANY_SHAPES,
+    TABLE_UNNAMED,
+    WRAPPED_VALUES,
+    InferredFields,
+    Note,
+    Observation,
+    SchemaRun,
+)
 from schemaman.debezium.payload import Body, Node
-from schemaman.debezium.source_block import Origin, read_origin
+from schemaman.debezium.source_block import UNKNOWN, Origin, read_origin
 from schemaman.errors import UnreadableInput
 from schemaman.model.schema import TableSchema
 
@@ -47,7 +57,41 @@ def observe_events(run: SchemaRun, stream: str, value: Body, key: Body | None) -
         schema=None if row is None else _read_schema(row, key, origin),
         schema_name=None if row is None else read_text(row, "name"),
         interrupted=run.interrupted,
+        writer=origin.writer,
     )
+
+
+def note_shape(
+    observed: Observation, stated_connector: str, restored: RestoredEvent | None
+) -> tuple[Note, ...]:
+    """Note what the shape of a table's events does not show: positions, identity, or types."""
+    found: list[tuple[str, str]] = []
+    if observed.connector == UNKNOWN:
+        what = f"the connector {stated_connector!r} is not known" if stated_connector else _NO_CONNECTOR
+        weak = f"; {observed.table} is identified only by names of topic and schemas" if observed.weak else ""
+        message = f"{what}: positions in its log are not read, and records are ordered by offset{weak}"
+        found.append((CONNECTOR_UNKNOWN, message))
+    elif observed.weak:
+        message = f"the source block names no table: {observed.table} is identified only by names of topic"
+        found.append((TABLE_UNNAMED, f"{message} and schemas"))
+    if restored is not None and restored.avro_json:
+        found.append((WRAPPED_VALUES, _AVRO_JSON))
+    if restored is not None and restored.cells:
+        found.append((WRAPPED_VALUES, _CELLS))
+    first = observed.first
+    place = (observed.table.stream, first.topic, first.partition, first.offset)
+    return tuple(Note(*place, kind, text, observed.table, observed.count) for kind, text in found)
+
+
+_NO_CONNECTOR = "the records name no connector"
+_AVRO_JSON = (
+    "the records are Avro in its JSON encoding, which has no schema: types are inferred. Dump the bytes "
+    "instead (kcat without -s, and --registry) for exact types and for writing rows"
+)
+_CELLS = (
+    "each value is wrapped in a cell, so that NOT NULL of columns is not visible; the columns have the types "
+    "of the values in the cells"
+)
 
 
 def _find_row(value: Body) -> Node:
@@ -99,6 +143,7 @@ def observe_schemaless_events(run: SchemaRun, stream: str, value: Body, key: Bod
         if row is None
         else add_source_columns(make_row_schema(row, inferred, key, origin), value.payload),
         interrupted=run.interrupted,
+        writer=origin.writer,
         inferred=inferred if counts else None,
     )
 

@@ -10,7 +10,9 @@ from schemaman.debezium.converters.connect import read_columns, read_fields
 from schemaman.debezium.document import collect_row_kinds, collect_struct_kinds
 from schemaman.debezium.envelope import infer_fields
 from schemaman.debezium.flattened_fields import (
+    NO_KEY_NAMES,
     Additions,
+    KeyNames,
     identify_parts,
     is_document,
     is_flattened,
@@ -27,19 +29,29 @@ from schemaman.debezium.observation import (
     SchemaRun,
 )
 from schemaman.debezium.payload import Body, Node
-from schemaman.debezium.raw_record import read_facts
+from schemaman.debezium.raw_record import read_facts, read_writer
 from schemaman.debezium.records import Record
 from schemaman.debezium.source_block import UNKNOWN
+from schemaman.debezium.wire_format import Forms
 from schemaman.model.name_adjustment import restore_misread_name
 from schemaman.model.schema import TableId, TableSchema
 
 
-def is_row(record: Record, value: Body, prefix: str, *, counted: bool = False) -> bool:
+def is_row(
+    record: Record, value: Body, forms: Forms, key: KeyNames = NO_KEY_NAMES, *, counted: bool = False
+) -> bool:
     """Return whether a value without an envelope is a flattened row; `counted`: the scanner found so."""
     if not isinstance(value.payload, dict) or not read_facts(value.payload, value.name).bare:
         return False
     # the scanner counts the fields of documents alone, which it recognises by their key
-    return counted or is_flattened(value.name, read_additions(value.payload, record.headers, prefix))
+    added = read_additions(value.payload, record.headers, forms.added)
+    name = None if value.schema is None else value.name
+    return counted or is_flattened(record.topic, name, value.payload, added, key, forms.flattened)
+
+
+def read_key_names(key: Body | None) -> KeyNames:
+    """Read the names in a key: the table that routing wrote into it, and the name of its schema."""
+    return NO_KEY_NAMES if key is None else KeyNames(read_physical_table(key.payload), key.name)
 
 
 def observe_row(run: SchemaRun, stream: str, value: Body, key: Body | None, prefix: str) -> Observation:
@@ -87,6 +99,7 @@ def observe_row(run: SchemaRun, stream: str, value: Body, key: Body | None, pref
         interrupted=run.interrupted,
         weak=weak,
         inferred=inferred,
+        writer="".join(read_writer(added.source)),
     )
 
 
@@ -102,9 +115,8 @@ def identify_table(
     run: SchemaRun, stream: str, value: Body, key: Body | None, added: Additions
 ) -> tuple[TableId, bool]:
     """Identify the table of flattened rows, and return whether the identity comes from names alone."""
-    physical = None if key is None else read_physical_table(key.payload)
-    parts, proven = identify_parts(run.sample.topic, value.name, added, physical)
-    server, database, schema, table = run.table or parts
+    parts, proven = identify_parts(run.sample.topic, value.name, added, read_key_names(key))
+    server, database, schema, table = run.table[:4] or parts
     return TableId(server, database, schema, table, stream), not proven
 
 

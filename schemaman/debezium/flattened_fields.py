@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from schemaman.model.name_adjustment import adjust_schema, restore_misread_name
@@ -24,6 +25,9 @@ Source: Debezium AbstractRegexTopicNamingStrategy, ByLogicalTableRouter."""
 
 DELETED_FIELD = "__deleted"
 """The field that marks a rewritten delete; not every release can configure its name."""
+
+_OWN = "io.debezium."
+"""The beginning of the names of schemas that belong to no table."""
 
 Headers = Sequence[tuple[str, bytes | None]]
 Identity = tuple[str, str, str, str]
@@ -59,6 +63,17 @@ _CONNECTORS = {"lsn": "postgresql", "event_serial_no": "sqlserver", "vgtid": "vi
 _BINLOG = frozenset({"file", "pos"})
 _DB2 = re.compile(r"[0-9a-f]{8}:[0-9a-f]{8}:[0-9a-f]{16}")
 _SQLSERVER = re.compile(r"[0-9a-f]{8}:[0-9a-f]{8}:[0-9a-f]{4}")
+
+
+@dataclass(frozen=True, slots=True)
+class KeyNames:
+    """The names in a key: the table that routing wrote into it, and the name of its schema."""
+
+    physical: str | None = None
+    schema: str = ""
+
+
+NO_KEY_NAMES = KeyNames()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +157,9 @@ def read_additions(
     )
 
 
-def remove_additions(
-    row: Mapping[str, object], headers: Headers = (), prefix: str = PREFIX
-) -> dict[str, object] | None:
-    """Remove the added fields from a row without a schema; None if it has none, so that it may be no row."""
-    added = read_additions(row, headers, prefix)
-    return {n: v for n, v in row.items() if n not in added.names} if added.is_present else None
+def remove_additions(row: Mapping[str, object], added: Additions) -> dict[str, object]:
+    """Remove the added fields from a row without a schema."""
+    return {n: v for n, v in row.items() if n not in added.names}
 
 
 def is_document(row: Mapping[str, object], key: object, added: Additions) -> bool:
@@ -174,15 +186,16 @@ def mark_as_document(added: Additions) -> Additions:
     return replace(added, source={"connector": "mongodb", **added.source})
 
 
-def identify_parts(topic: str, name: str, added: Additions, physical: str | None) -> tuple[Identity, bool]:
+def identify_parts(topic: str, name: str, added: Additions, key: KeyNames) -> tuple[Identity, bool]:
     """Identify the table of a flattened row: (server, database, schema, table), and whether that is proven.
 
     The identity is proven if the added fields have all of its parts. Else the parts of a name complete it:
-    the table that routing wrote into the key (`physical`), the topic, or the name of the schema if routing
-    has changed the topic alone. Source: Debezium SchemaTopicNamingStrategy and DefaultTopicNamingStrategy,
-    `prefix.schema.table`.
+    the table that routing wrote into the key, the topic, or the name of a schema that Debezium made if
+    routing has changed the topic alone. A schema name that a transformation set is no name of a table.
+    Source: Debezium SchemaTopicNamingStrategy and DefaultTopicNamingStrategy, `prefix.schema.table`; Kafka
+    Connect SetSchemaMetadata.
     """
-    base = physical or _choose_base(topic, name)
+    base = key.physical or _choose_base(topic, name, key.schema)
     source = {k: v for k, v in added.source.items() if isinstance(v, str)}
     server, middle, last = _split_base(base, source.get("name"))
     table = source.get("table") or source.get("collection") or last
@@ -198,9 +211,32 @@ def identify_parts(topic: str, name: str, added: Additions, physical: str | None
     return (server, database, schema, table), proven
 
 
-def is_flattened(name: str, added: Additions) -> bool:
-    """Return whether a value without an envelope is a row, by the name of its schema or by added fields."""
-    return name.endswith(".Value") or added.is_present
+def is_flattened(
+    topic: str,
+    name: str | None,
+    row: Mapping[str, object],
+    added: Additions,
+    key: KeyNames,
+    patterns: Sequence[str],
+) -> bool:
+    """Return whether an object without an envelope is a row of a table.
+
+    The name of its schema, fields that flattening added, or the name of the key's schema beside any schema
+    prove it; else the topic is configured to hold rows (`patterns`). `name` is None without a schema. An
+    incomplete envelope is no row.
+    """
+    if added.is_present or (name is not None and name.endswith(".Value")):
+        return True
+    if "op" in row and ("before" in row or "after" in row):
+        return False
+    if name is not None and _is_key_name(key.schema) and not name.startswith(_OWN):
+        return True
+    return any(fnmatchcase(topic, pattern) for pattern in patterns)
+
+
+def _is_key_name(name: str) -> bool:
+    """Return whether a schema name is that of a table's key, such as `prefix.schema.table.Key`."""
+    return name.endswith(".Key") and name.count(".") > 1 and not name.startswith(_OWN)
 
 
 def read_physical_table(key: object) -> str | None:
@@ -268,13 +304,17 @@ def _read_header(field_key: tuple[str, str], data: bytes) -> object:
 
 
 @lru_cache(maxsize=4096)
-def _choose_base(topic: str, name: str) -> str:
-    """Choose the name to split: the topic, or the schema's name if it does not follow from the topic."""
+def _choose_base(topic: str, name: str, key_name: str) -> str:
+    """Choose the name to split: the topic, or a schema's name of Debezium that does not follow from it."""
     if not name:
         return topic
     own = name.removesuffix(".Value")
     made = {adjust_schema(f"{topic}.Value", mode).removesuffix(".Value") for mode in ("avro", "avro_unicode")}
-    return topic if own in made else own
+    if own == topic or own in made:
+        return topic
+    if name.endswith(".Value"):
+        return own
+    return key_name.removesuffix(".Key") if _is_key_name(key_name) else topic
 
 
 def _split_base(base: str, server: str | None) -> tuple[str, str, str]:

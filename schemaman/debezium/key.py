@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from schemaman.debezium.converters.connect import read_columns, read_fields
-from schemaman.debezium.observation import KEY_TYPE, Note, Observation
+from schemaman.debezium.observation import KEY_TYPE, KEY_UNREADABLE, Note, Observation
 from schemaman.debezium.payload import Body
 from schemaman.debezium.records import Record
 from schemaman.errors import UnreadableInput
@@ -23,6 +24,12 @@ _BARE = (
     "the key is a bare value without the name of its column: configure keys as structs (without the "
     "transformation ExtractField$Key)"
 )
+_TEXT = (
+    "the key is a text that no converter of structs wrote: configure key.converter as the JSON converter or "
+    "the Avro converter"
+)
+_STRUCT = re.compile(r"Struct\{(.*)\}", re.DOTALL)
+_STRUCT_FIELD = re.compile(r"(?:\A|,)([^=,]+)=")
 
 
 def list_key_fields(key: Body | None) -> tuple[str, ...]:
@@ -47,6 +54,58 @@ def list_key_fields(key: Body | None) -> tuple[str, ...]:
     else:
         raise UnreadableInput(_BARE)
     return tuple(n for n in names if n not in ROUTING_FIELDS)
+
+
+def explain_key(data: bytes, fault: str) -> str:
+    """Explain why the columns of a key are unknown: it is a text, or the fault of reading it."""
+    is_text = data[:1] not in (b"{", b"[", b"\0", b"\1") and (not fault or fault.startswith("not JSON"))
+    return _TEXT if data and is_text else fault
+
+
+def parse_struct_text(data: bytes) -> dict[str, str] | None:
+    """Parse the text of a struct as names and texts of its fields; None for any other text.
+
+    A text may contain the separators itself, so that `is_key_of` has to confirm the fields. Source: Kafka
+    Connect Struct.toString, which StringConverter writes: `Struct{a=1,b=x}` without null fields.
+    """
+    found = _STRUCT.fullmatch(data.decode(errors="replace"))
+    if found is None:
+        return None
+    marks = list(_STRUCT_FIELD.finditer(found[1]))
+    if not marks or marks[0].start():
+        return None
+    ends = [*(mark.start() for mark in marks[1:]), len(found[1])]
+    return {mark[1]: found[1][mark.end() : end] for mark, end in zip(marks, ends, strict=True)}
+
+
+def is_key_of(fields: Mapping[str, str], row: Mapping[str, object] | None) -> bool:
+    """Return whether the fields of a struct's text are certainly columns of the row that it belongs to.
+
+    A single field without separators in its value is certain. Several fields have to be those of the row with
+    the same texts. `row` is None if the record shows no row.
+    """
+    if row is None:
+        return False
+    if len(fields) == 1 and not any("," in text or "=" in text for text in fields.values()):
+        return fields.keys() <= row.keys()
+    return all(name in row and _format(row[name]) == text for name, text in fields.items())
+
+
+def _format(value: object) -> str | None:
+    """Format a value as Java prints it; None for a value that it prints otherwise than JSON."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int | str) else None
+
+
+def note_unread_key(observed: Observation, reason: str) -> Note:
+    """Note that the columns of a table's key are unknown, since the key of its records cannot be read."""
+    first = observed.first
+    message = f"{reason}; the columns of the key are unknown, and rows are not written by it"
+    return Note(
+        observed.table.stream, first.topic, first.partition, first.offset, KEY_UNREADABLE, message,
+        observed.table, observed.count,
+    )  # fmt: skip
 
 
 def add_key(

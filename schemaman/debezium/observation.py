@@ -21,6 +21,9 @@ StatedAttribute = tuple[str, Attribute | Literal["anew"], str | None]
 
 `anew`: the text drops the column and adds another column of the same name."""
 
+KEY_UNKNOWN: tuple[Attribute, ...] = ("key",)
+"""The unstated attributes of events whose key is unknown: it is not in the dump, or nothing can read it."""
+
 STATEMENT_KINDS: frozenset[EvidenceKind] = frozenset({"declared", "internal"})
 """The kinds of evidence in which each record is one statement; many events share one structure."""
 
@@ -92,9 +95,9 @@ class SchemaRun:
     be kept one by one. `alike`: the table had too many runs, and this run holds neighbours of equal content,
     whatever their shapes.
 
-    `table` is the table's name in the records: (server, database, schema, table), or the schema's name
-    without a source block; empty for a record that forms a run by itself. `inferred` are the fields of all
-    records, if no schema has their structure.
+    `table` is the table's name in the records: (server, database, schema, table) and its shard if it has
+    one, or the schema's name without a source block; empty for a record that forms a run by itself.
+    `inferred` are the fields of all records, if no schema has their structure.
     """
 
     shape: str
@@ -126,8 +129,9 @@ class Observation:
 
     `renames` are (old, new) column names that a DDL text states. `stated_attributes` are its defaults and
     comments, and the columns that it drops and adds again. `unstated_attributes` are the attributes that the
-    structure never has. `weak`: the identity of the table comes from names of topics or schemas, since there
-    is no source block.
+    structure never has; an event with `key` among them may have had any key. `weak`: the identity of the
+    table comes from names of topics or schemas, since there is no source block.
+    `writer` is the shard of the table that the record comes from; empty if it names none.
     """
 
     table: TableId
@@ -149,6 +153,12 @@ class Observation:
     stated_attributes: tuple[StatedAttribute, ...] = ()
     unstated_attributes: tuple[Attribute, ...] = ()
     inferred: InferredFields | None = None
+    writer: str = ""
+
+    @property
+    def is_key_unknown(self) -> bool:
+        """Whether it is an event that does not show its key; its structure has no key columns then."""
+        return self.evidence not in STATEMENT_KINDS and "key" in self.unstated_attributes
 
     def __hash__(self) -> int:
         """Hash the coordinates and two of the columns: hashing all attributes takes fifty times as long."""
@@ -156,6 +166,16 @@ class Observation:
         content = (len(columns), columns[0], columns[-1]) if columns else self.evidence
         first, last = self.first, self.last
         return hash((first.topic, first.partition, first.offset, last.offset, content))
+
+
+def forget_key(observation: Observation) -> Observation:
+    """Return an observation of an event without its key, since the record does not show which key it had."""
+    schema = observation.schema
+    return replace(
+        observation,
+        schema=None if schema is None else replace(schema, key=()),
+        unstated_attributes=KEY_UNKNOWN,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,9 +223,14 @@ UNORDERED, FILLED_LATE = "schema-changes-unordered", "gaps-filled-late"
 """Kinds of notes about a whole topic."""
 
 SIGNAL_TABLE, KEY_TYPE = "signal-table", "key-type-differs"
+KEY_UNREADABLE, CONNECTOR_UNKNOWN = "key-unreadable", "connector-unknown"
+TABLE_UNNAMED, WRAPPED_VALUES = "table-unnamed", "wrapped-values"
 """Kinds of notes about a whole table."""
 
-_LASTING = frozenset({UNORDERED, FILLED_LATE, SIGNAL_TABLE, KEY_TYPE})
+_LASTING = frozenset(
+    {UNORDERED, FILLED_LATE, SIGNAL_TABLE, KEY_TYPE, KEY_UNREADABLE, CONNECTOR_UNKNOWN, TABLE_UNNAMED,
+     WRAPPED_VALUES}
+)  # fmt: skip
 
 
 def merge_notes(notes: Iterable[Note]) -> tuple[Note, ...]:

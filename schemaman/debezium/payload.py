@@ -101,7 +101,7 @@ def _read_json(data: bytes) -> Body:
 
 
 def read_key(data: bytes, schemas: SchemaLookup, framing: Framing | None = None) -> Body:
-    """Read the bytes of a key as `read_body` does, but read only the schema of a framed key.
+    """Read the bytes of a key as `read_body` does, but read only the schema of a framed or a damaged key.
 
     The values of a key are not needed, since the key of one record is read for all records of a run.
 
@@ -111,7 +111,13 @@ def read_key(data: bytes, schemas: SchemaLookup, framing: Framing | None = None)
     framing = framing or read_framing(data, (), "key")
     if framing is not None:
         return Body({}, to_connect(_require_registered_schema(schemas, framing)))
-    body = _read_json(data)
+    try:
+        body = _read_json(data)
+    except UnreadableInput:
+        proven = prove_schema(data)
+        if proven is None:
+            raise
+        body = Body({}, proven[1])
     _check_text(body.schema if body.schema is not None else tuple(body.fields))
     return body
 

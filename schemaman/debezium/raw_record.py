@@ -62,9 +62,9 @@ class RecordFacts:
     """The facts that a record states of itself.
 
     `table` is (server, database, schema, table) from a source block or from the fields of a flattened row,
-    else the schema's name. It is empty if the record forms a run by itself, as a schema change does. `proof`
-    are the facts that separate runs besides the schema: version, connector, snapshot or streaming, kind of
-    operation.
+    else the schema's name; the shard that wrote the record follows, if it is named. It is empty if the record
+    forms a run by itself, as a schema change does. `proof` are the facts that separate runs besides the
+    schema: version, connector, snapshot or streaming, kind of operation.
 
     `ts_ms` is the source's time, `read_ms` the connector's. `bare`: an object without an envelope, which may
     be a row. `document`: a flattened document, whose schema proves nothing of other documents; `added` are
@@ -181,6 +181,7 @@ def read_facts(payload: object, schema_name: str) -> RecordFacts:
             database,
             _format_value(source.get("schema")),
             _format_value(name),
+            *read_writer(source),
         )
     elif op is None and ("ddl" in payload or "tableChanges" in payload):
         table = ()
@@ -188,6 +189,15 @@ def read_facts(payload: object, schema_name: str) -> RecordFacts:
     # MySQL's connector up to 1.4 writes 0 for an unknown time
     ts_ms = read_epoch_ms(source.get("ts_ms")) or None
     return RecordFacts(table, proof, connector, source, ts_ms, read_epoch_ms(payload.get("ts_ms")))
+
+
+def read_writer(source: Mapping[str, object]) -> tuple[str, ...]:
+    """Read which of the writers of one table a source block names; empty if it names none.
+
+    Shards of one table alter their copies one after the other. Source: Debezium SourceInfo of Vitess.
+    """
+    shard = source.get("shard")
+    return (shard,) if isinstance(shard, str) and shard else ()
 
 
 def is_snapshot_read(source: JsonObject) -> bool:

@@ -14,7 +14,10 @@ Order = tuple[str | tuple[str, ...], ...]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record of a Kafka topic; `timestamp_ms` is the broker's time."""
+    """A record of a Kafka topic; `timestamp_ms` is the broker's time.
+
+    `is_key_known` is False if its container keeps no keys: then `key` is None, and the record had any key.
+    """
 
     topic: str
     partition: int
@@ -23,6 +26,7 @@ class Record:
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...] = ()
+    is_key_known: bool = True
 
 
 def hash_record(record: Record) -> str:

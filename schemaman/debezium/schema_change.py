@@ -29,7 +29,7 @@ from schemaman.debezium.observation import (
 )
 from schemaman.debezium.payload import Body
 from schemaman.debezium.records import Coordinates
-from schemaman.debezium.source_block import Origin, read_origin
+from schemaman.debezium.source_block import Origin, read_origin, require_known_connector
 from schemaman.debezium.table_changes import list_unstated_attributes, read_declared_schema, split_table_id
 from schemaman.errors import UnreadableInput
 from schemaman.model.schema import TableId, TableSchema
@@ -47,10 +47,12 @@ def observe_changes(run: SchemaRun, stream: str, value: Body) -> tuple[Outcome, 
         UnreadableInput: the record does not have the known form.
     """
     payload = value.payload
+    origin = read_origin(payload)
+    require_known_connector(origin)
     change = read_change(
         run,
         stream,
-        read_origin(payload),
+        origin,
         read_text(payload, "databaseName"),
         read_text(payload, "ddl"),
         "declared",

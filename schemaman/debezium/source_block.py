@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from schemaman.debezium.connector import CONNECTORS, Connector
-from schemaman.debezium.raw_record import is_snapshot_read
-from schemaman.errors import UnknownName, UnreadableInput
+from schemaman.debezium.raw_record import is_snapshot_read, read_writer
+from schemaman.errors import UnreadableInput
 from schemaman.model.name_adjustment import restore_misread_name
 from schemaman.model.schema import TableId
 
@@ -21,6 +21,8 @@ class Origin:
     """The origin of a record: connector and its version, logical server name, database, schema, table.
 
     `schema` and `table` are empty if the block has none. `snapshot`: read from the table, not from the log.
+    `stated_connector` is the connector's name in the block, also of a connector that is not known; empty if
+    the block has none. `writer` is the shard that wrote the record.
     """
 
     connector_plugin: Connector
@@ -30,10 +32,12 @@ class Origin:
     schema: str
     table: str
     snapshot: bool
+    stated_connector: str = ""
+    writer: str = ""
 
     @property
     def connector(self) -> str:
-        """The name in `source.connector`."""
+        """The name in `source.connector`; `unknown` for a connector that is not known."""
         return self.connector_plugin.name
 
     def table_id(self, stream: str) -> TableId:
@@ -55,19 +59,20 @@ class Origin:
 def read_origin(payload: Mapping[str, Any]) -> Origin:
     """Read the origin from the `source` block of a record.
 
+    A block of a connector that is not known has an origin, too: events state their structure themselves.
     Source: Debezium AbstractSourceInfo; `snapshot` is a text since 1.x, a boolean before.
 
     Raises:
-        UnreadableInput: the record has no source block, or its connector is not known.
+        UnreadableInput: the record has no source block, or the block names no server.
     """
     source = payload.get("source")
     if not isinstance(source, dict):
         raise UnreadableInput("the record has no source block")
-    connector, server = source.get("connector"), source.get("name")
-    if not isinstance(connector, str) or not isinstance(server, str):
-        raise UnreadableInput("the source block names no connector or no server")
+    server, stated = source.get("name"), _read_text(source, "connector")
+    if not isinstance(server, str):
+        raise UnreadableInput("the source block names no server")
     return Origin(
-        connector_plugin=_find_connector(connector),
+        connector_plugin=CONNECTORS.get(stated if stated in CONNECTORS.names() else UNKNOWN),
         version=_read_text(source, "version"),
         server=server,
         # Vitess leaves `db` empty and has the keyspace beside it
@@ -76,17 +81,23 @@ def read_origin(payload: Mapping[str, Any]) -> Origin:
         # MongoDB has collections for tables
         table=_read_text(source, "table") or _read_text(source, "collection"),
         snapshot=is_snapshot_read(source) or payload.get("op") == "r",
+        stated_connector=stated,
+        writer="".join(read_writer(source)),
     )
 
 
-def _find_connector(connector: str) -> Connector:
-    try:
-        if connector != UNKNOWN:
-            return CONNECTORS.get(connector)
-        raise UnreadableInput("the source block names the connector 'unknown'")
-    except UnknownName:
+def require_known_connector(origin: Origin) -> None:
+    """Require a connector whose words for types are known.
+
+    Raises:
+        UnreadableInput: the connector is not known.
+    """
+    if origin.connector == UNKNOWN:
         known = ", ".join(name for name in CONNECTORS.names() if name != UNKNOWN)
-        raise UnreadableInput(f"connector {connector!r} is not known; known are {known}") from None
+        raise UnreadableInput(
+            f"a schema change of the connector {origin.stated_connector!r}, whose words for types are not "
+            f"known; known are {known}. Its events of rows are read"
+        )
 
 
 def _read_text(source: Mapping[str, Any], name: str) -> str:

@@ -53,12 +53,14 @@ class Forms:
     """The configured forms of keys and values.
 
     `added` is the prefix of the fields that flattening adds. Source: Debezium ExtractNewRecordState,
-    `add.fields.prefix`.
+    `add.fields.prefix`. `flattened` are patterns of topics whose values are flattened rows, whatever they
+    show of themselves; `*` stands for any characters.
     """
 
     key: Form = "auto"
     value: Form = "auto"
     added: str = "__"
+    flattened: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Require a prefix of added fields; without one, columns of a table would be read as added fields.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import get_args
@@ -22,6 +22,13 @@ FORMS = (
 )
 _KINDS: tuple[PositionKind, ...] = tuple(k for k in get_args(PositionKind) if k != "none")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_PLAIN_PART = re.compile(r'[^."@: ](?:[^."@:]*[^."@: ])?')
+"""A part without quotes; a shell takes the quotes of a part with blanks away."""
+_VERSION = re.compile(r"latest|v?[0-9]{1,9}(\.[0-9]{1,9})?|-[0-9]{1,9}|id:[0-9A-Fa-f]{4,12}")
+"""What names a version without its table."""
+_RANGE = re.compile(r"(?<![./:])\.\.(?![./])")
+_ARROWS = ("→", "->", "..")
+_PAIRS = "write ORDERS@1 ORDERS@3, ORDERS@1..3, or ORDERS 1..3"
 _TIME = re.compile(r"(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d(?:\.\d+)?)?)(?:([Zz])|([+-]\d\d:\d\d))?)?")
 
 
@@ -171,6 +178,29 @@ def parse(text: str) -> Reference:
             return _parse_registry(text, rest)
 
 
+def parse_pair(texts: Sequence[str]) -> tuple[Reference, ...]:
+    """Parse one or two references: `A B`, `A..B`, `TABLE A..B`.
+
+    The second reference may be only a version of the first one's table: `orders@1..3`, `orders@1 latest`.
+    With nothing after the dots it is the newest version: `orders@1..`. An arrow between two references, as
+    reports print it, is ignored. One reference without dots is returned alone.
+
+    Raises:
+        BadReference: as `parse`; or there are more than two references.
+    """
+    words = [text for text in texts if text not in _ARROWS]
+    *bases, last = words
+    pair = _split_range(last)
+    if len(bases) > 1 or (len(bases) == 1 and pair is not None and "@" in _strip_quoted(bases[0])):
+        raise BadReference(f"{' '.join(texts)}: these are more than two references", hint=_PAIRS)
+    if pair is None:
+        first = parse(words[0])
+        return (first, *(_parse_second(first, text) for text in words[1:]))
+    base = parse(bases[0]) if bases else None
+    old = parse(pair[0]) if base is None else _parse_second(base, pair[0])
+    return old, _parse_second(old, pair[1])
+
+
 def parse_name(text: str) -> TableName:
     """The name of a table: `[stream:]part.part…`, parts with dots, colons, blanks or `@` double-quoted.
 
@@ -203,6 +233,27 @@ def name_distinctly(tables: Iterable[TableId]) -> dict[TableId, TableName]:
     }
 
 
+def _split_range(text: str) -> tuple[str, str] | None:
+    """Split `A..B` at its dots: those outside of quotes and of a path such as `file:../orders.avsc`."""
+    found = [m.start() for m in _RANGE.finditer(_strip_quoted(text))]
+    return (text[: found[0]], text[found[0] + 2 :]) if len(found) == 1 else None
+
+
+def _strip_quoted(text: str) -> str:
+    """Replace quoted parts by characters without a meaning, so that positions stay."""
+    return re.sub(r'"(?:[^"]|"")*"', lambda quoted: "x" * len(quoted[0]), text)
+
+
+def _parse_second(first: Reference, text: str) -> Reference:
+    """Parse a reference that may be only a version of the first one's table."""
+    if isinstance(first, TableRef):
+        if not text:
+            return TableRef(first.name)
+        if text.startswith("@") or _VERSION.fullmatch(text) or _TIME.fullmatch(text):
+            return TableRef(first.name, _parse_selector(f"{first.name}@{text.lstrip('@')}", text.lstrip("@")))
+    return parse(text)
+
+
 def _parse_table_ref(text: str) -> TableRef:
     reader = _NameReader(text)
     name = reader.read_name()
@@ -214,7 +265,7 @@ def _parse_table_ref(text: str) -> TableRef:
 def _parse_selector(text: str, selector: str) -> Selector:
     if selector == "latest":
         return VersionsBack(0)
-    if found := re.fullmatch(r"([0-9]{1,9})(?:\.([0-9]{1,9}))?", selector):
+    if found := re.fullmatch(r"v?([0-9]{1,9})(?:\.([0-9]{1,9}))?", selector):
         return VersionNumber(int(found[1]), None if found[2] is None else int(found[2]))
     if found := re.fullmatch(r"-([0-9]{1,9})", selector):
         return VersionsBack(int(found[1]))
@@ -336,7 +387,7 @@ class _NameReader:
         if quoted is not None:
             self.at = quoted.end()
             return quoted[1].replace('""', '"')
-        plain = re.compile(r'[^."@: ]+').match(self.text, self.at)
+        plain = _PLAIN_PART.match(self.text, self.at)
         if plain is None:
             raise self.make_error("a part of the name is missing or its quotes do not end")
         self.at = plain.end()

@@ -190,8 +190,9 @@ class Alias:
     until: Coordinates | None = None
 
 
-KeyOrigin = Literal["primary-key", "unique-index", "configured", "none"]
-"""What makes columns a key: the table, an index of it, `message.key.columns`; or there is no key."""
+KeyOrigin = Literal["primary-key", "unique-index", "configured", "none", "unknown"]
+"""What makes columns a key: the table, an index of it, `message.key.columns`; or there is no key. `unknown`:
+no record shows its key, as in a dump of bare values."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +230,7 @@ REMARK_KINDS = frozenset(
         "encoding-changed",
         "facts-not-told",
         "field-dormant",
+        "key-index-dropped",
         "key-not-told",
         "key-in-passing",
         "key-order-not-told",
@@ -237,9 +239,11 @@ REMARK_KINDS = frozenset(
         "perhaps-excluded",
         "perhaps-made-anew",
         "perhaps-swapped",
+        "perhaps-two-writers",
         "rarely-seen",
         "too-many-names",
         "values-not-carried",
+        "writers-differ",
     }
 )
 """The kinds of disagreements that are no contradiction: something other than the table may explain them."""
@@ -265,7 +269,7 @@ class TableEvent:
     """An event of the whole table: `dropped`, `renamed`, `truncated`, `created`.
 
     `created`: the table existed again under its name, as a new incarnation, and no record had shown its
-    schema yet; only a connector's own schema history reports this.
+    schema yet; a connector's own schema history reports this, and a statement without a structure.
     """
 
     kind: Literal["dropped", "renamed", "truncated", "created"]
@@ -365,9 +369,26 @@ class TableHistory(DisplayedValue):
         return max(marks, key=lambda m: (m.ts_ms or m.read_ms or m.timestamp_ms or 0, m.offset))
 
     @property
+    def end(self) -> TableEvent | None:
+        """The event that ended the table, dropped or renamed; None while it exists."""
+        ends = [e for e in self.events if e.kind in ("dropped", "renamed")]
+        return ends[-1] if self.is_dropped else None
+
+    @property
     def topics(self) -> tuple[str, ...]:
         """The topics of its row events, each once."""
         return tuple(dict.fromkeys(a.name for a in self.aliases if a.kind == "topic"))
+
+    def find_repeated(self, version: SchemaVersion) -> SchemaVersion | None:
+        """Find the newest earlier version with the same schema; None if the schema is new."""
+        earlier = (v for v in reversed(self.versions) if v.number < version.number)
+        return next((v for v in earlier if v.id == version.id), None)
+
+    def is_key_unknown(self, version: SchemaVersion) -> bool:
+        """Whether no record shows which key a version has, as in a dump of bare values."""
+        if version.schema.key or "key" not in version.unconfirmed:
+            return False
+        return any(key.origins == ("unknown",) for key in self.keys)
 
     @property
     def is_disputed(self) -> bool:
@@ -432,7 +453,9 @@ def find_emitted_schema(version: SchemaVersion, testimony: Iterable[Observation]
     return EmittedSchema(newest.schema, evidence.last, newest.schema_name, first.schema != newest.schema)
 
 
-UNRESOLVED_KINDS = frozenset({"perhaps-altered", "perhaps-another-mode", "values-not-carried"})
+UNRESOLVED_KINDS = frozenset(
+    {"perhaps-altered", "perhaps-another-mode", "perhaps-two-writers", "values-not-carried"}
+)
 """The kinds of remarks that the structures alone do not show."""
 
 

@@ -34,12 +34,16 @@ CHUNK = 50_000
 
 @dataclass(frozen=True, slots=True)
 class UnreadableItem:
-    """A piece of a source that is no record: its line (from 1), the reason, and a hash of its bytes."""
+    """A piece of a source that is no record: its line (from 1), the reason, and a hash of its bytes.
+
+    `is_end`: the source ends early there, so that records behind it may be missing.
+    """
 
     source: str
     line: int
     reason: str
     sha256: str
+    is_end: bool = False
 
 
 @dataclass(frozen=True, slots=True)

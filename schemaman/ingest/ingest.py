@@ -54,7 +54,7 @@ class Summary(DisplayedValue):
     whose schema is not known yet, each time they are read. `first_rejects` are the first few of them.
     `waiting` counts known records that still wait for their schema. `notes` counts new notes.
     `tables` are the tables of the records, in order. `shifts` are known versions with another number now,
-    in the order of the log.
+    in the order of the log. `truncated` are sources that end early: records behind their end are missing.
     """
 
     read: int = 0
@@ -67,6 +67,7 @@ class Summary(DisplayedValue):
     waiting: int = 0
     notes: int = 0
     shifts: tuple[RenumberingEntry, ...] = ()
+    truncated: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return (
@@ -94,6 +95,7 @@ class Summary(DisplayedValue):
             self.waiting + other.waiting,
             self.notes + other.notes,
             (*self.shifts, *other.shifts),
+            tuple(sorted({*self.truncated, *other.truncated})),
         )
 
 
@@ -182,6 +184,7 @@ class Intake:
             len(taken.waiting) - waited,
             recorded.notes,
             recorded.shifts,
+            tuple(sorted({unread.source for unread in taken.unreadable if unread.is_end})),
         )
 
     def _follow(self, taken: ChunkPart) -> None:

@@ -13,8 +13,11 @@ from schemaman.debezium.cloud_event import SPECVERSION, CloudEvent, read_cloud_e
 from schemaman.debezium.converters.avro import to_connect
 from schemaman.debezium.decode import classify_without_value
 from schemaman.debezium.document import is_document_schema
+from schemaman.debezium.event_shapes import names_table, restore_event
 from schemaman.debezium.flattened_fields import (
+    NO_KEY_NAMES,
     PHYSICAL_TABLE_FIELD,
+    KeyNames,
     identify_parts,
     is_document,
     is_flattened,
@@ -23,7 +26,8 @@ from schemaman.debezium.flattened_fields import (
     read_physical_table,
 )
 from schemaman.debezium.inference import FieldKind
-from schemaman.debezium.observation import UNKNOWN_SCHEMA
+from schemaman.debezium.key import parse_struct_text
+from schemaman.debezium.observation import UNKNOWN_SCHEMA, is_awaiting_schema
 from schemaman.debezium.raw_record import (
     SOURCE,
     TOMBSTONE,
@@ -35,6 +39,7 @@ from schemaman.debezium.raw_record import (
     read_facts,
     read_payload_after,
     read_tail_after,
+    read_writer,
 )
 from schemaman.debezium.records import (
     NO_POSITION,
@@ -128,7 +133,7 @@ class Prober:
         form: ProbeForm | None = forms.values[0]
         if form is None or not value.startswith(form.prefix):
             form = _find_form(forms.values, value)
-        proof = _NO_KEY if key is None else _match_key(forms.keys, key)
+        proof = _find_absence(record) if key is None else _match_key(forms.keys, key)
         if form is None or proof is None:
             return None
         at = value.rfind(SOURCE, form.size)
@@ -174,25 +179,29 @@ class Prober:
         if found is not None:
             at, tail = found
             facts = read_facts(tail, form.name)
-            if not facts.bare:
+            if not facts.bare and names_table(facts.source):
                 return self._learned(form, value[at:], key, facts, self._seen(record, form.proof, key, facts))
         payload = read_payload_after(value, form.size)
         if payload is not None:
-            facts = self._facts(record, payload[0], form.name)
-            shown = list_shown_fields(payload[0], form.schema, facts, events=form.document)
+            event = self._restored(record, payload[0], form.name)
+            facts = self._facts(record, event, form.name)
+            shown = list_shown_fields(event, form.schema, facts, events=form.document)
             return self._seen(record, form.proof, key, facts, shown)
         # a damaged row is not probed, however much of it can be parsed
         found = None if form.document else read_tail_after(value, form.size)
         if found is not None:
-            return self._seen(record, form.proof, key, read_facts(found[1], form.name))
+            event = self._restored(record, found[1], form.name)
+            return self._seen(record, form.proof, key, read_facts(event, form.name))
         return self._whole(record, value, key)
 
     def _whole(self, record: Record, value: bytes, key: bytes) -> Probe:
         """Probes a JSON value that has no schema, or whose JSON fields are in an unusual order."""
         schema, payload = split_schema(parse_json(value))
-        facts = self._facts(record, payload, str((schema or {}).get("name") or ""))
+        name = None if schema is None else str(schema.get("name") or "")
+        payload = self._restored(record, payload, name)
+        facts = self._facts(record, payload, name)
         if schema is None and not facts.document:
-            row, shown = list_fields_without_schema(payload, record.headers, self._reading.forms.added)
+            row, shown = list_fields_without_schema(payload, facts)
             proof = _digest(encode_names(payload) + encode_names(row) + encode_schema_block(payload))
             return self._seen(record, proof, key, facts, shown)
         shown = list_shown_fields(
@@ -200,18 +209,26 @@ class Prober:
         )
         return self._seen(record, _digest(encode_json(schema)), key, facts, shown)
 
-    def _facts(self, record: Record, payload: object, name: str) -> RecordFacts:
+    def _restored(self, record: Record, payload: object, name: str | None) -> object:
+        """Returns the payload in the shape of Debezium's envelope, if it is an event of another shape."""
+        found = restore_event(payload, record.topic, name, lambda: self._key_names(record))
+        return payload if found is None else found.payload
+
+    def _facts(self, record: Record, payload: object, name: str | None) -> RecordFacts:
         """Reads the facts of a payload; a flattened row has them in added fields and in its key."""
-        facts = read_facts(payload, name)
+        facts = read_facts(payload, name or "")
         if not facts.bare or not isinstance(payload, dict):
             return facts
         added = read_additions(payload, record.headers, self._reading.forms.added)
         document = is_document(payload, self._key_of(record) if "_id" in payload else None, added)
         if document:
             added = mark_as_document(added)
-        elif not is_flattened(name, added):
+        key_names = self._key_names(record)
+        if not document and not is_flattened(
+            record.topic, name, payload, added, key_names, self._reading.forms.flattened
+        ):
             return facts
-        table, proven = identify_parts(record.topic, name, added, self._physical(record))
+        table, proven = identify_parts(record.topic, name or "", added, key_names)
         "".join(table).encode()  # half a surrogate pair is no name
         version = added.source.get("version")
         proof = (
@@ -223,7 +240,7 @@ class Prober:
         )
         ts_ms = added.source.get("ts_ms")
         return RecordFacts(
-            table,
+            (*table, *read_writer(added.source)),
             proof,
             added.position_connector,
             added.source,
@@ -233,28 +250,43 @@ class Prober:
             added=added.names,
         )
 
-    def _physical(self, record: Record) -> str | None:
-        """Returns the table name that routing wrote into a key."""
+    def _key_names(self, record: Record) -> KeyNames:
+        """Returns the table name that routing wrote into a key, and the name of the key's schema."""
         key = record.key
         if key is None:
-            return None
-        framing = read_framing(key, record.headers, "key", self._reading.forms.key)
-        routed = (
-            PHYSICAL_TABLE_FIELD in key
-            if framing is None
-            else PHYSICAL_TABLE_FIELD.decode() in self._registered(framing)
-        )
-        return read_physical_table(self._key_of(record)) if routed else None
+            return NO_KEY_NAMES
+        try:
+            framing = read_framing(key, record.headers, "key", self._reading.forms.key)
+            if framing is not None:
+                text = self._registered(framing)
+                routed, name = PHYSICAL_TABLE_FIELD.decode() in text, read_avro_name(text)[0]
+            else:
+                routed, name = PHYSICAL_TABLE_FIELD in key, self._read_key_name(record.topic, key)
+        except (ValueError, UnreadableInput):
+            return NO_KEY_NAMES
+        return KeyNames(read_physical_table(self._key_of(record)) if routed else None, name)
+
+    def _read_key_name(self, topic: str, key: bytes) -> str:
+        """Returns the name of the schema of a key in JSON; empty if it has none."""
+        forms = self._topics.get(topic)
+        form = None if forms is None else _find_form(forms.keys, key)
+        if form is not None:
+            return form.name
+        schema, _ = split_schema(parse_json(key))
+        return str((schema or {}).get("name") or "")
 
     def _key_of(self, record: Record) -> object:
-        """Decodes the key of a record."""
+        """Decodes the key of a record; None for a key that cannot be read."""
         key = record.key
         if key is None:
             return None
-        framing = read_framing(key, record.headers, "key", self._reading.forms.key)
-        if framing is None:
-            return split_schema(parse_json(key))[1]
-        return self._reading.decode_body(self._registered(framing), key, framing)
+        try:
+            framing = read_framing(key, record.headers, "key", self._reading.forms.key)
+            if framing is None:
+                return split_schema(parse_json(key))[1]
+            return self._reading.decode_body(self._registered(framing), key, framing)
+        except (ValueError, UnreadableInput):
+            return parse_struct_text(key)
 
     def _form(self, forms: list[ProbeForm], data: bytes) -> ProbeForm | None:
         form = _find_form(forms, data) if self._quick else None
@@ -299,9 +331,10 @@ class Prober:
             payload = event.build_payload(self._reading.decode_body(text, event.data, framing))
             proof, schema = b"data " + framing.build_proof(event.data), parse_object(text)
         if schema is None:
-            row, shown = list_fields_without_schema(payload, record.headers, self._reading.forms.added)
+            facts = read_facts(payload, "")
+            row, shown = list_fields_without_schema(payload, facts)
             proof = _digest(encode_names(payload) + encode_names(row) + encode_schema_block(payload))
-            return self._seen(record, proof, key, read_facts(payload, ""), shown)
+            return self._seen(record, proof, key, facts, shown)
         facts = read_facts(payload, "")
         shown = list_shown_fields(payload, None, facts, events=is_document_schema(wrap_schema(schema)))
         return self._seen(record, _digest(proof or encode_json(schema)), key, facts, shown)
@@ -314,7 +347,7 @@ class Prober:
         if named is None:
             named = self._names[framing.schema] = read_avro_name(text)
         name, document = named
-        payload = self._reading.decode_body(text, value, framing)
+        payload = self._restored(record, self._reading.decode_body(text, value, framing), name)
         facts = self._facts(record, payload, name)
         schema = to_connect(text) if facts.document else None
         return facts, list_shown_fields(payload, schema, facts, events=document)
@@ -326,10 +359,13 @@ class Prober:
         return text
 
     def _key(self, forms: _TopicForms, record: Record) -> bytes:
-        """Returns the proof of a key's schema. Raises ValueError for a key that cannot be read."""
+        """Returns the proof of a key's schema, or of a key that cannot be read.
+
+        Raises ValueError for a key that waits for its schema or for a configured form.
+        """
         key = record.key
         if key is None:
-            return _NO_KEY
+            return _find_absence(record)
         try:
             if key == b"":
                 raise ValueError("empty")
@@ -339,9 +375,12 @@ class Prober:
                 return _digest(framing.build_proof(key))
             form = self._form(forms.keys, key)
             if form is None or read_payload_after(key, form.size) is None:
-                return _prove_whole_key(key)
+                return _prove_whole_key(key, None if form is None else form.proof)
         except (ValueError, UnreadableInput) as error:
-            raise ValueError(f"key: {error}") from None
+            if is_awaiting_schema(str(error)):
+                raise ValueError(f"key: {error}") from None
+            fields = parse_struct_text(key)
+            return _UNREAD_KEY if fields is None else _digest(b"text of " + encode_names(fields))
         form.looks += 1
         if form.behind is None and form.looks % _PROBES_BEFORE_OUTLINE == 0:
             form.behind = learn_payload_pattern(key[form.size :])
@@ -391,9 +430,20 @@ def _match_key(forms: list[ProbeForm], key: bytes) -> bytes | None:
     return None
 
 
-def _prove_whole_key(key: bytes) -> bytes:
-    schema, payload = split_schema(parse_json(key))
+def _prove_whole_key(key: bytes, proof: bytes | None) -> bytes:
+    """Returns the proof of a key by its parsed JSON, or that of its leading bytes if the rest is damaged."""
+    try:
+        schema, payload = split_schema(parse_json(key))
+    except ValueError:
+        if proof is None:
+            raise
+        return proof
     return _digest(encode_names(payload) if schema is None else encode_json(schema))
+
+
+def _find_absence(record: Record) -> bytes:
+    """Returns the proof of a record without a key: a null key, or a container without keys."""
+    return _NO_KEY if record.is_key_known else _UNKNOWN_KEY
 
 
 def _hash_coordinates(record: Record) -> str:
@@ -405,5 +455,7 @@ def _digest(data: bytes) -> bytes:
 
 
 _NO_KEY = _digest(b"no key")
+_UNKNOWN_KEY = _digest(b"unknown key")
+_UNREAD_KEY = _digest(b"unread key")
 _DOCUMENT = _digest(b"a flattened document")
 """Replaces the schema of flattened documents and of their keys, which differs with the values of each."""

@@ -13,7 +13,6 @@ from schemaman.debezium.document import (
     is_document_schema,
 )
 from schemaman.debezium.extract_schema import BLOCK
-from schemaman.debezium.flattened_fields import Headers, remove_additions
 from schemaman.debezium.inference import FieldKind
 from schemaman.debezium.raw_record import DecodeContext, JsonObject, RecordFacts, parse_json, read_facts
 from schemaman.debezium.records import NO_POSITION, Position, Rank
@@ -31,7 +30,7 @@ def list_shown_fields(
 
 
 def list_fields_without_schema(
-    payload: object, headers: Headers, prefix: str
+    payload: object, facts: RecordFacts
 ) -> tuple[JsonObject | None, frozenset[FieldKind] | None]:
     """Returns the row of a payload without a schema, if it has one, and the fields of row or document."""
     if not isinstance(payload, dict):
@@ -39,7 +38,10 @@ def list_fields_without_schema(
     source = payload.get("source")
     if isinstance(source, dict) and source.get("connector") == "mongodb":
         return None, collect_document_kinds(payload)
-    row = remove_additions(payload, headers, prefix) if read_facts(payload, "").bare else find_row(payload)
+    if facts.bare:
+        return None, None
+    is_flat = read_facts(payload, "").bare
+    row = {n: v for n, v in payload.items() if n not in facts.added} if is_flat else find_row(payload)
     return row, None if row is None else collect_row_kinds(row)
 
 

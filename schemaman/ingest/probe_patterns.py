@@ -24,7 +24,7 @@ _STRING = rb'"' + _PLAIN + rb'*+(?:\\["\\/bfnrt]' + _PLAIN + rb'*+)*+"'
 _SIMPLE = rb'"' + _PLAIN + rb'*+"'
 _LITERAL = frozenset(
     {b"version", b"connector", b"name", b"db", b"schema", b"table", b"collection", b"keyspace"}
-    | {b"snapshot", b"op"}
+    | {b"snapshot", b"op", b"shard"}
 )
 """The part of a record that identifies the table and the proof of a run; it is compared byte by byte."""
 

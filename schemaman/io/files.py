@@ -7,6 +7,7 @@ with the file.
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import sys
 import zlib
@@ -103,20 +104,25 @@ def find_file(source: str) -> File:
 
 
 def read_records(
-    file: File, *, topic: str | None = None, limit: int = RECORD_LIMIT
+    file: File,
+    *,
+    topic: str | None = None,
+    limit: int = RECORD_LIMIT,
+    count_bytes: Callable[[int], None] = lambda _: None,
 ) -> Iterator[Record | UnreadableItem]:
     """Reads the records of a file in order, and the unreadable pieces between them.
 
     With `topic`, the lines are bare values of that topic: partition 0, offsets from 0, no keys. A record of
-    more than `limit` bytes is unreadable, and is never in memory as a whole.
+    more than `limit` bytes is unreadable, and is never in memory as a whole. `count_bytes` is called with the
+    number of bytes of the file that were read since its last call.
 
     Raises:
         UnreadableInput: the file cannot be opened, or its content does not match its ending.
         EngineUnavailable: a package for this kind of file is not installed.
     """
     if file.kind == "parquet":
-        return _read_parquet(file.path, limit=limit)
-    return _read_lines(file, topic, limit)
+        return _read_parquet(file.path, limit=limit, count_bytes=count_bytes)
+    return _read_lines(file, topic, limit, count_bytes)
 
 
 def count_rows(file: File) -> tuple[int, ...]:
@@ -146,16 +152,20 @@ class _TruncatedFile(Exception):
     """A compressed file is incomplete or damaged."""
 
 
-def _read_lines(file: File, topic: str | None, limit: int) -> Iterator[Record | UnreadableItem]:
+def _read_lines(
+    file: File, topic: str | None, limit: int, count_bytes: Callable[[int], None]
+) -> Iterator[Record | UnreadableItem]:
     number = 0
+    blocks = _strip_mark(file.path, _read_blocks(file, count_bytes))
     try:
-        for number, line in enumerate(_split_lines(_strip_mark(file.path, _read_blocks(file)), limit), 1):
+        for number, (line, is_whole) in enumerate(_split_lines(blocks, limit), 1):
             if isinstance(line, _LongLine):
                 yield UnreadableItem(file.path, number, line.describe(limit), line.sha256)
             elif line.strip():
-                yield _read_record(file.path, number, line, topic)
+                yield _read_record(file.path, number, line, topic, is_whole=is_whole)
     except _TruncatedFile as cut:
-        yield UnreadableItem(file.path, number + 1, f"{cut}; the rest is lost", _hash_bytes(b""))
+        reason = f"{cut}; the rest is lost"
+        yield UnreadableItem(file.path, number + 1, reason, _hash_bytes(b""), is_end=True)
     except OSError as error:
         raise UnreadableInput(f"{file.path}: {error.strerror or error}") from error
 
@@ -171,17 +181,36 @@ def _strip_mark(path: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
         yield block if number else block.removeprefix(BOM_UTF8)
 
 
-def _read_record(source: str, number: int, line: bytes, topic: str | None) -> Record | UnreadableItem:
-    if topic is not None:
-        return Record(topic, 0, number - 1, None, None, line.strip())
+def _read_record(
+    source: str, number: int, line: bytes, topic: str | None, *, is_whole: bool
+) -> Record | UnreadableItem:
+    """Read the record in a line; a line without a line end (not `is_whole`) may be the rest of a cut file."""
     try:
-        return _parse_kcat(parse_json(line))
+        if topic is None:
+            return _parse_kcat(parse_json(line))
+        if not is_whole and line.lstrip().startswith(b"{"):
+            parse_json(line)
+        return Record(topic, 0, number - 1, None, None, line.strip(), is_key_known=False)
     except ValueError as error:
-        return UnreadableItem(source, number, str(error), _hash_bytes(line))
+        is_cut = not is_whole and not _is_json(line)
+        reason = f"the file ends inside this line: {error}" if is_cut else str(error)
+        return UnreadableItem(source, number, reason, _hash_bytes(line), is_end=is_cut)
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        parse_json(line)
+    except ValueError:
+        return False
+    return True
 
 
 def _parse_kcat(line: object) -> Record:
-    """Parse the record in a line. Source: kcat(1), `-J`: headers are a flat list of names and values."""
+    """Parse the record in a line; a key or payload that kcat has decoded becomes JSON text again.
+
+    Source: kcat(1), `-J`: headers are a flat list of names and values; with `-s avro` keys and payloads are
+    JSON values in Avro's JSON encoding.
+    """
     if not isinstance(line, dict) or not isinstance(line.get("topic"), str) or "payload" not in line:
         raise ValueError("JSON, but no record as kcat -J writes it: topic, partition, offset, key, payload")
     partition, offset, time = line.get("partition"), line.get("offset"), line.get("ts")
@@ -194,9 +223,10 @@ def _parse_kcat(line: object) -> Record:
         partition,
         offset,
         time if type(time) is int else None,
-        _encode_text(line.get("key"), "key"),
-        _encode_text(line["payload"], "payload"),
+        _encode_body(line.get("key"), "key"),
+        _encode_body(line["payload"], "payload"),
         tuple((str(n), _encode_text(v, "header")) for n, v in zip(headers[::2], headers[1::2], strict=True)),
+        is_key_known="key" in line,
     )
 
 
@@ -209,6 +239,10 @@ def _require_offset(partition: object, offset: object) -> tuple[int, int]:
     if not 0 <= offset <= _LAST_OFFSET:
         raise ValueError("an offset must be between 0 and 2^63-1")
     return partition, offset
+
+
+def _encode_body(body: object, what: str) -> bytes | None:
+    return _encode_text(body if body is None or isinstance(body, str) else json.dumps(body), what)
 
 
 def _encode_text(text: object, what: str) -> bytes | None:
@@ -267,21 +301,21 @@ class _Line:
         return _LongLine(self.head, self.size, self.digest.hexdigest())
 
 
-def _split_lines(blocks: Iterable[bytes], limit: int) -> Iterator[bytes | _LongLine]:
-    """Splits blocks into whole lines; the last one is the rest after the last line end."""
+def _split_lines(blocks: Iterable[bytes], limit: int) -> Iterator[tuple[bytes | _LongLine, bool]]:
+    """Splits blocks into lines, each with whether it has a line end; the last one may have none."""
     line = _Line(limit)
     for block in blocks:
         first, *others = block.split(b"\n")
         line.add(first)
         for piece in others:
-            yield line.finish()
+            yield line.finish(), True
             line = _Line(limit)
             line.add(piece)
     if line.size:
-        yield line.finish()
+        yield line.finish(), False
 
 
-def _read_blocks(file: File) -> Iterator[bytes]:
+def _read_blocks(file: File, count_bytes: Callable[[int], None]) -> Iterator[bytes]:
     if file.path == STANDARD_INPUT:
         stream: TextIO | None = sys.stdin  # None if the descriptor was closed at the start
         if stream is None:
@@ -290,14 +324,17 @@ def _read_blocks(file: File) -> Iterator[bytes]:
         return
     with Path(file.path).open("rb") as data:
         if file.packing:
-            yield from _unpack_blocks(_read_stream(data), _choose_unpacker(file.packing), file.packing)
+            blocks = _read_stream(data, count_bytes)
+            yield from _unpack_blocks(blocks, _choose_unpacker(file.packing), file.packing)
         else:
-            yield from _require_text(file.path, data)
+            yield from _require_text(file.path, data, count_bytes)
 
 
-def _require_text(path: str, stream: BinaryIO) -> Iterator[bytes]:
+def _require_text(
+    path: str, stream: BinaryIO, count_bytes: Callable[[int], None] = lambda _: None
+) -> Iterator[bytes]:
     """Reads the bytes of a text. Raises `UnreadableInput` for another kind of data."""
-    for number, block in enumerate(_read_stream(stream)):
+    for number, block in enumerate(_read_stream(stream, count_bytes)):
         kind = next((kind for kind in _MAGIC if not number and block.startswith(kind[0])), None)
         if kind is not None:
             _, name, ending = kind
@@ -308,8 +345,9 @@ def _require_text(path: str, stream: BinaryIO) -> Iterator[bytes]:
         yield block
 
 
-def _read_stream(stream: BinaryIO) -> Iterator[bytes]:
+def _read_stream(stream: BinaryIO, count_bytes: Callable[[int], None]) -> Iterator[bytes]:
     while block := stream.read(_BLOCK):
+        count_bytes(len(block))
         yield block
 
 
@@ -386,15 +424,20 @@ def _open_parquet(path: str) -> Any:
 
 
 def _read_parquet(
-    path: str, groups: Sequence[int] | None = None, limit: int = RECORD_LIMIT
+    path: str,
+    groups: Sequence[int] | None = None,
+    limit: int = RECORD_LIMIT,
+    count_bytes: Callable[[int], None] = lambda _: None,
 ) -> Iterator[Record | UnreadableItem]:
     file = _open_parquet(path)
+    row_bytes = Path(path).stat().st_size / max(file.metadata.num_rows, 1)
     chosen = [c for c in (*_COLUMNS, "timestamp", "headers") if c in file.schema_arrow.names]
     numbers = _number_rows(file.metadata, groups)
     try:
         for batch in file.iter_batches(
             batch_size=_ROWS, row_groups=groups, columns=chosen, use_threads=False
         ):
+            count_bytes(round(batch.num_rows * row_bytes))
             for number, row in zip(islice(numbers, batch.num_rows), _convert_rows(batch), strict=True):
                 yield _check_row(path, number, row, limit)
     except (OSError, ValueError) as error:

@@ -38,7 +38,9 @@ def read_folder(revision: str, path: str, folder: Path = _HERE) -> Mapping[str, 
         UnreadableInput: a file is not UTF-8 text.
     """
     commit = resolve_revision(revision, folder)
-    listed = _run_git(folder, "ls-tree", "-r", "-z", f"{commit}:./{'' if path == '.' else path}")
+    # Without --full-tree, a working folder below the root would be taken for a filter.
+    tree = f"{commit}:./{'' if path == '.' else path}"
+    listed = _run_git(folder, "ls-tree", "-r", "-z", "--full-tree", tree)
     if listed.returncode:
         return {}
     blobs: dict[str, str] = {}
@@ -63,14 +65,20 @@ def find_merge_base(folder: Path = _HERE, branch: str | None = None) -> str:
         UsageError: no repository, no commit, no such branch, or no common commit.
     """
     head = resolve_revision("HEAD", folder)
-    base = branch or _find_default_branch(folder)
+    base = _find_branch(branch, folder) if branch else _find_default_branch(folder)
     done = _run_git(folder, "merge-base", head, resolve_revision(base, folder))
     if done.returncode:
         raise UsageError(
             f"HEAD and {base} have no common commit",
-            hint="in a shallow clone, fetch the whole history (fetch-depth: 0)",
+            hint="in a shallow clone, fetch the whole history: fetch-depth: 0, or git fetch --unshallow",
         )
     return done.stdout.decode().strip()
+
+
+def find_file(commit: str, path: str, folder: Path = _HERE) -> str | None:
+    """Find a file at a commit; None if it does not exist. Raises `UnreadableInput` if it is not UTF-8."""
+    done = _run_git(folder, "cat-file", "blob", f"{commit}:./{path}")
+    return None if done.returncode else _decode_text(done.stdout, f"{path} at {commit[:12]}")
 
 
 def resolve_revision(revision: str, folder: Path = _HERE) -> str:
@@ -89,6 +97,18 @@ def resolve_revision(revision: str, folder: Path = _HERE) -> str:
     raise BadReference(f"this git repository has no revision {revision!r}", hint=hint)
 
 
+def _find_branch(name: str, folder: Path) -> str:
+    """Find a branch by its name on the remote, as a pull request names it, or any other revision."""
+    for full in (f"origin/{name}", name):
+        if _run_git(folder, "rev-parse", "--verify", "--quiet", f"{full}^{{commit}}").returncode == 0:
+            return full
+    if _run_git(folder, "rev-parse", "--git-dir").returncode:
+        resolve_revision(name, folder)
+    raise BadReference(
+        f"git does not know the base {name}", hint=f"fetch it: git fetch --unshallow origin {name}"
+    )
+
+
 def _find_default_branch(folder: Path) -> str:
     pointed = _run_git(folder, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
     names = [pointed.stdout.decode().strip()] if pointed.returncode == 0 else []
@@ -96,7 +116,10 @@ def _find_default_branch(folder: Path) -> str:
     for name in names:
         if _run_git(folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}").returncode == 0:
             return name
-    raise UsageError("git has no default branch", hint="name the baseline: --against git:REV:PATH")
+    raise UsageError(
+        "git has no default branch here",
+        hint="fetch it (fetch-depth: 0 in actions/checkout, GIT_DEPTH: 0 in GitLab), or name it with --base",
+    )
 
 
 def _read_blobs(folder: Path, blobs: list[str]) -> list[bytes]:

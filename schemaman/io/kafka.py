@@ -132,13 +132,15 @@ def read_records(
     options: Mapping[str, str],
     known: Mapping[Partition, Ranges],
     since_ms: int | None = None,
+    unread: dict[Partition, int] | None = None,
 ) -> Iterator[Record]:
     """Reads the records of the topics that were committed at the start of the reading.
 
     `since_ms`: only records from the first one of that time (epoch milliseconds) on, as the broker finds it.
 
     The reader seeks past long `known` ranges. It reads the last known record before each piece again: this
-    shows whether the topic is still the same. `options` are librdkafka's. The fetch queue bounds the memory.
+    shows whether the topic is still the same. The number of unread offsets of each partition goes into
+    `unread` before the first record. `options` are librdkafka's. The fetch queue bounds the memory.
 
     Raises:
         UnreadableInput: no broker answers, the broker refuses, or there is no such topic.
@@ -153,6 +155,8 @@ def read_records(
             for partition in reader.list_partitions()
             for span in reader.list_spans(*partition, known.get(partition, ()), since_ms)
         ]
+        if unread is not None:
+            unread |= reader.unread
         for span in spans:
             yield from reader.read(span)
     finally:
@@ -192,6 +196,8 @@ class _KafkaReader:
         self._kafka = _import_confluent_kafka()
         self._secrets = [value for name, value in options.items() if len(value) > 3 and is_secret(name)]
         self._last_error: Any = None
+        self.unread: dict[Partition, int] = {}
+        """The number of unread offsets of each partition whose pieces were listed."""
         for name in options:
             if name in _FIXED_OPTIONS:
                 raise BadConfiguration(
@@ -237,6 +243,8 @@ class _KafkaReader:
             )
         if since_ms is not None:
             low = max(low, self._find_offset(topic, partition, since_ms, end))
+        lacking = find_missing(low, end - 1, known) if low < end else ()
+        self.unread[topic, partition] = sum(last - first + 1 for first, last in lacking)
         return [Span(topic, partition, *piece) for piece in list_pieces(low, end, known)]
 
     def _find_offset(self, topic: str, partition: int, since_ms: int, end: int) -> int:

@@ -57,7 +57,8 @@ class MigrationSource:
     structure, and no event showed it. No table follows an inferred or a phantom structure. `proven` columns
     have their names by renames that only the evidence proves. The types of `unsure_types` may come from
     another setting of the connector. `accepted_types` are differences between the types of source and lake
-    that a person accepted.
+    that a person accepted. `former_comments` are earlier comments of columns and nested fields that have none
+    now, by their paths, and of the table, by the empty path; no plan file keeps them.
     """
 
     table: str
@@ -76,6 +77,7 @@ class MigrationSource:
     unsure_types: tuple[str, ...] = ()
     newer: tuple[PreviousVersion, ...] = ()
     accepted_types: tuple[AcceptedType, ...] = ()
+    former_comments: Mapping[Path, tuple[str, ...]] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

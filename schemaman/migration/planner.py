@@ -22,7 +22,7 @@ from schemaman.migration.plan import MigrationSource, Plan, Policy, Refusal, fin
 from schemaman.migration.policy_checks import PolicyCheck
 from schemaman.migration.projection.project import project
 from schemaman.migration.properties.displaced_columns import displace_column, format_displaced, read_displaced
-from schemaman.migration.properties.names import DISPLACED_PROPERTY, SOURCE_PROPERTY
+from schemaman.migration.properties.names import DISPLACED_PROPERTY, KEY_PROPERTY, SOURCE_PROPERTY
 from schemaman.migration.replacement_table import NO_CARRIED_COLUMNS, CarriedColumns
 from schemaman.migration.stamp import VERSION_STAMP, make_stamp
 from schemaman.migration.step_order import group_changes, order_renames, place_at_end
@@ -204,7 +204,9 @@ def _stamp(inputs: PlanInputs, planned: StepSequence, agreement: Agreement) -> S
     key = _find_key(inputs, agreement, lake.schema)
     wanted = _make_stamp(inputs, agreement, lake, key)
     missing = {k: v for k, v in wanted.items() if lake.properties.get(k) != v}
-    complete = SOURCE_PROPERTY in lake.properties and not missing.keys() & projection.properties
+    # Another order of the key columns is recorded now; a key that no plan has recorded yet waits for steps.
+    recorded = {*projection.properties, *({KEY_PROPERTY} & lake.properties.keys())}
+    complete = SOURCE_PROPERTY in lake.properties and not missing.keys() & recorded
     asked = (projection.approval_reason or projection.adopts) and VERSION_STAMP & missing.keys()
     if missing and (planned.steps or not complete or asked):
         planned = _set_properties(inputs, planned, agreement, missing)

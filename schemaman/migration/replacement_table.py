@@ -14,7 +14,7 @@ from schemaman.migration import casts as conversion
 from schemaman.migration.convertible import ORDINARY, RESPELLED, SNAPSHOT, explain_unconvertible
 from schemaman.migration.plan import MigrationSource, Refusal, describe_change
 from schemaman.migration.projection.project import Projection
-from schemaman.migration.properties.column_swaps import RESUME, read_phase, read_swaps
+from schemaman.migration.properties.column_swaps import read_phase, read_swaps, suggest_resume
 from schemaman.migration.properties.displaced_columns import displace_column, format_displaced, read_displaced
 from schemaman.migration.properties.names import (
     DISPLACED_PROPERTY,
@@ -105,7 +105,9 @@ def _refuse_replacement(source: MigrationSource, lake: LakeTable, current: Proje
     rekeyed = describe_change(ChangeKey(lake.schema.key, source.schema.key))
     refusals = [each for each in current.refusals if each.change != rekeyed]
     if read_phase(lake) == "swap":
-        refusals.append(Refusal(change, "another plan was interrupted during a column swap", RESUME))
+        refusals.append(
+            Refusal(change, "another plan was interrupted during a column swap", suggest_resume(lake))
+        )
     if not current.settled and not refusals:
         reasons = (f"{r.change} ({r.why})" for r in current.rulings if r.level in ("ignore", "quarantine"))
         waiting = "; ".join(reasons)

@@ -1,8 +1,8 @@
 """The rollback of a plan: its steps are undone in reverse order, or refused with the reason.
 
-Laws: a rollback ends at the structure and the version stamp that the plan was made for. Rows that were
-written since then are never lost: where they could be, a gate counts them first. A step that needed approval
-is not undone without approval.
+Laws: a rollback ends at the version stamp that the plan was made for, and at its structure, except that what
+holds more than before stays. Rows that were written since then are never lost: where they could be, a gate
+counts them first. A step that needed approval is not undone without approval.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import cast
 
 from schemaman.errors import StalePlan
-from schemaman.migration.conditions import fingerprint_structure, is_met
+from schemaman.migration.conditions import describe_state, fingerprint_structure, is_met
 from schemaman.migration.constraints import count_nulls
 from schemaman.migration.layout import layout_of
 from schemaman.migration.plan import (
@@ -24,9 +24,15 @@ from schemaman.migration.plan import (
     StepKind,
 )
 from schemaman.migration.plan_file import plan_hash
-from schemaman.migration.properties.column_swaps import ColumnSwap, parse_swaps
+from schemaman.migration.properties.column_swaps import (
+    ColumnSwap,
+    is_between_names,
+    parse_swaps,
+    suggest_resume,
+)
 from schemaman.migration.properties.names import KEY_PROPERTY
 from schemaman.migration.recipes.phases import count_differing, count_unfit_keys
+from schemaman.migration.statement_check import find_structure_after
 from schemaman.migration.target import TARGETS, LakeTable, Target
 from schemaman.model.ddl import quote_name
 from schemaman.store.log import MigrationEntry
@@ -44,6 +50,7 @@ _UNDO_KINDS: Mapping[StepKind, StepKind] = {
 }
 _FROM_NOTHING: Mapping[StepKind, str | None] = {"add-constraint": None, "set-key": "[]"}
 """The value of the property before a step of such a kind."""
+_PLAN_AGAIN = "make a new plan with `schemaman plan`"
 _VALUES_LOST = "values written into the columns since then are lost"
 _APPROVED = "the step that it undoes needed approval"
 _MADE = "the plan created the table, and its rows may be needed"
@@ -65,6 +72,9 @@ def find_version_before(lines: Iterable[MigrationEntry]) -> str | None:
 def plan_rollback(plan: Plan, lake: LakeTable | None, done: int) -> Plan:
     """Plan to undo the first `done` steps of a plan, with refusals for steps that cannot be undone.
 
+    A wider type, a column that takes NULL and an enabled feature stay, and a note says so: they hold all that
+    the table held before. A refused step does not stop the others, which a person may apply in part.
+
     Raises:
         StalePlan: the table is not as those steps left it.
     """
@@ -78,25 +88,37 @@ def plan_rollback(plan: Plan, lake: LakeTable | None, done: int) -> Plan:
     ):
         raise StalePlan(
             f"{plan.table} is not as the plan left it: it was changed since then",
-            hint="make a new plan with `schemaman plan`",
+            hint=suggest_resume(lake) if lake is not None and is_between_names(lake) else _PLAN_AGAIN,
         )
     target = TARGETS.get(plan.format)
     gates = _list_gates(plan, target.table_name(plan.table), taken)
-    undone = [
-        (each if isinstance(each, Refusal) else _add_gate(each, gate), why)
-        for step, gate in zip(reversed(taken), gates, strict=True)
-        if step.kind != "create-namespace"
-        for each, why in _undo_step(plan, target, step)
-    ]
-    refusals = tuple(each for each, _ in undone if isinstance(each, Refusal))
-    steps = () if refusals else tuple(each for each, _ in undone if isinstance(each, Step))
-    back = _make_plan(plan, lake, steps, refusals)
-    if refusals:
-        return back
-    approvals = tuple(
-        f"{each.kind}: {each.statement} ({why})" for each, why in undone if isinstance(each, Step) and why
-    )
-    return replace(back, approvals_needed=approvals, notes=(*back.notes, *_list_notes(taken)))
+    undone: list[tuple[Step, str]] = []
+    refusals: list[Refusal] = []
+    kept: list[str] = []
+    after = lake
+    for step, gate in zip(reversed(taken), gates, strict=True):
+        if step.kind == "create-namespace":
+            continue
+        staying = describe_staying(step)
+        kept += [staying] if staying else []
+        for undo, why in () if staying else _undo_step(plan, target, step):
+            placed, after = _place_step(plan, undo, after)
+            if isinstance(placed, Refusal):
+                refusals.append(placed)
+            else:
+                undone.append((_add_gate(placed, gate), why))
+    if any(refusal.reason in (_MADE, _IN_USE) for refusal in refusals):
+        undone, kept, after = [], [], lake
+    back = _make_plan(plan, lake, after, tuple(each for each, _ in undone), tuple(refusals))
+    approvals = tuple(f"{each.kind}: {each.statement} ({why})" for each, why in undone if why)
+    notes = (*back.notes, *kept, *(_list_notes(taken) if undone else ()))
+    return replace(back, approvals_needed=approvals, notes=notes)
+
+
+def is_whole(plan: Plan, back: Plan) -> bool:
+    """Whether a rollback leads back to the structure that the plan was made for, with nothing left out."""
+    before = fingerprint_structure(plan.base_schema)
+    return not back.refusals and fingerprint_structure(back.wanted) == before
 
 
 def plan_restore(plan: Plan, lake: LakeTable, version: str, target: Target) -> Plan:
@@ -116,7 +138,8 @@ def plan_restore(plan: Plan, lake: LakeTable, version: str, target: Target) -> P
         f"RESTORE TABLE {name} TO VERSION AS OF {int(lake.version)}",
         ("streams that read the table: they stop at this change",),
     )
-    back = _make_plan(plan, lake, (step,), ())
+    back = _make_plan(plan, lake, lake, (step,), ())
+    back = replace(back, wanted=plan.base_schema or back.wanted)
     why = "the whole table is restored to that version; enabled features stay enabled"
     return replace(back, approvals_needed=(f"restore: {step.statement} ({why})",))
 
@@ -131,10 +154,16 @@ def list_row_writes(operations: Sequence[tuple[int, str]], version: str) -> tupl
 
 
 def _make_plan(
-    plan: Plan, lake: LakeTable | None, steps: tuple[Step, ...], refusals: tuple[Refusal, ...]
+    plan: Plan,
+    lake: LakeTable | None,
+    after: LakeTable | None,
+    steps: tuple[Step, ...],
+    refusals: tuple[Refusal, ...],
 ) -> Plan:
-    """Make the plan of a rollback: from the present table to its former structure."""
-    wanted = plan.base_schema if plan.base_schema is not None and not refusals else lake and lake.schema
+    """Make the plan of a rollback: from the present table to the one that its steps leave."""
+    wanted = plan.wanted if after is None else after.schema
+    if steps and plan.base_schema is not None:
+        wanted = replace(wanted, key=plan.base_schema.key)
     note = "the next ordinary plan makes the changes again" if steps else "there is nothing to undo"
     return Plan(
         plan.target,
@@ -144,15 +173,66 @@ def _make_plan(
         lake.identity if lake else None,
         lake.version if lake else None,
         lake.schema if lake else None,
-        wanted or plan.wanted,
+        wanted,
         steps,
         refusals,
-        () if refusals else (note,),
+        () if refusals and not steps else (note,),
         phase=Phase("rollback", 1, 1, _describe_gate(steps), plan_hash(plan)),
         point_of_no_return=next((n for n, each in enumerate(steps, 1) if each.kind == "drop-columns"), None),
         base_column_ids=lake.column_ids if lake else "",
         base_layout=layout_of(lake),
     )
+
+
+def describe_staying(step: Step) -> str:
+    """Describe what a step leaves that no statement undoes and that does no harm; empty if it is undone.
+
+    A wider type and a column that takes NULL hold all that the table held before.
+    """
+    before, after = step.precondition.get("columns"), step.postcondition.get("columns")
+    before = before if isinstance(before, Mapping) else {}
+    after = after if isinstance(after, Mapping) else {}
+    if step.kind == "change-type":
+        changed = [
+            f"{quote_name(name)} stays {after[name]}, which holds all that {before.get(name)} did"
+            for name in after
+        ]
+        return "; ".join(changed)
+    if step.kind == "drop-not-null":
+        freed = ", ".join(map(quote_name, after))
+        return f"{freed} may hold NULL from then on, too: no statement forbids it again"
+    if step.step_class == "capability-upgrade":
+        properties = step.postcondition.get("properties")
+        enabled = ", ".join(sorted(map(str, properties))) if isinstance(properties, Mapping) else ""
+        return f"the features that the plan enabled stay enabled: {enabled}"
+    return ""
+
+
+def _place_step(
+    plan: Plan, step: Step | Refusal, lake: LakeTable | None
+) -> tuple[Step | Refusal, LakeTable | None]:
+    """Place a step of the rollback on the table that those before it leave; the table after it.
+
+    What stays of the plan, such as a wider type, is in the conditions of all steps.
+    """
+    if lake is None or isinstance(step, Refusal):
+        return step, lake
+    try:
+        after = replace(lake, schema=find_structure_after(plan, step, lake.schema))
+    except ValueError as error:
+        return Refusal(f"undo by {step.kind}", str(error), _PLAN_AGAIN), lake
+    conditions = (
+        {**condition, **_describe_columns(condition, table)}
+        for condition, table in ((step.precondition, lake), (step.postcondition, after))
+    )
+    return replace(step, precondition=next(conditions), postcondition=next(conditions)), after
+
+
+def _describe_columns(condition: Mapping[str, object], lake: LakeTable) -> Mapping[str, object]:
+    """Describe the structure of a table, and the columns of a condition, as far as the condition has them."""
+    columns = condition.get("columns")
+    state = describe_state(lake, [str(name) for name in columns] if isinstance(columns, Mapping) else ())
+    return {name: value for name, value in state.items() if name in condition}
 
 
 def _undo_step(plan: Plan, target: Target, step: Step) -> Iterator[tuple[Step | Refusal, str]]:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from schemaman.history import struct_fields as struct_fields
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.migration.plan import MigrationSource, PreviousVersion
+from schemaman.model.schema import Path, walk_comments
 
 Pair = tuple[str, str]
 ColumnId = int | None
@@ -71,7 +72,26 @@ def migration_source(
         inferred=newest.status == "inferred",
         phantom=newest.status == "phantom",
         accepted_types=history.accepted_types,
+        former_comments=_list_former_comments(versions, same),
     )
+
+
+def _list_former_comments(
+    versions: Sequence[SchemaVersion], same: Mapping[ColumnId, ColumnId]
+) -> dict[Path, tuple[str, ...]]:
+    """List the earlier comments of what has no comment now; nested fields by the names that they have now."""
+    newest = versions[-1].schema
+    now = {same.get(c.id, c.id): c.name for c in newest.columns if c.id is not None}
+    bare = {path for path, comment in walk_comments(newest) if not comment}
+    found: dict[Path, dict[str, None]] = {}
+    for revision in (revision for version in versions for revision in version.revisions):
+        names = {c.name: now.get(same.get(c.id, c.id)) for c in revision.schema.columns}
+        for path, comment in walk_comments(revision.schema):
+            name = names.get(path[0]) if path else ""
+            current = (name, *path[1:]) if path and name is not None else path
+            if comment and name is not None and current in bare:
+                found.setdefault(current, {})[comment] = None
+    return {path: tuple(comments) for path, comments in found.items()}
 
 
 def _find_proven_renames(

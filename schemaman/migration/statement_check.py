@@ -36,6 +36,10 @@ _OWN_PROPERTY = "schemaman."
 _OWN_CONSTRAINT = "schemaman_"
 _FROM_ONE_TABLE = re.compile(r" FROM `(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)*(?: WHERE false)?$")
 _VALUES_LOST = "values are lost"
+_STRUCTURAL: frozenset[StepKind] = frozenset({
+    "add-columns", "drop-columns", "rename-column", "change-type", "drop-not-null", "change-comment",
+})  # fmt: skip
+"""The kinds of steps that change the structure of a table that exists."""
 _EDITED = "make the plan again with `schemaman plan`; a plan is applied exactly as it was made"
 _POLICY_KINDS: Mapping[StepKind, ChangeKind] = {
     "create-table": "new-table",
@@ -141,6 +145,25 @@ def _check_step(plan: Plan, target: Target, step: Step, schema: TableSchema | No
         reader.end()
     _require_structure(step.postcondition, schema, "after")
     return schema
+
+
+def find_structure_after(plan: Plan, step: Step, schema: TableSchema) -> TableSchema:
+    """Find the structure that a step of a plan leaves in a table of this structure, from its statement.
+
+    Raises:
+        ValueError: the table lacks a column that the step changes, or has one of the name that it gives.
+    """
+    if step.kind not in _STRUCTURAL:
+        return schema
+    name = TARGETS.get(plan.format).table_name(plan.table)
+    try:
+        after = _apply_changes(schema, _read_changes(SqlReader(step.statement), step.kind, name, schema))
+    except KeyError as error:
+        raise ValueError(f"the table lacks what this changes: {step.statement}") from error
+    lowered = [column.lower() for column in after.names]
+    if len(set(lowered)) < len(lowered):
+        raise ValueError(f"another column has the name that this gives: {step.statement}")
+    return after
 
 
 def _require_structure(condition: Mapping[str, object], schema: TableSchema | None, place: str) -> None:

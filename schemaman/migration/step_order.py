@@ -18,10 +18,11 @@ def order_renames(
 ) -> tuple[list[RenameColumn], list[RenameColumn]]:
     """Order renames, so that each new name is free by then; then those that close a chain or ring.
 
-    In a chain or ring of names, one column or nested field gets a temporary name. While a table has such a
-    name, nothing else is planned for it. The version stamp is set between the two lists, so a crash at any
-    point leaves a table that shows its state. The paths of `fields` have the new names (see
-    `diff.RenameColumn`). Fields come before columns, the innermost first, and are closed in reverse order.
+    In a chain or ring of names, also in a rename that changes case alone, one column or nested field gets a
+    temporary name. While a table has such a name, nothing else is planned for it. The version stamp is set
+    between the two lists, so a crash at any point leaves a table that shows its state. The paths of `fields`
+    have the new names (see `diff.RenameColumn`). Fields come before columns, the innermost first, and are
+    closed in reverse order.
     """
     former_names = {(*c.path[:-1], c.name): c.path[-1] for c in (*renames, *fields)}
     turns: list[RenameColumn] = []
@@ -55,13 +56,14 @@ def _order_chains(renames: Sequence[RenameColumn]) -> tuple[list[RenameColumn], 
     heads = [old for old in waiting if old not in {c.name.lower() for c in renames}]
     turns: list[RenameColumn] = []
     closing: list[RenameColumn] = []
-    # Chains begin at their heads; the remaining renames are rings, which have no head.
+    # Chains begin at their heads; the remaining renames are rings, which have no head. A name that changes
+    # case alone is a ring of its own: Spark takes the new name for the old one's and refuses it.
     while waiting:
         first = heads.pop(0) if heads else next(iter(waiting))
         line = [waiting.pop(first)]
         while line[-1].name.lower() in waiting:
             line.append(waiting.pop(line[-1].name.lower()))
-        if len(line) > 1:
+        if len(line) > 1 or line[0].name.lower() == first:
             temporary = f"{TEMPORARY_PREFIX}{len(closing) + 1}"
             turns.append(RenameColumn(line[0].path, temporary))
             closing.append(RenameColumn((*line[0].path[:-1], temporary), line.pop(0).name))

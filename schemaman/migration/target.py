@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -195,6 +195,11 @@ def find_column(schema: TableSchema, name: str) -> Column | None:
 
 TARGETS: Plugins[Target] = Plugins("schemaman.migration.targets", "TARGET", ("schemaman.targets",))
 """The table formats, by name."""
+
+
+def is_same_key(one: Collection[str], other: Collection[str]) -> bool:
+    """Whether two keys have the same columns, in whatever order: rows are merged by all of them."""
+    return len(one) == len(other) and set(one) == set(other)
 
 
 def has_known_key(lake: LakeTable) -> bool:

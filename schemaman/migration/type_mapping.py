@@ -11,7 +11,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from schemaman.model.types import Boolean, Decimal, Integer, String, Timestamp, Type, Unknown
+from schemaman.model.types import (
+    Boolean,
+    Decimal,
+    Floating,
+    Integer,
+    Numeric,
+    String,
+    Timestamp,
+    Type,
+    Unknown,
+    count_digits,
+    widens,
+)
 
 MICROSECONDS = 6
 MAX_DIGITS = 38
@@ -94,6 +106,70 @@ CHOICES: Mapping[str, tuple[str, ...]] = {
     "collisions": get_args(Collisions),
 }
 """Option → its possible values, the default first; `numeric` and `metadata` have their own rules."""
+
+
+_WHOLE_DIGITS = {8: 2, 16: 4, 32: 9, 64: 18}
+"""The digits of which every number fits a signed integer of so many bits."""
+
+_BINARY_DIGITS = {32: 7, 64: 15}
+"""The digits of which every whole number is exactly a binary one: 10^7 < 2^24, 10^15 < 2^53."""
+
+_ROOMY_DIGITS = {8: 10, 16: 10, 32: 10, 64: 20}
+"""The digits before the point that Delta asks for where an integer of so many bits becomes a DECIMAL."""
+
+
+def holds_exactly(type: Type, other: Type) -> bool:
+    """Whether each number of a lake type is exactly a number of another one, be it written otherwise."""
+    match type, other:
+        case Decimal(precision, 0), Integer(bits, True):
+            return precision <= _WHOLE_DIGITS[bits]
+        case Decimal(precision, 0), Floating(bits):
+            return precision <= _BINARY_DIGITS[bits]
+        case _:
+            return widens(type, other)
+
+
+def is_number(type: Type) -> bool:
+    """Whether the values of a type are numbers, with or without a declared precision."""
+    return isinstance(type, Integer | Decimal | Numeric | Floating)
+
+
+def list_common_types(old: Type, new: Type) -> tuple[Type, ...]:
+    """List the lake types that hold the numbers of two types exactly, the preferred one first.
+
+    It is empty if one of the two is no number, or if no type holds both.
+    """
+    if not is_number(old) or not is_number(new):
+        return ()
+    candidates = (old, new, *_join_decimals(old, new), Floating(64))
+    found = (each for each in candidates if holds_exactly(old, each) and holds_exactly(new, each))
+    return tuple(dict.fromkeys(found))
+
+
+def _join_decimals(old: Type, new: Type) -> list[Decimal]:
+    """The narrowest DECIMAL for the numbers of both, and the one that Delta makes of an integer in place."""
+    after = _count_digits(new)
+    found = [
+        Decimal(max(before[0], after[0]) + max(before[1], after[1]), max(before[1], after[1]))
+        for before in (_count_roomy_digits(old), _count_digits(old))
+        if before is not None and after is not None
+    ]
+    return [each for each in found if each.precision <= MAX_DIGITS]
+
+
+def _count_digits(type: Type) -> tuple[int, int] | None:
+    """Count the digits before and behind the point; None for binary numbers."""
+    match type:
+        case Decimal(precision, scale):
+            return precision - scale, scale
+        case Integer():
+            return count_digits(type), 0
+        case _:
+            return None
+
+
+def _count_roomy_digits(type: Type) -> tuple[int, int] | None:
+    return (_ROOMY_DIGITS[type.bits], 0) if isinstance(type, Integer) else _count_digits(type)
 
 
 def parse_decimal(text: str) -> Decimal | None:

@@ -118,6 +118,16 @@ def walk_fields(schema: TableSchema) -> Iterator[tuple[Path, Type, bool]]:
         yield from _walk_type((column.name,), column.type, column.nullable)
 
 
+def walk_comments(schema: TableSchema) -> Iterator[tuple[Path, str | None]]:
+    """Yield path and comment of the table (the empty path), every column and every nested field."""
+    yield (), schema.comment
+    for column in schema.columns:
+        yield (column.name,), column.comment
+    for path, type, _ in walk_fields(schema):
+        if isinstance(type, Struct):
+            yield from (((*path, field.name), field.comment) for field in type.fields)
+
+
 def _walk_type(path: Path, type: Type, nullable: bool) -> Iterator[tuple[Path, Type, bool]]:
     yield path, type, nullable
     match type:

@@ -16,10 +16,10 @@ from schemaman.debezium.flattened_fields import (
     DELETED_FIELD,
     Additions,
     Headers,
+    KeyNames,
     identify_parts,
     is_document,
     read_additions,
-    read_physical_table,
 )
 from schemaman.errors import UnreadableInput
 from schemaman.model.name_adjustment import restore_misread_name
@@ -50,10 +50,11 @@ def read_flattened(
     headers: Headers,
     form: BodySchema,
     key: object,
+    key_names: KeyNames,
     stream: str,
     prefix: str,
 ) -> FlattenedRow:
-    """Read a flattened row.
+    """Read a flattened row with the payload of its key.
 
     A row without an operation counts as an update, which also writes a row that does not exist yet.
 
@@ -69,7 +70,9 @@ def read_flattened(
     rewritten = DELETED_FIELD in added.names
     deleted = added.op == "d" or (rewritten and payload[DELETED_FIELD] in ("true", True))
     op = "d" if deleted else added.op if added.op in _OPS else "r" if added.is_snapshot else "u"
-    return FlattenedRow(_identify_table(topic, form, added, key, stream), cast(Op, op), added, rewritten)
+    return FlattenedRow(
+        _identify_table(topic, form, added, key_names, stream), cast(Op, op), added, rewritten
+    )
 
 
 def is_flattened_delete(headers: Headers, form: BodySchema | None, prefix: str) -> bool:
@@ -80,15 +83,15 @@ def is_flattened_delete(headers: Headers, form: BodySchema | None, prefix: str) 
 
 
 def read_flattened_delete(
-    topic: str, headers: Headers, form: BodySchema | None, key: object, stream: str, prefix: str
+    topic: str, headers: Headers, form: BodySchema | None, key_names: KeyNames, stream: str, prefix: str
 ) -> FlattenedRow:
     """Read a flattened delete that has only its key."""
     added = read_additions({}, headers, prefix)
     return FlattenedRow(
-        _identify_table(topic, form or BodySchema(None, "json"), added, key, stream), "d", added, False
+        _identify_table(topic, form or BodySchema(None, "json"), added, key_names, stream), "d", added, False
     )
 
 
-def _identify_table(topic: str, form: BodySchema, added: Additions, key: object, stream: str) -> TableId:
-    (server, database, schema, table), _ = identify_parts(topic, form.name, added, read_physical_table(key))
+def _identify_table(topic: str, form: BodySchema, added: Additions, key: KeyNames, stream: str) -> TableId:
+    (server, database, schema, table), _ = identify_parts(topic, form.name, added, key)
     return TableId(server, database, schema, table, stream)

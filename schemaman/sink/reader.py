@@ -15,6 +15,14 @@ from schemaman.debezium.converters.connect import Node, read_fields
 from schemaman.debezium.ddl.online import DATABASE_NAMED_CONNECTORS, find_ghost_original
 from schemaman.debezium.decode import classify_record, classify_without_value
 from schemaman.debezium.document import is_document_schema
+from schemaman.debezium.event_shapes import (
+    is_known_connector,
+    names_table,
+    restore_event,
+    unwrap_cell_schemas,
+)
+from schemaman.debezium.flattened_fields import NO_KEY_NAMES, KeyNames, read_physical_table
+from schemaman.debezium.key import explain_key
 from schemaman.debezium.observation import Reject, Skipped
 from schemaman.debezium.payload import Body, SchemaLookup
 from schemaman.debezium.raw_record import TOMBSTONE, is_snapshot_read, read_epoch_ms
@@ -122,13 +130,45 @@ class RowReader:
         payload, form = self._bodies.read(record, record.value, "value")
         if payload is None:
             return self._read_without_value(record, form)
+        schema = form.schema
+        if schema is None or not _is_event(payload):
+            payload, schema = self._restore(record, payload, form)
         if not _is_event(payload):
-            kind = classify_record(record, Body(payload, form.schema), self._forms.added)
+            names = self._read_key_names(record)
+            kind = classify_record(record, Body(payload, schema), self._forms, names)
             if kind == "flattened":
                 return self._read_flattened(record, payload, form)
             if kind != "event":
                 return _skip_record(record, kind)
         return self._read_event(record, payload, form)
+
+    def _restore(self, record: Record, payload: object, form: BodySchema) -> tuple[Any, Node | None]:
+        """Restore the payload and the schema of an event of another shape than Debezium's envelope.
+
+        Raises:
+            UnreadableInput: the shape does not contain the exact values of the row.
+        """
+        name = None if form.schema is None else form.name
+        found = restore_event(payload, record.topic, name, lambda: self._read_key_names(record))
+        if found is None:
+            return payload, form.schema
+        if found.avro_json:
+            raise UnreadableInput(
+                "Avro in its JSON encoding does not contain the exact values of a row: read the bytes of the "
+                "topic with the schema registry"
+            )
+        if found.cells:
+            raise UnreadableInput(CELLS)
+        return found.payload, found.restore_schema(form.schema)
+
+    def _read_key_names(self, record: Record) -> KeyNames:
+        if record.key is None:
+            return NO_KEY_NAMES
+        try:
+            payload, form = self._bodies.read(record, record.key, "key")
+        except UnreadableInput:
+            return NO_KEY_NAMES
+        return KeyNames(read_physical_table(payload), form.name)
 
     def _read_event(self, record: Record, payload: Mapping[str, Any], form: BodySchema) -> RowOutcome:
         source, op = payload["source"], payload["op"]
@@ -185,9 +225,15 @@ class RowReader:
         return self._make_change(record, table, made, "d", key, (None, None), coordinates, payload["source"])
 
     def _read_flattened(self, record: Record, payload: Mapping[str, Any], form: BodySchema) -> RowOutcome:
-        key_payload = self._read_key_payload(record)
         row = read_flattened(
-            record.topic, payload, record.headers, form, key_payload, self._stream, self._forms.added
+            record.topic,
+            payload,
+            record.headers,
+            form,
+            self._read_key_payload(record),
+            self._read_key_names(record),
+            self._stream,
+            self._forms.added,
         )
         self._flattened_topics.add(record.topic)
         self._is_delete_record = row.op == "d"
@@ -207,8 +253,10 @@ class RowReader:
         """Read the tombstone of a delete that was read, or a delete that has only its key."""
         if record.key is None or not self._is_delete(record, form):
             return _skip_record(record, TOMBSTONE)
-        key = self._read_key_payload(record)
-        row = read_flattened_delete(record.topic, record.headers, form, key, self._stream, self._forms.added)
+        key, names = self._read_key_payload(record), self._read_key_names(record)
+        row = read_flattened_delete(
+            record.topic, record.headers, form, names, self._stream, self._forms.added
+        )
         table = self._tables.find_table_of_delete(row.table, record.topic)
         source = {**row.additions.source, "connector": row.additions.connector}
         position = _read_position(row.additions.position_connector, row.additions.source)
@@ -301,7 +349,10 @@ class RowReader:
         if origin.connector == "mongodb" or (form.schema is not None and is_document_schema(form.schema)):
             raise UnreadableInput("a MongoDB document, which cannot be read as a row of a table")
         if form.schema is not None:
-            nodes = read_fields(_find_row_node(form.schema))
+            row = _find_row_node(form.schema)
+            if not is_known_connector(origin.stated_connector) and unwrap_cell_schemas(row) != row:
+                raise UnreadableInput(CELLS)
+            nodes = read_fields(row)
             return self._tables.find_by_schema(id, nodes, form.encoding, origin.connector, origin.read_name)
         if names is None:
             made = self._tables.find_newest_decoder(id)
@@ -330,7 +381,7 @@ class RowReader:
         try:
             return self._bodies.read(record, record.key, "key")[0]
         except UnreadableInput as fault:
-            raise UnreadableInput(f"key: {fault}") from None
+            raise UnreadableInput(f"key: {explain_key(record.key, fault.message)}") from None
 
     def _read_key(self, record: Record, table: TableId, made: TableDecoder) -> Row | None:
         if record.key is None:
@@ -350,7 +401,9 @@ class RowReader:
                 decode = self._tables.make_key_decoder(form, made, table, payload)
                 form.decoders[made, names] = decode
             return cast(Decoder, decode)(payload).row
-        except (UnreadableInput, UnreadableCell) as fault:
+        except UnreadableInput as fault:
+            raise UnreadableInput(f"key: {explain_key(record.key, fault.message)}") from None
+        except UnreadableCell as fault:
             raise UnreadableInput(f"key: {fault}") from None
 
     def _make_reject(self, record: Record, reason: str) -> Reject:
@@ -359,6 +412,10 @@ class RowReader:
         return Reject(*record_offset, count=1, reason=reason, sha256=hashlib.sha256(data).hexdigest())
 
 
+CELLS = (
+    "each value of the row is wrapped in a cell, and a column without one has not changed: such rows are not "
+    "written; their table is known by `schemaman ingest`"
+)
 _NAMES = ("connector", "name", "db", "keyspace", "schema", "table", "collection")
 """The fields of a source block that name a table."""
 _IMAGES = ("after", "before")
@@ -369,7 +426,7 @@ def _is_event(payload: object) -> bool:
     if type(payload) is not dict:
         return False
     source = payload.get("source")
-    known = type(source) is dict and "connector" in source and payload.get("op") in _OPS
+    known = type(source) is dict and names_table(source) and payload.get("op") in _OPS
     return known and "message" not in payload
 
 

@@ -124,6 +124,7 @@ def observation_to_json(observation: Observation) -> Json:
             stated=[list(stated) for stated in o.stated_attributes] or None,
             silent=list(o.unstated_attributes) or None,
             seen=convert_optional(_inferred_to_json, o.inferred),
+            writer=o.writer or None,
         ),
     }
 
@@ -152,6 +153,7 @@ def observation_from_json(value: Parsed) -> Observation:
         ),
         unstated_attributes=tuple(value.get("silent", ())),
         inferred=convert_optional(_inferred_from_json, value.get("seen")),
+        writer=value.get("writer", ""),
     )
 
 

@@ -183,10 +183,16 @@ class Told:
 
 def told(records: Sequence[Record], schemas: SchemaLookup = lambda id: None) -> Told:
     """What records teach, through the whole reading wing."""
+    return told_in_parts([records], schemas)
+
+
+def told_in_parts(parts: Sequence[Sequence[Record]], schemas: SchemaLookup = lambda id: None) -> Told:
+    """What records teach that are read in parts, one after the other; within a part, offsets order."""
     store = MemoryStore()
     registry = Registry(store, lambda: 0)
-    ordered = sorted(records, key=lambda r: (r.topic, r.partition, r.offset))
-    ingest(ordered, registry, "main", schemas)
+    for part in parts:
+        ordered = sorted(part, key=lambda r: (r.topic, r.partition, r.offset))
+        ingest(ordered, registry, "main", schemas)
     entries = [stamped.entry for stamped in store.read()]
     return Told(
         {h.table.table: h for h in registry.tables()},

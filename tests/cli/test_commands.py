@@ -183,7 +183,7 @@ def test_signals_have_their_exit_codes(place: Path, number: signal.Signals, code
     assert err.strip().startswith(b"error: ")
 
 
-@pytest.mark.parametrize("words", ["tables", "--help", "tables --format json"])
+@pytest.mark.parametrize("words", ["tables", "--help"])
 def test_a_full_disk_behind_stdout_is_said_in_one_line(filled: Path, words: str) -> None:
     done = subprocess.run(
         ["bash", "-c", f"{PROGRAM} {words} > /dev/full"], capture_output=True, text=True, check=False
@@ -191,6 +191,14 @@ def test_a_full_disk_behind_stdout_is_said_in_one_line(filled: Path, words: str)
     assert done.returncode == 3
     assert done.stderr.splitlines()[0] == "error: standard output cannot be written: No space left on device"
     assert len(done.stderr.splitlines()) == 2
+
+
+def test_a_full_disk_behind_json_is_said_in_json(filled: Path) -> None:
+    words = f"{PROGRAM} tables --format json > /dev/full"
+    done = subprocess.run(["bash", "-c", words], capture_output=True, text=True, check=False)
+    error = json.loads(done.stderr)["error"]
+    assert (done.returncode, error["exit_code"]) == (3, 3)
+    assert error["message"] == "standard output cannot be written: No space left on device"
 
 
 def test_a_closed_stdout_is_said_in_one_line(filled: Path) -> None:
@@ -590,7 +598,7 @@ def test_readers_and_overrides_decide_what_is_grave(run: Run, filled: Path) -> N
 
 
 def test_without_a_baseline_the_gate_does_not_guess(run: Run, filled: Path) -> None:
-    done = run("check")
+    done = run("check", "--source")
     assert done.code == 2
     assert "there is no baseline" in done.err
 
@@ -615,18 +623,18 @@ def commit(message: str) -> None:
 def test_the_gate_compares_with_the_snapshots_in_git(run: Run, repository: Path) -> None:
     assert run("snapshot").code == 0
     commit("accept everything")
-    done = run("check", "--format", "json")
+    done = run("check", "--source", "--format", "json")
     assert done.code == 0
     assert done.json["findings"] == []
     assert run("accept", "orders@1").code == 0
     commit("an early state of orders")
-    done = run("check", "--format", "json")
+    done = run("check", "--source", "--format", "json")
     assert done.code == 1
     assert {f["table"] for f in done.json["findings"]} == {"shopdb.shop.shop.orders"}
     assert run("check", "stock").code == 0
     assert run("accept", "orders").code == 0
     commit("accept orders")
-    assert run("check").code == 0
+    assert run("check", "--source").code == 0
 
 
 def test_a_table_that_the_baseline_does_not_hold_is_said_aloud(run: Run, repository: Path) -> None:
@@ -637,7 +645,7 @@ def test_a_table_that_the_baseline_does_not_hold_is_said_aloud(run: Run, reposit
     assert "danger: no baseline  shopdb.shop.shop.orders" in done.out
     assert run("check", "orders", "--format", "json").json["unaccepted"] == ["shopdb.shop.shop.orders"]
     assert [run("check", "orders", "--fail-on", each).code for each in ("danger", "note")] == [1, 1]
-    assert "no baseline" not in run("check").out
+    assert "no baseline" not in run("check", "--source").out
 
 
 def test_snapshot_leaves_what_differs_to_accept(run: Run, repository: Path) -> None:

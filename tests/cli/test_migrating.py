@@ -59,7 +59,8 @@ def test_a_swap_that_stopped_is_resumed_though_plan_and_approval_have_expired(
     run.lake.before = lambda _: None
     assert run.live().schema.names == ("id", "price__old", "price__new")
     barred = run("plan", "orders")
-    assert (barred.code, "--rollback RUN" in barred.out) == (1, True)
+    named = run("status", "--format", "json").json["targets"][0]["run"]
+    assert (barred.code, f"schemaman resume {named}" in barred.out) == (1, True)
     later = int(datetime.now(UTC).timestamp() * 1000) + 40 * DAY_MS
     monkeypatch.setattr(SqlStore, "now_ms", lambda _: later)
     decisions = Path("schemaman.decisions.toml")
@@ -72,6 +73,53 @@ def test_a_swap_that_stopped_is_resumed_though_plan_and_approval_have_expired(
     assert run.live().schema.names == ("id", "price__old", "price")
     assert run("apply", phase(2, "backfill")).code == 1  # its approval has expired, and it is through
     assert run("apply", phase(1, "expand")).code == 4
+
+
+def test_a_swap_that_stopped_on_a_table_that_moved_has_one_way_on(run: Commands) -> None:
+    """Status, plan, rollback and drift name the same command, and that command goes on."""
+    in_exchange(run)
+    assert run.applied(phase(2, "backfill")).code == 0
+
+    def die(statement: str) -> None:
+        if "RENAME COLUMN `price__new`" in statement:
+            raise Crash
+
+    run.lake.before = die
+    with pytest.raises(Crash):
+        run.applied(phase(3, "swap"))
+    run.lake.before = lambda _: None
+    run.lake.run("ALTER TABLE `ice`.`raw`.`orders` ADD COLUMNS (`stranger` INT)")
+    stopped = run("status", "--format", "json").json["targets"][0]["run"]
+    way_on = f"schemaman resume {stopped}"
+    for words in (("status",), ("plan", "orders"), ("plan", "--rollback", stopped), ("drift",)):
+        told = run(*words)
+        assert way_on in " ".join(f"{told.out} {told.err}".split())
+        assert "--rollback" not in told.out
+    assert run("resume", stopped).code == 0
+    assert run.live().schema.names == ("id", "price__old", "price", "stranger")
+    assert run("plan", "orders").code == 0
+
+
+def test_a_rollback_takes_back_what_it_can(run: Commands) -> None:
+    run.learns(run.table(WAS, type="CREATE"))
+    assert run.moved().code == 0
+    run.learns(run.table((("id", "INT"), ("price", "BIGINT"), ("more", "INT"))))
+    assert run.moved().code == 0
+    stopped = run("status", "--format", "json").json["targets"][0]["run"]
+    back = run("plan", "--rollback", stopped, "-o", "back.plan.json")
+    assert back.code == 0
+    assert "`price` stays BIGINT, which holds all that INT did" in " ".join(back.out.split())
+    assert run.applied("back.plan.json").code == 0
+    assert run.live().schema.names == ("id", "price")
+
+
+def test_a_plan_without_steps_says_so(run: Commands) -> None:
+    run.learns(run.table(WAS, type="CREATE"))
+    assert run("plan", "orders", "-o", "first.plan.json").code == 0
+    assert run.applied("first.plan.json").code == 0
+    assert run("plan", "--rollback", "first.plan.json", "-o", "back.plan.json").code == 1
+    told = run("apply", "back.plan.json", "--partial")
+    assert "the plan has no steps for ice.raw.orders" in " ".join(f"{told.out} {told.err}".split())
 
 
 def test_a_table_with_a_fault_that_nobody_foresaw_stops_no_other_one(run: Commands) -> None:

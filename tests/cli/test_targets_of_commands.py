@@ -126,6 +126,24 @@ def gone(run: Commands, *names: str) -> None:
     run.lake.table(f"ice.raw.{names[0]}").live = None
 
 
+def test_drift_of_one_table_says_nothing_of_another(run: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither of one that is gone, nor of one that cannot be read."""
+    gone(run, "a", "b", "c")
+    real = run.lake.inspect
+
+    def inspect(table: str, format: str) -> LakeTable | None:
+        if table == "ice.raw.c":
+            raise StatementFailed("no such catalogue")
+        return real(table, format)
+
+    monkeypatch.setattr(run.lake, "inspect", inspect)
+    told = run("drift", "b")
+    assert (told.code, "ice.raw.a" in told.out, "ice.raw.c" in told.err) == (0, False, False)
+    assert run("drift", "a").code == 1
+    assert run("drift", "c").code == 3
+    assert run("drift").code == 3
+
+
 def drifted(run: Commands) -> dict[str, bool]:
     return {each["table"]: each["drift"] for each in run("drift", "--format", "json").json["tables"]}
 

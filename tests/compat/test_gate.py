@@ -24,7 +24,8 @@ from schemaman.errors import NoHistory, UnknownName
 from schemaman.history.versions import Disagreement, TableHistory
 from schemaman.model.column_list import format_columns
 from schemaman.model.diff import patch
-from schemaman.model.schema import TableId, TableSchema
+from schemaman.model.schema import Column, TableId, TableSchema
+from schemaman.model.types import Integer, Uuid
 from tests.support.histories import ORDERS, mark, told
 from tests.support.strategies import schemas
 
@@ -263,17 +264,17 @@ def test_steps_lead_from_the_baseline_to_the_present(
     assert len({(f.fingerprint, f.new_ref) for f in findings}) == len(findings)
 
 
-def test_a_change_that_no_rule_speaks_of_is_said_and_counts_as_danger() -> None:
-    history = told("id INT, at TIMESTAMP_NTZ(6) NOT NULL", "id INT, at TIMESTAMP(6)")
+def test_a_change_that_no_rule_covers_fails_and_can_be_waived() -> None:
+    history = told("id INT, a INTERVAL", "id INT, a UUID")
     result = gate(history)
-    assert [(u.path, u.before, u.after) for u in result.unjudged] == [
-        (("at",), "TIMESTAMP_NTZ(6)", "TIMESTAMP(6)"),
-        (("at",), "NOT NULL", "nullable"),
-    ]
-    assert result.verdict == "pass"
-    assert gate(history, policy=GatePolicy(fail_on="danger")).verdict == "fail"
+    assert told_by(result) == [("not-judged", "a", "break")]
+    assert result.verdict == "fail"
+    ((finding, _),) = result.findings
+    assert gate(history, policy=GatePolicy(waived={finding.fingerprint})).verdict == "pass"
 
 
-def test_what_a_rule_speaks_of_is_judged() -> None:
-    assert gate(told("id INT, n BIGINT", "id INT, n INT")).unjudged == ()
-    assert gate(told("id INT", "id INT, n INT")).unjudged == ()
+def test_a_finding_about_the_key_does_not_hide_another_type() -> None:
+    history = told("id INTERVAL NOT NULL, n INT, PRIMARY KEY (id)")
+    before = Snapshot(ORDERS, TableSchema((Column("id", Uuid(), nullable=False), Column("n", Integer(32)))))
+    result = check((history,), {ORDERS: before}, ALL_RULES)
+    assert {("key-column-added", "id"), ("not-judged", "id")} <= {each[:2] for each in told_by(result)}

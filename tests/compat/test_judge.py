@@ -97,7 +97,7 @@ def test_no_change_no_finding_and_no_finding_is_lost(
     told = " ".join(" ".join(f.evidence) for f in judged)
     kept = {(f.rule, f.path) for f in judged}
     for rule in ALL_RULES:
-        for finding in rule.check(transition):
+        for finding in rule.check(transition) if rule.last_resort is None else ():
             assert (finding.rule, finding.path) in kept or finding.message in told
     if not transition.changes:
         assert not judged

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.debezium.decode import decode
-from schemaman.debezium.flattened_fields import identify_parts, read_additions
+from schemaman.debezium.flattened_fields import NO_KEY_NAMES, identify_parts, read_additions
 from schemaman.debezium.observation import Observation, Outcome, Skipped
 from schemaman.debezium.records import Position, Record
 from schemaman.debezium.wire_format import Forms
@@ -190,7 +190,7 @@ def told(**source: str) -> dict[str, tuple[Any, object]]:
 ])  # fmt: skip
 def test_whose_row_it_is(topic, name, source, table, weak):
     added = read_additions({f: v for f, (_, v) in told(**source).items()})
-    assert identify_parts(topic, name, added, None) == (table, not weak)
+    assert identify_parts(topic, name, added, NO_KEY_NAMES) == (table, not weak)
 
 
 def test_headers_tell_as_fields_do():

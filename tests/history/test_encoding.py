@@ -105,7 +105,7 @@ CONNECT: dict[str, Type] = {
 @pytest.mark.parametrize(("was", "now"), [
     (ADAPTIVE, CONNECT),
     ({"a": Decimal(8, 2), "b": Decimal(10, 0)}, {"a": Floating(64), "b": Floating(64)}),
-    ({"a": Decimal(8, 2)}, {"a": String()}),
+    ({"a": Decimal(8, 2), "b": Decimal(8, 2)}, {"a": String(), "b": String()}),
     ({"a": Binary(), "b": Binary()}, {"a": String(), "b": String()}),
 ])  # fmt: skip
 def test_forms_of_types_that_an_upgrade_changes_at_once_are_no_version(

@@ -92,10 +92,28 @@ def test_a_mode_that_two_tables_show_makes_a_version_of_neither(tmp_path: Path) 
 
 def test_another_release_leaves_no_doubt_that_it_was_the_connector(tmp_path: Path) -> None:
     said = [record("orders", PRECISE, 10), record("items", PRECISE, 11)]
-    said += (replace(record(table, DOUBLE, 20), connector_version="3.5.0") for table in ("orders", "items"))
+    changed = [record("orders", DOUBLE, 20), record("items", DOUBLE, 21), record("orders", DOUBLE, 22)]
+    said += (replace(o, connector_version="3.5.0") for o in changed)
     for found in remembered(tmp_path, said):
         kinds = {d.kind for d in found["orders"].disagreements}
         assert kinds == {"encoding-changed", "values-not-carried"}
+
+
+def test_another_release_hides_no_change_of_a_table(tmp_path: Path) -> None:
+    said = [record("orders", PRECISE, 10), record("items", PRECISE, 11)]
+    changed = (record("orders", DOUBLE, 20), record("items", PRECISE, 21))
+    said += (replace(o, connector_version="3.5.0") for o in changed)
+    for found in remembered(tmp_path, said):
+        assert types_of(found["orders"]) == [PRECISE, DOUBLE]
+        assert types_of(found["items"]) == [PRECISE]
+        assert found["orders"].latest.unconfirmed == ()
+
+
+def test_one_column_under_another_release_is_in_doubt(tmp_path: Path) -> None:
+    said = [record("orders", PRECISE, 10), replace(record("orders", DOUBLE, 20), connector_version="3.5.0")]
+    for found in remembered(tmp_path, said):
+        assert types_of(found["orders"]) == [PRECISE, DOUBLE]
+        assert found["orders"].latest.unconfirmed == ("type:price",)
 
 
 def test_names_that_two_tables_show_otherwise_leave_two_truths(tmp_path: Path) -> None:

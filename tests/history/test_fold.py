@@ -6,7 +6,7 @@ import random
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from schemaman.debezium.connector import Connector
@@ -16,8 +16,9 @@ from schemaman.debezium.records import Coordinates, Position
 from schemaman.history.fold.fold import fold
 from schemaman.history.versions import TableHistory
 from schemaman.model.schema import Column, TableId, TableSchema
-from schemaman.model.types import Integer, String
+from schemaman.model.types import Boolean, Date, Integer, String, Type
 
+INT = Integer(32)
 TABLE = TableId("shop", "app", "public", "orders")
 
 
@@ -89,6 +90,41 @@ def test_a_column_that_moved_in_an_append_only_table_is_another_one() -> None:
 def test_of_two_columns_that_exchanged_their_places_neither_is_known_to_have_stayed() -> None:
     found = history(seen(AB, mark(0, 10)), seen(schema("id", "b", "a"), mark(1, 11)))
     assert [c.id for c in found.versions[1].schema.columns] == [1, 4, 5]
+
+
+def typed(**types: Type) -> TableSchema:
+    """A schema whose columns have these types."""
+    return TableSchema(tuple(Column(n, t, n != "id", emitted_name=n) for n, t in types.items()), ("id",))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "ids"),
+    [
+        # what cannot be exchanged was added again, and its neighbour was not touched
+        (typed(id=INT, b=INT, a=String()), typed(id=INT, a=String(), b=Integer(64)), [1, 3, 4]),
+        (typed(id=INT, b=INT, a=String(), z=INT), typed(id=INT, a=String(), z=INT, b=INT), [1, 3, 4, 5]),
+        (typed(id=INT, c=INT, b=String(), a=Date()), typed(id=INT, a=Date(), x=INT), [1, 4, 5]),
+        # a new name takes the place of one that vanished
+        (typed(id=INT, b=INT, a=String()), typed(id=INT, x=INT, a=String()), [1, 4, 3]),
+        # no appending gives this order for less than a table of its own
+        (
+            typed(id=INT, a=String(), b=INT, c=Date(), d=Boolean()),
+            typed(id=INT, d=Boolean(), a=String(), b=INT, c=Date(), e=INT),
+            [1, 5, 2, 3, 4, 6],
+        ),
+    ],
+)
+def test_what_appending_allows_tells_which_column_moved(
+    before: TableSchema, after: TableSchema, ids: list[int]
+) -> None:
+    found = history(seen(before, mark(0, 10)), seen(after, mark(1, 11)))
+    assert [c.id for c in found.latest.schema.columns] == ids
+
+
+def test_a_table_that_seems_to_be_rebuilt_is_a_doubt() -> None:
+    before = typed(id=INT, a=String(), b=INT, c=Date())
+    found = history(seen(before, mark(0, 10)), seen(typed(id=INT, c=Date(), a=String(), b=INT), mark(1, 11)))
+    assert [d.kind for d in found.disagreements] == ["perhaps-swapped"]
 
 
 def test_what_stands_behind_a_new_column_was_added_after_it() -> None:
@@ -273,10 +309,9 @@ def capped(runs: list[Observation]) -> list[Observation]:
 def test_shapes_that_alternate_for_ever_are_a_few_versions_however_they_were_cut(records: int) -> None:
     runs = runs_of([(0, (A, AB)[i % 2]) for i in range(records)], None)
     whole = history(*runs)
-    # the first and the last record of each shape are told, and nothing in between
-    assert shapes(whole) == [A.names, AB.names, A.names, *([AB.names] if records % 2 == 0 else [])]
+    assert shapes(whole) == [A.names, AB.names]
     assert whole.records == records
-    assert {d.kind for d in whole.disagreements} <= {"perhaps-excluded"}
+    assert [(d.kind, d.versions) for d in whole.disagreements] == [("perhaps-two-writers", (2,))]
     assert whole.versions[1].at.offset == 1
     assert history(*capped(runs)) == whole
     assert history(*capped(runs[:100]), *capped(runs[100:])) == whole
@@ -328,6 +363,9 @@ def test_every_change_of_shape_in_a_partition_is_a_version(records: list[tuple[i
     for _, structure in records[1:]:
         if structure != wanted[-1]:
             wanted.append(structure)
+    # structures that alternate are a doubt, unless only their keys do
+    for first, second, third, fourth in zip(wanted, wanted[1:], wanted[2:], wanted[3:], strict=False):
+        assume(first != third or second != fourth or first.names == second.names)
     assert shapes(found) == [w.names for w in wanted]
     assert [v.schema.key for v in found.versions] == [w.key for w in wanted]
     assert found.records == len(records)

@@ -38,6 +38,7 @@ from schemaman.history.references import (
     name_table,
     parse,
     parse_name,
+    parse_pair,
 )
 from schemaman.model.schema import SCHEMES, TableId, TableSchema
 from schemaman.model.types import Integer
@@ -123,6 +124,8 @@ def test_any_text_is_a_reference_or_refused(text: str):
         ("orders@commit_lsn:0000:1", ("orders",), SourcePosition("commit_lsn", "0000:1")),
         ('"a.b"."c@d"."e""f"@2', ("a.b", "c@d", 'e"f'), VersionNumber(2)),
         ("EMP#NO$X", ("EMP#NO$X",), VersionsBack(0)),
+        ("dbo.Order Details@v2", ("dbo", "Order Details"), VersionNumber(2)),
+        ("orders@v2.1", ("orders",), VersionNumber(2, 1)),
     ],
 )
 def test_forms_of_table_references(text: str, parts: tuple[str, ...], selector: Selector):
@@ -157,7 +160,7 @@ def test_forms_of_other_references(text: str, reference: Reference):
         ("a.", "a part of the name is missing"),
         ('"a', "its quotes do not end"),
         ('"a"b', "unexpected 'b'"),
-        ("a b", "unexpected ' '"),
+        ("a b @1", "unexpected ' '"),
         ("a:b:c", "unexpected ':'"),
         ("orders@three", "'three' does not name a version"),
         ("orders@2026-11-01", "a date is not a time"),
@@ -184,6 +187,52 @@ def test_what_is_no_reference_is_refused(text: str, says: str):
         parse(text)
     assert says in caught.value.message
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("texts", "pair"),
+    [
+        (["orders"], ["orders@latest"]),
+        (["orders@1", "orders@3"], ["orders@1", "orders@3"]),
+        (["orders@1..orders@3"], ["orders@1", "orders@3"]),
+        (["orders@1..3"], ["orders@1", "orders@3"]),
+        (["orders@v1..v3.1"], ["orders@1", "orders@3.1"]),
+        (["orders@1..@3"], ["orders@1", "orders@3"]),
+        (["orders@1.."], ["orders@1", "orders@latest"]),
+        (["orders@-2..-1"], ["orders@-2", "orders@-1"]),
+        (["orders", "1..3"], ["orders@1", "orders@3"]),
+        (["orders", "id:9f2c..latest"], ["orders@id:9f2c", "orders@latest"]),
+        (["orders@1", "latest"], ["orders@1", "orders@latest"]),
+        (["orders@1", "→", "orders@2"], ["orders@1", "orders@2"]),
+        (["orders..stock"], ["orders@latest", "stock@latest"]),
+        (["orders@1", "stock@1"], ["orders@1", "stock@1"]),
+        (['a."..".b@1..2'], ['a."..".b@1', 'a."..".b@2']),
+        (["file:../new.avsc"], ["file:../new.avsc"]),
+        (["file:old.avsc..file:new.avsc"], ["file:old.avsc", "file:new.avsc"]),
+        (
+            ["orders@2026-11-01T12:00Z..2026-11-02T12:00Z"],
+            ["orders@2026-11-01T12:00:00.000Z", "orders@2026-11-02T12:00:00.000Z"],
+        ),
+    ],
+)
+def test_two_references_in_every_spelling(texts: list[str], pair: list[str]):
+    assert [str(found) for found in parse_pair(texts)] == pair
+
+
+@pytest.mark.parametrize(
+    ("texts", "says"),
+    [
+        (["orders@1", "2", "3"], "more than two"),
+        (["orders@1", "2..3"], "more than two"),
+        (["orders@1..2..3"], "does not name a version"),
+        (["..orders@1"], "a part of the name is missing"),
+        (["orders", "2026-11-01..2026-11-02"], "a date is not a time"),
+    ],
+)
+def test_what_is_no_pair_is_refused(texts: list[str], says: str):
+    with pytest.raises(BadReference) as caught:
+        parse_pair(texts)
+    assert says in caught.value.message
 
 
 @pytest.mark.parametrize("text", ["a@1", "a:b@c", "@", ""])

@@ -446,7 +446,7 @@ def test_truncated_values_are_faults(cut):
 
 @pytest.mark.parametrize("bare", [b"5", b'"x"', b"[1]"])
 def test_a_bare_key_is_no_null_key(bare):
-    """The one is refused, the other names no column: neither may speak for the other."""
+    """The one is unknown, the other names no column: neither may speak for the other."""
     keys = [b"null", bare, b"null", bare]
     records = [replace(r, key=key) for r, key in zip(recorded("postgres/shop-modes"), keys, strict=False)]
     by_key: dict[bytes | None, set[str]] = {}
@@ -457,15 +457,30 @@ def test_a_bare_key_is_no_null_key(bare):
     assert not by_key[b"null"] & by_key[bare]
 
 
-@pytest.mark.parametrize("key", [b'{"schema":{', b"plain text", b"", b"\0\0\0\0\x07x", "cut", "longer"])
-def test_a_key_that_cannot_be_read_is_a_fault(key):
+@pytest.mark.parametrize("key", [b'{"schema":{', b"plain text", b"", b"\0\0", b"Struct{id=7}"])
+def test_a_key_that_cannot_be_read_begins_a_run_of_its_own(key):
+    records = one_shape()
+    records[99] = replace(records[99], key=key)
+    run, other = no_registry(records)
+    assert (run.count, other.count, other.fault) == (99, 1, None)
+    assert run.shape != other.shape
+
+
+@pytest.mark.parametrize("cut", [True, False])
+def test_a_key_with_damaged_values_has_the_schema_of_the_others(cut):
     records = one_shape()
     good = records[99].key or b""
-    key = {"cut": good[:-2], "longer": good + b"}"}.get(key, key)
-    records[99] = replace(records[99], key=key)
+    records[99] = replace(records[99], key=good[:-2] if cut else good + b"}")
+    (run,) = no_registry(records)
+    assert (run.count, run.fault) == (100, None)
+
+
+def test_a_key_waits_for_its_schema():
+    records = one_shape()
+    records[99] = replace(records[99], key=b"\0\0\0\0\x07x")
     run, bad = no_registry(records)
     assert run.count == 99
-    assert (bad.fault or "").startswith("key: ")
+    assert (bad.fault or "").startswith("key: registry does not know schema id 7")
 
 
 def test_an_unknown_id_of_a_registry_hides_nothing_around_it():

@@ -131,8 +131,8 @@ def test_headers_are_names_and_values_in_turn(tmp_path):
 def test_bare_values_of_a_topic(tmp_path):
     (tmp_path / "r.jsonl").write_bytes(b'{"a":1}\n\n{"a":2}')
     first, second = read(tmp_path / "r.jsonl", topic="t")
-    assert first == Record("t", 0, 0, None, None, b'{"a":1}')
-    assert second == Record("t", 0, 2, None, None, b'{"a":2}')
+    assert first == Record("t", 0, 0, None, None, b'{"a":1}', is_key_known=False)
+    assert second == Record("t", 0, 2, None, None, b'{"a":2}', is_key_known=False)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_bare_values_of_a_topic(tmp_path):
         (b'{"topic":"t","partition":0,"offset":-1,"payload":""}', "between 0 and 2^63-1"),
         (b'{"topic":"t","partition":2147483648,"offset":0,"payload":""}', "between 0 and 2^31-1"),
         (b'{"topic":"t","partition":-1,"offset":0,"payload":""}', "between 0 and 2^31-1"),
-        (b'{"topic":"t","partition":0,"offset":1,"payload":{"a":1}}', "payload must be a text or null"),
+        (b'{"topic":"t","partition":0,"offset":1,"payload":"","headers":["a",7]}', "header must be a text"),
         (b'{"topic":"t","partition":0,"offset":1,"payload":"","headers":["a"]}', "in turn"),
         (b'{"topic":"t","partition":0,"offset":1,"payload":"\\ud800"}', "half a character"),
         (b"\xff\xff", "not UTF-8: byte 0"),
@@ -417,3 +417,51 @@ def test_a_bomb_takes_little_memory(tmp_path: Path) -> None:
     tracemalloc.stop()
     assert [type(r) for r in found] == [UnreadableItem, Record]
     assert peak < 64 << 20
+
+
+def test_a_body_that_kcat_has_decoded_is_json_text_again(tmp_path):
+    """With `-s avro`, kcat -J writes keys and payloads as JSON values, not as texts."""
+    made = LINE | {"key": {"nr": 4}, "payload": {"after": {"a.b.Value": {"nr": 4}}, "op": "c"}}
+    bare = LINE | {"key": 4, "offset": 8}
+    (tmp_path / "r.jsonl").write_bytes(lines(made, bare))
+    whole, number = read(tmp_path / "r.jsonl")
+    assert isinstance(whole, Record)
+    assert isinstance(number, Record)
+    assert [json.loads(body or b"") for body in (whole.key, whole.value)] == [made["key"], made["payload"]]
+    assert number.key == b"4"
+
+
+@pytest.mark.parametrize("topic", [None, "srv.public.t"])
+def test_a_file_that_ends_inside_a_line_says_so(tmp_path, topic):
+    line = {"id": 1} if topic else LINE
+    data = lines(line, line, line)
+    (tmp_path / "r.jsonl").write_bytes(data[:-4])
+    *before, last = files.read_records(files.find_file(str(tmp_path / "r.jsonl")), topic=topic)
+    assert [type(item) for item in before] == [Record, Record]
+    assert isinstance(last, UnreadableItem)
+    assert last.is_end
+    assert "ends inside this line" in last.reason
+    (tmp_path / "r.jsonl").write_bytes(data[:-1])
+    assert isinstance(read(tmp_path / "r.jsonl")[-1] if topic is None else before[0], Record)
+
+
+@pytest.mark.parametrize("line", [b"no record", b'{"topic":"t"}'])
+def test_a_bad_line_is_no_end_of_a_file(tmp_path, line):
+    (tmp_path / "r.jsonl").write_bytes(line + b"\n" + lines(LINE))
+    bad, _ = read(tmp_path / "r.jsonl")
+    (tmp_path / "r.jsonl").write_bytes(b'{"topic":"t"}')
+    (last,) = read(tmp_path / "r.jsonl")
+    for item in (bad, last):
+        assert isinstance(item, UnreadableItem)
+        assert not item.is_end
+
+
+@pytest.mark.parametrize("cut", [1, 40, 200])
+def test_a_cut_gzip_file_says_that_it_ends_early(tmp_path, cut):
+    rows = [LINE | {"offset": n, "payload": f"{n * 7919}"} for n in range(500)]
+    (tmp_path / "r.jsonl.gz").write_bytes(gzip.compress(lines(*rows))[:-cut])
+    *before, last = read(tmp_path / "r.jsonl.gz")
+    assert len(before) > 300
+    assert all(isinstance(item, Record) for item in before[:-1])
+    assert isinstance(last, UnreadableItem)
+    assert last.is_end

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn
 
 from schemaman.compat.judge import EXAMPLE_TABLE, RULES, Transition, judge_transition
-from schemaman.debezium.converters.avro_schema import is_readable, key_to_avro, make_field_name, to_avro
+from schemaman.debezium.converters.avro_schema import key_to_avro, make_field_name, to_avro
 from schemaman.history.versions import RenameCandidate
 from schemaman.model.column_list import parse_columns
 from schemaman.model.diff import diff
@@ -24,7 +24,6 @@ from schemaman.model.name_adjustment import find_collisions
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Array, Decimal, Field, Integer, Map, String, Struct, Time, Timestamp, Type
 from tests.support.all_schemas import written_in
-from tests.support.strategies import related
 
 pytestmark = pytest.mark.spark
 
@@ -120,17 +119,6 @@ def unique_members(type: Type) -> bool:
             return unique_members(key) and unique_members(value)
         case _:
             return True
-
-
-@given(related())
-def test_resolution_is_that_of_avro_for_every_pair_of_tables(
-    oracle: Oracle, pair: tuple[TableSchema, TableSchema]
-) -> None:
-    old, new = (replace(s, columns=tuple(replace(c, emitted_name=None) for c in s.columns)) for s in pair)
-    assume(unique_fields(old) and unique_fields(new))
-    before, after = to_avro(old, NAME), to_avro(new, NAME)
-    for reader, writer in ((before, after), (after, before)):
-        assert oracle.ask(reader, writer) == ("readable" if is_readable(reader, writer) else "unreadable")
 
 
 COVERED = [

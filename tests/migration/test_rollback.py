@@ -22,13 +22,21 @@ from schemaman.migration.plan import (
     MigrationSource,
     Plan,
     Policy,
+    PreviousVersion,
 )
 from schemaman.migration.plan_file import from_text, plan_hash, to_sql, to_text
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import PolicyRule
 from schemaman.migration.properties.names import BEGAN_PROPERTY
-from schemaman.migration.rollback import find_version_before, list_row_writes, plan_restore, plan_rollback
+from schemaman.migration.rollback import (
+    find_version_before,
+    is_whole,
+    list_row_writes,
+    plan_restore,
+    plan_rollback,
+)
 from schemaman.migration.target import LakeTable
+from schemaman.model.types import widens
 from schemaman.report.views.plans import build_plan_blocks
 from schemaman.store.log import MigrationEntry
 from tests.migration.test_recipes import cook, live_of
@@ -62,19 +70,27 @@ def test_what_was_undone_is_as_it_was_and_may_be_done_again(
         done = forth(drawn, made)
         back = plan_rollback(drawn, made.live, done)
         assert from_text(to_text(back)) == back
-        undoable = all(step.undo or step.kind == "create-namespace" for step in drawn.steps)
-        assert bool(back.refusals) == (before is None or not undoable)
-        assert (drawn.point_of_no_return is None) == undoable
-        if back.refusals or before is None:
+        final = {step.kind for step in drawn.steps if not step.undo} - {"create-namespace"}
+        assert bool(back.refusals) == (before is None or "drop-columns" in final)
+        assert (drawn.point_of_no_return is None) == (not final)
+        if before is None:
             assert back.steps == ()
             continue
         forth(back, made)
         after = live_of(made)
-        assert fingerprint_structure(after.schema) == fingerprint_structure(before.schema)
         assert stamps(after) == stamps(before)
-        assert made.fields == fields
+        assert made.fields == {name: fields[name] for name in after.schema.names}
+        assert is_whole(drawn, back) == (not final)
+        columns = {c.name: c for c in before.schema.columns}
+        assert back.refusals or after.schema.names == tuple(columns)
+        for column in after.schema.columns:
+            assert widens(columns[column.name].type, column.type)
+            assert column.nullable >= columns[column.name].nullable
+        if not final:
+            assert fingerprint_structure(after.schema) == fingerprint_structure(before.schema)
         again = make_plan(following, after, target, table, Policy(drops=drops))
-        assert [s.statement for s in again.steps] == [s.statement for s in drawn.steps]
+        if not final:
+            assert [s.statement for s in again.steps] == [s.statement for s in drawn.steps]
         forth(again, made)
 
 
@@ -113,6 +129,59 @@ def test_a_plan_that_stopped_in_a_step_is_taken_back_whether_it_was_made_or_not(
             made.run(step.statement)
         assert fingerprint_structure(live_of(made).schema) == fingerprint_structure(before.schema)
         assert stamps(live_of(made)) == stamps(before)
+
+
+@both
+def test_what_holds_more_than_before_stays_and_the_rest_is_taken_back(format: str) -> None:
+    made = lake(format, "id INT NOT NULL, a INT NOT NULL, b INT, PRIMARY KEY (id)")
+    assert made.live is not None
+    columns = [replace(c, nullable=c.name not in ("id", "a")) for c in made.live.schema.columns]
+    made.live = replace(made.live, schema=replace(made.live.schema, columns=tuple(columns)))
+    later = source("id INT NOT NULL, x INT, b BIGINT, c DATE, PRIMARY KEY (id)", former_names={"x": ("a",)})
+    drawn = plan(format, later, made.live)
+    assert {"rename-column", "drop-not-null", "change-type", "add-columns"} <= {s.kind for s in drawn.steps}
+    done = forth(drawn, made)
+    back = plan_rollback(drawn, made.live, done)
+    assert back.refusals == ()
+    assert not is_whole(drawn, back)
+    assert any("`b` stays BIGINT, which holds all that INT did" in note for note in back.notes)
+    assert any("`x` may hold NULL" in note for note in back.notes)
+    assert from_text(to_text(back)) == back
+    forth(back, made)
+    assert made.live.schema.names == ("id", "a", "b")
+    assert [c.nullable for c in made.live.schema.columns] == [False, True, True]
+    assert plan(format, later, made.live).refusals == ()
+
+
+@both
+def test_a_column_that_was_dropped_does_not_come_back_and_the_rest_may_in_part(format: str) -> None:
+    facts = {"past": (PreviousVersion("1", names={"id": "id", "a": "x", "gone": None}),)}
+    made = lake(format, "id INT, a INT, gone INT")
+    drawn = plan(
+        format, source("id INT, x INT", former_names={"x": ("a",)}, **facts), made.live, drops="drop"
+    )
+    done = forth(drawn, made)
+    back = plan_rollback(drawn, made.live, done)
+    assert [refusal.change for refusal in back.refusals] == ["undo drop-columns"]
+    journal = MemoryJournal()
+    assert apply(back, made, journal, lambda: 0, run="r", approved=True).state == "refused"
+    forth(back, made)
+    assert made.live is not None
+    assert made.live.schema.names == ("id", "a")
+
+
+def test_an_enabled_feature_stays() -> None:
+    made = lake("delta", "id INT, a INT")
+    assert made.live is not None
+    own = {k: v for k, v in made.live.properties.items() if k.startswith("schemaman.")}
+    made.live = replace(made.live, properties=own)
+    drawn = plan("delta", source("id INT, x INT", former_names={"x": ("a",)}), made.live)
+    done = forth(drawn, made)
+    back = plan_rollback(drawn, made.live, done)
+    assert back.refusals == ()
+    assert any("stay enabled: delta.columnMapping.mode" in note for note in back.notes)
+    forth(back, made)
+    assert made.live.schema.names == ("id", "a")
 
 
 @both

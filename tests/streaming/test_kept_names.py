@@ -176,7 +176,7 @@ def test_a_column_made_anew_waits_where_the_one_of_before_must_not_make_room(sto
 
 
 ANOTHER: dict[bool, list[dict[str, object]]] = {
-    True: [{"id": 1, "z": "z", "b": "x"}, {"id": 2, "z": "z", "b": "y"}],
+    True: [{"id": 1, "z": "z", "B": "x"}, {"id": 2, "z": "z", "B": "y"}],
     False: [{"id": 1, "z": "z", "b__old": "x", "B": None}, {"id": 2, "z": "z", "b__old": None, "B": "y"}],
 }
 

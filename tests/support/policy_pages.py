@@ -75,7 +75,9 @@ metadata = ["op", "ts", "deleted"]
 
 A note on the column states in every plan what a choice loses. Another choice never changes the meaning of a
 table that has rows: the plan keeps the wider type, or refuses. It changes a type in place only if all old
-values stay what they were.
+values stay what they were. A column whose source became another number takes the narrowest type that holds
+the old and the new numbers exactly: `DECIMAL(10,2)` and `BIGINT` become `DECIMAL(21,2)`, `INT` and `FLOAT`
+become `DOUBLE`. Where no type does, the plan refuses and says so.
 """
 
 NAMES = """\
@@ -84,9 +86,10 @@ NAMES = """\
 `names` is `source` (as they are), `avro` (Debezium's `field.name.adjustment.mode=avro`), `lower`, or
 `avro-lower`. Nested fields keep their names. A lake does not distinguish `id` and `ID`: columns whose names
 become equal are refused (`collisions = "refuse"`), or numbered by age (`"number"`): the oldest has the plain
-name, later ones `_2`, `_3`, …. A column in the lake keeps its name until the source renames it, even if
-`names` changes. No other column gets that name before. The table property `schemaman.names` maps the
-names.
+name, later ones `_2`, `_3`, …. A column in the lake keeps its name, even if `names` changes, until the
+source renames it. A rename that changes case alone goes through a third name, since Spark ignores case; where
+the format refuses it, or needs a new feature for it, the lake keeps its spelling. No other column gets that
+name before. The table property `schemaman.names` maps the names.
 
 A lake table is named by `table` or `path` of its `[[target]]`, with `{stream}`, `{server}`, `{database}`,
 `{schema}` and `{table}` for the source's names. Each name stays inside its part of the table name or path:

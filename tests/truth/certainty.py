@@ -34,6 +34,8 @@ def provable(history: TableHistory, facts: Iterable[Fact], truth: Truth) -> set[
     }
     edges = _by_version(history.versions, [f for f in mine if f.place in marks])
     unordered = any(str(f.source.get("version", "")).startswith("1.4") for f in mine)
+    releases = (str(f.source.get("version", "")).split(".")[:2] for f in mine)
+    old_names = any(r < [3, 5] for r in ([int(n) for n in release if n.isdecimal()] for release in releases))
     found = set()
     for index, version in enumerate(history.versions):
         for fact, value in _late(version):
@@ -45,11 +47,23 @@ def provable(history: TableHistory, facts: Iterable[Fact], truth: Truth) -> set[
             first = min((read for v in earlier for _, read, _ in records[v.number]), default=0)
             kept = edges if any(read >= gone for _, read, _ in records[version.number]) else records
             mine_here = [(c, s) for c, read, s in kept[version.number] if s or read < gone]
-            if any(s or c - max(ahead, 0) > first for c, s in mine_here):
+            misread = old_names and _is_misread(version, fact, value)
+            if any(s or (not misread and c - max(ahead, 0) > first) for c, s in mine_here):
                 found.add((version.number, fact))
         if not version.schema.key and (version.number, "key") not in found:
             found -= {(version.number, f"nullable:{c.name}") for c in version.schema.columns if c.nullable}
     return found
+
+
+def _is_misread(version: SchemaVersion, fact: str, value: object) -> bool:
+    """Whether the catalogue may have been asked for a column under a misread name: before release 3.5.
+
+    Then it is told that it may be null, and it is missing in the key.
+    """
+    if fact == "key":
+        return any(not name.isascii() for name in set(version.schema.names) - set(version.schema.key))
+    optional = isinstance(value, tuple) and value[1] is True
+    return optional and not fact.removeprefix("nullable:").isascii()
 
 
 def _gone(versions: Sequence[SchemaVersion], records: dict[int, list[Told]], value: object) -> float:

@@ -127,7 +127,7 @@ def _ended(history: TableHistory, step_of: Callable[[Coordinates], Step | None])
     """Whether a table that is said to have ended was gone then, or was another one."""
     for event in history.events:
         step = step_of(event.at)
-        if event.kind == "truncated" or step is None:
+        if event.kind in ("truncated", "created") or step is None:
             continue
         (last,) = [v for v in history.versions if v.incarnation == event.incarnation][-1:]
         was, now = (true_table(s, history.table) for s in (step_of(last.at), step))

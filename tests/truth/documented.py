@@ -11,9 +11,12 @@ from tests.truth.facts import Judged
 
 
 def documented(histories: Sequence[TableHistory], lines: Iterable[str]) -> Iterator[Judged]:
-    """Columns and key of each version beside the printed structure, and each end beside the printed DROP."""
+    """Columns and key of each version beside the printed structure, and each end beside the printed DROP.
+
+    An event that is printed without most of its source block is a table by its topic's name alone.
+    """
     told = [json.loads(line) for line in lines]
-    (history,) = histories
+    (history,) = (h for h in histories if h.identity == "source")
     name = name_of(history.table)
     images = [t for t in told if t["columns"] is not None]
     for version, image in zip(history.versions, images, strict=True):

@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
+from schemaman.compat.avro.tables import can_read_type, is_filled
 from schemaman.compat.judge import Transition, Verdict, Verdicts
-from schemaman.debezium.converters.avro_schema import (
-    Avro,
-    is_readable,
-    list_unreadable_fields,
-    to_avro,
-    type_to_avro,
-)
 from schemaman.model.column_list import format_scalar
 from schemaman.model.ddl import format_type
 from schemaman.model.diff import ColumnOrField, RenameColumn
@@ -58,8 +52,7 @@ def apply_resolution(
 
 def is_unfilled(column: Column, written: TableSchema) -> bool:
     """Returns whether an Avro reader that has the column finds neither a value nor a default for it."""
-    reader = to_avro(TableSchema((column,)), "Value")
-    return bool(list_unreadable_fields(reader, to_avro(written, "Value")))
+    return not is_filled(column, written)
 
 
 def is_renamed(transition: Transition, path: Path) -> bool:
@@ -71,6 +64,4 @@ def check_resolution(transition: Transition, path: Path, old: Type, new: Type) -
     """Returns whether a type change breaks the new Avro reader on old data, and the old one on new data."""
     if is_renamed(transition, path):
         return False, False
-    before: Avro = type_to_avro(old, False, "Value")
-    after: Avro = type_to_avro(new, False, "Value")
-    return not is_readable(after, before), not is_readable(before, after)
+    return not can_read_type(new, old), not can_read_type(old, new)

@@ -18,6 +18,7 @@ Confluent AvroData (optional fields default to null).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from shlex import join
 
 from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, parse_verdicts
 from schemaman.compat.rules import _words
@@ -39,7 +40,7 @@ def check(transition: Transition) -> Iterator[Finding]:
                 if path in added:
                     message = f"column {name} ({definition}) was dropped and added again: "
                     message += "its old values belong to another column"
-                command = f"schemaman decide rename {transition.table} {name} NEW_NAME"
+                command = f"schemaman decide rename {join((str(transition.table), name))} NEW_NAME"
                 yield Finding(
                     NAME,
                     transition.table,

@@ -17,6 +17,7 @@ ALTER TABLE ADD COLUMN (columns are only appended).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from shlex import join
 
 from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, parse_verdicts
 from schemaman.compat.rules import _words
@@ -57,8 +58,8 @@ def _build_finding(transition: Transition, candidate: RenameCandidate, old: Colu
         f"column {b} {likelihood.get(candidate.grade, 'is')} {a} under a new name: a person has to decide",
         _find_verdicts(transition, old, new),
         fixes=(
-            f"schemaman decide rename {transition.table} {a} {b}",
-            f"schemaman decide not-rename {transition.table} {a} {b}",
+            f"schemaman decide rename {join((str(transition.table), a, b))}",
+            f"schemaman decide not-rename {join((str(transition.table), a, b))}",
         ),
         evidence=(f"grade {candidate.grade}", *candidate.evidence),
         claims=(

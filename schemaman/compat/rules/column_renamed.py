@@ -17,6 +17,7 @@ Confluent AvroData (optional fields default to null).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from shlex import quote
 
 from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, parse_verdicts
 from schemaman.compat.rules import _words
@@ -29,6 +30,7 @@ VERDICTS = parse_verdicts("B B B D D B B")
 
 def check(transition: Transition) -> Iterator[Finding]:
     """Finds columns that keep their identity and change their name."""
+    table = str(transition.table)
     for change in transition.changes:
         match change:
             case RenameColumn((old,) as path, new):
@@ -41,7 +43,7 @@ def check(transition: Transition) -> Iterator[Finding]:
                     f"column {old} is now called {new}: readers of {old} fail or read null",
                     _find_verdicts(transition, old, new),
                     fixes=(
-                        f"rename it at the target: schemaman plan {transition.table} --target NAME",
+                        f"rename it at the target: schemaman plan {quote(table)} --target NAME",
                         f"offer a view with {quote_name(new)} AS {quote_name(old)} until readers use {new}",
                     ),
                 )

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from schemaman.compat.avro.tables import list_unfilled_keys
 from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, cap_verdicts, parse_verdicts
 from schemaman.compat.rules import _words
-from schemaman.debezium.converters.avro_schema import key_to_avro, list_unreadable_fields, make_field_name
 from schemaman.model.diff import ChangeKey, ChangeNullable
 
 NAME = "key-column-added"
@@ -67,18 +67,11 @@ def _find_verdicts(
 ) -> Verdicts:
     """`became_required`: the column became required with the key, which breaks new readers of rows."""
     before, after = transition.old, transition.new
-    reader = after and key_to_avro(after, "Key")
-    writer = before and key_to_avro(before, "Key")
-    column = after and after.column(name)
-    refused = bool(
-        old
-        and reader
-        and writer
-        and column
-        and make_field_name(column) in list_unreadable_fields(reader, writer)
-    )
+    refused = before and after and name in list_unfilled_keys(after, before)
     nulls = became_required and not _words.is_renamed(transition, (name,))
-    return _words.apply_resolution(VERDICTS if old else FIRST_KEY, backward=refused or nulls, forward=False)
+    return _words.apply_resolution(
+        VERDICTS if old else FIRST_KEY, backward=bool(old and refused) or nulls, forward=False
+    )
 
 
 RULE = Rule(

@@ -17,9 +17,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from schemaman.compat.avro.tables import list_unfilled_keys
 from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, cap_verdicts, parse_verdicts
 from schemaman.compat.rules import _words
-from schemaman.debezium.converters.avro_schema import key_to_avro, list_unreadable_fields, make_field_name
 from schemaman.model.diff import ChangeKey, RenameColumn
 
 NAME = "key-column-removed"
@@ -66,17 +66,10 @@ def _find_verdicts(transition: Transition, new: tuple[str, ...], name: str) -> V
     former = next(
         (c.path[-1] for c in transition.changes if isinstance(c, RenameColumn) and c.name == name), name
     )
-    reader = before and key_to_avro(before, "Key")
-    writer = after and key_to_avro(after, "Key")
-    column = before and before.column(former)
-    refused = bool(
-        new
-        and reader
-        and writer
-        and column
-        and make_field_name(column) in list_unreadable_fields(reader, writer)
+    refused = before and after and former in list_unfilled_keys(before, after)
+    return _words.apply_resolution(
+        VERDICTS if new else KEY_LOST, backward=False, forward=bool(new and refused)
     )
-    return _words.apply_resolution(VERDICTS if new else KEY_LOST, backward=False, forward=refused)
 
 
 RULE = Rule(

@@ -16,6 +16,7 @@ dropped table.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from shlex import quote
 
 from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
 
@@ -31,7 +32,8 @@ def check(transition: Transition) -> Iterator[Finding]:
     event, table = transition.event, transition.table
     if event is not None and event.kind == "renamed" and event.other is not None:
         message = f"{table} is now called {event.other}: no records arrive under the old name any more"
-        fix = f"let the target follow the new name, and point its readers there: schemaman plan {event.other}"
+        command = f"schemaman plan {quote(str(event.other))}"
+        fix = f"let the target follow the new name, and point its readers there: {command}"
         yield Finding(NAME, table, (), str(table), str(event.other), message, RENAMED, fixes=(fix,))
         return
     message = f"{table} was dropped at the source: its copy in the lake gets no more changes"

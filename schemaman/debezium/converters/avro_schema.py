@@ -1,6 +1,6 @@
-"""Avro schemas of tables, as a registry has them for Debezium's events, and Avro's schema resolution.
+"""Avro schemas of tables, as a registry has them for Debezium's events.
 
-Laws: the schema of every table without colliding names is valid Avro; `readable(a, a)`.
+Law: the schema of every table without colliding names is valid Avro.
 """
 
 from __future__ import annotations
@@ -41,12 +41,6 @@ from schemaman.model.types import (
 Avro = str | list["Avro"] | dict[str, object]
 """An Avro schema as JSON: a primitive's name, a union, or an object."""
 
-_PROMOTIONS = {
-    ("int", "long"), ("int", "float"), ("int", "double"), ("long", "float"), ("long", "double"),
-    ("float", "double"), ("string", "bytes"), ("bytes", "string"),
-}  # fmt: skip
-"""(writer, reader). Source: Avro specification, Schema Resolution."""
-
 
 def to_avro(schema: TableSchema, name: str) -> dict[str, object]:
     """Convert a table to the record schema of its rows; `name` is its full name.
@@ -78,48 +72,6 @@ def type_to_avro(type: Type, nullable: bool, name: str) -> Avro:
     """Convert a type to the schema of one value; `name` is the prefix of the records in it."""
     plain = _convert_type(type, name)
     return ["null", plain] if nullable else plain
-
-
-def is_readable(reader: Avro, writer: Avro) -> bool:
-    """Return whether all data written with `writer` can be read with `reader`.
-
-    Source: Avro specification, Schema Resolution; like Java's SchemaCompatibility it ignores logical types. A
-    record name means the record of that name.
-    """
-    if isinstance(writer, list):
-        return all(is_readable(reader, branch) for branch in writer)
-    if isinstance(reader, list):
-        return any(is_readable(branch, writer) for branch in reader)
-    read, written = _get_kind(reader), _get_kind(writer)
-    if read != written:
-        return (written, read) in _PROMOTIONS
-    if isinstance(reader, str) or isinstance(writer, str):
-        return read != "record" or _get_name(reader) == _get_name(writer)
-    match read:
-        case "array":
-            return is_readable(_get_part(reader, "items"), _get_part(writer, "items"))
-        case "map":
-            return is_readable(_get_part(reader, "values"), _get_part(writer, "values"))
-        case "record":
-            return _get_name(reader) == _get_name(writer) and not list_unreadable_fields(reader, writer)
-        case _:
-            return True
-
-
-def list_unreadable_fields(reader: Mapping[str, object], writer: Mapping[str, object]) -> tuple[str, ...]:
-    """List the fields of the reader's record that data of the writer's record cannot fill."""
-    written = {str(f["name"]): f for f in _get_fields(writer)}
-    wrong: list[str] = []
-    for field in _get_fields(reader):
-        other = written.get(str(field["name"]))
-        filled = (
-            "default" in field
-            if other is None
-            else is_readable(_get_part(field, "type"), _get_part(other, "type"))
-        )
-        if not filled:
-            wrong.append(str(field["name"]))
-    return tuple(wrong)
 
 
 def _make_record(name: str, fields: Sequence[dict[str, object]]) -> dict[str, object]:
@@ -317,12 +269,6 @@ def _get_kind(schema: Avro) -> str:
     """Return the Avro type of a schema that is no union; the name of a record counts as a record."""
     kind = schema["type"] if isinstance(schema, dict) else schema
     return kind if isinstance(kind, str) and kind in _KINDS else "record"
-
-
-def _get_name(schema: Avro) -> str:
-    """Return the name of a record without its namespace, which resolution ignores."""
-    name = schema if isinstance(schema, str) else schema["name"] if isinstance(schema, dict) else ""
-    return str(name).rpartition(".")[2]
 
 
 def _get_part(schema: Mapping[str, object], member: str) -> Avro:

@@ -62,7 +62,9 @@ _PRIMITIVES: dict[str, Type] = {
     "int32": Integer(32),
     "int64": Integer(64),
     "float": Floating(32),
+    "float32": Floating(32),
     "double": Floating(64),
+    "float64": Floating(64),
     "string": String(),
     "bytes": Binary(),
 }

@@ -6,12 +6,17 @@ from collections.abc import Iterator, Sequence
 
 from schemaman.debezium.observation import Observation
 from schemaman.history.epochs import FormChange
+from schemaman.history.fold.column_ids import find_moved_columns
 from schemaman.model.schema import TableSchema
 
 MAX_OLDER_VERSIONS = 16
 """The number of versions to search for a column that came back."""
 ALTERED_UNSEEN = "altered-unseen"
 ALTERED_UNSEEN_MESSAGE = "a statement altered the table here, and no record has shown its structure since"
+
+CREATED_UNSEEN_MESSAGE = (
+    "a statement created the table anew here, and no record has shown its structure since"
+)
 
 
 def list_ambiguities(
@@ -56,19 +61,30 @@ def list_ambiguities(
             "generated columns are not "
             "streamed, or it was dropped before the first change of a row",
         )
-    known = {c.name: c.id for c in before.columns}
-    elsewhere = [c.name for c in after.columns if known.get(c.name, c.id) != c.id]
-    if len(elsewhere) > 1 and sorted(before.names) == sorted(after.names):
-        yield (
-            "perhaps-swapped",
-            f"{', '.join(elsewhere)} are in other positions than before: they swapped names, or "
-            "were dropped and added again",
-        )
     for name in _find_returned(before, after, older):
         yield (
             "perhaps-excluded",
             f"{name} is in its old position again: it was dropped and added again, or the "
             "connector excluded it for a while (column.exclude.list)",
+        )
+
+
+def list_moves(before: TableSchema, after: TableSchema) -> Iterator[tuple[str, str]]:
+    """Find another cause of another order than that columns were added again, as (kind, message)."""
+    known = {c.name: c.id for c in before.columns}
+    again = [c.name for c in after.columns if known.get(c.name, c.id) != c.id]
+    moved = find_moved_columns(before, after)
+    if moved and not again:
+        yield (
+            "perhaps-swapped",
+            f"{', '.join(moved)} moved, where this database only appends: the table was rebuilt, or these "
+            "columns or those behind them were dropped and added again",
+        )
+    elif len(again) > 1 and sorted(before.names) == sorted(after.names):
+        yield (
+            "perhaps-swapped",
+            f"{', '.join(again)} stand in other places than before: they exchanged their names, or were "
+            "dropped and added again",
         )
 
 
@@ -89,11 +105,17 @@ def _find_returned(before: TableSchema, after: TableSchema, older: Sequence[Tabl
 
 
 def _is_perhaps_recreated(before: TableSchema, after: TableSchema) -> bool:
-    """Whether less than half of the columns stayed, and of the key nothing."""
+    """Whether less than half of the columns stayed, and of the key nothing.
+
+    Columns that came, went and came again at once are as much of a jump as a whole key.
+    """
     stayed = {c.id for c in before.columns} & {c.id for c in after.columns}
     keys = {before.column(k) for k in before.key}, {after.column(k) for k in after.key}
     ids = [{c.id for c in key if c is not None} for key in keys]
-    return 2 * len(stayed) < len(before.columns) and not ids[0] & ids[1]
+    old, new = set(before.names), set(after.names)
+    again = {c.name for c in after.columns if c.id not in stayed} & old
+    jumped = bool(again and old - new and new - old)
+    return 2 * len(stayed) < len(before.columns) and (jumped or not ids[0] & ids[1])
 
 
 def describe_open_change(change: FormChange) -> tuple[str, str]:

@@ -1,14 +1,13 @@
 """Assigns column ids: matches the columns of a schema with those of the previous schema.
 
-A rename keeps the id, and a dropped id never comes back. If a database can only append columns, a column that
-is now after one that it preceded is a new column.
+A rename keeps the id, and a dropped id never comes back. If a database can only append columns, a column at a
+place that appending cannot give it is a new column.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from schemaman.model.schema import TableSchema
 
@@ -101,30 +100,65 @@ def _keep_ids(
 
 
 def _keep_ordered(known: TableSchema, schema: TableSchema, now: dict[str, str]) -> dict[str, str]:
-    """Only the columns that kept their order; one that moved was dropped and added again.
+    """Only the columns that appending leaves: one at a place that it cannot have was added again.
 
-    A column with new ones before it, where none has vanished, was added after them.
+    If more columns had to be added again than moved, the table was rebuilt: then all are the same columns.
     """
     before = {now[c.name]: i for i, c in enumerate(known.columns) if c.name in now}
-    kept = [n for n in schema.names if n in before]
-    anchored = {kept[i] for i in _find_anchors([before[n] for n in kept])}
-    if len(now) == len(known.columns):
-        first_new = next((i for i, n in enumerate(schema.names) if n not in before), len(schema.names))
-        anchored &= set(schema.names[:first_new])
-    return {old: new for old, new in now.items() if new in anchored}
+    vanished = [i for i, c in enumerate(known.columns) if c.name not in now]
+    kept: set[str] = set()
+    last = -1
+    for name in schema.names:
+        renamed = next((i for i in vanished if i > last), None)
+        place = before.get(name, renamed)
+        if place is None or place <= last:
+            break
+        kept |= {name} & before.keys()
+        last = place
+    again = len(before) - len(kept)
+    moved = len(find_moved_columns(known, schema, now))
+    if again > moved and not _has_insertion(schema, before, len(vanished)):
+        kept = {*before}
+    kept -= find_exchanged_columns(known, schema)
+    return {old: new for old, new in now.items() if new in kept}
 
 
-def _find_anchors(values: Sequence[int]) -> set[int]:
-    """Find the indexes that are in every longest increasing subsequence.
+def find_exchanged_columns(known: TableSchema, schema: TableSchema) -> frozenset[str]:
+    """Find columns that may have exchanged their names in pairs: each place has the type that it had."""
+    pairs = [
+        (old, new) for old, new in zip(known.columns, schema.columns, strict=False) if old.name != new.name
+    ]
+    names = {old.name: new.name for old, new in pairs}
+    exchanged = all(names.get(new) == old for old, new in names.items())
+    same_types = all(old.type == new.type for old, new in pairs)
+    return frozenset(names) if exchanged and same_types else frozenset()
 
-    If two columns swapped their positions, it is unknown which one stayed.
+
+def _has_insertion(schema: TableSchema, before: Mapping[str, int], vanished: int) -> bool:
+    """Whether more new names stand in front of a known column than names have vanished."""
+    last = max((i for i, name in enumerate(schema.names) if name in before), default=0)
+    return sum(name not in before for name in schema.names[:last]) > vanished
+
+
+def find_moved_columns(
+    known: TableSchema, schema: TableSchema, now: Mapping[str, str] | None = None
+) -> tuple[str, ...]:
+    """Find the fewest columns that moved among the others, by their new names.
+
+    `now` has the new name of each column by its old one.
     """
-    rising = _measure_lengths(values)
-    falling = _measure_lengths([-v for v in reversed(values)])[::-1]
-    longest = max(rising, default=0)
-    on_one = [i for i in range(len(values)) if rising[i] + falling[i] - 1 == longest]
-    by_length = Counter(rising[i] for i in on_one)
-    return {i for i in on_one if by_length[rising[i]] == 1}
+    now = {name: name for name in known.names} if now is None else now
+    before = {now[c.name]: i for i, c in enumerate(known.columns) if c.name in now}
+    names = [name for name in schema.names if name in before]
+    places = [before[name] for name in names]
+    lengths = _measure_lengths(places)
+    kept: set[int] = set()
+    wanted = max(lengths, default=0)
+    for index in range(len(places) - 1, -1, -1):
+        if lengths[index] == wanted and all(places[index] < places[k] for k in kept):
+            kept.add(index)
+            wanted -= 1
+    return tuple(name for index, name in enumerate(names) if index not in kept)
 
 
 def _measure_lengths(values: Sequence[int]) -> list[int]:

@@ -13,8 +13,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from schemaman.debezium.connector import Connector
+from schemaman.debezium.observation import Observation
 from schemaman.debezium.records import Coordinates
-from schemaman.history.fold.encoding import has_no_facts, has_table_key_order
+from schemaman.history.fold.encoding import has_no_facts, has_table_key_order, is_misread
 from schemaman.history.fold.timeline import Point
 from schemaman.history.versions import Proof
 from schemaman.model.schema import TableSchema
@@ -59,18 +60,22 @@ def assess_certainty(
         first_read = {f: t for f, t in passed_on.items() if f in facts and f != _NO_KEY}
         proven: dict[Fact, int] = {}
         every, earliest = tuple(enumerate(points)), clock.find_earliest_read(points)
+        unknown = any(p.observation.is_key_unknown for p in points)
         for fact in facts:
             telling, read = every, earliest
+            if fact[0] == "key" and unknown:
+                telling = tuple((i, p) for i, p in every if not p.observation.is_key_unknown)
+                read = clock.find_earliest_read(p for _, p in telling)
             if (dropped_at := absent.find_start(*fact)) != NEVER:
-                telling = tuple((i, p) for i, p in every if clock.is_read_before(dropped_at, p))
+                telling = tuple((i, p) for i, p in telling if clock.is_read_before(dropped_at, p))
                 read = clock.find_earliest_read(p for _, p in telling)
             if not telling:
                 continue
             since = first_read.setdefault(fact, read)
-            certain = (i for i, p in telling if clock.find_certainty(fact, p) > since)
+            certain = (i for i, p in telling if clock.find_certainty(fact, p, schema.names) > since)
             if (index := 0 if fact in settled else next(certain, None)) is not None:
                 proven[fact] = index
-        if _NO_KEY in facts and _NO_KEY not in proven:
+        if _NO_KEY in facts and _NO_KEY not in proven and clock.is_late(points[0]):
             # the connector may not have found the table or columns of its key: it reports those as nullable
             proven = {f: i for f, i in proven.items() if not (is_missing or _is_nullable_fact(f))}
         # a fact that a reading outside of the stream proves is certain for rows that were committed after it
@@ -118,12 +123,17 @@ class _Clock:
         """Whether its key and nullability are of the moment of reading."""
         return self.find_connector(point.observation.connector).late_facts
 
-    def find_certainty(self, fact: Fact, point: Point) -> float:
-        """The time before which a fact must have been read to be valid for the record; -1 if none."""
+    def find_certainty(self, fact: Fact, point: Point, names: Sequence[str]) -> float:
+        """The time before which a fact must have been read to be valid for the record; -1 if none.
+
+        `names` are the columns of its version.
+        """
         observation = point.observation
         if observation.snapshot or not self.is_late(point):
             return math.inf
         if has_no_facts(observation) or (fact[0] == "key" and has_table_key_order(observation)):
+            return -1
+        if _is_misread_fact(fact, observation, names):
             return -1
         return (point.coordinates.ts_ms or 0) - self.ahead
 
@@ -138,6 +148,17 @@ class _Clock:
             return True
         read = find_read_time(point.coordinates)
         return read is None or read < dropped_at - self.ahead
+
+
+def _is_misread_fact(fact: Fact, observation: Observation, names: Sequence[str]) -> bool:
+    """Whether a fact may be false since the connector misread the name of a column.
+
+    A column that is required, or in the key, was found.
+    """
+    if fact[0] != "key":
+        return _is_nullable_fact(fact) and is_misread(observation, fact[0].removeprefix("nullable:"))
+    key = {name for name, _ in fact[1]} if isinstance(fact[1], tuple) else set()
+    return any(name not in key and is_misread(observation, name) for name in names)
 
 
 def _is_nullable_fact(fact: Fact) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from schemaman.debezium.observation import Observation
 from schemaman.debezium.records import Coordinates
-from schemaman.history.epochs import FormRule, Verdicts
+from schemaman.history.epochs import ChangeId, FormChange, FormRule, Verdicts
 from schemaman.history.fold.ambiguity import describe_common_change
 from schemaman.history.fold.event_match import find_loss
 from schemaman.history.fold.naming_epochs import list_originals, restore_own_names
@@ -63,12 +63,15 @@ class Encoding:
     """How one table travels at present; it learns from each event that is read.
 
     `names` are all field names under which the table ever travelled, whenever that was; `verdicts` what other
-    tables decided about its changes of form.
+    tables decided about its `changes` of form. A release explains no change that another table contradicts,
+    and none of one column alone that no other table confirms.
     """
 
-    def __init__(self, names: Iterable[str], verdicts: Verdicts) -> None:
+    def __init__(self, names: Iterable[str], verdicts: Verdicts, changes: Iterable[FormChange] = ()) -> None:
         self._original_names = {own for name in names for own in list_originals(name) if own != name}
         self._epoch_changes = {place for place, verdict in verdicts.items() if verdict == "epoch"}
+        self._own_changes = {c.id for c in changes if verdicts.get(c.id, "open") == "own"}
+        self._open_changes = {c.id for c in changes if verdicts.get(c.id, "open") == "open"}
         self._last: Observation | None = None
         self._types: dict[str, tuple[Type, Type]] = {}
 
@@ -83,7 +86,8 @@ class Encoding:
         last, self._last = self._last or observation, observation
         moved = last.connector != observation.connector
         upgraded = moved or last.connector_version not in ("", observation.connector_version)
-        epoch_rules = self._list_rules(mark)
+        epoch_rules = _list_rules(self._epoch_changes, mark)
+        own_rules, open_rules = (_list_rules(c, mark) for c in (self._own_changes, self._open_changes))
         remarks: list[tuple[str, str]] = []
         vouched = upgraded or any(was in NAMING_FORMS for was, _ in epoch_rules)
         schema = self._restore_names(
@@ -95,7 +99,7 @@ class Encoding:
                 for rule in sorted(epoch_rules)
                 if rule[0] in NAMING_FORMS
             )
-        schema = self._restore_types(schema, known, upgraded, epoch_rules, remarks)
+        schema = self._restore_types(schema, known, upgraded, epoch_rules, (own_rules, open_rules), remarks)
         return RestoredSchema(_restore_facts(observation, schema, known, remarks), tuple(remarks))
 
     def _restore_names(
@@ -140,6 +144,7 @@ class Encoding:
         known: TableSchema,
         upgraded: bool,
         epoch_rules: Collection[FormRule],
+        other_rules: tuple[Collection[FormRule], Collection[FormRule]],
         remarks: list[tuple[str, str]],
     ) -> TableSchema:
         before = {c.name: c.type for c in known.columns}
@@ -147,7 +152,13 @@ class Encoding:
         fresh = {n: pair for n, pair in both.items() if pair[0] != pair[1] and self._types.get(n) != pair}
         same = [now for was, now in both.values() if was == now]
         if upgraded and all(is_encoding_change(*pair, same) for pair in fresh.values()):
-            explained = fresh
+            # one column alone may have been altered while the connector was away; several change by a setting
+            refuted = {*other_rules[0], *(other_rules[1] if len(fresh) == 1 else ())}
+            explained = {
+                n: (was, now)
+                for n, (was, now) in fresh.items()
+                if (find_form(self._find_event_type(n, was)), find_form(now)) not in refuted
+            }
         else:
             explained = {
                 n: (was, now)
@@ -177,10 +188,11 @@ class Encoding:
         known, carried = self._types.get(name, (own, own))
         return carried if known == own else own
 
-    def _list_rules(self, mark: Coordinates) -> frozenset[FormRule]:
-        """The changes of form at some coordinates that other tables confirm."""
-        here = (mark.topic, mark.partition, mark.offset)
-        return frozenset((was, now) for *place, was, now in self._epoch_changes if tuple(place) == here)
+
+def _list_rules(changes: Iterable[ChangeId], mark: Coordinates) -> frozenset[FormRule]:
+    """The changes of form at some coordinates."""
+    here = (mark.topic, mark.partition, mark.offset)
+    return frozenset((was, now) for *place, was, now in changes if tuple(place) == here)
 
 
 def parse_release(version: str) -> Release:
@@ -200,6 +212,19 @@ def has_no_facts(observation: Observation) -> bool:
         and parse_release(observation.connector_version) < FIRST_CORRECT_NAMES
         and not schema.key
         and all(c.nullable for c in schema.columns)
+    )
+
+
+def is_misread(observation: Observation, name: str) -> bool:
+    """Whether the connector asked the catalogue for a column under a misread name, and did not find it.
+
+    Such a column is optional and falls out of the key. Names of a snapshot come from the catalogue itself.
+    """
+    return (
+        observation.connector == "postgresql"
+        and not observation.snapshot
+        and not name.isascii()
+        and parse_release(observation.connector_version) < FIRST_CORRECT_NAMES
     )
 
 

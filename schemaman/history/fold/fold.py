@@ -22,9 +22,11 @@ from schemaman.history.fold.aliases import collect_aliases
 from schemaman.history.fold.ambiguity import (
     ALTERED_UNSEEN,
     ALTERED_UNSEEN_MESSAGE,
+    CREATED_UNSEEN_MESSAGE,
     MAX_OLDER_VERSIONS,
     describe_open_change,
     list_ambiguities,
+    list_moves,
 )
 from schemaman.history.fold.column_ids import ColumnIdentifier
 from schemaman.history.fold.connector_settings import find_shown_settings
@@ -52,14 +54,18 @@ from schemaman.history.fold.inferred_versions import (
     DocumentVersions,
     build_document_versions,
     count_records,
-    fingerprint_names,
-    is_untyped,
     learn_types,
     split_by_weight,
 )
-from schemaman.history.fold.key_history import EmittedKey, build_key_spans, find_passing_keys
+from schemaman.history.fold.key_history import (
+    EmittedKey,
+    assume_key,
+    build_key_spans,
+    find_passing_keys,
+)
 from schemaman.history.fold.moved_columns import renumber_columns
 from schemaman.history.fold.schema_history_check import is_schema_of, match_internal_schema
+from schemaman.history.fold.stated_indexes import KEY_INDEX_DROPPED, StatedIndexes, describe_dropped_key
 from schemaman.history.fold.timeline import (
     Point,
     build_timeline,
@@ -71,9 +77,19 @@ from schemaman.history.fold.version_builder import (
     OpenVersion,
     count_undivided,
     find_shared_runs,
+    is_untyped,
+    learn_key,
     map_event_names,
 )
 from schemaman.history.fold.version_closing import close_versions
+from schemaman.history.fold.writers import (
+    ALTERNATION,
+    PERHAPS_TWO_WRITERS,
+    WRITERS_DIFFER,
+    Writers,
+    describe_lag,
+    fingerprint_shape,
+)
 from schemaman.history.versions import Disagreement, Ending, Revision, TableEvent, TableHistory
 from schemaman.model.schema import TableId, TableSchema, fingerprint
 
@@ -103,7 +119,9 @@ def fold(
     open_changes = [
         c for c in settings.changes if verdicts.get(c.id, "open") == "open" and c.was not in NAMING_FORMS
     ]
-    building = _HistoryBuilder(table, find_connector, Encoding(names, verdicts), open_changes)
+    building = _HistoryBuilder(
+        table, find_connector, Encoding(names, verdicts, settings.changes), open_changes
+    )
     for point in points:
         building.add_point(point)
     building.settle_early_events()
@@ -162,6 +180,8 @@ class _HistoryBuilder:
         self.next_id = 1
         self.last_mark: Coordinates | None = None
         self.statements = PendingStatements()
+        self.writers = Writers()
+        self.indexes = StatedIndexes()
         self.unseen_statement: Point | None = None
         self.is_key_from_snapshot = False
         self.early_events: list[tuple[Point, TableSchema, OpenVersion, str]] = []
@@ -187,8 +207,9 @@ class _HistoryBuilder:
                 self.end_incarnation("dropped", point.coordinates, None)
             if observation.schema is not None:
                 self.add_structure(point, observation.schema)
-            elif observation.evidence == "internal":
+            elif observation.evidence == "internal" or observation.action == "create":
                 self.recreate_table(point)
+                self.unseen_statement = point if self.is_unshown else self.unseen_statement
         # a point without a schema, or with that of a later version, may be after the end of the old version
         early = bool(self.early_events) and self.early_events[-1][0] is point
         if observation.action not in ("statement", "truncate") and not early:
@@ -222,10 +243,13 @@ class _HistoryBuilder:
         declared = point.observation.evidence in STATEMENT_KINDS
         if declared:
             schema = self.complete_declared(point, schema)
+        if not self.has_ended:
+            schema = self.complete_key(point, schema)
         if self.has_ended:
             self.begin_incarnation(point, schema, declared)
         elif declared:
             self.add_declared(point, schema)
+            self.versions[-1].is_key_doubted = bool(schema.key) and schema.key == self.indexes.doubted_key
         elif self.versions[-1].is_declared:
             self.match_event(point, schema)
         else:
@@ -235,15 +259,73 @@ class _HistoryBuilder:
             )
             for kind, message in restored.remarks:
                 self.record_disagreement(kind, self.versions[-1], message, point)
-            self.continue_version(point, restored.schema, declared=False)
+            version = self.support_version(point, restored.schema) or self.continue_version(
+                point, restored.schema, declared=False
+            )
+            if observation.writer:
+                self.writers.latest[observation.writer] = version
             if not self.event_epochs.extend_run(point):
-                self.record_event_schema(point, self.versions[-1], read_event_fields(schema, restored.schema))
+                self.record_event_schema(point, version, read_event_fields(schema, restored.schema))
+
+    def support_version(self, point: Point, schema: TableSchema) -> OpenVersion | None:
+        """Add a record to the earlier version that it is of, where a table has several writers, or None."""
+        observation, newest = point.observation, self.versions[-1]
+        version = self.writers.find_version(observation, schema, self.list_living_versions())
+        if version is None or version is newest:
+            return None
+        version.points.append(point)
+        if is_untyped(observation):
+            learn_types(version, schema)
+        if observation.writer:
+            message = describe_lag(observation.writer, self.find_number(version))
+            self.record_disagreement(WRITERS_DIFFER, newest, message, point)
+        else:
+            later = max(self.writers.alternating.values(), key=self.find_number)
+            self.record_disagreement(PERHAPS_TWO_WRITERS, later, ALTERNATION, point)
+        return version
+
+    def merge_alternating(self, point: Point, schema: TableSchema) -> OpenVersion | None:
+        """Undo a version that only began because two structures alternate; return the one of this record."""
+        living = self.list_living_versions()
+        found = self.writers.find_alternation(point.observation, schema, living)
+        if found is None:
+            return None
+        version, other = found
+        undone = living[-1]
+        if undone is not other:
+            other.points += undone.points
+            for key in [key for key in self.contradictions if key[1] == len(self.versions) - 1]:
+                del self.contradictions[key]
+            self.versions.pop()
+            self.versions[-1].until = None
+        version.points.append(point)
+        self.writers.alternating |= {version.id: version, other.id: other}
+        newest = max(found, key=self.find_number)
+        for one in (undone.points[0], point):
+            self.record_disagreement(PERHAPS_TWO_WRITERS, newest, ALTERNATION, one)
+        return version
+
+    def complete_key(self, point: Point, schema: TableSchema) -> TableSchema:
+        """Return a schema with the key of its table, as far as known, if its record does not show its key.
+
+        A record that shows the key shows it for the versions before, too, whose records do not.
+        """
+        current, observation = self.versions[-1], point.observation
+        if observation.is_key_unknown:
+            return schema if current.is_declared else assume_key(schema, current.schema, observation)
+        for version in takewhile(lambda v: v.is_key_unknown, self.list_newest_first()):
+            learn_key(version, schema.key, observation)
+        return schema
 
     def complete_declared(self, point: Point, schema: TableSchema) -> TableSchema:
         """Return a declared schema with the attributes that it lacks."""
         observation = point.observation
         current = None if self.has_ended or not self.versions[-1].is_declared else self.versions[-1]
         schema = complete_structure(schema, observation, None if current is None else current.schema)
+        dropped = self.indexes.find_dropped_key(observation, schema.key)
+        if current is not None and dropped is not None and current.schema.key == schema.key:
+            self.indexes.doubted_key = schema.key
+            self.record_disagreement(KEY_INDEX_DROPPED, current, describe_dropped_key(dropped, schema), point)
         if schema.key:
             self.is_key_from_snapshot = observation.snapshot
         elif (
@@ -256,6 +338,7 @@ class _HistoryBuilder:
                 f"the change names no primary key; ({', '.join(current.schema.key)}) was read in a snapshot"
             )
             self.record_disagreement("key-not-told", current, message, point)
+            self.indexes.doubted_key, self.indexes.is_unstated = current.schema.key, True
             return replace(schema, key=current.schema.key)
         return schema
 
@@ -264,10 +347,13 @@ class _HistoryBuilder:
         self.incarnation += not self.is_unshown
         self.has_ended = self.is_unshown = False
         self.encoding.begin_table(point.observation)
+        self.writers.begin_table()
+        self.indexes.begin_table(point.observation, schema.key)
         self.statements.begin_table(point.observation)
         after = self.last_mark if self.versions else None
         self.open_version(point, self.identify(None, schema, (), False, self.next_id), declared, after)
         if not declared:
+            self.writers.latest |= {point.observation.writer: self.versions[-1]}
             self.record_event_schema(point, self.versions[-1], read_event_fields(schema, schema))
 
     def add_declared(self, point: Point, schema: TableSchema) -> None:
@@ -285,12 +371,15 @@ class _HistoryBuilder:
                 return
         self.continue_version(point, schema, declared=True)
 
-    def continue_version(self, point: Point, schema: TableSchema, declared: bool) -> None:
-        """Same shape: support, or a revision of attributes. Another shape: another version."""
+    def continue_version(self, point: Point, schema: TableSchema, declared: bool) -> OpenVersion:
+        """Same shape: support, or a revision of attributes. Another shape: another version.
+
+        Return the version of the record.
+        """
         current, observation = self.versions[-1], point.observation
         if is_untyped(observation) and learn_types(current, schema):
             current.points.append(point)
-            return
+            return current
         # the order of fields in JSON proves nothing, and runs of rows do not end where it changes
         append_only = self.find_connector(observation.connector).append_only and not is_untyped(observation)
         renames, anew = (
@@ -302,8 +391,12 @@ class _HistoryBuilder:
         known = self.identify(current.schema, schema, renames, ordered, self.next_id, anew)
         same = {(c.id, c.name) for c in known.columns} == {(c.id, c.name) for c in current.schema.columns}
         if not same or (known is not current.schema and fingerprint(known) != current.id):
+            if not (declared or renames or anew) and (merged := self.merge_alternating(point, known)):
+                return merged
             previous = [p.observation for p in current.points]
             self.open_version(point, known, declared, self.last_mark)
+            for kind, message in list_moves(current.schema, known) if ordered else ():
+                self.record_disagreement(kind, self.versions[-1], message, point)
             if not declared:
                 recent = self.versions[-2 - MAX_OLDER_VERSIONS : -2]
                 older = [v.schema for v in recent if v.incarnation == self.incarnation]
@@ -320,10 +413,13 @@ class _HistoryBuilder:
                     describe_inserted_columns(foreign, self.table),
                     point,
                 )
-            return
+            return self.versions[-1]
         current.points.append(point)
         if known != current.schema:
+            for kind, message in list_moves(current.schema, known) if ordered else ():
+                self.record_disagreement(kind, current, message, point)
             current.add_revision(known, point.coordinates, self.last_mark)
+        return current
 
     def mark_uncertain_types(self, point: Point) -> None:
         """Columns of a new version whose form a setting may have changed are not certain."""
@@ -343,8 +439,12 @@ class _HistoryBuilder:
             self.versions[-1].until = point.coordinates
         self.next_id = max([self.next_id, *((c.id or 0) + 1 for c in schema.columns)])
         revision = Revision(0, schema, point.coordinates)
-        id = fingerprint_names(schema) if is_untyped(point.observation) else fingerprint(schema)
+        id = fingerprint_shape(schema, point.observation)
         version = OpenVersion(id, self.incarnation, declared, after, point.coordinates, [revision], [point])
+        before = next(self.list_newest_first(), None)
+        version.is_key_unknown = point.observation.is_key_unknown and (
+            before is None or before.is_key_unknown
+        )
         self.versions.append(version)
 
     def add_document_versions(self, documents: DocumentVersions) -> None:
@@ -364,13 +464,13 @@ class _HistoryBuilder:
                 point.coordinates, point.observation, version.schema, event_fields
             )
             version.add_event_schema(epoch, point.coordinates, event_fields)
-            if version.is_declared:
+            if version.is_declared and not point.observation.is_key_unknown:
                 self.keys.append((version, EmittedKey(point.coordinates, key)))
 
     def match_event(self, point: Point, emitted: TableSchema) -> None:
         """An event beside a declared structure: which version is it of, and does it agree?"""
         newest = self.versions[-1]
-        version, fit = find_fitting(self.list_living_versions, emitted)
+        version, fit = find_fitting(self.list_newest_first, emitted)
         if fit.unexplained:
             message = (
                 f"events carry {', '.join(fit.unexplained)}, which the declared structure does not explain"
@@ -426,7 +526,9 @@ class _HistoryBuilder:
             return
         rank = observation.first.position.rank
         for version in reversed(self.versions):
-            if is_schema_of(version, observation.schema):
+            if is_schema_of(version, observation.schema) or any(
+                p.observation.schema == observation.schema for p in version.points
+            ):
                 version.repeats.append(observation)
                 return
         begun = [v for v in self.versions if v.at.position.rank <= rank] or self.versions[:1]
@@ -449,10 +551,10 @@ class _HistoryBuilder:
 
     def flag_windows(self) -> None:
         """Keep which versions began while rows were being read, and what was altered and not seen since."""
-        if self.unseen_statement is not None and self.versions and not self.has_ended:
-            self.record_disagreement(
-                ALTERED_UNSEEN, self.versions[-1], ALTERED_UNSEEN_MESSAGE, self.unseen_statement
-            )
+        if self.unseen_statement is not None and self.versions and (self.is_unshown or not self.has_ended):
+            created = self.unseen_statement.observation.action == "create"
+            message = CREATED_UNSEEN_MESSAGE if created else ALTERED_UNSEEN_MESSAGE
+            self.record_disagreement(ALTERED_UNSEEN, self.versions[-1], message, self.unseen_statement)
         for index, message, point in find_changes_while_read(
             [(v.incarnation, v.points) for v in self.versions]
         ):
@@ -462,6 +564,8 @@ class _HistoryBuilder:
         self, version: OpenVersion, emitted: TableSchema, fit: ColumnFit, point: Point
     ) -> None:
         """Keep the contradictions between an event and its declared schema."""
+        if point.observation.is_key_unknown:
+            emitted = replace(emitted, key=tuple(fit.names.get(k, k) for k in version.schema.key))
         for kind, message in list_differences(version.schema, emitted, fit):
             self.record_disagreement(kind, version, message, point)
 
@@ -474,7 +578,11 @@ class _HistoryBuilder:
         """The ordinal of a version, which mostly is one of the newest."""
         return next(n for n in range(len(self.versions), 0, -1) if self.versions[n - 1] is version)
 
-    def list_living_versions(self) -> Iterator[OpenVersion]:
+    def list_living_versions(self) -> list[OpenVersion]:
+        """The versions of the newest incarnation, the oldest first."""
+        return [v for v in self.versions if v.incarnation == self.incarnation]
+
+    def list_newest_first(self) -> Iterator[OpenVersion]:
         """The versions of the newest incarnation, the newest first."""
         return takewhile(lambda v: v.incarnation == self.incarnation, reversed(self.versions))
 

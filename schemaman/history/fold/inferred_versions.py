@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from schemaman.debezium.inference import NULL_ONLY, hide_types, make_time_key, merge_row_schemas
+from schemaman.debezium.inference import NULL_ONLY, make_time_key, merge_row_schemas
 from schemaman.debezium.observation import ALTERNATIONS, Observation
 from schemaman.debezium.records import Coordinates
 from schemaman.history.fold.column_ids import identify_columns
 from schemaman.history.fold.inferred_schema import list_remarks, publish_observations
 from schemaman.history.fold.timeline import Point, build_timeline, merge_runs
-from schemaman.history.fold.version_builder import OpenVersion
+from schemaman.history.fold.version_builder import OpenVersion, fingerprint_names
 from schemaman.history.versions import Revision
 from schemaman.model.schema import TableSchema, fingerprint
 
@@ -82,16 +82,6 @@ def count_records(versions: Sequence[OpenVersion], observations: Iterable[Observ
     for one in merge_runs(observations):
         index = sum(start <= make_time_key(one.first) for start in starts) - 1
         versions[max(index, 0)].repeats.append(one)
-
-
-def is_untyped(observation: Observation) -> bool:
-    """Whether it comes from rows without types."""
-    return observation.evidence == "inferred" and observation.inferred is not None
-
-
-def fingerprint_names(schema: TableSchema) -> str:
-    """The id of the shape of such rows: names and key; a type is known better with every record."""
-    return fingerprint(hide_types(schema))
 
 
 def learn_types(version: OpenVersion, schema: TableSchema) -> bool:

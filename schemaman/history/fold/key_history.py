@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from schemaman.debezium.observation import STATEMENT_KINDS
+from schemaman.debezium.observation import STATEMENT_KINDS, Observation
 from schemaman.debezium.records import Coordinates
-from schemaman.history.fold.version_builder import OpenVersion
+from schemaman.history.fold.version_builder import OpenVersion, set_key
 from schemaman.history.versions import Disagreement, KeyOrigin, KeySpan, SchemaVersion
 from schemaman.model.schema import TableSchema
 
@@ -93,7 +93,8 @@ def _list_event_keys(event_keys: Iterable[tuple[OpenVersion, EmittedKey]]) -> It
 def _find_origins(schema: TableSchema, versions: Sequence[OpenVersion]) -> tuple[KeyOrigin, ...]:
     """List the possible origins of the key that statements and nullability allow."""
     if not schema.key:
-        return ("none",)
+        unknown = all(p.observation.is_key_unknown for v in versions for p in v.points)
+        return ("unknown",) if unknown else ("none",)
     nullable = any((c := schema.column(name)) is not None and c.nullable for name in schema.key)
     if not versions[0].is_declared:
         return ("unique-index", "configured") if nullable else ("primary-key", "unique-index", "configured")
@@ -104,13 +105,29 @@ def _find_origins(schema: TableSchema, versions: Sequence[OpenVersion]) -> tuple
         0
     ].schema:
         # while it streams, the connector of Db2 asks for the primary key alone. Source: Db2Connection
-        return ("unique-index",) if "key" in streamed[0].unstated_attributes else ("primary-key",)
+        # a snapshot asked for an index, too: a key that the stream does not name was either
+        unstated = "key" in streamed[0].unstated_attributes
+        return ("primary-key", "unique-index") if unstated else ("primary-key",)
     for text in (_QUOTED.sub("''", o.ddl) for o in statements if o.ddl):
         if _PRIMARY.search(text):
             return ("primary-key",)
         if _UNIQUE.search(text):
             return ("unique-index",)
     return ("unique-index",) if nullable else ("primary-key", "unique-index")
+
+
+def assume_key(schema: TableSchema, known: TableSchema, observation: Observation) -> TableSchema:
+    """Return the schema of an event that does not show its key, with the key of the schema before.
+
+    Columns that only the key has are not in such an event; they are still there.
+    """
+    names = set(schema.names)
+    key_only = tuple(
+        c for c in known.columns if c.emitted_name is None and c.name in known.key and c.name not in names
+    )
+    if not set(known.key) <= names | {c.name for c in key_only}:
+        return schema
+    return set_key(replace(schema, columns=(*key_only, *schema.columns)), known.key, observation.evidence)
 
 
 PASSING_KEY = "key-in-passing"

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from schemaman.debezium.observation import Observation
 from schemaman.debezium.records import Coordinates
 from schemaman.history.fold.event_match import fit_columns, has_nullability
-from schemaman.history.fold.inferred_versions import fingerprint_names, is_untyped
 from schemaman.history.fold.naming_epochs import restore_own_names
-from schemaman.history.fold.version_builder import OpenVersion
+from schemaman.history.fold.version_builder import OpenVersion, fingerprint_names, is_untyped
 from schemaman.history.versions import INTERNAL_NULLABILITY, TableEvent
 from schemaman.model.schema import TableId, TableSchema, fingerprint
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import accumulate, groupby
@@ -20,7 +20,7 @@ from operator import itemgetter
 
 from schemaman.debezium.inference import extract_content, merge_inferred_fields, merge_row_schemas
 from schemaman.debezium.observation import ALTERNATIONS, STATEMENT_KINDS, Observation
-from schemaman.debezium.records import Coordinates, PositionKind, Rank
+from schemaman.debezium.records import Coordinates, Position, PositionKind, Rank
 from schemaman.model.schema import TableSchema, fingerprint
 
 StretchKey = tuple[int, PositionKind, Observation | None]
@@ -44,9 +44,30 @@ def build_timeline(observations: Iterable[Observation]) -> Timeline:
     read: list[TableRead] = []
     for _, partition in groupby(runs, key=_find_partition):
         _add_partition_points(list(partition), kinds, points, repeated, read)
-    streamed = sorted(points, key=lambda p: p.order)
+    streamed, copies = _split_copies(sorted(points, key=lambda p: p.order))
+    repeated += dict.fromkeys(p.observation for p in copies)
     read_points = place_reads(read, streamed)
     return Timeline(tuple(sorted([*streamed, *read_points], key=lambda p: p.order)), tuple(repeated))
+
+
+def _split_copies(points: Iterable[Point]) -> tuple[list[Point], list[Point]]:
+    """Split points in order: those that happened, and actions that another topic or partition shows again.
+
+    One position has each action of a table once; rows of equal content may share it.
+    """
+    happened: list[Point] = []
+    copies: list[Point] = []
+    seen: dict[tuple[Observation, Position], tuple[str, int]] = {}
+    for point in points:
+        run, position = point.observation, point.coordinates.position
+        is_action = run.evidence in STATEMENT_KINDS or run.action != "image"
+        if is_action and position.kind != "none":
+            partition = _find_partition(run)
+            if seen.setdefault((extract_content(run), position), partition) != partition:
+                copies.append(point)
+                continue
+        happened.append(point)
+    return happened, copies
 
 
 def merge_runs(observations: Iterable[Observation]) -> tuple[Observation, ...]:
@@ -55,13 +76,17 @@ def merge_runs(observations: Iterable[Observation]) -> tuple[Observation, ...]:
     Two neighbours of a partition with the same facts, whose positions do not decrease, are one run: there is
     no record of this table between them.
     """
-    result: list[Observation] = []
+    merged: list[Observation] = []
+    latest: dict[str, int] = {}
     for observation in _sort_observations(observations):
-        last = result[-1] if result else None
-        if last is not None and _is_continuation(last, observation):
-            result[-1] = join_runs(last, observation, observation.last)
+        # runs of two writers overlap: each continues its own
+        index = latest.get(observation.writer)
+        if index is not None and _is_continuation(merged[index], observation):
+            merged[index] = join_runs(merged[index], observation, observation.last)
         else:
-            result.append(observation)
+            latest[observation.writer] = len(merged)
+            merged.append(observation)
+    result = _sort_observations(merged) if len(latest) > 1 else merged
     return tuple(o for _, runs in groupby(result, key=_find_partition) for o in _collapse_runs(list(runs)))
 
 
@@ -149,13 +174,16 @@ def _add_partition_points(
     kinds: dict[PositionKind, int],
     points: list[Point],
     repeated: list[Observation],
-    read: list[TableRead],
+    read_points: list[TableRead],
 ) -> None:
     high: dict[PositionKind, Rank] = {}
     position: tuple[int, Rank] = (0, ())
     taken: set[int] = set()
     streamed: list[tuple[StretchKey, Point]] = []
     latest: Observation | None = None
+    processed_ms = -1
+    is_repeating = False
+    seen: set[tuple[Observation, Position, int | None, int | None]] = set()
     # By offset, edge after edge: interrupted runs overlap, and what one shows last lifts nothing before.
     edges = sorted((m.offset, i) for i, run in enumerate(runs) for m in _list_edges(run))
     for offset, index in edges:
@@ -163,32 +191,53 @@ def _add_partition_points(
         mark = run.first if run.first.offset == offset else run.last
         kind = mark.position.kind
         if run.snapshot or kind == "none":
-            behind = position if high else (kinds[kind], mark.position.rank)
+            late = run.snapshot and _is_late_read(mark, high, processed_ms)
+            read = (extract_content(run), mark.position, mark.ts_ms, mark.read_ms)
+            if late and read in seen:
+                continue
+            seen.add(read)
+            taken.add(index)
+            behind = position if high and not late else (kinds[kind], mark.position.rank)
             # a snapshot declares schemas before it reads rows; older releases give no time for that
             point = _make_point(run, mark, behind, tier=0 if run.evidence == "declared" else 1)
             if run.snapshot:
-                read.append(TableRead(point, is_after_stream=bool(high)))
+                read_points.append(TableRead(point, is_after_stream=bool(high) and not late))
             else:
                 points.append(point)
             continue
         rank, before = mark.position.rank, high.get(kind, ())
-        if rank < before or (rank == before and index not in taken and not _is_sibling(run, latest)):
+        if rank != before:
+            is_repeating = rank < before
+        if is_repeating or (rank == before and index not in taken and not _is_sibling(run, latest)):
             continue
+        if run.evidence in STATEMENT_KINDS:
+            statement = (extract_content(run), mark.position, None, None)
+            if statement in seen:
+                continue
+            seen.add(statement)
         latest = run
         # reads in between follow an edge, which stays an edge
-        between = len(read) + len(points)
+        between = len(read_points) + len(points)
         streamed.append(
             ((between, kind, _find_joinable(run)), _make_point(run, mark, (kinds[kind], rank), tier=0))
         )
         taken.add(index)
+        processed_ms = max(processed_ms, -1 if mark.read_ms is None else mark.read_ms)
         high[kind] = rank
         position = (kinds[kind], rank)
     points += _join_points(streamed)
-    repeated += (
-        run
-        for index, run in enumerate(runs)
-        if index not in taken and not run.snapshot and run.first.position.kind != "none"
-    )
+    repeated += (run for index, run in enumerate(runs) if index not in taken)
+
+
+def _is_late_read(mark: Coordinates, high: Mapping[PositionKind, Rank], processed_ms: int) -> bool:
+    """Whether a read of the table is older than what its partition had already delivered, by its own account.
+
+    Such a read comes from a copy of the stream: the topic was restored, mirrored, or read again.
+    `processed_ms` is the latest time at which a streamed record before it was processed.
+    """
+    if mark.position.kind in high:
+        return mark.position.rank < high[mark.position.kind]
+    return mark.read_ms is not None and mark.read_ms < processed_ms
 
 
 def _join_points(streamed: Sequence[tuple[StretchKey, Point]]) -> Iterator[Point]:

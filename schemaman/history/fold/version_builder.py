@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from schemaman.debezium.inference import hide_types
 from schemaman.debezium.observation import EvidenceKind, Observation
 from schemaman.debezium.records import Coordinates
 from schemaman.history.epochs import EventSchema
@@ -23,6 +24,8 @@ class OpenVersion:
 
     `is_declared`: a declared image gave its structure; `has_statement`: a statement was read that led to it;
     `uncertain_types` names columns whose form changed, where a setting of the connector may have done that.
+    `is_key_doubted`: its newest structure has a key that the table may have lost. `is_key_unknown`: no record
+    of it shows its key, and none before it does.
     """
 
     id: str
@@ -40,6 +43,9 @@ class OpenVersion:
     internal_observations: list[Observation] = field(default_factory=list)
     event_schemas: list[tuple[int, Coordinates, EventFields]] = field(default_factory=list)
     uncertain_types: tuple[str, ...] = ()
+    is_key_doubted: bool = False
+    is_key_unknown: bool = False
+    previous_ids: tuple[str, ...] = ()
     known_fields: tuple[TableSchema, frozenset[str]] | None = field(default=None, compare=False)
 
     @property
@@ -89,6 +95,37 @@ class OpenVersion:
         ]
 
 
+def is_untyped(observation: Observation) -> bool:
+    """Whether it comes from rows without types."""
+    return observation.evidence == "inferred" and observation.inferred is not None
+
+
+def fingerprint_names(schema: TableSchema) -> str:
+    """The id of the shape of such rows: names and key; a type is known better with every record."""
+    return fingerprint(hide_types(schema))
+
+
+def set_key(schema: TableSchema, key: tuple[str, ...], evidence: EvidenceKind) -> TableSchema:
+    """Return the schema with a key; a key column of rows without a schema is not nullable."""
+    if evidence != "inferred":
+        return replace(schema, key=key)
+    columns = tuple(replace(c, nullable=False) if c.name in key else c for c in schema.columns)
+    return replace(schema, columns=columns, key=key)
+
+
+def learn_key(version: OpenVersion, key: tuple[str, ...], observation: Observation) -> None:
+    """Give a version the key that a record showed later, if the version has its columns."""
+    version.is_key_unknown = False
+    if not key or not set(key) <= set(version.schema.names):
+        return
+    version.previous_ids += (version.id,)
+    version.revisions = [
+        replace(r, schema=set_key(r.schema, key, observation.evidence)) for r in version.revisions
+    ]
+    first = version.revisions[0].schema
+    version.id = fingerprint_names(first) if is_untyped(observation) else fingerprint(first)
+
+
 def map_event_names(fit: ColumnFit, emitted: TableSchema) -> dict[str, str]:
     """Map declared name → name in events; an event may contain the declared name beside its own."""
     wire = {c.name: c.emitted_name or c.name for c in emitted.columns}
@@ -121,7 +158,7 @@ def find_status(version: OpenVersion, unconfirmed: tuple[str, ...]) -> Status:
         return "inferred"
     if version.is_phantom and "emitted" not in kinds:
         return "phantom"
-    if version.is_declared:
+    if version.is_declared and not version.is_key_doubted:
         return "confirmed" if "emitted" in kinds else "declared"
     return "provisional" if unconfirmed else "confirmed"
 

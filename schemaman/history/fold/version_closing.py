@@ -110,7 +110,8 @@ def _close_version(
     suspects: tuple[RenameCandidate, ...],
 ) -> SchemaVersion:
     revisions = tuple(set_emitted_names(r, version.emitted_names) for r in version.revisions)
-    unconfirmed = (*confirmation.unconfirmed, *(f"type:{name}" for name in version.uncertain_types))
+    doubted = ("key",) if version.is_key_doubted and "key" not in confirmation.unconfirmed else ()
+    unconfirmed = (*doubted, *confirmation.unconfirmed, *(f"type:{name}" for name in version.uncertain_types))
     return SchemaVersion(
         number=number,
         id=version.id,
@@ -134,7 +135,7 @@ def _close_version(
 def _list_undeclared_ids(version: OpenVersion) -> tuple[str, ...]:
     """The ids that its events alone give a version: it had one of them if they were read first."""
     if not version.is_declared:
-        return ()
+        return version.previous_ids
     observations = (p.observation for p in version.points)
     shown = dict.fromkeys(o.schema for o in observations if o.evidence == "emitted" and o.schema is not None)
     ids = (fingerprint(schema) for schema in shown if fit_columns(version.schema, schema).is_exact)

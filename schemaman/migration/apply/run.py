@@ -28,7 +28,7 @@ from schemaman.migration.apply.journal import (
     is_in_progress,
     target_id,
 )
-from schemaman.migration.apply.resume import REPLAN, cut_plan, describe_move, find_resume_point
+from schemaman.migration.apply.resume import REPLAN, cut_plan, describe_move, resume_plan
 from schemaman.migration.conditions import find_unmet_query, is_met
 from schemaman.migration.layout import (
     LayoutChange,
@@ -127,6 +127,7 @@ class PlanRun:
         self, plan: Plan, name: str, executor: Executor, journal: Journal, options: ApplyOptions
     ) -> None:
         self.plan = plan
+        self.text = to_text(plan)
         self.name = name
         self.executor = executor
         self.journal = journal
@@ -150,7 +151,7 @@ class PlanRun:
             return self.make_migration(
                 "unchanged", lake, foreign
             )  # no migration, so the journal gets no line
-        fence = self.journal.begin(self.make_line(None, "started", lake, to_text(self.plan)))
+        fence = self.journal.begin(self.make_line(None, "started", lake, self.text))
         if self.options.store:
             self.mark = self.make_mark(f"{fence} {self.options.run}")
         described = [*map(describe_change, foreign), *map(describe_layout_change, self.foreign_layout)]
@@ -215,7 +216,10 @@ class PlanRun:
         """Inspect the table: it, the resume point, and what others changed since the last migration."""
         lake = self.inspect()
         self.require_ours(lake)
-        at = find_resume_point(self.plan, lake, *count_progress(self.journal.read_plan_lines(self.name)))
+        point = resume_plan(self.plan, lake, *count_progress(self.journal.read_plan_lines(self.name)))
+        self.plan, at = point.plan, point.done
+        if point.foreign:
+            return lake, at, point.foreign
         before = self.journal.read_target_lines(self.target)
         expected = find_expected_table(before, self.plan.format, self.plan.table)
         if lake is None or expected is None or is_in_progress(before):

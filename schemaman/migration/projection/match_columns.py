@@ -7,13 +7,13 @@ brought up to date is told by the table's own stamp; without one, by the names t
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from schemaman.migration.foreign_columns import find_unrecorded_columns, list_own_columns, read_foreign
 from schemaman.migration.plan import MigrationSource, Refusal
 from schemaman.migration.policy_checks import PolicyCheck
-from schemaman.migration.properties.column_swaps import RESUME, find_free_name, read_phase
+from schemaman.migration.properties.column_swaps import find_free_name, read_phase, suggest_resume
 from schemaman.migration.properties.displaced_columns import DisplacedColumn, read_displaced
 from schemaman.migration.properties.names import (
     FOREIGN_PROPERTY,
@@ -90,11 +90,16 @@ class ColumnMatch:
 
 
 def match_columns(
-    source: MigrationSource, lake: LakeTable, held: Collection[str], notes: PlanNotes
+    source: MigrationSource,
+    lake: LakeTable,
+    held: Collection[str],
+    notes: PlanNotes,
+    is_renamable: Callable[[str], bool],
 ) -> ColumnMatch:
     """The columns that belong together; `held` are those that the target can hold.
 
-    Exactly by the stamp where the table has one, else by former names.
+    Exactly by the stamp where the table has one, else by former names. `is_renamable`: the format renames a
+    column of this name without a new feature.
     """
     undecided = _find_open_renames(source, lake, notes)
     foreign = read_foreign(lake)
@@ -115,7 +120,11 @@ def match_columns(
     frozen |= others
     pairs = {old: new for old, new in pairs.items() if old not in foreign}
     names = {c.name.lower(): c.name for c in lake.schema.columns}
-    pairs = {names[o.lower()]: n for o, n in pairs.items() if o.lower() in names and o.lower() != n.lower()}
+    pairs = {
+        names[o.lower()]: n
+        for o, n in pairs.items()
+        if o.lower() in names and (o.lower() != n.lower() or _is_respelled(o, n, names, notes, is_renamable))
+    }
     frozen |= undecided.keys() | _find_unholdable(source, pairs, held, notes)
     renames = {old: new for old, new in pairs.items() if old not in frozen} | displaced
     frozen |= _remove_clashes(renames, names, notes)
@@ -127,6 +136,21 @@ def match_columns(
         if renames.get(name, name).lower() in known and name not in frozen and name not in foreign
     }
     return ColumnMatch(renames, partners, frozenset(frozen), frozenset(absent), displaced)
+
+
+def _is_respelled(
+    old: str, new: str, names: Mapping[str, str], notes: PlanNotes, is_renamable: Callable[[str], bool]
+) -> bool:
+    """Whether a rename changes case alone, and is made: the lake has exactly the old spelling.
+
+    Spark finds the column under both names, so a rename that costs more than a statement is not made.
+    """
+    if old == new or names[old.lower()] != old:
+        return False
+    if not is_renamable(old):
+        notes.add_note((old,), f"the source calls it {quote_name(new)} now: the lake keeps its own spelling")
+        return False
+    return True
 
 
 def is_blocked(source: MigrationSource, lake: LakeTable, notes: PlanNotes) -> bool:
@@ -155,7 +179,7 @@ def is_blocked(source: MigrationSource, lake: LakeTable, notes: PlanNotes) -> bo
             Refusal(
                 f"migrate {lake.name} to {source.table}",
                 "another plan was interrupted during a column swap",
-                RESUME,
+                suggest_resume(lake),
             )
         )
     refusals += (
@@ -163,7 +187,7 @@ def is_blocked(source: MigrationSource, lake: LakeTable, notes: PlanNotes) -> bo
             f"plan over {'.'.join(map(quote_name, path))}",
             "another plan was interrupted between two renames of this "
             f"{'nested field' if path[1:] else 'column'}",
-            f"{RESUME}; or rename it by hand",
+            suggest_resume(lake),
         )
         for path, _, _ in walk_fields(lake.schema)
         if path[-1].lower().startswith(TEMPORARY_PREFIX)

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from schemaman.migration.convertible import list_row_types
 from schemaman.migration.foreign_columns import find_unrecorded_columns, read_foreign
 from schemaman.migration.plan import (
     MigrationSource,
@@ -42,7 +43,7 @@ from schemaman.migration.projection.match_fields import match_fields
 from schemaman.migration.projection.metadata_columns import MetadataColumns, plan_metadata_columns
 from schemaman.migration.projection.reinterpreted_columns import check_reinterpretation
 from schemaman.migration.projection.widen_types import TypeWidening, remove_comments
-from schemaman.migration.properties.column_swaps import read_swaps
+from schemaman.migration.properties.column_swaps import read_swaps, refuse_during_swap
 from schemaman.migration.properties.displaced_columns import is_moved_out, read_displaced
 from schemaman.migration.properties.names import (
     KEPT_PROPERTY,
@@ -52,9 +53,11 @@ from schemaman.migration.properties.names import (
 )
 from schemaman.migration.properties.stamped_version import find_stamped_version
 from schemaman.migration.row_columns import ORDER, is_unfilled, refuse_key, refuse_numbered, refuse_unfilled
-from schemaman.migration.target import LakeTable, Target, find_column, has_known_key
+from schemaman.migration.target import LakeTable, Target, find_column, has_known_key, is_same_key
 from schemaman.migration.type_mapping import Representation
 from schemaman.model.ddl import quote_name
+from schemaman.model.diff import ChangeType, RenameColumn
+from schemaman.model.name_adjustment import TEMPORARY_PREFIX
 from schemaman.model.schema import Column, Path, TableSchema
 from schemaman.model.types import Type
 
@@ -254,15 +257,34 @@ def _follow_table(tables: _Tables, held: Mapping[str, Type]) -> _ProjectedTable:
     named = tables.naming.source_names
     kept = {(named.get(path[0], path[0]), *path[1:]) for path in tables.kept}
     fates = match_fields(source, find_stamped_version(source, lake))
-    widening = TypeWidening(tables.comments, notes, fates, kept, source.accepted_types)
+
+    def is_in_place(path: Path, old: Type, new: Type) -> bool:
+        return not isinstance(tables.target.draft_change(lake, ChangeType(path, old, new)), Refusal)
+
+    widening = TypeWidening(
+        tables.comments,
+        notes,
+        fates,
+        kept,
+        source.accepted_types,
+        is_in_place,
+        list_row_types(source),
+        source.former_comments,
+    )
     split = find_split_columns(source, lake, [path[0] for path in kept if not path[1:]])
-    match = match_columns(source, lake, held, notes)
+
+    def is_renamable(name: str) -> bool:
+        change = RenameColumn((name,), f"{TEMPORARY_PREFIX}1")
+        refused = refuse_during_swap(lake, change) or tables.target.draft_change(lake, change)
+        return not isinstance(refused, Refusal) and not tables.target.find_missing_properties(lake, change)
+
+    match = match_columns(source, lake, held, notes, is_renamable)
     columns, dropped, foreign = _follow_columns(tables, held, match, widening, split)
     approval_reason, settled = check_reinterpretation(
         source, lake, tables.target, tables.representation, match.partners, notes
     )
     key = _follow_key(source, lake, match, notes)
-    comment = (source.schema.comment if tables.comments else None) or lake.schema.comment
+    comment = widening.follow_comment((), lake.schema.comment, source.schema.comment)
     schema = TableSchema(columns, key, comment)
     return _ProjectedTable(schema, match, dropped, widening, foreign, approval_reason, settled)
 
@@ -468,7 +490,7 @@ def _follow_column(
     lake: Column, raw: Column, held: Type, renames: Mapping[str, str], merging: TypeWidening
 ) -> Column:
     """A live column that the source still has."""
-    comment = (raw.comment if merging.comments else None) or lake.comment
+    comment = merging.follow_comment((raw.name,), lake.comment, raw.comment)
     return Column(
         renames.get(lake.name, lake.name),
         merging.find_common_type((raw.name,), (raw.name,), lake.type, held, raw.type),
@@ -492,13 +514,18 @@ def _follow_in_sink(tables: _Tables, followed: Column, lake: Column, name: str) 
 def _follow_key(
     source: MigrationSource, lake: LakeTable, match: ColumnMatch, notes: PlanNotes
 ) -> tuple[str, ...]:
-    """The key of the live table under its new names; another one in the source needs a person."""
+    """The key of the live table under its new names; another one in the source needs a person.
+
+    The same columns in another order are the same key, since rows are merged by all of them.
+    """
     spelled = {
         source_name: match.renames.get(lake_name, lake_name)
         for lake_name, source_name in match.partners.items()
     }
     wanted = tuple(spelled.get(name, name) for name in source.schema.key)
     if not has_known_key(lake):
+        return wanted
+    if wanted and is_same_key(wanted, [match.renames.get(name, name) for name in lake.schema.key]):
         return wanted
     lake_name = tuple(match.renames.get(name, name) for name in lake.schema.key)
     undecided = match.frozen & set(lake.schema.key)

@@ -5,7 +5,7 @@ Law: where the live type holds the source's values, it is the merged one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from schemaman.history.struct_fields import format_path
@@ -13,10 +13,10 @@ from schemaman.history.versions import AcceptedType
 from schemaman.migration.policy_checks import refuse_blocked
 from schemaman.migration.projection.match_columns import SPLIT_COLUMN, PlanNotes
 from schemaman.migration.projection.match_fields import FieldFate
-from schemaman.migration.type_mapping import MAX_DIGITS
+from schemaman.migration.type_mapping import holds_exactly, is_number, list_common_types
 from schemaman.model.ddl import format_type, quote_name
 from schemaman.model.schema import Path
-from schemaman.model.types import Array, Decimal, Field, Integer, Map, Struct, Type, widens
+from schemaman.model.types import Array, Field, Map, Struct, Type, widens
 
 
 def remove_comments(type: Type) -> Type:
@@ -32,14 +32,24 @@ def remove_comments(type: Type) -> Type:
             return type
 
 
+IsInPlace = Callable[[Path, Type, Type], bool]
+"""Whether the format changes the type of a column or nested field without rewriting data."""
+
+
+def _is_never_in_place(path: Path, old: Type, new: Type) -> bool:
+    return False
+
+
 @dataclass(slots=True)
 class TypeWidening:
     """Finds common types for one table's columns; columns have the source's names, nested fields the lake's.
 
     `fates` is what became of nested fields since the table's stamp; `dropped_before` are those that an
-    earlier plan kept; `accepted_types` are differences that a person accepted. The search gathers `renames`
-    (see `diff.Renamed`), fields that this plan drops and that may have been `kept`, and dropped fields that
-    are `staying`. `waiting`: a field waits for an answer.
+    earlier plan kept; `accepted_types` are differences that a person accepted. `is_in_place` decides between
+    types that hold both; `former_types` are all that a column of the source ever had, and `former_comments`
+    those of what has no comment now. The search gathers `renames` (see `diff.Renamed`), fields that this plan
+    drops and that may have been `kept`, and dropped fields that are `staying`. `waiting`: a field waits for
+    an answer.
     """
 
     comments: bool
@@ -47,6 +57,9 @@ class TypeWidening:
     fates: Mapping[Path, FieldFate] = field(default_factory=dict)
     dropped_before: Collection[Path] = ()
     accepted_types: Collection[AcceptedType] = ()
+    is_in_place: IsInPlace = _is_never_in_place
+    former_types: Mapping[str, Sequence[Type]] = field(default_factory=dict)
+    former_comments: Mapping[Path, Sequence[str]] = field(default_factory=dict)
     renames: dict[Path, str] = field(default_factory=dict)
     kept: set[Path] = field(default_factory=set)
     staying: set[Path] = field(default_factory=set)
@@ -75,7 +88,34 @@ class TypeWidening:
                     merged_key, self.find_common_type(*inner, old, new, raw_type), nullable or raw_null
                 )
             case _:
-                return _widen_leaf(path, lake, held, raw, self.notes)
+                return self._widen_leaf(path, lake, held, raw)
+
+    def _widen_leaf(self, path: Path, lake: Type, held: Type, raw: Type) -> Type:
+        """The live type where it is wide enough, else one that holds both and that the format can make."""
+        if held == lake:
+            return lake
+        if widens(held, lake) or widens(raw, lake) or (is_number(raw) and holds_exactly(held, lake)):
+            _note_narrower(path, lake, raw, self.notes)
+            return lake
+        common = list_common_types(lake, held) if self._is_number(path, raw) else ()
+        if not common:
+            return held
+        chosen = next((type for type in common if self.is_in_place(path, lake, type)), common[0])
+        if chosen != held:
+            text = f"{format_type(chosen)} holds the old values and those of {format_type(raw)}"
+            self.notes.add_note(path, text)
+        return chosen
+
+    def _is_number(self, path: Path, raw: Type) -> bool:
+        """Whether the values have always been numbers of the source, not what stands for others."""
+        formers = self.former_types.get(path[0], ()) if len(path) == 1 else ()
+        return all(is_number(type) for type in (raw, *formers))
+
+    def follow_comment(self, path: Path, lake: str | None, raw: str | None) -> str | None:
+        """The comment that the lake shall have; one that the source never had is the lake's own and stays."""
+        if not self.comments:
+            return lake
+        return raw or (None if lake in self.former_comments.get(path, ()) else lake)
 
     def _is_accepted(self, path: Path, future_path: Path, lake: Type, raw: Type) -> bool:
         """Whether a person accepted that the lake keeps its type; the note says who."""
@@ -120,7 +160,7 @@ class TypeWidening:
                 continue
             name = renamed.get(old.name, old.name)
             type = self.find_common_type(at, (*future_path, name), old.type, partner[0].type, partner[1].type)
-            comment = (partner[0].comment if self.comments else None) or old.comment
+            comment = self.follow_comment((*future_path, partner[0].name), old.comment, partner[0].comment)
             fields.append(Field(name, type, old.nullable or partner[1].nullable, comment))
         fields += (self._new(new) for new, _ in news.values())
         return Struct(tuple(fields))
@@ -302,20 +342,6 @@ def _format_path(path: Path) -> str:
     return ".".join(quote_name(part) for part in path)
 
 
-def _widen_leaf(path: Path, lake: Type, held: Type, raw: Type, notes: PlanNotes) -> Type:
-    if held == lake:
-        return lake
-    if widens(held, lake) or widens(raw, lake):
-        _note_narrower(path, lake, raw, notes)
-        return lake
-    joined = _join_decimals(lake, held)
-    if joined is None:
-        return held
-    if joined != held:
-        notes.add_note(path, f"{format_type(joined)} holds the old values and those of {format_type(raw)}")
-    return joined
-
-
 def _note_narrower(path: Path, lake: Type, raw: Type, notes: PlanNotes) -> None:
     change = f"narrow {'.'.join(quote_name(p) for p in path)} to {format_type(raw)}"
     ruling = notes.check.decide(change, path, "narrow")
@@ -324,24 +350,3 @@ def _note_narrower(path: Path, lake: Type, raw: Type, notes: PlanNotes) -> None:
     else:
         text = f"the source has {format_type(raw)}: the lake keeps {format_type(lake)}"
         notes.add_note(path, f"{text}, which is wide enough")
-
-
-def _join_decimals(lake: Type, held: Type) -> Type | None:
-    """The narrowest DECIMAL for the values of both; None if one of them is no exact number."""
-    digits = [_count_digits(lake), _count_digits(held)]
-    sides = [d for d in digits if d is not None]
-    if len(sides) < 2 or not isinstance(held, Decimal):
-        return None
-    before, behind = max(s[0] for s in sides), max(s[1] for s in sides)
-    return Decimal(before + behind, behind) if before + behind <= MAX_DIGITS else None
-
-
-def _count_digits(type: Type) -> tuple[int, int] | None:
-    """Digits before and behind the point; integers as wide as Delta asks for when one becomes a DECIMAL."""
-    match type:
-        case Decimal(precision, scale):
-            return precision - scale, scale
-        case Integer(bits):
-            return (20 if bits == 64 else 10), 0
-        case _:
-            return None

@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from schemaman.migration.plan import Refusal, describe_change
-from schemaman.migration.properties.names import RECIPE_PROPERTY
+from schemaman.migration.properties.names import FENCE_PROPERTY, RECIPE_PROPERTY
 from schemaman.migration.target import LakeTable
 from schemaman.model.ddl import format_type, parse_type, quote_name
 from schemaman.model.diff import Change, ChangeComment, ChangeKey, ChangeType, DropColumn, RenameColumn
+from schemaman.model.name_adjustment import TEMPORARY_PREFIX
+from schemaman.model.schema import walk_fields
 from schemaman.model.types import Type
 
-RESUME = (
-    "finish that plan with `schemaman resume RUN`, or take it back with `schemaman plan --rollback RUN`: "
-    "`schemaman status` names the run"
-)
 _CONTINUE = "`schemaman plan TABLE --recipe` continues the column swap or abandons it; then plan again"
 
 
@@ -30,6 +28,20 @@ class ColumnSwap:
     old: str
     old_type: Type
     new_type: Type
+
+
+def is_between_names(lake: LakeTable) -> bool:
+    """Whether a plan stopped between two names of a column: no other plan knows which column is which."""
+    temporary = any(path[-1].lower().startswith(TEMPORARY_PREFIX) for path, _, _ in walk_fields(lake.schema))
+    return temporary or read_phase(lake) == "swap"
+
+
+def suggest_resume(lake: LakeTable) -> str:
+    """Suggest the command that finishes the run which stopped on this table; the table names the run."""
+    run = lake.properties.get(FENCE_PROPERTY, "").partition(" ")[2]
+    if run:
+        return f"finish that plan with `schemaman resume {run}`; then plan again"
+    return "finish that plan with `schemaman resume RUN` (`schemaman status` names the run); then plan again"
 
 
 def read_swaps(lake: LakeTable) -> tuple[ColumnSwap, ...]:

@@ -26,14 +26,14 @@ from schemaman.migration.plan_file import plan_hash
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy_checks import PolicyCheck, refuse_blocked
 from schemaman.migration.projection.project import Projection, project
-from schemaman.migration.properties.column_swaps import RESUME, ColumnSwap, read_phase, read_swaps
+from schemaman.migration.properties.column_swaps import ColumnSwap, read_phase, read_swaps, suggest_resume
 from schemaman.migration.properties.displaced_columns import is_moved_out, read_displaced
 from schemaman.migration.properties.validation import refuse_unreadable
 from schemaman.migration.recipes.phases import PhaseDraft, find_missing_properties
 from schemaman.migration.recipes.swap_checks import INTO, SwapCheck
 from schemaman.migration.replacement_table import plan_replacement
 from schemaman.migration.row_columns import refuse_key
-from schemaman.migration.target import LakeTable, Target, find_column, has_known_key
+from schemaman.migration.target import LakeTable, Target, find_column, has_known_key, is_same_key
 from schemaman.model.ddl import quote_name
 from schemaman.model.diff import ChangeKey, DropColumn
 from schemaman.model.schema import TableSchema
@@ -178,7 +178,7 @@ class RecipePlanner:
     def _refuse_half_swapped(self, lake: LakeTable, open_swaps: Sequence[ColumnSwap]) -> tuple[Refusal, ...]:
         change = f"continue the swap of {_list_columns(open_swaps)}"
         half = read_phase(lake) != "expand"
-        return (Refusal(change, "a phase is only partly applied", RESUME),) if half else ()
+        return (Refusal(change, "a phase is only partly applied", suggest_resume(lake)),) if half else ()
 
     def _refuse_drops(self, lake: LakeTable, ended: Sequence[ColumnSwap]) -> tuple[Refusal, ...]:
         """Refuse to drop the new columns of swaps where that is not possible."""
@@ -318,7 +318,7 @@ class RecipePlanner:
         columns = [column for column in found if column is not None]
         key = tuple(column.name for column in columns)
         change = describe_change(ChangeKey(lake.schema.key, self.source.schema.key))
-        if not has_known_key(lake) or (key == lake.schema.key and len(columns) == len(found)):
+        if not has_known_key(lake) or (is_same_key(key, lake.schema.key) and len(columns) == len(found)):
             return None
         other = refuse_key(self.source.schema.key, lake)
         if other is not None:

@@ -9,6 +9,7 @@ from typing import assert_never
 from schemaman.migration import spark_sql as sql
 from schemaman.migration.plan import Refusal, StepKind, describe_change
 from schemaman.migration.target import Draft, LakeTable
+from schemaman.migration.type_mapping import is_number, list_common_types
 from schemaman.model.ddl import format_type
 from schemaman.model.diff import (
     AddColumn,
@@ -31,6 +32,8 @@ _REKEY = (
     "run `schemaman plan TABLE --recipe` if no two rows have the same new key; else "
     "build a new table with the new key and fill it from a snapshot"
 )
+_REWRITES = "the format cannot make this change without rewriting the data"
+_NO_COMMON_TYPE = "no type holds all numbers of {} and of {} exactly, so a person has to choose"
 _REBUILD = "check the data in a separate job, or build a new table"
 
 
@@ -167,9 +170,11 @@ def _join_undos(name: str, kind: StepKind, changes: Sequence[Change]) -> str | N
 def refuse_type_change(change: ChangeType) -> Refusal:
     """Refuse a type change that the format cannot make in place, and suggest a recipe."""
     column, new = sql.path_name(change.path[:1]), sql.path_name((f"{change.path[0]}__new",))
+    numbers = is_number(change.old) and is_number(change.new)
+    exact = not numbers or list_common_types(change.old, change.new)
     return refuse_change(
         change,
-        "the format cannot make this change without rewriting the data",
+        _REWRITES if exact else _NO_COMMON_TYPE.format(format_type(change.old), format_type(change.new)),
         f"plan it in phases with `schemaman plan TABLE --recipe`: add a column {new} of the new type, "
         f"backfill it, compare, then swap {column} and {new}",
     )

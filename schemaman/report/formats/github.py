@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from schemaman.model.printable import escape_invisible
 from schemaman.report.document import Inline, Notice, Paragraph, Report, Tone
-from schemaman.report.formats._characters import SIGNS, escape_invisible
+from schemaman.report.formats._characters import SIGNS
 
 _COMMANDS: dict[Tone, str] = {"break": "error", "danger": "warning"}
 

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from typing import assert_never
 
+from schemaman.model.printable import escape_invisible
 from schemaman.report.document import (
     Block,
     Code,
@@ -24,7 +25,7 @@ from schemaman.report.document import (
     Text,
     TimelineBlock,
 )
-from schemaman.report.formats._characters import SIGNS, escape_invisible
+from schemaman.report.formats._characters import SIGNS
 
 _PUNCTUATION = re.compile(r"([\\`*_{}\[\]#!|~<>&@^$]|(?<=www)\.|:(?=//)|:(?=[a-z_+-]+:))", re.IGNORECASE)
 _OPENING = re.compile(r"^(\s*(?:\d+(?=[.)]))?)([-+=.)])")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, assert_never
 
-from schemaman.compat.gate import UnjudgedChange
 from schemaman.compat.judge import READERS, Finding, Rule, Severity
 from schemaman.compat.waivers import Waiver
 from schemaman.history.versions import Disagreement, RenameCandidate
@@ -37,11 +36,12 @@ def build_diff(
     candidates: Iterable[RenameCandidate] = (),
     remarks: Iterable[Disagreement] = (),
     unconfirmed: Sequence[Sequence[str]] = ((), ()),
+    repeats: int | None = None,
 ) -> Document:
     """The document of `diff A B`; `old` and `new` are the two REFs.
 
     `remarks` are what the records do not decide or do not carry; `unconfirmed` are the facts of each side
-    that are not certain.
+    that are not certain; `repeats` is the number of the earlier version that the new side equals.
     """
     known = tuple(candidates)
     before, after = unconfirmed
@@ -51,6 +51,7 @@ def build_diff(
         "new": new,
         "changes": [build_change(c, known) for c in changes],
         "candidates": [build_candidate(c) for c in known],
+        "repeats": repeats,
         "remarks": [_build_remark(r) for r in remarks],
         "unconfirmed": {"old": list(before), "new": list(after)},
     }
@@ -108,34 +109,35 @@ def build_check(
     *,
     tables: Iterable[str] = (),
     unaccepted: Iterable[str] = (),
-    unjudged: Iterable[UnjudgedChange] = (),
     remarks: Iterable[tuple[TableId, Disagreement]] = (),
     waivers: Mapping[str, Waiver] | None = None,
 ) -> Document:
     """The document of `check`: every finding with the severity that the declared readers give it.
 
-    `tables` were checked; `unaccepted` are those without a baseline; `unjudged` are changes that no
-    rule covers. `remarks` are what the records do not decide or do not carry; `waivers` are keyed by
-    fingerprint.
+    `tables` were checked; `unaccepted` are those without a baseline. `remarks` are what the records do not
+    decide or do not carry; `waivers` are keyed by fingerprint. `unjudged` repeats the findings of
+    `not-judged`, for readers of earlier releases.
     """
+    judged = tuple(findings)
     return {
         "schema_version": SCHEMA_VERSION,
         "verdict": verdict,
         "findings": [
-            build_finding(f, severity, (waivers or {}).get(f.fingerprint)) for f, severity in findings
+            build_finding(f, severity, (waivers or {}).get(f.fingerprint)) for f, severity in judged
         ],
         "tables": list(tables),
         "unaccepted": list(unaccepted),
         "unjudged": [
             {
-                "table": str(u.table),
-                "path": list(u.path),
-                "before": u.before,
-                "after": u.after,
-                "old": u.old_ref,
-                "new": u.new_ref,
+                "table": str(f.table),
+                "path": list(f.path),
+                "before": f.before,
+                "after": f.after,
+                "old": f.old_ref,
+                "new": f.new_ref,
             }
-            for u in unjudged
+            for f, _ in judged
+            if f.rule == "not-judged"
         ],
         "remarks": [{"table": str(table), **_build_remark(found)} for table, found in remarks],
     }

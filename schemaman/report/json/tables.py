@@ -5,7 +5,7 @@ Law: every document carries `schema_version` and is valid against its JSON Schem
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from schemaman.debezium.observation import Note
 from schemaman.debezium.records import Coordinates, Position
@@ -31,16 +31,27 @@ SCHEMA_VERSION = 1
 
 
 def build_tables(
-    histories: Iterable[TableHistory], rejected: Mapping[TableId, int] | None = None
+    histories: Iterable[TableHistory],
+    rejected: Mapping[TableId, int] | None = None,
+    list_shared: Callable[[TableHistory], Sequence[str]] = lambda _: (),
 ) -> Document:
     """The document of `tables`: one short entry a table.
 
-    `rejected` counts the records in the topics of a table's rows that could not be decoded.
+    `rejected` counts the records in the topics of a table's rows that could not be decoded. `list_shared`
+    lists the topics of a table that other tables have, too.
     """
     counts = rejected or {}
     return {
         "schema_version": SCHEMA_VERSION,
-        "tables": [_build_summary(h) | {"rejects": counts.get(h.table, 0)} for h in histories],
+        "tables": [
+            _build_summary(h)
+            | {
+                "rejects": counts.get(h.table, 0),
+                "topics": list(h.topics),
+                "shared_topics": list(list_shared(h)),
+            }
+            for h in histories
+        ],
     }
 
 
@@ -56,7 +67,7 @@ def build_history(found: TableHistory, whole: TableHistory | None = None) -> Doc
         "schema_version": SCHEMA_VERSION,
         "table": _build_table(found) | {"records": every.records, "shared": every.shared_records},
         "aliases": [_build_alias(a) for a in found.aliases],
-        "versions": [_build_version(v) for v in found.versions],
+        "versions": [_build_version(v, every.find_repeated(v)) for v in found.versions],
         "events": [_build_event(e) for e in found.events],
         "epochs": [_build_epoch(e) for e in found.epochs],
         "keys": [_build_key(k) for k in found.keys],
@@ -166,6 +177,7 @@ def _build_table(found: TableHistory) -> Document:
         "name": table.table,
         "identity": found.identity,
         "dropped": found.is_dropped,
+        "renamed_to": None if found.end is None or found.end.other is None else str(found.end.other),
     }
 
 
@@ -189,13 +201,14 @@ def _build_summary(found: TableHistory) -> Document:
     }
 
 
-def _build_version(found: SchemaVersion) -> Document:
+def _build_version(found: SchemaVersion, repeated: SchemaVersion | None) -> Document:
     return {
         "version": found.number,
         "id": found.id,
         "revision": found.revision,
         "incarnation": found.incarnation,
         "status": found.status,
+        "repeats": None if repeated is None else repeated.number,
         **_build_structure(found.schema),
         "unconfirmed": list(found.unconfirmed),
         "proven": _build_optional(found.proven_from),

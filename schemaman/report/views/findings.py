@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from shlex import quote
 
-from schemaman.compat.gate import CheckResult, UnjudgedChange
+from schemaman.compat.gate import CheckResult
 from schemaman.compat.judge import READERS, Rule, Severity
 from schemaman.compat.waivers import Waiver
 from schemaman.history.versions import Disagreement
@@ -54,14 +55,10 @@ def build_check_report(
         result.verdict,
         tables=[str(t) for t in result.tables],
         unaccepted=[str(t) for t in result.unaccepted],
-        unjudged=result.unjudged,
         remarks=result.remarks,
         waivers=waived,
     )
-    blocks: list[Block] = [
-        *(_build_notice(j, waived) for j in judged),
-        *map(_build_unjudged_notice, result.unjudged),
-    ]
+    blocks: list[Block] = [_build_notice(j, waived) for j in judged]
     blocks += map(_build_baseline_notice, result.without_baseline)
     blocks += (build_remark_notice(found, str(table)) for table, found in result.remarks)
     blocks.append(Paragraph(_summarize_check(judged, result, fail_on, len(waived))))
@@ -72,20 +69,10 @@ def build_check_report(
     return Report("check", tuple(blocks), dict(data))
 
 
-def _build_unjudged_notice(unjudged: UnjudgedChange) -> Notice:
-    """Builds the notice of a change that no rule covers; without it the change would look accepted."""
-    path = ".".join((str(unjudged.table), *unjudged.path))
-    step = f"{unjudged.old_ref.rpartition('@')[2]} → {unjudged.new_ref.rpartition('@')[2]}"
-    change = (Text(unjudged.before, code=True), Text(" → "), Text(unjudged.after, code=True))
-    message = "no rule covers this change: its effect on readers is unknown"
-    tone = words.SEVERITY_TONES["danger"]
-    return Notice("not judged", tone, f"{path}  {step}", message, (("change", change),))
-
-
 def _build_baseline_notice(table: TableId) -> Notice:
     """Builds the notice of a table that the user named and that has no baseline."""
     message = "the baseline does not contain this table: only its current schema was checked, not its changes"
-    fix = (Text(f"schemaman accept {table}", code=True), Text(", and commit the file"))
+    fix = (Text(f"schemaman accept {quote(str(table))}", code=True), Text(", and commit the file"))
     return Notice("no baseline", words.SEVERITY_TONES["danger"], str(table), message, (("fix", fix),))
 
 
@@ -153,8 +140,6 @@ def _summarize_check(
     parts = [", ".join(f"{number} {severity}" for severity, number in counts if number)]
     if waived:
         parts.append(f"{waived} waived")
-    if result.unjudged:
-        parts.append(f"{words.format_count(len(result.unjudged), 'change')} not judged")
     if result.without_baseline:
         parts.append(f"{words.format_count(len(result.without_baseline), 'table')} without baseline")
     if result.remarks:

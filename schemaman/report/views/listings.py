@@ -15,7 +15,7 @@ from schemaman.debezium.observation import (
 )
 from schemaman.debezium.records import Coordinates
 from schemaman.history.rename_detection import find_rename_candidates as suspected
-from schemaman.history.versions import Disagreement, RenameCandidate, TableHistory
+from schemaman.history.versions import Disagreement, RenameCandidate, SchemaVersion, TableHistory
 from schemaman.model.ddl import format_type
 from schemaman.model.diff import diff
 from schemaman.model.schema import Column, TableId, TableSchema
@@ -41,6 +41,7 @@ from schemaman.report.views.coverage import NO_EXTENT, Extent, build_extent_grid
 from schemaman.report.views.epochs import build_epochs_grid, build_keys_grid
 from schemaman.report.views.findings import build_remark_notice
 from schemaman.report.views.overview import shorten_names
+from schemaman.report.views.shared_topics import SharedTopics, find_shared_topics
 from schemaman.report.views.table_changes import TableChapter, select_shown_changes
 from schemaman.report.views.table_chapter import (
     PROVISIONAL,
@@ -61,22 +62,29 @@ _OPTIONAL_COLUMNS: dict[str, Callable[[Column], str | None]] = {
 
 
 def build_tables_report(
-    histories: Sequence[TableHistory], rejects: Iterable[Reject] = (), *, chosen: bool = False
+    histories: Sequence[TableHistory],
+    rejects: Iterable[Reject] = (),
+    *,
+    chosen: bool = False,
+    every: Sequence[TableHistory] = (),
 ) -> Report:
     """Build the report of `tables`: one line a table; `rejects` are those of the same streams.
 
-    `chosen` is set if the user selected the tables with patterns.
+    `chosen` is set if the user selected the tables with patterns; `every` are all tables then.
     """
     titles = shorten_names(h.table for h in histories)
     rejected = _count_rejected(histories, tuple(rejects))
-    rows = tuple(_build_table_row(h, titles[h.table], rejected.get(h.table, 0)) for h in histories)
+    shared = find_shared_topics(every or histories)
+    rows = tuple(_build_table_row(h, titles[h.table], rejected.get(h.table, 0), shared) for h in histories)
     header = (
         "table", "full name", "version", "columns", "key", "records", "last seen", "state", "open questions",
     )  # fmt: skip
     total = words.format_count(len(histories), "table")
     caption = f"{total}; commands accept any unambiguous end of a table's name"
     blocks: tuple[Block, ...] = (Grid(caption, header, rows),) if rows else (_build_empty_notice(chosen),)
-    return Report("Tables", blocks, dict(table_documents.build_tables(histories, rejected)))
+    return Report(
+        "Tables", blocks, dict(table_documents.build_tables(histories, rejected, shared.list_topics))
+    )
 
 
 def _count_rejected(histories: Sequence[TableHistory], rejects: Sequence[Reject]) -> dict[TableId, int]:
@@ -87,9 +95,11 @@ def _count_rejected(histories: Sequence[TableHistory], rejects: Sequence[Reject]
     return {h.table: sum(counts[h.table.stream, topic] for topic in h.topics) for h in histories}
 
 
-def _build_table_row(history: TableHistory, title: str, rejected: int) -> tuple[Inline, ...]:
+def _build_table_row(
+    history: TableHistory, title: str, rejected: int, shared: SharedTopics
+) -> tuple[Inline, ...]:
     latest = history.latest
-    state = "dropped" if history.is_dropped else latest.status
+    state = words.describe_end(history) or latest.status
     disagreements = sum(not d.is_remark for d in history.disagreements) if history.is_disputed else 0
     questions = ", ".join(
         words.format_count(number, what)
@@ -100,12 +110,17 @@ def _build_table_row(history: TableHistory, title: str, rejected: int) -> tuple[
         )
         if number
     )
+    if sharing := shared.describe(history):
+        questions = ", ".join(filter(None, (questions, sharing)))
     return (
         (Text(title, code=True),),
         (Text(str(history.table), code=True),),
         (Text(f"v{words.format_version(latest, latest.revision)}"),),
         (Text(str(len(latest.schema.columns))),),
-        (Text(words.format_key(latest.schema.key)), *(PROVISIONAL if "key" in latest.unconfirmed else ())),
+        (
+            Text(words.format_version_key(history, latest)),
+            *(PROVISIONAL if "key" in latest.unconfirmed and not history.is_key_unknown(latest) else ()),
+        ),
         (Text(words.format_number(history.records)),),
         (Text(words.format_time(_find_seen_ms(history.last_record))),),
         (Text(state, "muted" if history.is_dropped else "plain"),),
@@ -220,10 +235,12 @@ def build_diff_report(
     new: ResolvedSchema,
     candidates: Iterable[RenameCandidate] = (),
     remarks: Sequence[Disagreement] = (),
+    repeated: SchemaVersion | None = None,
 ) -> Report:
     """Build the report of `diff A B`; `candidates` are the suspected renames in the history.
 
-    `remarks` are what the records of these versions do not decide or do not carry.
+    `remarks` are what the records of these versions do not decide or do not carry. `repeated` is the earlier
+    version with the new schema.
 
     Column ids are valid only inside one incarnation of one table. Other schemas are matched by names, and
     renames between them are only suspected.
@@ -236,6 +253,8 @@ def build_diff_report(
     lines = tuple(words.describe_changes(select_shown_changes(changes)))
     event = Event(f"{old.ref} → {new.ref}", "", "plain", lines or ((Text("no difference", "muted"),),))
     blocks: list[Block] = [TimelineBlock("", (event,))]
+    if repeated is not None:
+        blocks.append(Paragraph((Text(f"{new.ref} is as version {repeated.number} again"),)))
     if _is_recreated(old, new):
         message = f"{new.ref} is a table that was created again: it shares no column with {old.ref}"
         blocks.append(Notice("table created again", "danger", "", message))
@@ -251,7 +270,8 @@ def build_diff_report(
     for side in (old, new):
         if side.version is not None and side.version.unconfirmed:
             blocks.append(late.build_provisional_notice(side.version, side.revision or 0, side.ref))
-    data = change_documents.build_diff(old.ref, new.ref, changes, known, remarks, unconfirmed)
+    number = None if repeated is None else repeated.number
+    data = change_documents.build_diff(old.ref, new.ref, changes, known, remarks, unconfirmed, number)
     return Report("diff", tuple(blocks), dict(data))
 
 

@@ -205,7 +205,8 @@ def _describe_outcome(done: Migration) -> Inline:
         due = words.format_count(steps.count("pending"), "step")
         return (Text("checked", "note"), Text(f": {due} would run on {done.table}; nothing was changed"))
     if done.state == "unchanged":
-        text = f": all steps were already done on {done.table}"
+        done_before = f": all steps were already done on {done.table}"
+        text = done_before if steps else f": the plan has no steps for {done.table}"
         return (Text("unchanged", "good"), Text(text))
     ran, found = words.format_count(steps.count("done"), "step"), steps.count("skipped")
     before = f", {found} already done" if found else ""

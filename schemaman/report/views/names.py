@@ -37,8 +37,14 @@ class Collision:
     now: bool
 
 
-def build_names_report(histories: Sequence[TableHistory], *, whole: bool) -> Report:
-    """Build the report of `names`; without `whole`, only names that differ or collide."""
+def build_names_report(
+    histories: Sequence[TableHistory], *, whole: bool, every: Sequence[TableHistory] = ()
+) -> Report:
+    """Build the report of `names`; without `whole`, only names that differ or collide.
+
+    `every` are all tables, with which the given ones may collide; by default only the given ones.
+    """
+    topics, row_schemas = _find_table_collisions(histories, every or histories)
     blocks: list[Block] = []
     for history in histories:
         schema = history.latest.schema
@@ -54,13 +60,21 @@ def build_names_report(histories: Sequence[TableHistory], *, whole: bool) -> Rep
             rows = tuple(_build_row(column, _list_earlier_names(history, column)) for column in shown)
             blocks.append(Grid("", ("column", "name in events", "naming rule", "earlier"), rows))
         blocks += [_build_notice(c) for c in found]
-    blocks += [
-        _build_notice(c) for c in (*find_topic_collisions(histories), *find_schema_collisions(histories))
-    ]
+    blocks += [_build_notice(c) for c in (*topics, *row_schemas)]
     if not blocks:
         message = "every column has its own name in events, and no names collide"
         blocks.append(Paragraph((Text(message, "good"),)))
-    return Report("Names", tuple(blocks), _build_document(histories))
+    return Report("Names", tuple(blocks), _build_document(histories, topics, row_schemas))
+
+
+def _find_table_collisions(
+    histories: Sequence[TableHistory], every: Sequence[TableHistory]
+) -> tuple[tuple[Collision, ...], tuple[Collision, ...]]:
+    """Find the collisions of topics and of row schemas in which one of the tables takes part."""
+    own = {str(h.table) for h in histories}
+    found = (find_topic_collisions(every), find_schema_collisions(every))
+    topics, row_schemas = (tuple(c for c in each if own.intersection(c.names)) for each in found)
+    return topics, row_schemas
 
 
 def find_rule(column: Column) -> str | None:
@@ -224,7 +238,9 @@ def _build_notice(found: Collision) -> Notice:
     return Notice("names would collide" if not found.now else "names collide", "note", "", message)
 
 
-def _build_document(histories: Sequence[TableHistory]) -> dict[str, object]:
+def _build_document(
+    histories: Sequence[TableHistory], topics: Sequence[Collision], row_schemas: Sequence[Collision]
+) -> dict[str, object]:
     return {
         "schema_version": SCHEMA_VERSION,
         "tables": [
@@ -240,8 +256,8 @@ def _build_document(histories: Sequence[TableHistory]) -> dict[str, object]:
             }
             for h in histories
         ],
-        "topic_collisions": [_build_collision(c) for c in find_topic_collisions(histories)],
-        "schema_collisions": [_build_collision(c) for c in find_schema_collisions(histories)],
+        "topic_collisions": [_build_collision(c) for c in topics],
+        "schema_collisions": [_build_collision(c) for c in row_schemas],
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from schemaman.history.references import name_distinctly
@@ -68,15 +69,16 @@ def build_figures(stories: Sequence[TableChapter]) -> FactsBlock:
 def shorten_names(tables: Iterable[TableId]) -> dict[TableId, str]:
     """Return the shortest unambiguous suffix of each table's name, as users may type it."""
     known = tuple(tables)
-    return {table: _shorten_name(table, known) for table in known}
+    suffixes = {table: _list_suffixes(table.parts) for table in known}
+    counts = Counter(suffix for each in suffixes.values() for suffix in each)
+    whole = name_distinctly(known)
+    short = {t: next((s for s in each if counts[s] == 1), None) for t, each in suffixes.items()}
+    return {t: str(whole[t]) if s is None else ".".join(map(quote_part, s)) for t, s in short.items()}
 
 
-def _shorten_name(table: TableId, known: Sequence[TableId]) -> str:
-    for length in range(1, len(table.parts) + 1):
-        suffix = table.parts[-length:]
-        if sum(other.parts[-length:] == suffix for other in known) == 1:
-            return ".".join(quote_part(part) for part in suffix)
-    return str(name_distinctly(known)[table])
+def _list_suffixes(parts: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """List the ends of a name, the shortest first."""
+    return [parts[-length:] for length in range(1, len(parts) + 1)]
 
 
 def _build_matrix(stories: Sequence[TableChapter], titles: Mapping[TableId, str]) -> Grid:
@@ -141,7 +143,7 @@ def _build_tables_grid(
 def _build_state(story: TableChapter) -> Iterator[Text]:
     history = story.history
     if history.is_dropped:
-        yield Text("dropped", "muted")
+        yield Text(words.describe_end(history), "muted")
     elif history.is_disputed:
         yield Text("disputed", "danger")
     else:

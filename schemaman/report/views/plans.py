@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from schemaman.migration.plan import Level, Plan, PolicyDecision, Refusal, Reversible
+from schemaman.migration.rollback import describe_staying
 from schemaman.report.document import Block, Code, Grid, Heading, Inline, Notice, Paragraph, Text, Tone
 from schemaman.report.views import words
 
@@ -102,9 +103,11 @@ def _describe_way_back(plan: Plan) -> Inline:
             Text(f"{condition}: schemaman plan --rollback PLAN|RUN"),
         )
     step = plan.steps[number - 1]
-    back = (
-        "the table's own time travel, until rows are written" if step.reversible == "time-travel" else "none"
-    )
+    back = "none"
+    if step.reversible == "time-travel":
+        back = "the table's own time travel, until rows are written"
+    elif not any(each.undo is None and not describe_staying(each) for each in plan.steps):
+        back = "the other steps; what holds more than before stays"
     return (Text("The point of no return is step "), Text(str(number), "danger"), Text(f"; rollback: {back}"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from shlex import quote
 
 from schemaman.ingest.ingest import Summary
 from schemaman.report.document import Block, FactsBlock, Grid, Notice, Paragraph, Report, Text, Tone
@@ -37,6 +38,8 @@ def build_sync_report(read: Summary, followed: Sequence[FollowedTable]) -> Repor
         blocks += [Notice(each.state, tone, each.lake_table, reason) for reason in each.reasons]
         if each.state == "waiting":
             blocks.append(
-                Paragraph((Text("approve it with "), Text(f"schemaman approve {each.file}", code=True)))
+                Paragraph(
+                    (Text("approve it with "), Text(f"schemaman approve {quote(each.file)}", code=True))
+                )
             )
     return Report("Sync", tuple(blocks), dict(documents.build_sync(read, followed)))

@@ -30,12 +30,16 @@ class JudgedFinding:
 
 @dataclass(frozen=True, slots=True)
 class ChapterStage:
-    """One revision of a table, what changed since the one before, and the findings about that."""
+    """One revision of a table, what changed since the one before, and the findings about that.
+
+    `repeats` is the number of the earlier version with the same schema, if there is one.
+    """
 
     version: SchemaVersion
     revision: Revision
     changes: Diff = ()
     findings: tuple[JudgedFinding, ...] = ()
+    repeats: int | None = None
 
     @property
     def severity(self) -> Severity:
@@ -61,9 +65,24 @@ class TableChapter:
 TransitionJudge = Callable[[Transition], Iterable[JudgedFinding]]
 
 
-def build_chapter(history: TableHistory, judge: TransitionJudge, plans: Iterable[Plan] = ()) -> TableChapter:
-    """Build the chapter of a table; `judge` applies the rules and the declared readers to a transition."""
-    stages = {v.format_number(r): ChapterStage(v, r) for v in history.versions for r in v.revisions}
+def build_chapter(
+    history: TableHistory,
+    judge: TransitionJudge,
+    plans: Iterable[Plan] = (),
+    whole: TableHistory | None = None,
+) -> TableChapter:
+    """Build the chapter of a table; `judge` applies the rules and the declared readers to a transition.
+
+    `whole` is the whole history if `history` has only its last versions.
+    """
+    repeated = {v.number: (whole or history).find_repeated(v) for v in history.versions}
+    stages = {
+        v.format_number(r): ChapterStage(
+            v, r, repeats=None if (one := repeated[v.number]) is None else one.number
+        )
+        for v in history.versions
+        for r in v.revisions
+    }
     end_findings: tuple[JudgedFinding, ...] = ()
     for transition in list_all_steps(history):
         found = tuple(judge(transition))
@@ -86,7 +105,8 @@ def keep_recent_versions(history: TableHistory, count: int) -> TableHistory:
 
 def build_recent_chapter(history: TableHistory, count: int, judge: TransitionJudge) -> TableChapter:
     """Build the chapter of the last `count` versions: their changes and disagreements."""
-    chapter = build_chapter(replace(history, versions=history.versions[-count - 1 :]), judge)
+    recent = replace(history, versions=history.versions[-count - 1 :])
+    chapter = build_chapter(recent, judge, whole=history)
     kept = keep_recent_versions(history, count)
     numbers = {v.number for v in kept.versions}
     stages = tuple(stage for stage in chapter.stages if stage.version.number in numbers)

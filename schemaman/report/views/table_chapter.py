@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from shlex import join
 
 from schemaman.compat.judge import READERS, Reader, Verdict
 from schemaman.history.versions import Disagreement, RenameCandidate, SchemaVersion, TableHistory
@@ -85,7 +86,10 @@ def build_columns_grid(history: TableHistory) -> Grid:
 def build_timeline(story: TableChapter) -> TimelineBlock:
     """Every version and revision with its interval of the source's log and what changed."""
     begun = {stage.version.incarnation: stage for stage in reversed(story.stages)}
-    events = [_build_event(stage, stage is begun[stage.version.incarnation]) for stage in story.stages]
+    events = [
+        _build_event(story.history, stage, stage is begun[stage.version.incarnation])
+        for stage in story.stages
+    ]
     ends = [e for e in story.history.events if e.kind in ("dropped", "renamed")]
     for event in ends[-1:] if story.history.has_ended else ():
         label = "Renamed" if event.kind == "renamed" else "Dropped"
@@ -136,8 +140,9 @@ def build_introduction(history: TableHistory) -> Inline:
     names = [a.name for a in history.aliases if a.kind == "topic"]
     topics = f"topic {', '.join(dict.fromkeys(names))}" if names else ""
     text = " · ".join([*parts, *([topics] if topics else [])])
-    dropped = (Text("  "), Text("dropped", "danger")) if history.is_dropped else ()
-    return (Text(str(table), code=True), Text(text, "muted"), *dropped)
+    end = words.describe_end(history)
+    ended = (Text("  "), Text(end, "danger")) if end else ()
+    return (Text(str(table), code=True), Text(text, "muted"), *ended)
 
 
 def _build_attributes(history: TableHistory, column: Column) -> list[Inline]:
@@ -161,7 +166,7 @@ def _build_attributes(history: TableHistory, column: Column) -> list[Inline]:
     ]
 
 
-def _build_event(stage: ChapterStage, earliest: bool) -> Event:
+def _build_event(history: TableHistory, stage: ChapterStage, earliest: bool) -> Event:
     """A revision as an event; the `earliest` of an incarnation lists its first columns."""
     version, revision = stage.version, stage.revision
     number = words.format_version(version, revision.number)
@@ -170,7 +175,9 @@ def _build_event(stage: ChapterStage, earliest: bool) -> Event:
     if first and earliest and not stage.changes:
         columns = words.format_count(len(version.schema.columns), "column")
         again = "created again: " if version.incarnation > 1 else ""
-        lines.append((Text(f"{again}{columns}, key {words.format_key(revision.schema.key)}"),))
+        lines.append((Text(f"{again}{columns}, key {words.format_version_key(history, version)}"),))
+    if first and stage.repeats is not None:
+        lines.append((Text(f"as version {stage.repeats} again"),))
     if not lines:
         lines.append((Text("only other attributes changed", "muted"),))
     lines += late.build_lines(version, revision.number)
@@ -226,7 +233,7 @@ def _build_disagreement(found: Disagreement) -> Notice:
 
 def _build_candidate(history: TableHistory, version: SchemaVersion, found: RenameCandidate) -> Notice:
     evidence = "; ".join(found.evidence)
-    names = f"{history.table}@{version.number} {found.old} {found.new}"
+    names = join((f"{history.table}@{version.number}", found.old, found.new))
     return Notice(
         "possible rename",
         "note",

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from schemaman.compat.judge import Severity
 from schemaman.debezium.records import Coordinates, Position
-from schemaman.history.versions import SchemaVersion, Status
+from schemaman.history.versions import SchemaVersion, Status, TableHistory
 from schemaman.model.ddl import format_type
 from schemaman.model.diff import (
     AddColumn,
@@ -46,6 +46,14 @@ def name_connector(connector: str) -> str:
 def format_count(number: int, one: str, many: str = "") -> str:
     """`1 table`, `2 tables`, `1 200 records`."""
     return f"{format_number(number)} {one if number == 1 else many or one + 's'}"
+
+
+def describe_end(history: TableHistory) -> str:
+    """Describe how a table ended: `dropped`, `renamed to shop.orders_old`; empty while it exists."""
+    end = history.end
+    if end is None:
+        return ""
+    return f"{end.kind} to {end.other}" if end.kind == "renamed" and end.other else end.kind
 
 
 def format_number(number: int) -> str:
@@ -107,6 +115,11 @@ def describe_changes(found: Sequence[Change]) -> Iterator[Inline]:
 def format_key(columns: tuple[str, ...]) -> str:
     """A key in words."""
     return f"({', '.join(columns)})" if columns else "none"
+
+
+def format_version_key(history: TableHistory, version: SchemaVersion) -> str:
+    """The key of a version in words: `unknown` if no record shows it."""
+    return "unknown" if history.is_key_unknown(version) else format_key(version.schema.key)
 
 
 def format_default(value: Scalar) -> str:

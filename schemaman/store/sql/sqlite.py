@@ -41,10 +41,14 @@ class SqliteFile:
 
     @classmethod
     def open_file(cls, url: str, create: bool, busy_ms: int) -> Self:
-        """The file that a URL or a path names. Raises as `parse_path` and `check_file`."""
+        """The file that a URL or a path names; a file that this user cannot write is only read.
+
+        Raises as `parse_path` and `check_file`.
+        """
         path = parse_path(url)
         check_file(path, create)
-        reader = make_engine(path, create, busy_ms)
+        is_written = create or _is_writable(path)
+        reader = make_engine(path, create, busy_ms, None if is_written else _choose_reading(path))
         return cls(str(path), reader, reader.execution_options(writes=True))
 
     def has_tables(self, connection: Connection) -> bool:
@@ -122,6 +126,7 @@ def check_file(path: Path, create: bool) -> None:
     except FileNotFoundError:
         if not create:
             raise StoreUnavailable(f"no store at {path}", hint=_FIRST_STEP) from None
+        _require_no_orphan(path)
         if not path.absolute().parent.is_dir():
             raise StoreUnavailable(
                 f"no store can be created at {path}: no such folder", hint="create the folder first"
@@ -139,19 +144,82 @@ def check_file(path: Path, create: bool) -> None:
         raise StoreUnavailable(f"{path} is a database of another program", hint=_ANOTHER)
 
 
-def make_engine(path: Path, create: bool, busy_ms: int) -> Engine:
+def _require_no_orphan(path: Path) -> None:
+    """Raises `StoreUnavailable` if the write-ahead log of a file is left, and the file is gone."""
+    log = path.with_name(f"{path.name}-wal")
+    if log.is_file() and log.stat().st_size:
+        raise StoreUnavailable(
+            f"no store can be created at {path}: a store was moved or deleted there, but not its {log.name}",
+            hint=f"move the file back to read its last records, or delete {log.name} to give them up",
+        )
+
+
+def _is_writable(path: Path) -> bool:
+    """Whether this user may write the file, and the files that SQLite makes beside it."""
+    return os.access(path, os.W_OK) and os.access(path.absolute().parent, os.W_OK)
+
+
+def _choose_reading(path: Path) -> str:
+    """Choose how to read a file that cannot be written.
+
+    A store has a write-ahead log. To read one, SQLite needs its index, the file `-shm`, or makes it. Without
+    a log nothing is missing in the file itself, and `immutable` reads it without an index.
+    Source: sqlite.org/wal.html, "Read-Only Databases"; sqlite.org/uri.html, "immutable".
+    """
+    log = path.with_name(f"{path.name}-wal")
+    return "ro" if log.exists() and log.stat().st_size else "immutable"
+
+
+def make_engine(path: Path, create: bool, busy_ms: int, reading: str | None = None) -> Engine:
     """Connections to the file; a writer waits up to `busy_ms` for another one.
+
+    `reading` is `ro` or `immutable` for a file that cannot be written, the second if nobody can. Each
+    transaction requires that the path still names the file that was opened first.
 
     `synchronous=FULL` syncs the write-ahead log at every commit: neither a kill nor a loss of
     power takes back what was committed. Source: sqlite.org/pragma.html#pragma_synchronous.
     """
     name = "file:" + quote(os.fsencode(path.absolute()))
     mode = "rwc" if create else "rw"
-    url = URL.create("sqlite", database=name, query={"mode": mode, "uri": "true"})
+    query = {"mode": mode if reading is None else "ro"} | (
+        {"immutable": "1"} if reading == "immutable" else {}
+    )
+    url = URL.create("sqlite", database=name, query={**query, "uri": "true"})
     made = create_engine(url, connect_args={"timeout": busy_ms / 1000})
     event.listen(made, "connect", _on_connect)
+    event.listen(made, "begin", _OpenedFile(path).require_same)
     event.listen(made, "begin", _on_begin)
     return made
+
+
+class _OpenedFile:
+    """The file that a path named at the first transaction; a later one must find the same file there.
+
+    SQLite goes on writing a file without a name, and those records would be lost at the end of the process.
+    Source: sqlite.org/howtocorrupt.html, "Unlinking or renaming a database file while in use".
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+        self.identity: tuple[int, int] | None = None
+
+    def require_same(self, _: Connection) -> None:
+        """Raises `StoreUnavailable` if the file was moved, deleted or replaced."""
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            raise StoreUnavailable(
+                f"{self.path} was moved or deleted while it was in use; nothing more is written to it",
+                hint="move the file back, together with its -wal file, or restore a copy; then run again",
+            ) from None
+        identity = (found.st_dev, found.st_ino)
+        if self.identity is None:
+            self.identity = identity
+        elif identity != self.identity:
+            raise StoreUnavailable(
+                f"{self.path} was replaced by another file while it was in use; nothing is written to either",
+                hint="run the command again to use the new file, or move the former one back first",
+            )
 
 
 def use_write_ahead_log(engine: Engine) -> None:
@@ -187,7 +255,7 @@ def explain_error(error: Exception, where: str) -> StoreUnavailable:
     if "readonly" in message or "unable to open" in message or "attempt to write" in message:
         return StoreUnavailable(
             f"{where} cannot be opened for writing ({message})",
-            hint="reading a store also needs write permission on its file and folder",
+            hint="give this user write permission on the file and its folder; reading alone does not need it",
         )
     if "full" in message or "I/O" in message:
         return StoreUnavailable(f"{where}: {message}", hint="free disk space, then run the command again")

@@ -1,0 +1,111 @@
+"""The gate for a pull request: the schema files of a branch against those at its merge base.
+
+It needs no store and no network. What the source did meanwhile does not count here.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePath
+
+from schemaman.api.checking_files import SchemaSide, judge_sides, make_policy, read_side
+from schemaman.api.files import read_text
+from schemaman.api.settings_files import resolve_path
+from schemaman.api.workspace import Workspace
+from schemaman.compat.gate import CheckResult, judge_files
+from schemaman.compat.judge import Finding, Severity
+from schemaman.errors import UsageError
+from schemaman.io import git
+from schemaman.model.schema import TableId
+
+SUFFIXES = (".json", ".avsc", ".ddl", ".sql")
+"""The suffixes of files that have a schema: snapshots, Avro, Connect, Spark, Delta, Iceberg, column lists."""
+
+_BASE_VARIABLES = (
+    "GITHUB_BASE_REF",
+    "CI_MERGE_REQUEST_TARGET_BRANCH_NAME",
+    "SYSTEM_PULLREQUEST_TARGETBRANCH",
+)
+"""The branch that a pull request goes to.
+
+Source: GitHub Actions, GitLab CI/CD and Azure Pipelines, predefined variables.
+"""
+_NO_BASELINE = "commit the files of schemaman snapshot, or check one table: --against orders@1"
+
+
+def check_branch(
+    workspace: Workspace,
+    paths: Sequence[str] = (),
+    *,
+    base: str | None = None,
+    level: str | None = None,
+    fail_on: Severity | None = None,
+) -> CheckResult:
+    """Check the schema files of the working tree against those at the merge base with `base`.
+
+    `paths` are files and folders, by default the folder of snapshots. `base` is a branch or another revision,
+    by default the target branch of the pull request, else the default branch.
+
+    Raises:
+        UsageError: there is no git repository, no base, or no schema file on either side.
+        UnreadableInput: a changed file has no schema.
+        UnknownName: there is no such level.
+    """
+    is_default = not paths
+    chosen = [Path(path) for path in paths] or [resolve_path(workspace.settings.snapshots)]
+    commit = find_base(base)
+    before: dict[str, str] = {}
+    after: dict[str, str] = {}
+    for path in chosen:
+        before |= _read_base(commit, path)
+        after |= _read_tree(path)
+    if not before and (is_default or not after):
+        places = ", ".join(map(str, chosen))
+        raise UsageError(
+            f"there is no baseline: git has no schema files in {places} at {commit[:12]}",
+            hint="schemaman snapshot writes snapshots; commit them, or use --against orders@1",
+        )
+    changed = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
+    found = [f for name in changed for f in _judge(name, before.get(name), after.get(name), commit)]
+    tables = [TableId("", "", "", PurePath(name).stem) for name in sorted({*before, *after})]
+    waivers = workspace.read_waivers()
+    policy = make_policy(workspace, level, fail_on, waivers)
+    return replace(judge_files(tables, len(changed), found, policy), waivers=waivers)
+
+
+def find_base(base: str | None) -> str:
+    """Find the merge base with a branch, by default with the target of the pull request.
+
+    Raises:
+        UsageError: there is no repository, no such branch, or no common commit; the hint says what to fetch.
+    """
+    name = base or next((value for name in _BASE_VARIABLES if (value := os.environ.get(name))), None)
+    try:
+        return git.find_merge_base(branch=name and name.removeprefix("refs/heads/"))
+    except UsageError as error:
+        raise UsageError(f"there is no baseline: {error.message}", hint=error.hint or _NO_BASELINE) from error
+
+
+def _read_base(commit: str, path: Path) -> Mapping[str, str]:
+    relative = os.path.relpath(path)
+    texts = git.read_folder(commit, relative)
+    if texts:
+        return {f"{path}/{name}": text for name, text in texts.items() if name.endswith(SUFFIXES)}
+    text = git.find_file(commit, relative)
+    return {} if text is None else {str(path): text}
+
+
+def _read_tree(path: Path) -> Mapping[str, str]:
+    if path.is_file():
+        return {str(path): read_text(path)}
+    files = sorted(file for file in path.rglob("*") if file.is_file() and file.name.endswith(SUFFIXES))
+    return {f"{path}/{file.relative_to(path).as_posix()}": read_text(file) for file in files}
+
+
+def _judge(name: str, before: str | None, after: str | None, commit: str) -> Iterator[Finding]:
+    old = SchemaSide() if before is None else read_side(before, f"{name} at {commit[:12]}")
+    new = SchemaSide() if after is None else read_side(after, name)
+    table = new.table_id or old.table_id or TableId("", "", "", PurePath(name).stem)
+    yield from judge_sides(table, old, new, f"{commit[:12]}:{name}", name)

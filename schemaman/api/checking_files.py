@@ -1,0 +1,184 @@
+"""The gate for two schemas of files, git or a registry: it needs no store and no history."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+
+from schemaman.api.avro_checks import read_avro
+from schemaman.api.files import is_present, read_text
+from schemaman.api.references import read_outside_history
+from schemaman.api.workspace import Workspace
+from schemaman.compat.avro.levels import list_reasons
+from schemaman.compat.avro.resolution import AmbiguousField, list_leaf_causes
+from schemaman.compat.avro.schema import AvroSchema, InvalidAvroSchema
+from schemaman.compat.gate import AVRO_READERS, CheckResult, GatePolicy, judge_files
+from schemaman.compat.judge import RULES, Finding, Reader, Severity, Transition, judge_transition
+from schemaman.compat.rules.avro_incompatible import NAME as INCOMPATIBLE
+from schemaman.compat.snapshots import from_text, is_snapshot, remove_ids
+from schemaman.compat.waivers import Waiver
+from schemaman.errors import UnreadableInput
+from schemaman.history.references import FileRef, GitRef, Reference, TableRef, parse
+from schemaman.history.rename_detection import find_rename_candidates
+from schemaman.io import git
+from schemaman.languages.read import read_schema
+from schemaman.model.diff import diff
+from schemaman.model.schema import TableId, TableSchema
+
+
+def is_outside_history(text: str) -> bool:
+    """Whether a text is a REF to a file, git, a schema registry or the lake."""
+    return not isinstance(parse(text), TableRef)
+
+
+def is_table(text: str) -> bool:
+    """Whether a text names a table of the history: no path that exists, and none with a separator."""
+    return "/" not in text and not is_present(Path(text))
+
+
+def is_branch(text: str) -> bool:
+    """Whether a text is `git:REV` without a path."""
+    return text.startswith("git:") and ":" not in text.removeprefix("git:")
+
+
+def check_schemas(
+    workspace: Workspace,
+    new: str,
+    old: str,
+    *,
+    level: str | None = None,
+    fail_on: Severity | None = None,
+) -> CheckResult:
+    """Check the schema of one REF against that of another; both are outside the history.
+
+    Two Avro schemas are compared as they are, of any root; Avro's verdict then comes from their text. All
+    other schemas are compared as tables.
+
+    Raises:
+        UnreadableInput: a REF has no schema, or no valid one.
+        UnknownName: there is no such level.
+    """
+    sides = [_read_reference(workspace, parse(text)) for text in (old, new)]
+    waivers = workspace.read_waivers()
+    policy = make_policy(workspace, level, fail_on, waivers)
+    table = TableId("", "", "", PurePath(new.rpartition(":")[2]).stem or new)
+    findings = judge_sides(table, sides[0], sides[1], old, new)
+    return replace(judge_files((table,), 1, findings, policy), waivers=waivers)
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaSide:
+    """One of the two schemas: as a table and as Avro, None where it is none of that kind or absent."""
+
+    table: TableSchema | None = None
+    avro: AvroSchema | None = None
+    table_id: TableId | None = None
+
+
+def make_policy(
+    workspace: Workspace, level: str | None, fail_on: Severity | None, waivers: Mapping[str, Waiver]
+) -> GatePolicy:
+    """Make the settings of the gate. A level alone decides about Avro; other readers must be declared."""
+    settings = workspace.settings
+    return GatePolicy(
+        settings.readers.value if level is None or settings.readers.origin != "default" else (),
+        workspace.rule_overrides(),
+        fail_on or settings.fail_on.value,
+        level and level.upper(),
+        waived=waivers.keys(),
+    )
+
+
+def read_side(text: str, where: str) -> SchemaSide:
+    """Read the schema in the text of a file: a snapshot, Avro of any root, or another language of tables.
+
+    Raises:
+        UnreadableInput: it is neither a table nor Avro.
+        BadConfiguration: it is a damaged snapshot.
+    """
+    document = _load_json(text)
+    if is_snapshot(document):
+        snapshot = from_text(text, where)
+        return SchemaSide(snapshot.schema, table_id=snapshot.table)
+    avro: AvroSchema | None = None
+    if where.partition(" at ")[0].endswith(".avsc"):
+        try:
+            avro = read_avro(text)
+        except InvalidAvroSchema as error:
+            raise UnreadableInput(f"{where}: {error.message}") from error
+    try:
+        return SchemaSide(remove_ids(read_schema(text, where)), avro)
+    except UnreadableInput:
+        if avro is None:
+            raise
+        return SchemaSide(avro=avro)
+
+
+def judge_sides(
+    table: TableId, old: SchemaSide, new: SchemaSide, old_ref: str, new_ref: str
+) -> tuple[Finding, ...]:
+    """Judge the step from one schema to another; two Avro schemas get Avro's verdict from their text."""
+    findings: tuple[Finding, ...] = ()
+    if old.table is not None or new.table is not None:
+        transition = Transition(table, old.table, new.table, old_ref=old_ref, new_ref=new_ref)
+        if old.table is not None and new.table is not None:
+            suspects = find_rename_candidates(old.table, new.table, append_only=False)
+            transition = replace(transition, changes=diff(old.table, new.table), candidates=suspects)
+        findings = judge_transition(transition, RULES.load_all())
+    if old.avro is None or new.avro is None:
+        return findings
+    return _apply_avro(findings, table, old.avro, new.avro, (old_ref, new_ref))
+
+
+def _read_reference(workspace: Workspace, reference: Reference) -> SchemaSide:
+    match reference:
+        case FileRef(path):
+            return read_side(read_text(path), path)
+        case GitRef(revision, path):
+            return read_side(git.read_file(revision, path), path)
+        case _:
+            return SchemaSide(remove_ids(read_outside_history(workspace, reference).schema))
+
+
+def _load_json(text: str) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _apply_avro(
+    findings: Sequence[Finding], table: TableId, old: AvroSchema, new: AvroSchema, refs: tuple[str, str]
+) -> tuple[Finding, ...]:
+    """Replace Avro's verdicts by those of the texts, and add what no rule explains."""
+    pairs: tuple[tuple[Reader, AvroSchema, AvroSchema], ...] = (
+        ("avro-backward", new, old), ("avro-forward", old, new),
+    )  # fmt: skip
+    refused = {reader: list_reasons(r, w) for reader, r, w in pairs}
+    kept: list[Finding] = []
+    for finding in findings:
+        verdicts = {
+            r: v for r, v in finding.verdicts.items() if r not in AVRO_READERS or refused[r] or v != "break"
+        }
+        if verdicts and finding.rule != INCOMPATIBLE:
+            kept.append(replace(finding, verdicts=verdicts))
+    for reader, r, w in pairs:
+        if refused[reader] and not any(f.verdicts.get(reader) == "break" for f in kept):
+            try:
+                causes = tuple(map(str, list_leaf_causes(r, w)))
+            except AmbiguousField as error:
+                causes = (error.message,)
+            data, schema = ("old", "new") if reader == "avro-backward" else ("new", "old")
+            kept.append(
+                Finding(
+                    INCOMPATIBLE, table, (), refs[0], refs[1],
+                    f"Avro cannot read {data} data with the {schema} schema: {causes[0]}",
+                    {reader: "break"},
+                    fixes=("give the field a default, or keep the old field beside the new one",),
+                    evidence=(*causes, *(f"Avro: {reason}" for reason in refused[reader])),
+                    old_ref=refs[0], new_ref=refs[1],
+                )
+            )  # fmt: skip
+    return tuple(kept)

@@ -1,0 +1,67 @@
+"""How far the reading of files is: records, rate, share, and time left."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from schemaman.report.views.words import format_number
+
+T = TypeVar("T")
+_EVERY = 500
+"""The number of records between two reports; the receiver drops most of them."""
+
+_ENOUGH_SECONDS = 0.5
+"""Before that, a rate says nothing."""
+
+
+@dataclass(slots=True)
+class ReadingProgress:
+    """Counts what is read of sources of `total` bytes together; 0 if the size of one is unknown."""
+
+    total: int
+    report: Callable[[str], None]
+    clock: Callable[[], float] = time.monotonic
+    records: int = 0
+    bytes: int = 0
+    start: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.start = self.clock()
+
+    def count_bytes(self, number: int) -> None:
+        """Count bytes of a file, as they lie on the disk."""
+        self.bytes += number
+
+    def count_records(self, records: Iterable[T]) -> Iterator[T]:
+        """Pass records on, and report from time to time."""
+        for record in records:
+            self.records += 1
+            if self.records % _EVERY == 1:
+                self.report(self.describe())
+            yield record
+
+    def describe(self) -> str:
+        """Describe the reading: `12 000 records read · 8 000/s · 25 % · 3 s left`."""
+        spent = self.clock() - self.start
+        parts = [f"{format_number(self.records)} records read"]
+        if spent >= _ENOUGH_SECONDS:
+            parts.append(f"{format_number(round(self.records / spent))}/s")
+        if self.total:
+            share = min(self.bytes / self.total, 1.0)
+            parts.append(f"{int(100 * share)} %")
+            if share and spent >= _ENOUGH_SECONDS:
+                parts.append(f"{_format_duration(spent * (1 - share) / share)} left")
+        return " · ".join(parts)
+
+
+def _format_duration(seconds: float) -> str:
+    """Format a duration: `7 s`, `2 min 5 s`, `3 h 20 min`."""
+    whole = max(round(seconds), 0)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

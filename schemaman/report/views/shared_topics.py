@@ -1,0 +1,43 @@
+"""Finds topics that several tables share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from schemaman.history.versions import TableHistory
+from schemaman.model.schema import TableId
+from schemaman.report.views import words
+
+
+@dataclass(frozen=True, slots=True)
+class SharedTopics:
+    """The tables of each topic that several tables have now, by stream and topic."""
+
+    tables: Mapping[tuple[str, str], tuple[TableId, ...]]
+
+    def list_topics(self, history: TableHistory) -> tuple[str, ...]:
+        """List the topics of a table that other tables have, too."""
+        return tuple(t for t in history.topics if history.table in self._find_tables(history, t))
+
+    def describe(self, history: TableHistory) -> str:
+        """Describe with whom a table shares its topics; empty if it does not."""
+        topics = self.list_topics(history)
+        others = {t for topic in topics for t in self._find_tables(history, topic)} - {history.table}
+        if not others:
+            return ""
+        which = next(iter(others)) if len(others) == 1 else words.format_count(len(others), "other table")
+        return f"shares {'its topic' if len(topics) == 1 else 'topics'} with {which}"
+
+    def _find_tables(self, history: TableHistory, topic: str) -> tuple[TableId, ...]:
+        return self.tables.get((history.table.stream, topic), ())
+
+
+def find_shared_topics(histories: Iterable[TableHistory]) -> SharedTopics:
+    """Find the topics that several tables have now; a table that has ended shares none."""
+    found: dict[tuple[str, str], dict[TableId, None]] = {}
+    for history in histories:
+        for alias in history.aliases if not history.is_dropped else ():
+            if alias.kind == "topic" and alias.until is None:
+                found.setdefault((history.table.stream, alias.name), {})[history.table] = None
+    return SharedTopics({topic: tuple(tables) for topic, tables in found.items() if len(tables) > 1})

@@ -1,0 +1,124 @@
+"""`check` on schemas of files and lines: no store, no network, no Java."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.support.command_line import Run
+from tests.support.command_line import run as ask
+
+__all__ = ["ask"]
+
+OLD = {
+    "type": "record",
+    "name": "Order",
+    "fields": [
+        {"name": "id", "type": "long"},
+        {
+            "name": "state",
+            "type": [
+                "null",
+                {"type": "record", "name": "State", "fields": [{"name": "code", "type": "int"}]},
+            ],
+        },
+    ],
+}
+
+
+def with_text(default: bool) -> dict[str, object]:
+    """The schema with one more member inside the nullable record."""
+    changed: dict[str, object] = json.loads(json.dumps(OLD))
+    member = {"name": "text", "type": "string"} | ({"default": ""} if default else {})
+    changed["fields"][1]["type"][1]["fields"].append(member)  # type: ignore[index]
+    return changed
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    for name, schema in {
+        "old": OLD, "new": with_text(False), "filled": with_text(True), "int": "int", "text": "string",
+        "json": {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"},
+    }.items():  # fmt: skip
+        (tmp_path / f"{name}.avsc").write_text(json.dumps(schema))
+    (tmp_path / "a.sql").write_text("id BIGINT NOT NULL, n BIGINT")
+    (tmp_path / "b.sql").write_text("id BIGINT NOT NULL, n INT")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "level", "code"),
+    [
+        ("new", "old", "FULL", 1),
+        ("new", "old", "BACKWARD", 1),
+        ("new", "old", "FORWARD", 0),
+        ("new", "old", "NONE", 0),
+        ("filled", "old", "FULL", 0),
+        ("old", "old", "FULL_TRANSITIVE", 0),
+        ("text", "int", "BACKWARD", 1),
+        ("int", "int", "FULL", 0),
+    ],
+)
+def test_a_level_alone_decides_about_two_avro_files(
+    files: Path, ask: Run, new: str, old: str, level: str, code: int
+) -> None:
+    done = ask("check", f"file:{new}.avsc", "--against", f"file:{old}.avsc", "--level", level)
+    assert done.code == code, done.out
+    assert not (files / "schemaman.db").exists()
+
+
+def test_the_cause_is_named_down_to_the_leaf(files: Path, ask: Run) -> None:
+    done = ask("check", "file:new.avsc", "--against", "file:old.avsc", "--level", "FULL", "--format", "json")
+    (finding,) = done.json["findings"]
+    assert (finding["rule"], finding["path"]) == ("column-added-required", ["state", "text"])
+    done = ask("check", "file:text.avsc", "--against", "file:int.avsc", "--level", "BACKWARD")
+    assert "reader type: STRING not compatible with writer type: INT" in done.out
+
+
+def test_other_schemas_are_compared_as_tables(files: Path, ask: Run) -> None:
+    done = ask("check", "file:b.sql", "--against", "file:a.sql", "--format", "json")
+    assert done.code == 1
+    assert [f["rule"] for f in done.json["findings"]] == ["integer-narrowed"]
+
+
+@pytest.mark.parametrize(("file", "word"), [("json", "JSON Schema"), ("absent", "no such file")])
+def test_what_cannot_be_read_is_named(files: Path, ask: Run, file: str, word: str) -> None:
+    done = ask("check", f"file:{file}.avsc", "--against", "file:old.avsc")
+    assert done.code == 3
+    assert word in done.err
+
+
+def test_a_batch_answers_each_line_in_order(files: Path, ask: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    questions = [
+        {"old": ["int"], "new": "long", "level": "BACKWARD"},
+        {"old": ["long"], "new": "int", "level": "backward"},
+        {"old": [OLD, with_text(True)], "new": json.dumps(with_text(False)), "level": "BACKWARD"},
+        {"old": [OLD, with_text(True)], "new": with_text(False), "level": "BACKWARD_TRANSITIVE"},
+        {"old": [], "new": '{"type": "fixed", "name": "A", "size": 4}', "level": "FULL"},
+        {"old": [], "new": {"type": "record", "name": "A"}, "level": "FULL"},
+        {"old": [], "new": 'syntax = "proto3";', "level": "FULL"},
+        {"old": ["int"], "new": "int", "level": "SIDEWAYS"},
+        {"new": "int"},
+    ]
+    text = "".join(json.dumps(question) + "\n" for question in questions) + "\nno JSON\n"
+    (files / "questions.jsonl").write_text(text)
+    done = ask("check", "--batch", "questions.jsonl")
+    answers = [json.loads(line) for line in done.out.splitlines()]
+    assert [answer.get("compatible") for answer in answers] == [True, False, True, False, True] + [None] * 5
+    assert answers[1]["reasons"] == [
+        "TYPE_MISMATCH at /: reader type: INT not compatible with writer type: LONG"
+    ]
+    assert [bool(answer.get("error")) for answer in answers] == [False] * 5 + [True] * 5
+    assert "Protobuf" in answers[6]["error"]
+    assert done.code == 1
+    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+    assert ask("check", "--batch", "-").out == done.out
+
+
+def test_a_batch_takes_no_table(ask: Run) -> None:
+    done = ask("check", "orders", "--batch", "-")
+    assert (done.code, "omit TABLE" in done.err) == (2, True)
