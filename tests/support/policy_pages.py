@@ -86,8 +86,8 @@ NAMES = """\
 `names` is `source` (as they are), `avro` (Debezium's `field.name.adjustment.mode=avro`), `lower`, or
 `avro-lower`. Nested fields keep their names. A lake does not distinguish `id` and `ID`: columns whose names
 become equal are refused (`collisions = "refuse"`), or numbered by age (`"number"`): the oldest has the plain
-name, later ones `_2`, `_3`, …. A column in the lake keeps its name, even if `names` changes, until the
-source renames it. A rename that changes case alone goes through a third name, since Spark ignores case; where
+name, later ones `_2`, `_3`, …. A column in the lake keeps its name until the source renames it, even if
+`names` changes. A rename that changes case alone goes through a third name, since Spark ignores case; where
 the format refuses it, or needs a new feature for it, the lake keeps its spelling. No other column gets that
 name before. The table property `schemaman.names` maps the names.
 

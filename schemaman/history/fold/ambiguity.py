@@ -83,7 +83,7 @@ def list_moves(before: TableSchema, after: TableSchema) -> Iterator[tuple[str, s
     elif len(again) > 1 and sorted(before.names) == sorted(after.names):
         yield (
             "perhaps-swapped",
-            f"{', '.join(again)} stand in other places than before: they exchanged their names, or were "
+            f"{', '.join(again)} are in other positions than before: they swapped names, or were "
             "dropped and added again",
         )
 
