@@ -163,7 +163,7 @@ class Draw:
             (),
             (f"{alter} ADD COLUMNS (`extra` INT)",),
             (f"{alter} WRITE UNORDERED",),
-            (f"{alter} ADD PARTITION FIELD bucket(2, `id`)",),
+            tuple(f"{alter} ADD PARTITION FIELD truncate(5, {quote_name(c.name)})" for c in whole[:1]),
             (f"{alter} WRITE ORDERED BY `id`",),
             (f"{alter} ALTER COLUMN {quote_name(columns[-1].name)} COMMENT 'by hand'",),
             tuple(
