@@ -152,7 +152,10 @@ def test_a_diff_is_a_tuple_of_changes(registry: sm.Registry) -> None:
 def test_the_gate_judges_since_a_version(registry: sm.Registry) -> None:
     result = registry.check("returns", since=1)
     assert not result.passed
-    assert {finding.rule for finding, _ in result.findings} == {"column-rename-suspected"}
+    assert {finding.rule: severity for finding, severity in result.findings} == {
+        "column-added-nullable": "note",
+        "column-rename-suspected": "break",
+    }
 
 
 def test_values_show_themselves_as_html_without_script(registry: sm.Registry) -> None:

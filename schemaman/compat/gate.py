@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Literal
 
 from schemaman.compat.judge import (
@@ -30,6 +31,7 @@ from schemaman.errors import NoHistory, UnknownName
 from schemaman.history.rename_detection import find_rename_candidates
 from schemaman.history.versions import (
     Disagreement,
+    RenameCandidate,
     Revision,
     SchemaVersion,
     TableEvent,
@@ -134,14 +136,9 @@ def check(
         compared = list_steps(tables[table], accepted)
         steps_judged += len(compared)
         remarks += ((table, remark) for remark in _find_remarks(tables[table], accepted))
-        found = _collect_findings(compared, build_total(tables[table], accepted), all_rules)
-        if level is not None and level.transitive:
-            found += _drop_repeats(
-                found,
-                _restrict_to_avro(
-                    judge_transition(t, all_rules) for t in compare_with_earlier(tables[table])
-                ),
-            )
+        totals = [t for t in (build_total(tables[table], accepted),) if t is not None]
+        earlier = compare_with_earlier(tables[table]) if level is not None and level.transitive else ()
+        found = _collect_findings(compared, totals, earlier, all_rules)
         findings += ((f, rate_finding(f, readers, policy.overrides)) for f in found)
     worst = _find_worst(findings, policy)
     unaccepted = tuple(t for t in sorted(tables) if t not in baseline)
@@ -213,7 +210,7 @@ def _compare_in_order(
         if structure.incarnation == start.incarnation:
             found.append(start.compare_with(structure))
         else:
-            found += (start.build_end(), structure.build_appearance())
+            found += (start.build_end(is_recreated=True), structure.build_appearance())
         start = structure
     if history.has_ended:
         found.append(start.build_end())
@@ -227,10 +224,21 @@ def build_total(history: TableHistory, baseline: Snapshot | None) -> Transition 
     start, rest = _split_at_baseline(history, baseline)
     if len(rest) < 2 or rest[-1].incarnation != start.incarnation:
         return None
-    suspects = tuple(
-        c for structure in rest for c in structure.version.candidates if structure.revision.number == 0
-    )
+    suspects = tuple(c for structure in rest for c in structure.candidates)
     return replace(start.compare_with(rest[-1]), candidates=suspects)
+
+
+def list_all_totals(history: TableHistory) -> Iterator[Transition]:
+    """Lists what a total may compare: each earlier structure of the newest incarnation with the present."""
+    if history.has_ended:
+        return
+    *earlier, last = [_Structure.of(history, v, r) for v in history.versions for r in v.revisions]
+    suspects: tuple[RenameCandidate, ...] = ()
+    for start, following in reversed(list(pairwise([*earlier, last]))):
+        if start.incarnation != last.incarnation:
+            return
+        suspects = (*following.candidates, *suspects)
+        yield replace(start.compare_with(last), candidates=suspects)
 
 
 def compare_with_earlier(history: TableHistory) -> tuple[Transition, ...]:
@@ -262,13 +270,18 @@ class _Structure:
     def incarnation(self) -> int:
         return self.version.incarnation
 
+    @property
+    def candidates(self) -> tuple[RenameCandidate, ...]:
+        """The suspected renames of the step to this structure."""
+        return self.version.candidates if self.revision.number == 0 else ()
+
     def compare_with(self, other: _Structure) -> Transition:
         return Transition(
             table=self.history.table,
             old=self.schema,
             new=other.schema,
             changes=diff(self.schema, other.schema),
-            candidates=other.version.candidates if other.revision.number == 0 else (),
+            candidates=other.candidates,
             unconfirmed=other.version.unconfirmed,
             old_ref=self.ref,
             new_ref=other.ref,
@@ -285,10 +298,18 @@ class _Structure:
             at=self.version.at,
         )
 
-    def build_end(self) -> Transition:
+    def build_end(self, *, is_recreated: bool = False) -> Transition:
         event = self._find_end_event()
         at = self.version.until if event is None else event.at
-        return Transition(self.history.table, self.schema, None, old_ref=self.ref, at=at, event=event)
+        return Transition(
+            self.history.table,
+            self.schema,
+            None,
+            old_ref=self.ref,
+            at=at,
+            event=event,
+            is_recreated=is_recreated,
+        )
 
     def _find_end_event(self) -> TableEvent | None:
         events = (e for e in self.history.events if e.incarnation == self.incarnation)
@@ -339,38 +360,66 @@ def _find_remarks(history: TableHistory, baseline: Snapshot | None) -> tuple[Dis
     return list_unresolved(history, first, last)
 
 
+@dataclass(frozen=True, slots=True)
+class _JudgedStep:
+    """A step and what the rules found in it."""
+
+    transition: Transition
+    findings: tuple[Finding, ...]
+
+    def list_subjects(self, *findings: Finding) -> Iterator[tuple[object, ...]]:
+        """List what findings are about: the rule, and the path with the column's id instead of its name."""
+        schemas = [s for s in (self.transition.old, self.transition.new) if s is not None]
+        for finding in findings:
+            columns = [s.column(finding.path[0]) for s in schemas] if finding.path else []
+            ids = {c.id for c in columns if c is not None and c.id is not None}
+            for subject in ids or finding.path[:1] or ((),):
+                yield (finding.rule, subject, *finding.path[1:])
+
+
 def _collect_findings(
-    steps: Iterable[Transition], total: Transition | None, rules: tuple[Rule, ...]
+    steps: Iterable[Transition],
+    totals: Iterable[Transition],
+    earlier: Iterable[Transition],
+    rules: tuple[Rule, ...],
 ) -> list[Finding]:
-    """Collects the findings of the steps, each once, and those that only the total shows."""
+    """Collects the findings of the steps, each once, and those that only a total shows.
+
+    `earlier` are comparisons with earlier versions, which concern Avro's readers alone.
+    """
+    judged = [_JudgedStep(t, judge_transition(t, rules)) for t in steps]
     found: dict[str, Finding] = {}
-    for transition in steps:
-        for finding in judge_transition(transition, rules):
+    for step in judged:
+        for finding in step.findings:
             found.setdefault(finding.fingerprint, finding)
-    findings = list(found.values())
-    return (
-        findings if total is None else [*findings, *_drop_repeats(findings, judge_transition(total, rules))]
-    )
+    more = [_JudgedStep(t, judge_transition(t, rules)) for t in totals]
+    more += [_restrict_to_avro(_JudgedStep(t, judge_transition(t, rules))) for t in earlier]
+    return [*found.values(), *_drop_repeats(judged, more)]
 
 
-def _drop_repeats(findings: list[Finding], more: Iterable[Finding]) -> list[Finding]:
-    """Returns the findings of `more` whose rule and path are not in `findings`."""
-    reported = {(f.rule, f.path) for f in findings}
+def _drop_repeats(reported: Iterable[_JudgedStep], more: Iterable[_JudgedStep]) -> list[Finding]:
+    """Returns the findings of `more` that no reported step has, as a finding or as a claimed one.
+
+    A column is the same under each of its names.
+    """
+    known = {s for step in reported for f in step.findings for s in step.list_subjects(f, *f.claimed)}
     new: list[Finding] = []
-    for finding in more:
-        if (finding.rule, finding.path) not in reported:
-            reported.add((finding.rule, finding.path))
-            new.append(finding)
+    for step in more:
+        for finding in step.findings:
+            if known.isdisjoint(step.list_subjects(finding)):
+                new.append(finding)
+            known.update(step.list_subjects(finding, *finding.claimed))
     return new
 
 
-def _restrict_to_avro(judged: Iterable[tuple[Finding, ...]]) -> Iterator[Finding]:
-    """Reduces findings to Avro's readers: only they read data of every earlier version."""
-    for findings in judged:
-        for finding in findings:
-            verdicts = {r: v for r, v in finding.verdicts.items() if r in AVRO_READERS}
-            if verdicts:
-                yield replace(finding, verdicts=verdicts)
+def _restrict_to_avro(step: _JudgedStep) -> _JudgedStep:
+    """Reduces findings to what hurts Avro's readers: only they read data of every earlier version."""
+    kept: list[Finding] = []
+    for finding in step.findings:
+        verdicts = {r: v for r, v in finding.verdicts.items() if r in AVRO_READERS}
+        if any(verdict != "note" for verdict in verdicts.values()):
+            kept.append(replace(finding, verdicts=verdicts))
+    return replace(step, findings=tuple(kept))
 
 
 def _choose_readers(policy: GatePolicy, level: Level | None) -> tuple[Reader, ...]:

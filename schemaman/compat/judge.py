@@ -1,7 +1,7 @@
 """Verdicts say which reader a change breaks: the port `Rule`, and the judge that applies every rule.
 
 Laws: the severity of a finding is the worst verdict among the declared readers, nothing else. A finding that
-another one claims is shown as evidence of that one and never lost.
+another one claims is shown as evidence of that one and never lost, and neither is any of its verdicts.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ class Transition:
 
     `old` is None for a table that appears, `new` for a table that ends. `changes` is the diff of both.
     `unconfirmed` names facts of `new` that may be newer than the record (`key`, `nullable:<column>`).
-    `event` is the event that ended the table, if there is one.
+    `event` is the event that ended the table, if there is one; `is_recreated`: a table of the same name
+    followed.
     """
 
     table: TableId
@@ -82,6 +83,7 @@ class Transition:
     new_ref: str = ""
     at: Coordinates | None = None
     event: TableEvent | None = None
+    is_recreated: bool = False
 
     def has_key_column(self, *names: str) -> bool:
         """Returns whether one of the columns is part of the old or the new key."""
@@ -97,7 +99,8 @@ class Transition:
 class Finding:
     """A rule that fired: table and path, the state before and after, and a verdict for each affected reader.
 
-    `claims` are pairs (rule, path) of findings with the same cause: the judge lists them as evidence.
+    `claims` are pairs (rule, path) of findings with the same cause. The judge lists those that it found as
+    `claimed`, adds their text to the evidence, and takes over their worse verdicts.
     `witness` is a sentence with one value that the readers misread.
     """
 
@@ -114,6 +117,7 @@ class Finding:
     old_ref: str = ""
     new_ref: str = ""
     claims: tuple[tuple[str, Path], ...] = ()
+    claimed: tuple[Finding, ...] = ()
 
     @property
     def fingerprint(self) -> str:
@@ -137,13 +141,24 @@ class Example:
     renames: Mapping[str, str] = field(default_factory=dict)
     candidates: tuple[RenameCandidate, ...] = ()
     unconfirmed: tuple[str, ...] = ()
+    event: TableEvent | None = None
+    is_recreated: bool = False
 
     def build_transition(self) -> Transition:
         """Builds the step that the example describes, of an example table."""
         old = parse_columns(self.old) if self.old else None
         new = parse_columns(self.new) if self.new else None
         changes = diff(old, new, self.renames) if old and new else ()
-        return Transition(EXAMPLE_TABLE, old, new, changes, self.candidates, self.unconfirmed)
+        return Transition(
+            EXAMPLE_TABLE,
+            old,
+            new,
+            changes,
+            self.candidates,
+            self.unconfirmed,
+            event=self.event,
+            is_recreated=self.is_recreated,
+        )
 
 
 EXAMPLE_TABLE = TableId("shop", "app", "public", "orders")
@@ -190,15 +205,33 @@ def judge_transition(transition: Transition, rules: Iterable[Rule]) -> tuple[Fin
         for claim in finding.claims:
             if _find_owner(_finding_key(finding), owner_of) != claim:
                 owner_of.setdefault(claim, _finding_key(finding))
-    claimed: dict[_FindingKey, list[str]] = {}
+    claimed: dict[_FindingKey, list[Finding]] = {}
     for finding in found:
         if (key := _finding_key(finding)) in owner_of:
-            line = f"{finding.rule} at {'.'.join(finding.path)}: {finding.message}"
-            claimed.setdefault(_find_owner(key, owner_of), []).append(line)
+            claimed.setdefault(_find_owner(key, owner_of), []).append(finding)
     return tuple(
-        replace(f, evidence=(*f.evidence, *claimed.pop(_finding_key(f), ())))
-        for f in found
-        if _finding_key(f) not in owner_of
+        _add_claimed(f, claimed.pop(_finding_key(f), [])) for f in found if _finding_key(f) not in owner_of
+    )
+
+
+def merge_verdicts(*rows: Verdicts) -> Verdicts:
+    """Returns the worst verdict of each reader, in the order of the readers."""
+    return {
+        reader: max((row[reader] for row in rows if reader in row), key=SEVERITIES.index)
+        for reader in READERS
+        if any(reader in row for row in rows)
+    }
+
+
+def _add_claimed(finding: Finding, claimed: Sequence[Finding]) -> Finding:
+    if not claimed:
+        return finding
+    lines = [f"{f.rule} at {'.'.join(f.path) or 'the table'}: {f.message}" for f in claimed]
+    return replace(
+        finding,
+        verdicts=merge_verdicts(finding.verdicts, *(f.verdicts for f in claimed)),
+        evidence=(*finding.evidence, *lines),
+        claimed=tuple(claimed),
     )
 
 

@@ -589,7 +589,8 @@ def test_check_for_github_is_annotations(run: Run, filled: Path) -> None:
 
 
 def test_readers_and_overrides_decide_what_is_grave(run: Run, filled: Path) -> None:
-    (filled / "schemaman.toml").write_text('readers = ["avro-backward"]\n')
+    assert run("check", "orders", "--against", "orders@1").code == 1
+    (filled / "schemaman.toml").write_text('readers = ["merge-key"]\n')
     assert run("check", "orders", "--against", "orders@1").code == 0
     (filled / "schemaman.toml").write_text('[rules]\ncolumn-droped = "note"\n')
     done = run("check", "orders", "--against", "orders@1")

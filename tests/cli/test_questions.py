@@ -474,7 +474,7 @@ def test_history_tells_who_spoke_for_each_version(ask: Ask) -> None:
     heads = [line for line in ask(BOOKS, "history", "bookshop.author").out.splitlines() if "Version" in line]
     assert heads[:2] == [
         "✓ Version 1  1 record declared, 5 emitted",
-        "✓ Version 2  1 record declared, 1 emitted",
+        "• Version 2  note  1 record declared, 1 emitted",
     ]
 
 

@@ -37,6 +37,11 @@ def gate(history: TableHistory, since: int = 1, policy: GatePolicy | None = None
     return check((history,), {ORDERS: take_snapshot(history, history.versions[since - 1])}, ALL_RULES, policy)
 
 
+def gate_from_start(history: TableHistory) -> CheckResult:
+    """Judge every revision, too: other attributes make no version."""
+    return check((history,), {ORDERS: take_snapshot(history, history.versions[0], revision=0)}, ALL_RULES)
+
+
 def told_by(result: CheckResult) -> list[tuple[str, str, str]]:
     return [(f.rule, ".".join(f.path), severity) for f, severity in result.findings]
 
@@ -91,7 +96,7 @@ def test_every_step_since_the_baseline_is_judged() -> None:
 
 def test_a_step_shows_even_if_a_later_one_undoes_it() -> None:
     history = told("id INT, n BIGINT", "id INT, n INT", "id INT, n BIGINT")
-    assert told_by(gate(history)) == [("integer-narrowed", "n", "break")]
+    assert told_by(gate(history)) == [("integer-narrowed", "n", "break"), ("integer-widened", "n", "break")]
     assert gate(history).verdict == "fail"
 
 
@@ -112,11 +117,87 @@ def test_what_only_the_total_shows_is_told_once() -> None:
         "id INT, n INT, b INT",
         "id INT, n SMALLINT, b INT",
     )
-    assert told_by(gate(history)) == [("integer-narrowed", "n", "danger")]
+    assert told_by(gate(history)) == [
+        ("integer-to-decimal", "n", "break"),
+        ("decimal-to-integer", "n", "break"),
+        ("column-added-nullable", "b", "note"),
+        ("integer-narrowed", "n", "danger"),
+    ]
     through_decimal = told("n BIGINT", "n DECIMAL(20,0)", "n INT")
     whole = build_total(through_decimal, take_snapshot(through_decimal, through_decimal.versions[0]))
     assert whole is not None
-    assert told_by(gate(through_decimal)) == [("integer-narrowed", "n", "break")]
+    assert told_by(gate(through_decimal)) == [
+        ("integer-to-decimal", "n", "break"),
+        ("decimal-to-integer", "n", "break"),
+        ("integer-narrowed", "n", "break"),
+    ]
+
+
+def test_the_total_repeats_nothing_that_a_step_claims_under_another_name() -> None:
+    first, second, third = (
+        f"id INT NOT NULL, {name} STRING NOT NULL, c INT" for name in ("nick", "alias", "handle")
+    )
+    renamed_twice = told(first, second, third)
+    assert build_total(renamed_twice, take_snapshot(renamed_twice, renamed_twice.versions[0])) is not None
+    assert told_by(gate(renamed_twice)) == [
+        ("column-rename-suspected", "nick", "break"),
+        ("column-rename-suspected", "alias", "break"),
+    ]
+    stated = told(first, second, third, stated={"nick": "alias", "alias": "handle"})
+    assert told_by(gate(stated)) == [
+        ("column-renamed", "nick", "break"),
+        ("column-renamed", "alias", "break"),
+    ]
+    retyped = told("n INT, c INT", "n BIGINT, c INT", "m BIGINT, c INT", stated={"n": "m"})
+    assert told_by(gate(retyped)) == [("integer-widened", "n", "break"), ("column-renamed", "n", "break")]
+
+
+def test_a_key_that_changes_is_one_finding() -> None:
+    columns = "a INT NOT NULL, b INT NOT NULL, c INT NOT NULL"
+    for old, new, rule, path in [
+        ("a", "b", "key-column-removed", "a"),
+        ("a, b", "c", "key-column-removed", "a"),
+        ("a", "a, b, c", "key-column-added", "b"),
+        ("a, b", "b, a", "key-columns-reordered", ""),
+    ]:
+        history = told(f"{columns}, PRIMARY KEY ({old})", f"{columns}, PRIMARY KEY ({new})")
+        assert [(r, p) for r, p, _ in told_by(gate(history))] == [(rule, path)]
+    dropped = told("a INT NOT NULL, b INT NOT NULL, PRIMARY KEY (a, b)", "a INT NOT NULL, PRIMARY KEY (a)")
+    assert told_by(gate(dropped)) == [("key-column-removed", "b", "break")]
+    joined = told("a INT NOT NULL, PRIMARY KEY (a)", "a INT NOT NULL, b INT NOT NULL, PRIMARY KEY (a, b)")
+    assert told_by(gate(joined)) == [("key-column-added", "b", "break")]
+    through = told(*(f"{columns}, PRIMARY KEY ({key})" for key in ("a", "b", "c")))
+    assert told_by(gate(through)) == [
+        ("key-column-removed", "a", "break"), ("key-column-removed", "b", "break"),
+    ]  # fmt: skip
+
+
+def test_swapped_columns_are_one_finding() -> None:
+    history = told("net INT, gross INT", "gross INT, net INT", stated={"net": "gross", "gross": "net"})
+    assert told_by(gate_from_start(history)) == [("columns-swapped", "net", "break")]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("id INT", "id INT, note STRING"),
+        ("n VARCHAR(10)", "n VARCHAR(20)"),
+        ("n VARCHAR(20)", "n VARCHAR(10)"),
+        ("n BINARY(8)", "n BINARY(16)"),
+        ("n SMALLINT", "n INT"),
+        ("n INT", "n INT DEFAULT 5"),
+        ("n INT DEFAULT 5", "n INT"),
+        ("n INT", "n INT COMMENT 'net'"),
+        ("n INT", "n INT, COMMENT 'orders'"),
+        ("n INT SOURCE 'int4'", "n INT SOURCE 'integer'"),
+        ("at TIMESTAMP_NTZ(4)", "at TIMESTAMP_NTZ(6)"),
+        ("e ENUM('a')", "e ENUM('a', 'b')"),
+    ],
+)
+def test_a_harmless_change_is_told_and_passes(old: str, new: str) -> None:
+    result = gate_from_start(told(old, new))
+    assert result.verdict == "pass"
+    assert len(result.findings) == 1
 
 
 def test_a_table_that_was_dropped_is_found() -> None:
@@ -132,7 +213,7 @@ def test_a_table_made_again_shares_nothing_with_the_one_before() -> None:
         KEYED, None, "id BIGINT NOT NULL, a INT, `b-` INT, b_ INT", "id INT NOT NULL, a INT, `b-` INT, b_ INT"
     )
     assert told_by(gate(history)) == [
-        ("table-dropped", "", "break"),
+        ("table-recreated", "", "break"),
         ("avro-name-collision", "b_", "break"),
         ("integer-narrowed", "id", "break"),
     ]
@@ -162,6 +243,7 @@ def test_a_baseline_is_found_by_shape_and_beginning_though_numbers_shift() -> No
     assert told_by(gate(history, since=3)) == [("column-added-required", "c", "break")]
     assert told_by(gate(history, since=1)) == [
         ("column-dropped", "b", "break"),
+        ("column-added-nullable", "b", "note"),
         ("column-added-required", "c", "break"),
     ]
     elsewhere = replace(take_snapshot(history, history.versions[0]), at=mark(77))
@@ -265,7 +347,7 @@ def test_steps_lead_from_the_baseline_to_the_present(
 
 
 def test_a_change_that_no_rule_covers_fails_and_can_be_waived() -> None:
-    history = told("id INT, a INTERVAL", "id INT, a UUID")
+    history = told("id INT, a INTERVAL", "id INT, a BOOLEAN")
     result = gate(history)
     assert told_by(result) == [("not-judged", "a", "break")]
     assert result.verdict == "fail"

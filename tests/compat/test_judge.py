@@ -30,9 +30,22 @@ from schemaman.debezium.records import Coordinates
 from schemaman.history.rename_detection import find_rename_candidates
 from schemaman.history.versions import RenameCandidate, TableEvent
 from schemaman.model.column_list import parse_columns
-from schemaman.model.diff import diff
+from schemaman.model.diff import (
+    AddColumn,
+    Change,
+    ChangeAttribute,
+    ChangeComment,
+    ChangeDefault,
+    ChangeKey,
+    ChangeNullable,
+    ChangeType,
+    DropColumn,
+    MoveColumn,
+    RenameColumn,
+    diff,
+)
 from schemaman.model.schema import Column, TableId, TableSchema
-from schemaman.model.types import Decimal, Integer, Struct, Timestamp
+from schemaman.model.types import Decimal, Integer, Struct, Timestamp, without_labels
 from tests.support.strategies import related
 
 ALL_RULES = RULES.load_all()
@@ -103,12 +116,48 @@ def test_no_change_no_finding_and_no_finding_is_lost(
         assert not judged
 
 
+def is_silent(change: Change) -> bool:
+    """Whether a change concerns no reader: what became known of a column, its id, or a spelling."""
+    match change:
+        case ChangeAttribute(_, "id"):
+            return True
+        case ChangeAttribute(_, _, old, new):
+            return old is None or new is None or str(old).casefold() == str(new).casefold()
+        case ChangeType(_, old, new):
+            return without_labels(old) == without_labels(new)
+        case ChangeDefault(_, old, new):
+            return old is not None and new is not None
+        case _:
+            return False
+
+
+@given(related())
+def test_no_change_is_without_a_word(pair: tuple[TableSchema, TableSchema]) -> None:
+    transition = step(pair)
+    told = [f for owner in judge_transition(transition, ALL_RULES) for f in (owner, *owner.claimed)]
+    paths = {f.path for f in told}
+    for change in transition.changes:
+        match change:
+            case _ if is_silent(change):
+                continue
+            case MoveColumn(path):
+                assert path[:-1] in paths
+            case ChangeKey():
+                assert any("key" in f.rule for f in told)
+            case ChangeAttribute((name,), "source_type"):
+                assert any(f.path[:1] == (name,) for f in told)
+            case ChangeComment(path) | RenameColumn(path) | AddColumn(path) | DropColumn(path):
+                assert path in paths
+            case ChangeType(path) | ChangeNullable(path) | ChangeDefault(path) | ChangeAttribute(path):
+                assert path in paths
+
+
 @given(related())
 def test_provisional_facts_break_nobody(pair: tuple[TableSchema, TableSchema]) -> None:
     old, new = pair
     facts = ("key", *(f"nullable:{n}" for n in new.names))
     only = replace(new, columns=tuple(replace(c, nullable=False) for c in old.columns), key=new.key)
-    only = replace(only, key=tuple(k for k in new.key if k in only.names))
+    only = replace(only, key=tuple(k for k in new.key if k in only.names), comment=old.comment)
     relaxed = replace(old, columns=tuple(replace(c, nullable=True) for c in old.columns))
     for finding in judge_transition(
         step((relaxed, only), (*facts, *(f"nullable:{n}" for n in only.names))), ALL_RULES
@@ -172,7 +221,8 @@ def test_merges_are_touched_only_by_columns_of_the_key() -> None:
     free = found(Example("id INT NOT NULL, a INT", "id INT NOT NULL"))["column-dropped"]
     keyed = found(Example("id INT NOT NULL, a INT, PRIMARY KEY (id, a)", "id INT NOT NULL, PRIMARY KEY (id)"))
     assert "merge-key" not in free.verdicts
-    assert keyed["column-dropped"].verdicts["merge-key"] == "break"
+    assert keyed["key-column-removed"].verdicts["merge-key"] == "break"
+    assert [f.rule for f in keyed["key-column-removed"].claimed] == ["column-dropped"]
 
 
 def test_a_column_dropped_and_added_again_is_told_as_such() -> None:
@@ -188,7 +238,7 @@ def test_a_renamed_table_is_gone_under_its_old_name() -> None:
     event = TableEvent("renamed", Coordinates("t", 0, 7), 1, other)
     gone = Transition(EXAMPLE_TABLE, parse_columns("id INT"), None, event=event)
     (finding,) = judge_transition(gone, ALL_RULES)
-    assert finding.rule == "table-dropped"
+    assert finding.rule == "table-renamed"
     assert finding.after == "shop.app.public.sales"
     assert finding.verdicts["delta"] == "danger"
 
@@ -207,6 +257,22 @@ def test_claims_that_go_in_circles_lose_nothing() -> None:
     (finding,) = judge_transition(Example("a INT", "b INT").build_transition(), rules)
     assert finding.rule == "one"
     assert finding.evidence == ("two at a: two speaks", "three at a: three speaks")
+    assert [f.rule for f in finding.claimed] == ["two", "three"]
+
+
+@given(ROWS, ROWS)
+def test_a_finding_takes_over_the_worse_verdicts_of_those_that_it_claims(
+    own: dict[Reader, Verdict], other: dict[Reader, Verdict]
+) -> None:
+    def check(transition: Transition) -> Iterator[Finding]:
+        yield replace(made_up(own), claims=(("other", ("a",)),))
+        yield replace(made_up(other), rule="other")
+
+    example = Example("a INT", "b INT").build_transition()
+    (finding,) = judge_transition(example, (Rule("some-rule", "", {}, check, ()),))
+    severities = [rate_finding(made_up(row), (r,)) for r in READERS for row in (own, other)]
+    worst = [max(pair, key=SEVERITIES.index) for pair in zip(severities[::2], severities[1::2], strict=True)]
+    assert [rate_finding(finding, (r,)) for r in READERS] == worst
 
 
 def test_wide_tables_are_judged_in_time() -> None:

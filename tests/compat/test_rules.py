@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import permutations
 
 import pytest
 
-from schemaman.compat.judge import READERS, RULES, Example, Finding, Rule, judge_transition
+from schemaman.compat.judge import READERS, RULES, SEVERITIES, Example, Finding, Rule, judge_transition
+from schemaman.compat.rules._kinds import TYPE_RULES
+from schemaman.model.diff import ChangeType
 from schemaman.model.schema import Path
 from tests.support.checkout import FIXTURES
 
@@ -80,6 +83,101 @@ def test_a_rule_fires_exactly_where_its_example_says(rule: Rule, example: Exampl
         assert "\n" not in finding.message
         assert finding.before in finding.message or finding.after in finding.message or finding.path
     assert tuple(fired) == example.fires
+
+
+@pytest.mark.parametrize(
+    ("rule", "example"), [pytest.param(r, e, id=f"{r.name}-{n}") for r, n, e in all_examples() if e.why]
+)
+def test_a_near_miss_names_the_rule_that_fires_instead(rule: Rule, example: Example) -> None:
+    findings = judge_transition(example.build_transition(), ALL_RULES)
+    fired = {f.rule for finding in findings for f in (finding, *finding.claimed)}
+    named = {word for word in re.findall(r"[a-z]+(?:-[a-z]+)+", example.why) if word in RULES.names()}
+    assert named <= fired
+    assert rule.name not in named
+
+
+TYPES = (
+    "BOOLEAN", "TINYINT", "SMALLINT UNSIGNED", "INT", "INT UNSIGNED", "BIGINT", "BIGINT UNSIGNED",
+    "FLOAT", "DOUBLE", "DECIMAL(10,2)", "DECIMAL(12,2)", "DECIMAL(12,4)", "DECIMAL(20,0)", "NUMERIC",
+    "STRING", "VARCHAR(10)", "VARCHAR(20)", "CHAR(10)", "BINARY", "BINARY(16)", "BITS(1)", "BITS(8)",
+    "BITS(9)", "DATE", "TIME(3)", "TIME(6)", "TIMETZ(6)", "TIMESTAMP_NTZ(3)", "TIMESTAMP_NTZ(4)",
+    "TIMESTAMP_NTZ(6)",
+    "TIMESTAMP(3)", "TIMESTAMP(6)", "INTERVAL", "INTERVAL DAY TO SECOND", "UUID", "JSON", "XML",
+    "ENUM('a','b')", "ENUM('b','a')", "ENUM('a','b','c')", "ENUM('a','x')", "SET('a')", "SET('a','b')",
+    "ARRAY<INT>", "MAP<STRING, INT>", "STRUCT<x: INT>", "UNION<INT, STRING>", "UNION<BOOLEAN, INT, STRING>",
+    "UNION<ARRAY<INT>, INT>", "UNION<INT, STRUCT<x: INT>>", "UNKNOWN('box')", "UNKNOWN('circle')",
+)  # fmt: skip
+"""Types of each kind, and of each kind some that differ in a limit, a unit, a zone or a label."""
+
+EXOTIC = {
+    "BITS": {"numbers", "texts", "BINARY", "times", "INTERVAL"},
+    "BOOLEAN": {"FLOAT", "DOUBLE", "DECIMAL", "NUMERIC", "texts", "BINARY", "times", "INTERVAL"},
+    "BINARY": {"numbers", "times", "INTERVAL"},
+    "clocks": {"moments"},
+    "times": {"INTERVAL"},
+    "UNKNOWN": {"anything"},
+}
+"""Pairs of kinds without a rule of their own, which `not-judged` reports, in one of both directions."""
+
+
+def kinds_of(type: str) -> set[str]:
+    word = re.split(r"[ (<]", type)[0]
+    groups = {
+        "numbers": {"TINYINT", "SMALLINT", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL", "NUMERIC"},
+        "texts": {"STRING", "VARCHAR", "CHAR", "UUID", "JSON", "XML", "ENUM", "SET"},
+        "times": {"DATE", "TIME", "TIMETZ", "TIMESTAMP_NTZ", "TIMESTAMP"},
+        "clocks": {"TIME", "TIMETZ"},
+        "moments": {"DATE", "TIMESTAMP_NTZ", "TIMESTAMP"},
+    }
+    return {word, "anything"} | {group for group, words in groups.items() if word in words}
+
+
+def is_exotic(old: str, new: str) -> bool:
+    both = kinds_of(old), kinds_of(new)
+    if "UNION" in both[0] | both[1]:
+        return False
+    return any(
+        kind in one and others & other for kind, others in EXOTIC.items() for one, other in (both, both[::-1])
+    )
+
+
+PLACES = ("a {}", "s STRUCT<a: {}>", "a ARRAY<{}>", "a MAP<STRING, {}>")
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_one_change_of_a_type_has_exactly_one_rule(place: str) -> None:
+    ordinary = [rule for rule in ALL_RULES if rule.last_resort is None]
+    fired: set[str] = set()
+    for old, new in permutations(TYPES, 2):
+        transition = Example(place.format(old), place.format(new)).build_transition()
+        told = [f for rule in ordinary for f in rule.check(transition)]
+        fired.update(f.rule for f in told)
+        retyped = [c for c in transition.changes if isinstance(c, ChangeType)]
+        assert len(told) <= max(1, len(transition.changes)), (old, new, [f.rule for f in told])
+        for change in retyped:
+            rules = [f.rule for f in told if f.path == change.path]
+            assert len(rules) == (not is_exotic(old, new)), (old, new, rules)
+        assert judge_transition(transition, ALL_RULES), (old, new)
+    assert fired <= {*TYPE_RULES}
+    assert fired == set(TYPE_RULES) - {"map-key-type-changed"}
+
+
+def test_one_change_of_a_key_type_is_one_finding() -> None:
+    for old, new in permutations([t for t in TYPES if "<" not in t], 2):
+        keyed = Example(f"a {old} NOT NULL, PRIMARY KEY (a)", f"a {new} NOT NULL, PRIMARY KEY (a)")
+        plain = Example(f"a {old} NOT NULL", f"a {new} NOT NULL")
+        (finding,) = judge_transition(keyed.build_transition(), ALL_RULES)
+        (other,) = judge_transition(plain.build_transition(), ALL_RULES)
+        assert finding.rule in ("key-column-type-changed", other.rule)
+        for reader, verdict in other.verdicts.items():
+            assert SEVERITIES.index(finding.verdicts[reader]) >= SEVERITIES.index(verdict)
+
+
+def test_a_change_of_the_key_of_a_map_has_exactly_one_rule() -> None:
+    for old, new in permutations(["INT", "BIGINT", "STRING", "UUID", "DATE", "DECIMAL(10,2)"], 2):
+        for place in ("m MAP<{}, INT>", "m ARRAY<MAP<{}, INT>>", "m MAP<STRUCT<x: {}>, INT>"):
+            transition = Example(place.format(old), place.format(new)).build_transition()
+            assert [f.rule for f in judge_transition(transition, ALL_RULES)] == ["map-key-type-changed"]
 
 
 def test_every_rule_looks_at_every_example(bless: bool) -> None:

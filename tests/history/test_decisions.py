@@ -115,7 +115,7 @@ def test_a_decided_rename_keeps_the_id_from_then_on() -> None:
     assert [v.id for v in after.versions] == [v.id for v in history.versions]
     assert not after.versions[1].candidates
     found = check((after,), {ORDERS: take_snapshot(history, history.versions[0])}, RULES.load_all()).findings
-    assert [f.rule for f, _ in found] == ["column-renamed"]
+    assert [f.rule for f, _ in found] == ["column-renamed", "string-length-decreased"]
 
 
 def there_and_back() -> TableHistory:
@@ -188,9 +188,14 @@ def test_a_pair_that_is_no_rename_is_a_drop() -> None:
     after = apply_decisions(history, Decisions(not_renames=(answer,)))
     baseline = {ORDERS: take_snapshot(history, history.versions[0])}
     assert [f.rule for f, _ in check((history,), baseline, RULES.load_all()).findings] == [
-        "column-rename-suspected"
+        "column-rename-suspected",
+        "string-length-decreased",
     ]
-    assert [f.rule for f, _ in check((after,), baseline, RULES.load_all()).findings] == ["column-dropped"]
+    assert [f.rule for f, _ in check((after,), baseline, RULES.load_all()).findings] == [
+        "column-added-nullable",
+        "column-dropped",
+        "string-length-decreased",
+    ]
 
 
 def test_a_confirmed_fact_breaks_again() -> None:

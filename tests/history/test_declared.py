@@ -654,8 +654,8 @@ def test_columns_of_one_type_that_exchange_their_names_begin_a_version(statement
     assert found.versions[0].id == found.versions[1].id
     (step,) = list_all_steps(found)
     assert [f.rule for f in judge_transition(step, RULES.load_all()) if f.path in {("a",), ("b",)}] == [
-        "column-renamed"
-    ] * 2
+        "columns-swapped"
+    ]
 
 
 def test_columns_that_only_move_are_a_revision():

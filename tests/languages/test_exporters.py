@@ -87,7 +87,9 @@ def test_no_column_of_a_recording_is_lost_in_silence(language: str) -> None:
             remarks = [r for r in done.remarks if format_name(wanted.name) in r]
             assert wanted.type == found.type or any("written as" in r for r in remarks), where
             assert wanted.nullable == found.nullable or any("NULL" in r for r in remarks), where
-            assert wanted.default == found.default or any("default" in r for r in remarks), where
+            # A language with typed defaults writes the number that the text of a DDL means.
+            same = wanted.default == found.default or str(wanted.default) == str(found.default)
+            assert same or any("default" in r for r in remarks), where
             assert (wanted.comment or None) == found.comment or any("comment" in r for r in remarks), where
 
 

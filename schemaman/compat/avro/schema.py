@@ -241,10 +241,10 @@ class _Parser:
             case "fixed":
                 return self.parse_fixed(schema, namespace)
             case "array":
-                items = self.parse(_get_member(schema, "items", "the array"), namespace, depth + 1)
+                items = self.parse(_get_part(schema, "items", "the array"), namespace, depth + 1)
                 return ArrayOf(items, _find_properties(schema))
             case "map":
-                values = self.parse(_get_member(schema, "values", "the map"), namespace, depth + 1)
+                values = self.parse(_get_part(schema, "values", "the map"), namespace, depth + 1)
                 return MapOf(values, _find_properties(schema))
             case _:
                 return self.find(kind, namespace)
@@ -258,11 +258,11 @@ class _Parser:
 
     def parse_record(self, schema: dict[str, Any], namespace: str | None, depth: int) -> RecordOf:
         name = _parse_name(schema, namespace)
-        members = schema.get("fields")
-        if not isinstance(members, list):
+        field_list = schema.get("fields")
+        if not isinstance(field_list, list):
             raise InvalidAvroSchema(f"the record {name} has no fields")
         own = name.rpartition(".")[0] or None
-        fields = tuple(self.parse_field(member, own, name, depth) for member in members)
+        fields = tuple(self.parse_field(part, own, name, depth) for part in field_list)
         by_name = {field.name: field for field in fields}
         if len(by_name) < len(fields):
             names = [field.name for field in fields]
@@ -274,15 +274,15 @@ class _Parser:
         self.define(record)
         return record
 
-    def parse_field(self, member: Any, namespace: str | None, record: str, depth: int) -> RecordField:
-        if not isinstance(member, dict) or not isinstance(member.get("name"), str):
+    def parse_field(self, part: Any, namespace: str | None, record: str, depth: int) -> RecordField:
+        if not isinstance(part, dict) or not isinstance(part.get("name"), str):
             raise InvalidAvroSchema(f"a field of {record} has no name")
-        name = _check_name(member["name"])
-        type = self.parse(_get_member(member, "type", f"the field {record}.{name}"), namespace, depth + 1)
-        order = member.get("order", "ascending")
+        name = _check_name(part["name"])
+        type = self.parse(_get_part(part, "type", f"the field {record}.{name}"), namespace, depth + 1)
+        order = part.get("order", "ascending")
         if not isinstance(order, str) or order.upper() not in _ORDERS:
             raise InvalidAvroSchema(f"the field {record}.{name} has the order {json.dumps(order)}")
-        default = member.get("default", NO_DEFAULT)
+        default = part.get("default", NO_DEFAULT)
         if isinstance(default, str) and type.kind in ("float", "double"):
             if not _DOUBLE.fullmatch(default.strip()):
                 raise InvalidAvroSchema(f"the default {default!r} of {record}.{name} is no number")
@@ -291,8 +291,8 @@ class _Parser:
             raise InvalidAvroSchema(
                 f"the default {json.dumps(default)} of {record}.{name} does not fit its type"
             )
-        aliases = tuple(dict.fromkeys(_list_aliases(member)))
-        properties = {key: value for key, value in member.items() if key not in _FIELD_RESERVED}
+        aliases = tuple(dict.fromkeys(_list_aliases(part)))
+        properties = {key: value for key, value in part.items() if key not in _FIELD_RESERVED}
         return RecordField(name, type, aliases, default, order.upper(), properties)
 
     def parse_enum(self, schema: dict[str, Any], namespace: str | None) -> Symbols:
@@ -517,10 +517,10 @@ def _check_name(name: str) -> str:
     return name
 
 
-def _get_member(schema: Mapping[str, Any], member: str, owner: str) -> Any:
-    if member not in schema:
-        raise InvalidAvroSchema(f"{owner} has no {member}")
-    return schema[member]
+def _get_part(schema: Mapping[str, Any], part: str, owner: str) -> Any:
+    if part not in schema:
+        raise InvalidAvroSchema(f"{owner} has no {part}")
+    return schema[part]
 
 
 def _find_properties(schema: Mapping[str, Any]) -> dict[str, object]:

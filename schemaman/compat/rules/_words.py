@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Literal
+
 from schemaman.compat.avro.tables import can_read_type, is_filled
-from schemaman.compat.judge import Transition, Verdict, Verdicts
+from schemaman.compat.judge import Finding, Transition, Verdict, Verdicts, cap_verdicts
 from schemaman.model.column_list import format_scalar
 from schemaman.model.ddl import format_type
-from schemaman.model.diff import ColumnOrField, RenameColumn
+from schemaman.model.diff import AddColumn, ChangeAttribute, ColumnOrField, RenameColumn
 from schemaman.model.schema import Column, Path, TableSchema
 from schemaman.model.types import Type
 
@@ -56,8 +59,68 @@ def is_unfilled(column: Column, written: TableSchema) -> bool:
 
 
 def is_renamed(transition: Transition, path: Path) -> bool:
-    """Returns whether the step gave the column its name: then Avro does not compare its old and new form."""
-    return any(isinstance(c, RenameColumn) and c.name == path[0] for c in transition.changes)
+    """Returns whether the step gave the column its name, or its field in events another one.
+
+    Avro does not compare the old and the new form of such a column.
+    """
+    for change in transition.changes:
+        match change:
+            case RenameColumn((_,), name) if name == path[0]:
+                return True
+            case ChangeAttribute((name,), "emitted_name", str(), str()) if name == path[0]:
+                return True
+            case _:
+                continue
+    return False
+
+
+def find_former_name(transition: Transition, name: str) -> str:
+    """Returns the name that a column had before the step."""
+    renames = (c for c in transition.changes if isinstance(c, RenameColumn) and len(c.path) == 1)
+    return next((c.path[0] for c in renames if c.name == name), name)
+
+
+def find_swaps(transition: Transition) -> tuple[tuple[str, ...], ...]:
+    """Finds the groups of columns that exchanged their names: each name goes to the next column's place."""
+    renames = (c for c in transition.changes if isinstance(c, RenameColumn) and len(c.path) == 1)
+    new_names = {change.path[0]: change.name for change in renames}
+    swaps: list[tuple[str, ...]] = []
+    for start in new_names:
+        group = [start]
+        while (name := new_names.get(group[-1])) is not None and name not in group:
+            group.append(name)
+        if name == start and not any(start in known for known in swaps):
+            swaps.append(tuple(group))
+    return tuple(swaps)
+
+
+def is_case_only(old: str, new: str) -> bool:
+    """Returns whether two names differ in upper and lower case only."""
+    return old != new and old.casefold() == new.casefold()
+
+
+def resolve_rename(verdicts: Verdicts, transition: Transition, old: str, new: str) -> Verdicts:
+    """Returns the verdicts for a column with another name: Avro's come from schema resolution."""
+    row = restrict_to_column(verdicts, transition, old, new)
+    before, after = transition.old, transition.new
+    old_column = before.column(old) if before else None
+    new_column = after.column(new) if after else None
+    if before is None or after is None or old_column is None or new_column is None:
+        return row
+    return apply_resolution(
+        row,
+        backward=is_unfilled(new_column, before) and not transition.is_unconfirmed(f"nullable:{new}"),
+        forward=is_unfilled(old_column, after),
+    )
+
+
+def mark_unsure(finding: Finding, verdict: Verdict = "danger") -> Finding:
+    """Returns the finding for a fact that is not confirmed: at most `verdict`, and the message says why."""
+    return replace(
+        finding,
+        message=f"{finding.message} (not confirmed: {LATER})",
+        verdicts=cap_verdicts(verdict, finding.verdicts),
+    )
 
 
 def check_resolution(transition: Transition, path: Path, old: Type, new: Type) -> tuple[bool, bool]:
@@ -65,3 +128,51 @@ def check_resolution(transition: Transition, path: Path, old: Type, new: Type) -
     if is_renamed(transition, path):
         return False, False
     return not can_read_type(new, old), not can_read_type(old, new)
+
+
+def keeps_source_type(transition: Transition, path: Path) -> bool:
+    """Returns whether the source has the same known type for a column, so that the encoding changed."""
+    new = transition.new.column(path[0]) if transition.new else None
+    old = transition.old.column(find_former_name(transition, path[0])) if transition.old else None
+    return old is not None and new is not None and old.source_type == new.source_type is not None
+
+
+RULES_OF_NEW_COLUMNS = (
+    "column-added-nullable",
+    "column-added-required",
+    "column-added-required-with-default",
+    "nested-field-added",
+)
+"""The rules that tell of a new column or nested field."""
+
+
+def find_new_names(transition: Transition) -> set[str]:
+    """Finds the names of columns that the step brought: by a new table, a new column or a rename."""
+    if transition.old is None:
+        return set(transition.new.names) if transition.new else set()
+    names: set[str] = set()
+    for change in transition.changes:
+        match change:
+            case AddColumn((name,), _, _) | RenameColumn((_,), name):
+                names.add(name)
+            case _:
+                continue
+    return names
+
+
+LabelChange = Literal["renamed", "removed", "reordered", "added", "none"]
+
+
+def classify_labels(old: tuple[str, ...], new: tuple[str, ...]) -> LabelChange:
+    """Returns what happened to the labels of an enum; an empty list means that they are not known.
+
+    A label is renamed if each removed one has a new one in its place.
+    """
+    if not old or not new or old == new:
+        return "none"
+    removed = [i for i, label in enumerate(old) if label not in new]
+    if removed:
+        return "renamed" if all(i < len(new) and new[i] not in old for i in removed) else "removed"
+    if [label for label in new if label in old] != list(old):
+        return "reordered"
+    return "added"

@@ -61,8 +61,12 @@ def check(transition: Transition) -> Iterator[Finding]:
 
 
 def keep_unexplained(transition: Transition, finding: Finding, others: Sequence[Finding]) -> Finding | None:
-    """Keeps the verdicts of readers for which no other rule breaks at this column, or at all without one."""
-    near = [f for f in others if f.path[:1] == finding.path[:1] or not finding.path]
+    """Keeps the verdicts of readers for which no other rule breaks at this column, or at all without one.
+
+    A finding at another column that claims this one explains it, as a rename does for the new name.
+    """
+    claim = (NAME, finding.path)
+    near = [f for f in others if f.path[:1] == finding.path[:1] or not finding.path or claim in f.claims]
     unsure = any(
         transition.is_unconfirmed(fact) for fact in ("key", *(f"nullable:{n}" for n in finding.path))
     )

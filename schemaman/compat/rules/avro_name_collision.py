@@ -18,7 +18,6 @@ from collections.abc import Iterator
 
 from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, parse_verdicts
 from schemaman.compat.rules import _words
-from schemaman.model.diff import AddColumn, RenameColumn
 from schemaman.model.name_adjustment import adjust_field, find_collisions
 from schemaman.model.schema import TableSchema
 
@@ -31,7 +30,7 @@ def check(transition: Transition) -> Iterator[Finding]:
     """Finds groups of names that became one by a new table, a new column or a rename."""
     if transition.new is None:
         return
-    fresh = set(transition.new.names) if transition.old is None else _find_new_names(transition)
+    fresh = _words.find_new_names(transition)
     for group in find_collisions(transition.new.names, "avro"):
         arrived = [name for name in group if name in fresh]
         if arrived:
@@ -51,18 +50,8 @@ def check(transition: Transition) -> Iterator[Finding]:
                     f"or leave it out: column.exclude.list={filtered}",
                     "or set field.name.adjustment.mode=avro_unicode, which keeps them apart",
                 ),
+                claims=tuple((rule, (arrived[-1],)) for rule in _words.RULES_OF_NEW_COLUMNS),
             )
-
-
-def _find_new_names(transition: Transition) -> set[str]:
-    names: set[str] = set()
-    for change in transition.changes:
-        match change:
-            case AddColumn((name,), _, _) | RenameColumn(_, name):
-                names.add(name)
-            case _:
-                continue
-    return names
 
 
 def _find_verdicts(transition: Transition, schema: TableSchema, group: tuple[str, ...]) -> Verdicts:

@@ -35,19 +35,20 @@ def check(transition: Transition) -> Iterator[Finding]:
                 )
                 unsure = len(path) == 1 and transition.is_unconfirmed(f"nullable:{name}")
                 refused = not unsure and not _words.is_renamed(transition, path)
-                yield Finding(
+                finding = Finding(
                     NAME,
                     transition.table,
                     path,
                     "nullable",
                     "NOT NULL",
-                    f"{message} (not confirmed: {_words.LATER})" if unsure else message,
+                    message,
                     _words.apply_resolution(VERDICTS, backward=refused, forward=False),
                     fixes=(
                         f"keep {name} optional for readers that read old data",
                         f"or forbid new nulls by a check at the source: CHECK ({name} IS NOT NULL)",
                     ),
                 )
+                yield _words.mark_unsure(finding) if unsure else finding
             case _:
                 continue
 

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.compat.judge import Example, Finding, Rule, Transition, cap_verdicts, parse_verdicts
+from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
 from schemaman.compat.rules import _words
 from schemaman.model.ddl import format_type, quote_name
-from schemaman.model.diff import AddColumn
+from schemaman.model.diff import AddColumn, ColumnOrField
 from schemaman.model.schema import Column
 
 NAME = "column-added-required"
@@ -28,34 +28,41 @@ def check(transition: Transition) -> Iterator[Finding]:
     """Finds new NOT NULL columns and nested fields that have no default."""
     for change in transition.changes:
         match change:
-            case AddColumn(path, column, _) if not column.nullable and _is_unfilled(transition, change):
+            case AddColumn(path, column, _) if not column.nullable and not _has_default(column):
+                backward = _is_unfilled(transition, change)
                 name, definition = _words.join_path(path), _words.describe_column(column)
                 message = (
-                    f"{name} is new, {definition}, without a default: new readers cannot read older data"
+                    f"{name} is new, {definition}, without a default: new readers "
+                    f"{'cannot read older data' if backward else 'take a former column of that field for it'}"
                 )
                 # Unconfirmed nullability may be newer than the record, so it only makes a note.
                 unsure = len(path) == 1 and transition.is_unconfirmed(f"nullable:{name}")
-                yield Finding(
+                finding = Finding(
                     NAME,
                     transition.table,
                     path,
                     "",
                     definition,
-                    f"{message} (not confirmed: {_words.LATER})" if unsure else message,
-                    cap_verdicts("note", VERDICTS) if unsure else VERDICTS,
+                    message,
+                    _words.apply_resolution(VERDICTS, backward=backward, forward=False),
                     fixes=(
                         f"give it a default at the source: ALTER COLUMN {quote_name(path[-1])} SET DEFAULT …",
                         f"or add it as a nullable {format_type(column.type)}, fill it, then forbid NULL",
                     ),
                 )
+                yield _words.mark_unsure(finding, "note") if unsure else finding
             case _:
                 continue
+
+
+def _has_default(column: ColumnOrField) -> bool:
+    return isinstance(column, Column) and column.default is not None
 
 
 def _is_unfilled(transition: Transition, change: AddColumn) -> bool:
     column = change.column
     if isinstance(column, Column) and transition.old is not None:
-        return column.default is None and _words.is_unfilled(column, transition.old)
+        return _words.is_unfilled(column, transition.old)
     return not _words.is_renamed(transition, change.path)
 
 

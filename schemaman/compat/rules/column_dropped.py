@@ -27,6 +27,8 @@ from schemaman.model.schema import Column
 
 NAME = "column-dropped"
 VERDICTS = parse_verdicts("N B B B B B B")
+_RULES_OF_THE_NEXT = (*_words.RULES_OF_NEW_COLUMNS, "avro-incompatible")
+"""The rules that tell of another column under the name of the dropped one."""
 
 
 def check(transition: Transition) -> Iterator[Finding]:
@@ -53,6 +55,7 @@ def check(transition: Transition) -> Iterator[Finding]:
                         f"keep {name} in the lake (the default): it becomes nullable and gets no new values",
                         f"if another column replaces it: {command}",
                     ),
+                    claims=tuple((rule, path) for rule in _RULES_OF_THE_NEXT) if path in added else (),
                 )
             case _:
                 continue
@@ -97,7 +100,7 @@ RULE = Rule(
         Example(
             "id INT NOT NULL, a INT, b INT",
             "id INT NOT NULL, b INT, a INT",
-            why="the column only moved; rows are written by name",
+            why="the column only moved: column-reordered",
         ),
         Example("id INT NOT NULL", "", why="the whole table was dropped: table-dropped"),
     ),

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from shlex import join
 
-from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, parse_verdicts
+from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
 from schemaman.compat.rules import _words
 from schemaman.history.versions import RenameCandidate
 from schemaman.model.diff import AddColumn, DropColumn
@@ -56,7 +56,7 @@ def _build_finding(transition: Transition, candidate: RenameCandidate, old: Colu
         f"{a} {_words.describe_column(old)}",
         f"{b} {_words.describe_column(new)}",
         f"column {b} {likelihood.get(candidate.grade, 'is')} {a} under a new name: a person has to decide",
-        _find_verdicts(transition, old, new),
+        _words.resolve_rename(VERDICTS, transition, a, b),
         fixes=(
             f"schemaman decide rename {join((str(transition.table), a, b))}",
             f"schemaman decide not-rename {join((str(transition.table), a, b))}",
@@ -64,22 +64,11 @@ def _build_finding(transition: Transition, candidate: RenameCandidate, old: Colu
         evidence=(f"grade {candidate.grade}", *candidate.evidence),
         claims=(
             ("column-dropped", (a,)),
-            ("column-added-required", (b,)),
+            *((rule, (b,)) for rule in _words.RULES_OF_NEW_COLUMNS),
             ("key-column-removed", (a,)),
             ("key-column-added", (b,)),
+            ("avro-incompatible", (b,)),
         ),
-    )
-
-
-def _find_verdicts(transition: Transition, old: Column, new: Column) -> Verdicts:
-    verdicts = _words.restrict_to_column(VERDICTS, transition, old.name, new.name)
-    if transition.old is None or transition.new is None:
-        return verdicts
-    return _words.apply_resolution(
-        verdicts,
-        backward=_words.is_unfilled(new, transition.old)
-        and not transition.is_unconfirmed(f"nullable:{new.name}"),
-        forward=_words.is_unfilled(old, transition.new),
     )
 
 

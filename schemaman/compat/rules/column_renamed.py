@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from shlex import quote
 
-from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, parse_verdicts
+from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
 from schemaman.compat.rules import _words
 from schemaman.model.ddl import quote_name
 from schemaman.model.diff import RenameColumn
@@ -31,38 +31,29 @@ VERDICTS = parse_verdicts("B B B D D B B")
 def check(transition: Transition) -> Iterator[Finding]:
     """Finds columns that keep their identity and change their name."""
     table = str(transition.table)
+    swapped = {name for group in _words.find_swaps(transition) for name in group}
     for change in transition.changes:
         match change:
-            case RenameColumn((old,) as path, new):
+            case RenameColumn((old,) as path, new) if old not in swapped and not _words.is_case_only(
+                old, new
+            ):
+                keyed = f"; the key is called {new}, too" if transition.has_key_column(old, new) else ""
                 yield Finding(
                     NAME,
                     transition.table,
                     path,
                     old,
                     new,
-                    f"column {old} is now called {new}: readers of {old} fail or read null",
-                    _find_verdicts(transition, old, new),
+                    f"column {old} is now called {new}: readers of {old} fail or read null{keyed}",
+                    _words.resolve_rename(VERDICTS, transition, old, new),
                     fixes=(
                         f"rename it at the target: schemaman plan {quote(table)} --target NAME",
                         f"offer a view with {quote_name(new)} AS {quote_name(old)} until readers use {new}",
                     ),
+                    claims=(("avro-incompatible", (new,)),),
                 )
             case _:
                 continue
-
-
-def _find_verdicts(transition: Transition, old: str, new: str) -> Verdicts:
-    verdicts = _words.restrict_to_column(VERDICTS, transition, old, new)
-    before, after = transition.old, transition.new
-    old_column = before.column(old) if before else None
-    new_column = after.column(new) if after else None
-    if before is None or after is None or old_column is None or new_column is None:
-        return verdicts
-    return _words.apply_resolution(
-        verdicts,
-        backward=_words.is_unfilled(new_column, before) and not transition.is_unconfirmed(f"nullable:{new}"),
-        forward=_words.is_unfilled(old_column, after),
-    )
 
 
 RULE = Rule(
@@ -90,9 +81,16 @@ RULE = Rule(
             why="nothing shows that it is one column: column-dropped",
         ),
         Example(
+            "id INT NOT NULL, Price INT",
+            "id INT NOT NULL, price INT",
+            renames={"Price": "price"},
+            why="only its case differs: case-only-rename",
+        ),
+        Example("a INT, b INT", "b INT, a INT", renames={"a": "b", "b": "a"}, why="columns-swapped"),
+        Example(
             "id INT NOT NULL, price INT EMITTED 'price'",
             "id INT NOT NULL, price INT EMITTED 'price_'",
-            why="only the events spell it differently; the source has the same name",
+            why="the source has the same name: emitted-name-changed",
         ),
     ),
 )

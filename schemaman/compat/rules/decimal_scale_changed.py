@@ -19,11 +19,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from decimal import Decimal as Number
 
-from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, parse_verdicts
-from schemaman.compat.rules import _words
+from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
+from schemaman.compat.rules import _kinds, _words
 from schemaman.model.ddl import format_type
-from schemaman.model.diff import ChangeType
-from schemaman.model.schema import Path
 from schemaman.model.types import Decimal, widens
 
 NAME = "decimal-scale-changed"
@@ -32,34 +30,20 @@ VERDICTS = parse_verdicts("D D B D B D B")
 
 def check(transition: Transition) -> Iterator[Finding]:
     """Finds decimals, also inside structs, arrays and maps, with another scale."""
-    for change in transition.changes:
-        match change:
-            case ChangeType(path, Decimal() as old, Decimal() as new) if old.scale != new.scale:
-                name, before, after = _words.join_path(path), format_type(old), format_type(new)
-                yield Finding(
-                    NAME,
-                    transition.table,
-                    path,
-                    before,
-                    after,
-                    f"{name} went from {before} to {after}: read with the other schema, "
-                    f"each value is wrong by a factor of {10 ** abs(new.scale - old.scale)}",
-                    _find_verdicts(transition, path, old, new),
-                    fixes=(
-                        f"add a second column of type {after} at the target and fill it from both",
-                        f"or leave {name} as it is at the source and round when reading",
-                    ),
-                    witness=_show_misreading(old, new),
-                )
-            case _:
-                continue
-
-
-def _find_verdicts(transition: Transition, path: Path, old: Decimal, new: Decimal) -> Verdicts:
-    verdicts = dict(_words.restrict_to_column(VERDICTS, transition, path[0]))
-    if not widens(old, new):
-        verdicts["delta"] = "break"
-    return verdicts
+    for change in _kinds.find_type_changes(transition, (Decimal,), (Decimal,)):
+        old, new = change.old, change.new
+        if old.scale != new.scale:
+            yield _kinds.build_finding(
+                NAME,
+                VERDICTS if widens(old, new) else {**VERDICTS, "delta": "break"},
+                transition,
+                change,
+                f"read with the other schema, each value is wrong by a factor of "
+                f"{10 ** abs(new.scale - old.scale)}",
+                f"add a second column of type {format_type(new)} at the target and fill it from both",
+                f"or leave {_words.join_path(change.path)} as it is at the source and round when reading",
+                example=_show_misreading(old, new),
+            )
 
 
 def _show_misreading(old: Decimal, new: Decimal) -> str:
@@ -91,7 +75,7 @@ RULE = Rule(
         Example(
             "price NUMERIC",
             "price DECIMAL(10,2)",
-            why="each value had its own scale: another encoding",
+            why="each value had its own scale: decimal-representation-changed",
         ),
     ),
 )

@@ -16,11 +16,11 @@ Sources: Avro specification, Schema Resolution (promotions); Debezium documentat
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
-from schemaman.compat.rules import _words
+from schemaman.compat.rules import _kinds, _words
 from schemaman.model.ddl import format_type
-from schemaman.model.diff import ChangeType
 from schemaman.model.types import Integer, widens
 
 NAME = "integer-narrowed"
@@ -29,34 +29,23 @@ VERDICTS = parse_verdicts("B N D N N D D")
 
 def check(transition: Transition) -> Iterator[Finding]:
     """Finds integers, also inside structs, arrays and maps, that have fewer bits."""
-    for change in transition.changes:
-        match change:
-            case ChangeType(path, Integer() as old, Integer() as new) if new.bits < old.bits and not widens(
-                old, new
-            ):
-                backward, forward = _words.check_resolution(transition, path, old, new)
-                name, before, after = _words.join_path(path), format_type(old), format_type(new)
-                largest = 2 ** (old.bits - old.signed) - 1
-                yield Finding(
-                    NAME,
-                    transition.table,
-                    path,
-                    before,
-                    after,
-                    f"{name} shrank from {before} to {after}: old values may not fit new readers",
-                    _words.apply_resolution(
-                        _words.restrict_to_column(VERDICTS, transition, path[0]),
-                        backward=backward,
-                        forward=forward,
-                        milder="note",
-                    ),
-                    fixes=(
-                        f"keep {before} at the target (the default); readers of old rows stay on {before}",
-                    ),
-                    witness=f"{largest} is a value of {before} and none of {after}",
-                )
-            case _:
-                continue
+    for change in _kinds.find_type_changes(transition, (Integer,), (Integer,)):
+        path, old, new = change.path, change.old, change.new
+        if new.bits >= old.bits or widens(old, new):
+            continue
+        name, before, after = _words.join_path(path), format_type(old), format_type(new)
+        finding = _kinds.build_finding(
+            NAME,
+            VERDICTS,
+            transition,
+            change,
+            "",
+            f"keep {before} at the target (the default); readers of old rows stay on {before}",
+            milder="note",
+            example=f"{2 ** (old.bits - old.signed) - 1} is a value of {before} and none of {after}",
+        )
+        message = f"{name} shrank from {before} to {after}: old values may not fit new readers"
+        yield replace(finding, message=message)
 
 
 RULE = Rule(

@@ -15,9 +15,10 @@ partitioner (other key bytes, other partition).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from schemaman.compat.avro.tables import list_unfilled_keys
-from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, cap_verdicts, parse_verdicts
+from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, parse_verdicts
 from schemaman.compat.rules import _words
 from schemaman.model.diff import ChangeKey, ChangeNullable
 
@@ -27,13 +28,15 @@ FIRST_KEY = parse_verdicts("N N D N D N D")
 
 
 def check(transition: Transition) -> Iterator[Finding]:
-    """Finds columns that are part of the new key and not of the old one."""
+    """Finds columns that are part of the new key and not of the old one; the first claims the others."""
     for change in transition.changes:
         match change:
             case ChangeKey(old, new):
-                for name in new:
-                    if name not in old:
-                        yield _build_finding(transition, old, new, name)
+                added = [name for name in new if name not in old]
+                for name in added:
+                    finding = _build_finding(transition, old, new, name)
+                    others = [(NAME, (n,)) for n in added[1:]] if name == added[0] else []
+                    yield replace(finding, claims=(*finding.claims, *others))
             case _:
                 continue
 
@@ -45,21 +48,24 @@ def _build_finding(transition: Transition, old: tuple[str, ...], new: tuple[str,
         message = f"the table got its first key {after}: rows written before have none"
     unsure = transition.is_unconfirmed("key")
     became_required = ChangeNullable((name,), True, False) in transition.changes and not unsure
-    verdicts = _find_verdicts(transition, old, name, became_required)
-    return Finding(
+    claimed = [*_words.RULES_OF_NEW_COLUMNS, "key-column-nullable"]
+    finding = Finding(
         NAME,
         transition.table,
         (name,),
         before,
         after,
-        f"{message} (not confirmed: {_words.LATER})" if unsure else message,
-        cap_verdicts("danger", verdicts) if unsure else verdicts,
+        message,
+        _find_verdicts(transition, old, name, became_required),
         fixes=(
             f"rebuild the target keyed by {after}, or rewrite its key in one step with the change",
             "stop merges into the target until its key has changed, too",
         ),
-        claims=(("became-required", (name,)),) if became_required else (),
+        claims=tuple(
+            (rule, (name,)) for rule in [*claimed, *(["became-required"] if became_required else [])]
+        ),
     )
+    return _words.mark_unsure(finding) if unsure else finding
 
 
 def _find_verdicts(

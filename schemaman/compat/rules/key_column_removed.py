@@ -16,11 +16,12 @@ Spark SQL reference, MERGE INTO (one source row a target row).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from schemaman.compat.avro.tables import list_unfilled_keys
-from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, cap_verdicts, parse_verdicts
+from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, parse_verdicts
 from schemaman.compat.rules import _words
-from schemaman.model.diff import ChangeKey, RenameColumn
+from schemaman.model.diff import ChangeKey, DropColumn
 
 NAME = "key-column-removed"
 VERDICTS = parse_verdicts("N B D N D D B")
@@ -28,13 +29,20 @@ KEY_LOST = parse_verdicts("N N D N D D B")
 
 
 def check(transition: Transition) -> Iterator[Finding]:
-    """Finds columns that were part of the old key and are not part of the new one."""
+    """Finds columns that were part of the old key and are not part of the new one.
+
+    The first of them claims the others, and the columns that joined the key in the same step.
+    """
     for change in transition.changes:
         match change:
             case ChangeKey(old, new):
-                for name in old:
-                    if name not in new:
-                        yield _build_finding(transition, old, new, name)
+                removed = [name for name in old if name not in new]
+                added = [name for name in new if name not in old]
+                others = [(NAME, (n,)) for n in removed[1:]] + [("key-column-added", (n,)) for n in added]
+                for name in removed:
+                    finding = _build_finding(transition, old, new, name)
+                    claims = (*finding.claims, *(others if name == removed[0] else ()))
+                    yield replace(finding, claims=claims)
             case _:
                 continue
 
@@ -44,28 +52,31 @@ def _build_finding(transition: Transition, old: tuple[str, ...], new: tuple[str,
     message = f"the key went from {before} to {after}: rows that differ only in {name} become one in a merge"
     if not new:
         message = f"the table lost its key {before}: updates and deletes cannot find their rows"
-    unsure = transition.is_unconfirmed("key")
-    verdicts = _find_verdicts(transition, new, name)
+    elif any(n not in old for n in new):
+        message = f"the key went from {before} to {after}: a merge by it misses the rows written before"
     fix = f"rewrite the target's key to {after} once its rows are unique by it"
     if not new:
         fix = f"declare a key for the connector: message.key.columns={transition.table.table}:{','.join(old)}"
-    return Finding(
+    dropped = any(isinstance(c, DropColumn) and c.path == (name,) for c in transition.changes)
+    finding = Finding(
         NAME,
         transition.table,
         (name,),
         before,
         after,
-        f"{message} (not confirmed: {_words.LATER})" if unsure else message,
-        cap_verdicts("danger", verdicts) if unsure else verdicts,
+        message,
+        _find_verdicts(transition, new, name),
         fixes=(fix, "stop merges into the target until its key has changed, too"),
+        claims=(("column-dropped", (name,)),) if dropped else (),
     )
+    # A column that is gone is no part of the key, however late the key was read.
+    unsure = transition.is_unconfirmed("key") and not dropped
+    return _words.mark_unsure(finding) if unsure else finding
 
 
 def _find_verdicts(transition: Transition, new: tuple[str, ...], name: str) -> Verdicts:
     before, after = transition.old, transition.new
-    former = next(
-        (c.path[-1] for c in transition.changes if isinstance(c, RenameColumn) and c.name == name), name
-    )
+    former = _words.find_former_name(transition, name)
     refused = before and after and former in list_unfilled_keys(before, after)
     return _words.apply_resolution(
         VERDICTS if new else KEY_LOST, backward=False, forward=bool(new and refused)
@@ -89,6 +100,11 @@ RULE = Rule(
             "id INT NOT NULL, shop INT NOT NULL, PRIMARY KEY (id, shop)",
             "id INT NOT NULL, PRIMARY KEY (id)",
             fires=(("shop",),),
+        ),
+        Example(
+            "a INT NOT NULL, b INT NOT NULL, PRIMARY KEY (a)",
+            "a INT NOT NULL, b INT NOT NULL, PRIMARY KEY (b)",
+            fires=(("a",),),
         ),
         Example(
             "a INT NOT NULL, b INT NOT NULL, PRIMARY KEY (a, b)",

@@ -1,6 +1,6 @@
 """A change that no rule covers.
 
-What happened: A column has another type, or NULL is allowed now, and none of the rules knows this change.
+What happened: A column has another type, and none of the rules knows this change.
 
 Why it hurts: Nobody has worked out which readers it breaks. A gate that passes it would promise more than it
 knows.
@@ -14,12 +14,11 @@ Sources: none; this is the finding of last resort.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
-from schemaman.compat.judge import Example, Finding, Rule, Transition, cap_verdicts, parse_verdicts
+from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
 from schemaman.compat.rules import _words
 from schemaman.model.ddl import format_type
-from schemaman.model.diff import ChangeNullable, ChangeType
+from schemaman.model.diff import ChangeType
 from schemaman.model.types import without_labels
 
 NAME = "not-judged"
@@ -29,49 +28,46 @@ _OTHERS = parse_verdicts("· · B B B B B")
 
 
 def check(transition: Transition) -> Iterator[Finding]:
-    """Finds changes of type, and columns that became nullable."""
+    """Finds changes of type; other labels of an enum alone are none."""
     for change in transition.changes:
         match change:
             case ChangeType(path, old, new) if without_labels(old) != without_labels(new):
                 before, after = format_type(old), format_type(new)
                 backward, forward = _words.check_resolution(transition, path, old, new)
-            case ChangeNullable(path, False, True):
-                before, after = "NOT NULL", "nullable"
-                backward, forward = False, not _words.is_renamed(transition, path)
+                yield Finding(
+                    NAME,
+                    transition.table,
+                    path,
+                    before,
+                    after,
+                    f"no rule covers the change of {_words.join_path(path)} from {before} to {after}: "
+                    "which readers it breaks is not known",
+                    _words.apply_resolution(
+                        _words.restrict_to_column(_OTHERS, transition, path[0]),
+                        backward=backward,
+                        forward=forward,
+                    ),
+                    fixes=(
+                        "compare records from both sides of the change; "
+                        "waive the finding if your readers read both",
+                    ),
+                    claims=(("avro-incompatible", path[:1]),),
+                )
             case _:
                 continue
-        yield Finding(
-            NAME,
-            transition.table,
-            path,
-            before,
-            after,
-            f"no rule covers the change of {_words.join_path(path)} from {before} to {after}: "
-            "which readers it breaks is not known",
-            _words.apply_resolution(
-                _words.restrict_to_column(_OTHERS, transition, path[0]), backward=backward, forward=forward
-            ),
-            fixes=(
-                "compare records from both sides of the change; waive the finding if your readers read both",
-            ),
-            claims=(("avro-incompatible", path[:1]),),
-        )
 
 
 def keep_unexplained(transition: Transition, finding: Finding, others: Sequence[Finding]) -> Finding | None:
-    """Keeps the finding if no other rule has one at the same place.
-
-    A finding about the key or the name of a column says nothing about its type.
-    """
-    near = [other for other in others if other.path == finding.path]
-    if finding.after == "nullable" and near:
-        return None
-    if any(o.before.startswith(finding.before) and o.after.startswith(finding.after) for o in near):
-        return None
-    if finding.after != "nullable" or not transition.is_unconfirmed(f"nullable:{finding.path[0]}"):
-        return finding
-    message = f"{finding.message} (not confirmed: {_words.LATER})"
-    return replace(finding, message=message, verdicts=cap_verdicts("danger", finding.verdicts))
+    """Keeps the finding unless another rule tells of the same change of type, and does not claim this one."""
+    del transition
+    explained = any(
+        other.path == finding.path
+        and other.before.startswith(finding.before)
+        and other.after.startswith(finding.after)
+        and (NAME, finding.path) not in other.claims
+        for other in others
+    )
+    return None if explained else finding
 
 
 RULE = Rule(
@@ -82,7 +78,7 @@ RULE = Rule(
     page=__doc__ or "",
     last_resort=keep_unexplained,
     examples=(
-        Example("a INTERVAL", "a UUID", fires=(("a",),)),
+        Example("a INTERVAL", "a BOOLEAN", fires=(("a",),)),
         Example("a BIGINT", "a INT", why="integer-narrowed covers it"),
         Example("a INT", "a INT", why="nothing changed"),
     ),

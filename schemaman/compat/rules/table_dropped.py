@@ -1,40 +1,32 @@
-"""A table was dropped or renamed at the source.
+"""A table was dropped at the source.
 
-What happened: The source dropped the table, or gave it another name. No records arrive under this name any
-more.
+What happened: The source dropped the table. No records arrive under this name any more.
 
 Why it hurts: The table in the lake gets no more changes, and nothing in it shows that: jobs go on reading old
 rows. A table of the same name that is created later is another table.
 
 What to do: schemaman never drops the table in the lake. Inform its readers, and archive or drop it by hand
-when no reader uses it any more. After a rename, let the target follow the new name.
+when no reader uses it any more.
 
-Sources: Debezium documentation, schema change topic (DROP and RENAME events); PostgreSQL sends no event for a
+Sources: Debezium documentation, schema change topic (DROP TABLE events); PostgreSQL sends no event for a
 dropped table.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from shlex import quote
 
 from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
 
 NAME = "table-dropped"
 VERDICTS = parse_verdicts("· · B B B B B")
-RENAMED = parse_verdicts("· · B D D B D")
 
 
 def check(transition: Transition) -> Iterator[Finding]:
-    """Finds the end of a table."""
-    if transition.old is None or transition.new is not None:
-        return
+    """Finds the end of a table that no other table follows."""
     event, table = transition.event, transition.table
-    if event is not None and event.kind == "renamed" and event.other is not None:
-        message = f"{table} is now called {event.other}: no records arrive under the old name any more"
-        command = f"schemaman plan {quote(str(event.other))}"
-        fix = f"let the target follow the new name, and point its readers there: {command}"
-        yield Finding(NAME, table, (), str(table), str(event.other), message, RENAMED, fixes=(fix,))
+    renamed = event is not None and event.kind == "renamed" and event.other is not None
+    if transition.old is None or transition.new is not None or renamed or transition.is_recreated:
         return
     message = f"{table} was dropped at the source: its copy in the lake gets no more changes"
     fixes = ("keep the lake's table as an archive (the default) and inform its readers",)
@@ -43,12 +35,18 @@ def check(transition: Transition) -> Iterator[Finding]:
 
 RULE = Rule(
     name=NAME,
-    title="a table was dropped or renamed at the source",
+    title="a table was dropped at the source",
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
     examples=(
         Example("id INT NOT NULL, PRIMARY KEY (id)", "", fires=((),)),
+        Example(
+            "id INT NOT NULL, PRIMARY KEY (id)",
+            "",
+            is_recreated=True,
+            why="a table of its name followed: table-recreated",
+        ),
         Example("", "id INT NOT NULL, PRIMARY KEY (id)", why="a table appeared: table-created"),
         Example(
             "id INT NOT NULL, note STRING",

@@ -17,12 +17,12 @@ Sources: Debezium documentation, temporal types (`io.debezium.time.Timestamp`, `
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import MAXYEAR, UTC, datetime
 
 from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
-from schemaman.compat.rules import _words
+from schemaman.compat.rules import _kinds, _words
 from schemaman.model.ddl import format_type
-from schemaman.model.diff import ChangeType
 from schemaman.model.types import Time, Timestamp
 
 NAME = "temporal-unit-changed"
@@ -35,46 +35,30 @@ _DAY = 86_400
 
 def check(transition: Transition) -> Iterator[Finding]:
     """Finds times and timestamps without zone that count in another unit."""
-    for change in transition.changes:
-        match change:
-            case ChangeType(
-                path, Timestamp(_, False) | Time(_, False) as old, Timestamp(_, False) | Time(_, False) as new
-            ):
-                if type(old) is not type(new) or _choose_unit(old) == _choose_unit(new):
-                    continue
-                name, before, after = (
-                    _words.join_path(path),
-                    _WORDS[_choose_unit(old)],
-                    _WORDS[_choose_unit(new)],
-                )
-                backward, forward = _words.check_resolution(transition, path, old, new)
-                factor = 10 ** abs(_choose_unit(new) - _choose_unit(old))
-                yield Finding(
-                    NAME,
-                    transition.table,
-                    path,
-                    f"{format_type(old)} in {before}",
-                    f"{format_type(new)} in {after}",
-                    f"{name} counted {before} and counts {after} now: "
-                    f"read in the other unit it is wrong by a factor of {factor:,}",
-                    _words.apply_resolution(
-                        _words.restrict_to_column(VERDICTS, transition, path[0]),
-                        backward=backward,
-                        forward=forward,
-                    ),
-                    fixes=(
-                        "read the unit from each record's own schema, never from the newest one",
-                        f"or keep the unit: make {name} {format_type(old)} again at the source",
-                    ),
-                    witness=_show_misreading(old, new),
-                )
-            case _:
-                continue
-
-
-def _choose_unit(type: Time | Timestamp) -> int:
-    """Returns the unit in digits after the second, as Debezium's adaptive modes choose it."""
-    return 3 if type.precision <= 3 else 6 if type.precision <= 6 else 9
+    kinds: tuple[type[Time | Timestamp], ...] = (Time, Timestamp)
+    for change in _kinds.find_type_changes(transition, kinds, kinds):
+        old, new = change.old, change.new
+        if type(old) is not type(new) or old.zoned or new.zoned or _kinds.keeps_unit(old, new):
+            continue
+        units = _kinds.choose_unit(old), _kinds.choose_unit(new)
+        name, before, after = _words.join_path(change.path), _WORDS[units[0]], _WORDS[units[1]]
+        finding = _kinds.build_finding(
+            NAME,
+            VERDICTS,
+            transition,
+            change,
+            "",
+            "read the unit from each record's own schema, never from the newest one",
+            f"or keep the unit: make {name} {format_type(old)} again at the source",
+            example=_show_misreading(old, new),
+        )
+        yield replace(
+            finding,
+            before=f"{format_type(old)} in {before}",
+            after=f"{format_type(new)} in {after}",
+            message=f"{name} counted {before} and counts {after} now: "
+            f"read in the other unit it is wrong by a factor of {10 ** abs(units[1] - units[0]):,}",
+        )
 
 
 def _show_misreading(old: Time | Timestamp, new: Time | Timestamp) -> str:
@@ -82,8 +66,8 @@ def _show_misreading(old: Time | Timestamp, new: Time | Timestamp) -> str:
     seconds = int(_INSTANT.timestamp())
     if isinstance(old, Time):
         seconds %= _DAY
-    number = seconds * 10 ** _choose_unit(old)
-    readings = [_render_number(number, _choose_unit(t), isinstance(t, Time)) for t in (old, new)]
+    number = seconds * 10 ** _kinds.choose_unit(old)
+    readings = [_render_number(number, _kinds.choose_unit(t), isinstance(t, Time)) for t in (old, new)]
     return f"the number {number} is {readings[0]} to the old schema and {readings[1]} to the new one"
 
 
@@ -121,6 +105,8 @@ RULE = Rule(
             why="a timestamp with zone is encoded as text: fraction-digits-changed",
         ),
         Example("at TIMESTAMP_NTZ(3)", "at TIMESTAMP(6)", why="it got a zone: zone-awareness-changed"),
-        Example("at TIME(3)", "at TIMESTAMP_NTZ(6)", why="another kind of type, not another unit"),
+        Example(
+            "at TIME(3)", "at TIMESTAMP_NTZ(6)", why="another kind of type, not another unit: not-judged"
+        ),
     ),
 )

@@ -5,7 +5,9 @@ Law: the schema of every table without colliding names is valid Avro.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal as Number
 from typing import assert_never
 
@@ -97,23 +99,63 @@ def _make_field(column: Column, owner: str) -> dict[str, object]:
 
 
 def _convert_default(value: Scalar, column_type: Type, type: Avro) -> Scalar:
-    """Convert a default to Avro's form; None for a default that is no value of the type, as an expression."""
+    """Convert a default to Avro's form; None for a default that is no value of the type, as an expression.
+
+    Schema change records have the text of the DDL for the default, which Debezium converts for events.
+    Source: Debezium MySqlDefaultValueConverter.
+    """
     if isinstance(column_type, Decimal):
         return _encode_decimal(value, column_type.scale)
     kind = _get_kind(type)
-    match value:
+    parsed = _parse_default(value, column_type) if isinstance(value, str) else value
+    match parsed:
         case bool():
-            return value if kind == "boolean" else None
+            return parsed if kind == "boolean" else None
         case int() if kind in ("int", "long"):
             bits = 32 if kind == "int" else 64
-            return value if -(2 ** (bits - 1)) <= value < 2 ** (bits - 1) else None
+            return parsed if -(2 ** (bits - 1)) <= parsed < 2 ** (bits - 1) else None
         case int() | float() if kind in ("float", "double"):
-            finite = value == value and abs(value) != float("inf")
-            return float(value) if finite else None
+            finite = parsed == parsed and abs(parsed) != float("inf")
+            return float(parsed) if finite else None
         case str() if kind == "string":
-            return value
+            return parsed
         case _:
             return None
+
+
+def _parse_default(text: str, type: Type) -> Scalar:
+    """Parse the text of a default as a value of the type; the text itself if it is none."""
+    word = text.strip()
+    try:
+        match type:
+            case Integer() if _INTEGER.fullmatch(word):
+                return int(word)
+            case Floating() if _NUMBER.fullmatch(word):
+                return float(word)
+            case Boolean() | Bits(1):
+                return _BOOLEANS.get(word.lower(), text)
+            case Date():
+                return (date.fromisoformat(word) - _EPOCH.date()).days
+            case Time(precision, False):
+                return _count_units(datetime.combine(_EPOCH, time.fromisoformat(word)), precision)
+            case Timestamp(precision, False):
+                return _count_units(datetime.fromisoformat(word), precision)
+            case _:
+                return text
+    except (ValueError, TypeError):  # a moment with a zone has no distance from one without
+        return text
+
+
+_INTEGER = re.compile(r"[+-]?\d{1,30}")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_BOOLEANS = {"true": True, "1": True, "b'1'": True, "false": False, "0": False, "b'0'": False}
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 local times have no zone
+
+
+def _count_units(moment: datetime, precision: int) -> int:
+    """Count milliseconds, microseconds or nanoseconds since the epoch, as the precision asks for."""
+    microseconds = (moment - _EPOCH) // timedelta(microseconds=1)
+    return microseconds // 1000 if precision <= 3 else microseconds * (1 if precision <= 6 else 1000)
 
 
 def _encode_decimal(value: Scalar, scale: int) -> str | None:

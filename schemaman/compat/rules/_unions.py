@@ -1,0 +1,43 @@
+"""Changes of fields whose documents have values of several types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from schemaman.compat.judge import Transition
+from schemaman.compat.rules._kinds import TypeChange, is_in_map_key
+from schemaman.model.diff import ChangeType
+from schemaman.model.types import Array, Map, Struct, Type, Union, list_members, widens, without_labels
+
+UnionChange = Literal["array", "object", "conflict", "drift"]
+
+
+def find_union_changes(transition: Transition, kind: UnionChange) -> Iterator[TypeChange[Type, Type]]:
+    """Finds changes of one kind from or to a union; other labels of its enums are no change.
+
+    `array` and `object`: single values and arrays, or objects, began to mix. `conflict`: other types came.
+    `drift`: a type no longer occurs.
+    """
+    for change in transition.changes:
+        match change:
+            case ChangeType(path, old, new) if isinstance(old, Union) or isinstance(new, Union):
+                same = without_labels(old) == without_labels(new)
+                if not same and _classify(old, new) == kind and not is_in_map_key(transition, path):
+                    yield TypeChange(path, old, new)
+            case _:
+                continue
+
+
+def _classify(old: Type, new: Type) -> UnionChange:
+    for kind, shapes in (("array", Array), ("object", (Struct, Map))):
+        mixed = [_mixes(type, shapes) for type in (old, new)]
+        if mixed == [False, True]:
+            return "array" if kind == "array" else "object"
+    kept = all(any(widens(a, b) for b in list_members(new)) for a in list_members(old))
+    return "conflict" if kept else "drift"
+
+
+def _mixes(type: Type, shapes: type[Type] | tuple[type[Type], ...]) -> bool:
+    found = [isinstance(each, shapes) for each in list_members(type)]
+    return any(found) and not all(found)

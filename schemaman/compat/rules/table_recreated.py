@@ -1,0 +1,55 @@
+"""A table was dropped and created again under its name.
+
+What happened: The source dropped the table and created another one of the same name. The topic and the table
+in the lake have the same name, too.
+
+Why it hurts: Rows of both tables mix in the lake: a key may mean another row, and rows of the dropped table
+stay. Columns of the same name may have another meaning. Nothing fails.
+
+What to do: Empty the target, or start another one, and load it from a snapshot of the new table. Accept the
+new structure as a baseline of its own.
+
+Sources: Debezium documentation, schema change topic (DROP and CREATE TABLE events).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
+
+NAME = "table-recreated"
+VERDICTS = parse_verdicts("D D D D D D B")
+
+
+def check(transition: Transition) -> Iterator[Finding]:
+    """Finds the end of a table that another one of its name followed."""
+    if transition.old is not None and transition.new is None and transition.is_recreated:
+        table = transition.table
+        yield Finding(
+            NAME,
+            table,
+            (),
+            str(table),
+            str(table),
+            f"{table} was dropped and created again: rows of both tables have one name, and old rows stay",
+            VERDICTS,
+            fixes=(
+                "empty the target, or start another one, and load it from a snapshot",
+                "then accept the new structure: schemaman snapshot",
+            ),
+        )
+
+
+RULE = Rule(
+    name=NAME,
+    title="a table was dropped and created again",
+    verdicts=VERDICTS,
+    check=check,
+    page=__doc__ or "",
+    examples=(
+        Example("id INT NOT NULL, PRIMARY KEY (id)", "", fires=((),), is_recreated=True),
+        Example("id INT NOT NULL, PRIMARY KEY (id)", "", why="no table of the name followed: table-dropped"),
+        Example("id INT", "id BIGINT", why="it is one table, and its column changed: integer-widened"),
+    ),
+)
