@@ -13,7 +13,7 @@ from schemaman.errors import SchemamanError, UsageError
 AvroText = str | Mapping[str, Any] | Sequence[Any]
 """An Avro schema: its JSON text, the name of a primitive, or JSON as Python values."""
 
-_MEMBERS = ("old", "new", "level")
+_QUESTION = ("old", "new", "level")
 
 
 def check_avro(old: Sequence[AvroText], new: AvroText, level: str = "BACKWARD") -> AvroVerdict:
@@ -60,8 +60,8 @@ def read_avro(schema: AvroText) -> AvroSchema:
 def _answer(line: str) -> dict[str, object]:
     try:
         question = json.loads(line)
-        if not isinstance(question, dict) or any(member not in question for member in _MEMBERS):
-            raise UsageError(f"a line is an object with the members {', '.join(_MEMBERS)}")
+        if not isinstance(question, dict) or any(name not in question for name in _QUESTION):
+            raise UsageError(f"a line is an object with {', '.join(_QUESTION)}")
         if not isinstance(question["old"], list) or not isinstance(question["level"], str):
             raise UsageError("old is a list of schemas, and level is a text")
         verdict = check_avro(question["old"], question["new"], question["level"])

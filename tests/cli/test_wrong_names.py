@@ -63,7 +63,7 @@ def blank(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "schemaman.db"
 
 
-NO_NAMES = ("", " ", ".", "a..b", ".a", "a.", "@", "@3", "a@b@c", '"', '"a', 'a"b', ":", ":a", "a:")
+NO_NAMES = ("", " ", ".", ".a", "a.", "@", "@3", "a@b@c", '"', '"a', 'a"b', ":", ":a", "a:")
 UNKNOWN = ("ordes", "a\nb", "a\x00b", "\x1b[31ma", "ü😀", "x" * 5000, "*", "%", "'; drop table log", "../x")
 
 

@@ -680,7 +680,7 @@ def test_a_folder_that_cannot_be_written_is_named(read_only: Path):
         ("DELETE FROM covered", "the offsets that count as read"),
         ("DELETE FROM named", "the names by which shop.app.public.items is found"),
         ("UPDATE named SET name='order'", "the names by which shop.app.public.orders is found"),
-        ("UPDATE log SET table_key='x'", "'x' is filed as a table"),
+        ("UPDATE log SET table_key='x'", "log entry 1 is filed under another kind or table"),
         ("UPDATE meta SET value='3' WHERE name='end'", "should end at 3"),
     ],
 )

@@ -14,6 +14,7 @@ Sources: Avro specification, Schema Resolution (fields are matched by name).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from shlex import quote
 
 from schemaman.compat.avro.tables import list_column_causes
 from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, parse_verdicts
@@ -37,7 +38,7 @@ def check(transition: Transition) -> Iterator[Finding]:
             "each name has the values of another column",
             _find_verdicts(transition, names),
             fixes=(
-                f"swap the names at the target as well: schemaman plan {transition.table} --target NAME",
+                f"swap the names at the target as well: schemaman plan {quote(str(transition.table))} --target NAME",
                 "use a new name for one of the columns at the source, so that no name changes its meaning",
             ),
             claims=tuple(("avro-incompatible", (name,)) for name in names),

@@ -14,6 +14,7 @@ Sources: Debezium documentation, schema change topic (RENAME TABLE events name b
 from __future__ import annotations
 
 from collections.abc import Iterator
+from shlex import quote
 
 from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
 from schemaman.debezium.records import Coordinates
@@ -41,7 +42,7 @@ def check(transition: Transition) -> Iterator[Finding]:
             VERDICTS,
             fixes=(
                 "let the target follow the new name, and point its readers there: "
-                f"schemaman plan {event.other}",
+                f"schemaman plan {quote(str(event.other))}",
             ),
         )
 

@@ -95,14 +95,17 @@ def _keep_ids(
     new_names = set(stated.values())
     now = {c.name: c.name for c in known.columns if c.name in names and c.name not in new_names} | stated
     if append_only:
-        now = _keep_ordered(known, schema, now)
+        now = _keep_ordered(known, schema, now, new_names)
     return {now[c.name]: c.id for c in known.columns if c.name in now and c.id is not None}
 
 
-def _keep_ordered(known: TableSchema, schema: TableSchema, now: dict[str, str]) -> dict[str, str]:
+def _keep_ordered(
+    known: TableSchema, schema: TableSchema, now: dict[str, str], stated: Collection[str]
+) -> dict[str, str]:
     """Only the columns that appending leaves: one at a place that it cannot have was added again.
 
     If more columns had to be added again than moved, the table was rebuilt: then all are the same columns.
+    `stated` are the new names of columns whose renames are known: they exchanged their names indeed.
     """
     before = {now[c.name]: i for i, c in enumerate(known.columns) if c.name in now}
     vanished = [i for i, c in enumerate(known.columns) if c.name not in now]
@@ -119,7 +122,7 @@ def _keep_ordered(known: TableSchema, schema: TableSchema, now: dict[str, str]) 
     moved = len(find_moved_columns(known, schema, now))
     if again > moved and not _has_insertion(schema, before, len(vanished)):
         kept = {*before}
-    kept -= find_exchanged_columns(known, schema)
+    kept -= find_exchanged_columns(known, schema).difference(stated)
     return {old: new for old, new in now.items() if new in kept}
 
 
