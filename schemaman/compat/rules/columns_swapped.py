@@ -26,6 +26,7 @@ VERDICTS = parse_verdicts("D D B D D B B")
 
 def check(transition: Transition) -> Iterator[Finding]:
     """Finds groups of columns whose names moved in a circle."""
+    table = quote(str(transition.table))
     for names in _words.find_swaps(transition):
         before, after = ", ".join(names), ", ".join((*names[1:], names[0]))
         yield Finding(
@@ -38,7 +39,7 @@ def check(transition: Transition) -> Iterator[Finding]:
             "each name has the values of another column",
             _find_verdicts(transition, names),
             fixes=(
-                f"swap the names at the target as well: schemaman plan {quote(str(transition.table))} --target NAME",
+                f"swap the names at the target as well: schemaman plan {table} --target NAME",
                 "use a new name for one of the columns at the source, so that no name changes its meaning",
             ),
             claims=tuple(("avro-incompatible", (name,)) for name in names),
