@@ -8,6 +8,7 @@ from dataclasses import replace
 from shlex import quote
 
 from schemaman.api.checking_branch import find_base
+from schemaman.api.checking_files import add_waivers, make_policy
 from schemaman.api.references import resolve_reference
 from schemaman.api.settings_files import resolve_path
 from schemaman.api.target_tables import cut_history
@@ -43,24 +44,15 @@ def check_tables(
         UsageError: there is no baseline, or one baseline for several tables.
         NoHistory: a table has no history.
     """
-    settings = workspace.settings
     tables, against = _split_baseline(tables, against)
     found = _select_histories(registry, tables)
     if against is None:
         baseline = _read_snapshots(workspace, found, bool(tables))
     else:
         baseline = _take_baseline(workspace, registry, found, against)
-    waivers = workspace.read_waivers()
-    policy = gate.GatePolicy(
-        # A level alone decides about Avro; other readers count only if the settings declare them.
-        settings.readers.value if level is None or settings.readers.origin != "default" else (),
-        workspace.rule_overrides(),
-        fail_on or settings.fail_on.value,
-        level and level.upper(),
-        named=bool(tables),
-        waived=waivers.keys(),
-    )
-    return replace(gate.check(found, baseline, RULES.load_all(), policy), waivers=waivers)
+    policy = make_policy(workspace, level, fail_on, named=bool(tables))
+    result = gate.check(found, baseline, RULES.load_all(), policy)
+    return add_waivers(workspace, result, is_whole=not tables)
 
 
 def _take_baseline(

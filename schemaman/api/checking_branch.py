@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path, PurePath
 
-from schemaman.api.checking_files import SchemaSide, judge_sides, make_policy, read_side
+from schemaman.api.checking_files import SchemaSide, add_waivers, judge_sides, make_policy, read_side
 from schemaman.api.files import read_text
 from schemaman.api.settings_files import resolve_path
 from schemaman.api.workspace import Workspace
@@ -70,9 +69,8 @@ def check_branch(
     changed = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
     found = [f for name in changed for f in _judge(name, before.get(name), after.get(name), commit)]
     tables = [TableId("", "", "", PurePath(name).stem) for name in sorted({*before, *after})]
-    waivers = workspace.read_waivers()
-    policy = make_policy(workspace, level, fail_on, waivers)
-    return replace(judge_files(tables, len(changed), found, policy), waivers=waivers)
+    policy = make_policy(workspace, level, fail_on)
+    return add_waivers(workspace, judge_files(tables, len(changed), found, policy))
 
 
 def find_base(base: str | None) -> str:

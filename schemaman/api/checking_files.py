@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
@@ -18,7 +18,7 @@ from schemaman.compat.gate import AVRO_READERS, CheckResult, GatePolicy, judge_f
 from schemaman.compat.judge import RULES, Finding, Reader, Severity, Transition, judge_transition
 from schemaman.compat.rules.avro_incompatible import NAME as INCOMPATIBLE
 from schemaman.compat.snapshots import from_text, is_snapshot, remove_ids
-from schemaman.compat.waivers import Waiver
+from schemaman.compat.waivers import list_remarks
 from schemaman.errors import UnreadableInput
 from schemaman.history.references import FileRef, GitRef, Reference, TableRef, parse
 from schemaman.history.rename_detection import find_rename_candidates
@@ -61,11 +61,10 @@ def check_schemas(
         UnknownName: there is no such level.
     """
     sides = [_read_reference(workspace, parse(text)) for text in (old, new)]
-    waivers = workspace.read_waivers()
-    policy = make_policy(workspace, level, fail_on, waivers)
+    policy = make_policy(workspace, level, fail_on)
     table = TableId("", "", "", PurePath(new.rpartition(":")[2]).stem or new)
     findings = judge_sides(table, sides[0], sides[1], old, new)
-    return replace(judge_files((table,), 1, findings, policy), waivers=waivers)
+    return add_waivers(workspace, judge_files((table,), 1, findings, policy))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +77,28 @@ class SchemaSide:
 
 
 def make_policy(
-    workspace: Workspace, level: str | None, fail_on: Severity | None, waivers: Mapping[str, Waiver]
+    workspace: Workspace, level: str | None, fail_on: Severity | None, *, named: bool = False
 ) -> GatePolicy:
-    """Make the settings of the gate. A level alone decides about Avro; other readers must be declared."""
+    """Make the settings of the gate. A level alone decides about Avro; other readers must be declared.
+
+    `named`: the user named the tables.
+    """
     settings = workspace.settings
     return GatePolicy(
         settings.readers.value if level is None or settings.readers.origin != "default" else (),
         workspace.rule_overrides(),
         fail_on or settings.fail_on.value,
         level and level.upper(),
-        waived=waivers.keys(),
+        named=named,
+        waived=workspace.read_waivers().keys(),
     )
+
+
+def add_waivers(workspace: Workspace, result: CheckResult, *, is_whole: bool = False) -> CheckResult:
+    """Add the valid waivers to a result, and what the others need. `is_whole`: everything was checked."""
+    fingerprints = {finding.fingerprint for finding, _ in result.findings}
+    remarks = list_remarks(workspace.read_all_waivers(), fingerprints, workspace.today(), is_whole=is_whole)
+    return replace(result, waivers=workspace.read_waivers(), waiver_remarks=remarks)
 
 
 def read_side(text: str, where: str) -> SchemaSide:

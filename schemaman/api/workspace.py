@@ -63,8 +63,12 @@ class Workspace:
 
     def read_waivers(self) -> Mapping[str, Waiver]:
         """Read the unexpired waivers by fingerprint. Raises `BadConfiguration`."""
+        return select_unexpired(self.read_all_waivers(), self.today())
+
+    def read_all_waivers(self) -> tuple[Waiver, ...]:
+        """Read all waivers, expired ones too. Raises `BadConfiguration`."""
         path = resolve_path(self.settings.waivers)
-        return select_unexpired(parse_waivers(read_text_if_present(path), str(path)), self.today())
+        return parse_waivers(read_text_if_present(path), str(path))
 
     def today(self) -> date:
         """Return the current date in UTC."""

@@ -54,7 +54,8 @@ class CheckResult(DisplayedValue):
     `unaccepted` are the tables without a baseline; only their present structure is judged.
     `without_baseline` are tables of `unaccepted` that the user named; they count as danger, too.
     `remarks` list what the records leave open or lose of each table since its baseline; they count as notes.
-    `fail_on` is the mildest severity that fails; `waivers` are those that have not expired, by fingerprints.
+    `fail_on` is the mildest severity that fails; `waivers` are those that have not expired, by fingerprints;
+    `waiver_remarks` tell of expired and unused ones.
     """
 
     verdict: Literal["pass", "fail"]
@@ -66,6 +67,7 @@ class CheckResult(DisplayedValue):
     remarks: tuple[tuple[TableId, Disagreement], ...] = ()
     fail_on: Severity = "break"
     waivers: Mapping[str, Waiver] = field(default_factory=dict)
+    waiver_remarks: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         counts = Counter(severity for _, severity in self.findings)

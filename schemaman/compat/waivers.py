@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 
@@ -57,6 +57,26 @@ def select_unexpired(waivers: Iterable[Waiver], today: date) -> Mapping[str, Wai
     """Selects the waivers that have not expired, by finding; of several for one finding, the longest."""
     valid = sorted((w for w in waivers if w.expires >= today), key=lambda w: w.expires)
     return {waiver.finding: waiver for waiver in valid}
+
+
+def list_remarks(
+    waivers: Iterable[Waiver], findings: Collection[str], today: date, *, is_whole: bool
+) -> tuple[str, ...]:
+    """Lists what no longer holds: expired waivers of findings, and waivers without a finding.
+
+    `findings` are the fingerprints of a check; only a check of everything (`is_whole`) shows that a waiver
+    has no finding any more.
+    """
+    known = tuple(waivers)
+    valid = select_unexpired(known, today)
+    remarks: list[str] = []
+    for waiver in known:
+        name = f"waiver of {waiver.finding} ({waiver.rule}, {waiver.table})"
+        if waiver.finding in findings and waiver.finding not in valid:
+            remarks.append(f"{name} expired on {waiver.expires}: the finding counts again")
+        elif waiver.finding not in findings and is_whole:
+            remarks.append(f"{name} is unused: there is no such finding; remove it from the file")
+    return tuple(dict.fromkeys(remarks))
 
 
 def _read_waiver(entry: object, where: str) -> Waiver:

@@ -687,7 +687,11 @@ def test_a_finding_that_is_waived_is_shown_and_fails_nothing(run: Run, filled: P
     again = before.json["findings"][0]["fingerprint"]
     assert "already contains this waiver" in run("waive", again, *why, "--expires", "30d").err
     (filled / "schemaman.waivers.toml").write_text(re.sub(r"expires = .*", "expires = 2020-01-01", text))
-    assert {f["status"] for f in run(*check).json["findings"]} == {"open"}
+    ended = run(*check).json
+    assert {f["status"] for f in ended["findings"]} == {"open"}
+    assert all("expired on 2020-01-01" in remark for remark in ended["waiver_remarks"])
+    assert len(ended["waiver_remarks"]) == len(ended["findings"])
+    assert "the finding counts again" in run(*check[:4]).out
     assert run("waive", again, *why, "--expires", "2020-01-01").code == 2
     assert run("waive", "1fffffffffffffff", *why, "--expires", "30d").code == 2
     assert run("waive", again, "--reason", " ", "--owner", "ann", "--expires", "30d").code == 2

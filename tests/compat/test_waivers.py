@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.compat.waivers import Waiver, parse_waivers, select_unexpired, to_text
+from schemaman.compat.waivers import Waiver, list_remarks, parse_waivers, select_unexpired, to_text
 from schemaman.errors import BadConfiguration
 
 WORDS = st.text(st.characters(blacklist_categories=["Cs"]), min_size=1)
@@ -40,3 +41,17 @@ def test_a_waiver_stands_until_its_day_is_over_and_the_longest_counts() -> None:
     assert select_unexpired([longer, WHOLE], date(2027, 1, 31)) == {"1abc": longer}
     assert select_unexpired([WHOLE], date(2027, 1, 31)) == {"1abc": WHOLE}
     assert select_unexpired([WHOLE], date(2027, 2, 1)) == {}
+
+
+def test_expired_and_unused_waivers_are_named() -> None:
+    used, gone, over = (
+        Waiver(name, "column-dropped", "orders", "nobody reads it", "ann", date(2026, 12, day))
+        for name, day in (("a", 9), ("b", 9), ("c", 1))
+    )
+    today = date(2026, 12, 2)
+    (expired, unused) = list_remarks((used, gone, over), {"a", "c"}, today, is_whole=True)[::-1]
+    assert "waiver of c (column-dropped, orders) expired on 2026-12-01" in expired
+    assert "waiver of b (column-dropped, orders) is unused" in unused
+    assert len(list_remarks((used, gone, over), {"a", "c"}, today, is_whole=False)) == 1
+    longer = replace(over, expires=date(2026, 12, 9))
+    assert list_remarks((used, over, longer), {"a", "c"}, today, is_whole=True) == ()

@@ -110,6 +110,7 @@ def build_check(
     tables: Iterable[str] = (),
     unaccepted: Iterable[str] = (),
     remarks: Iterable[tuple[TableId, Disagreement]] = (),
+    waiver_remarks: Iterable[str] = (),
     waivers: Mapping[str, Waiver] | None = None,
 ) -> Document:
     """The document of `check`: every finding with the severity that the declared readers give it.
@@ -139,6 +140,7 @@ def build_check(
             for f, _ in judged
             if f.rule == "not-judged"
         ],
+        "waiver_remarks": list(waiver_remarks),
         "remarks": [{"table": str(table), **_build_remark(found)} for table, found in remarks],
     }
 

@@ -56,11 +56,13 @@ def build_check_report(
         tables=[str(t) for t in result.tables],
         unaccepted=[str(t) for t in result.unaccepted],
         remarks=result.remarks,
+        waiver_remarks=result.waiver_remarks,
         waivers=waived,
     )
     blocks: list[Block] = [_build_notice(j, waived) for j in judged]
     blocks += map(_build_baseline_notice, result.without_baseline)
     blocks += (build_remark_notice(found, str(table)) for table, found in result.remarks)
+    blocks += (Notice("waiver", words.SEVERITY_TONES["note"], "", r, ()) for r in result.waiver_remarks)
     blocks.append(Paragraph(_summarize_check(judged, result, fail_on, len(waived))))
     if others := [t for t in result.unaccepted if t not in result.without_baseline]:
         listed = ", ".join(str(t) for t in others)
