@@ -101,7 +101,8 @@ class Finding:
 
     `claims` are pairs (rule, path) of findings with the same cause. The judge lists those that it found as
     `claimed`, adds their text to the evidence, and takes over their worse verdicts.
-    `witness` is a sentence with one value that the readers misread.
+    `witness` is a sentence with one value that the readers misread. `file` is the path of the schema file in
+    its repository, and `line` the line of the column in it, from 1; empty and 0 without a file.
     """
 
     rule: str
@@ -117,6 +118,8 @@ class Finding:
     old_ref: str = ""
     new_ref: str = ""
     claims: tuple[tuple[str, Path], ...] = ()
+    file: str = ""
+    line: int = 0
     claimed: tuple[Finding, ...] = ()
 
     @property

@@ -81,6 +81,14 @@ def find_file(commit: str, path: str, folder: Path = _HERE) -> str | None:
     return None if done.returncode else _decode_text(done.stdout, f"{path} at {commit[:12]}")
 
 
+def find_prefix(folder: Path = _HERE) -> str:
+    """Find the path of a folder inside its repository; empty for the root. Raises `UsageError`."""
+    done = _run_git(folder, "rev-parse", "--show-prefix")
+    if done.returncode:
+        resolve_revision("HEAD", folder)
+    return os.fsdecode(done.stdout).strip("\n")
+
+
 def resolve_revision(revision: str, folder: Path = _HERE) -> str:
     """Resolve a revision to the id of its commit. Raises `UsageError` as above."""
     done = _run_git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")

@@ -90,7 +90,7 @@ class Notice:
     """A message that needs attention: a finding, a refusal, a disagreement.
 
     `title` is short, `place` names table and path, `message` is one sentence. `facts` are more lines: before,
-    after, and what to do.
+    after, and what to do. `file` and `line` are the place in a repository, empty and 0 without one.
     """
 
     title: str
@@ -99,6 +99,8 @@ class Notice:
     message: str
     facts: tuple[tuple[str, Inline], ...] = ()
     anchor: str = ""
+    file: str = ""
+    line: int = 0
 
 
 Block = Heading | Paragraph | FactsBlock | Grid | Code | TimelineBlock | Notice

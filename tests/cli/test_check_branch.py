@@ -145,6 +145,15 @@ def test_the_base_is_that_of_the_job(
     assert ask("check", "schemas/", "--against", "git:trunk").code == code
 
 
+def test_an_annotation_has_file_and_line(tmp_path: Path, ask: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(make_repository(tmp_path, "data/lake", CHANGES["narrow"][0]) / "data" / "lake")
+    lines = ask("check", "--format", "github").out.splitlines()
+    file = f"data/lake/schemas/{build_file_name(TABLE)}"
+    text = (Path("schemas") / build_file_name(TABLE)).read_text().splitlines()
+    number = next(n for n, line in enumerate(text, 1) if '"name": "n"' in line)
+    assert lines[0].startswith(f"::error file={file},line={number},title=integer-narrowed")
+
+
 def test_other_schema_files_are_checked_too(
     tmp_path: Path, ask: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,7 +17,7 @@ _COMMANDS: dict[Tone, str] = {"break": "error", "danger": "warning"}
 
 @dataclass(frozen=True, slots=True)
 class GithubFormat:
-    """`::error title=…::…` for a break, `::warning` for a danger, `::notice` for the rest."""
+    """`::error file=…,line=…,title=…::…` for a break, `::warning` for a danger, `::notice` for the rest."""
 
     name: str = "github"
 
@@ -33,7 +33,10 @@ def _format_annotation(notice: Notice) -> str:
     title = escape_invisible(f"{notice.title}: {notice.place}" if notice.place else notice.title)
     facts = [f"{escape_invisible(name)}: {_format_words(value)}" for name, value in notice.facts]
     message = "\n".join([escape_invisible(notice.message), *facts])
-    return f"::{command} title={_escape_property(title)}::{_escape_data(message)}"
+    place = [("file", notice.file)] if notice.file else []
+    place += [("line", str(notice.line))] if notice.file and notice.line else []
+    properties = [f"{name}={_escape_property(value)}" for name, value in (*place, ("title", title))]
+    return f"::{command} {','.join(properties)}::{_escape_data(message)}"
 
 
 def _format_words(inline: Inline) -> str:

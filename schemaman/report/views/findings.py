@@ -36,7 +36,9 @@ def build_finding_notice(judged: JudgedFinding) -> Notice:
     facts += [("fix", (Text(fix),)) for fix in finding.fixes]
     facts.append(("more", (Text(f"schemaman explain {finding.fingerprint}", code=True),)))
     tone = words.SEVERITY_TONES[judged.severity]
-    return Notice(finding.rule, tone, step, finding.message, tuple(facts), judged.anchor)
+    return Notice(
+        finding.rule, tone, step, finding.message, tuple(facts), judged.anchor, finding.file, finding.line
+    )
 
 
 def build_check_report(
