@@ -225,3 +225,12 @@ def test_a_new_table_in_the_place_of_another_records_what_others_fill(format: st
     made, _ = cook(format, add_row_columns(migration_source(told))).make_plans(lake.live, new)
     (create,) = (s.statement for s in made.steps if s.kind == "create-table")
     assert f"""'{FOREIGN_PROPERTY}' = '["segment"]'""" in create
+
+
+@both
+def test_the_columns_of_the_sink_are_never_foreign(format: str) -> None:
+    lake = followed(format, ["a INT ID 2"])
+    told = history([parse_columns(text) for text in versions_of(["a INT ID 2", "a INT ID 2, b INT ID 3"])])
+    made = make_plan(migration_source(told), lake.live, *TARGETS[format], Policy())
+    assert statements(made)
+    assert all(FOREIGN_PROPERTY not in statement for statement in statements(made))

@@ -52,7 +52,7 @@ def test_a_mirror_goes_on_in_the_table_that_took_its_rows_over(spark, tmp_path: 
         ):
             run(plan, executor)
         table_name, path = (None, new) if format == "delta" else (new, None)
-        moved = TargetSetting("moved", format, ("*",), table=table_name, path=path)
+        moved = TargetSetting("moved", format, (table.table,), table=table_name, path=path)
         mirror = LakeSink(store, [moved], old.quarantine(), policy=Policy(), on_report=old.reports.append)
         late = told(0, "c", {"id": 2, "n": "0", "gone": "old"}, OLD)
         mirror(frame(spark, [told(4, "u", {"id": 1, "n": 5}, NOW), late]), 2)

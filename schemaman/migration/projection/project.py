@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from schemaman.migration.convertible import list_row_types
-from schemaman.migration.foreign_columns import find_unrecorded_columns, read_foreign
+from schemaman.migration.foreign_columns import find_unrecorded_columns, list_own_columns, read_foreign
 from schemaman.migration.plan import (
     MigrationSource,
     Policy,
@@ -305,7 +305,7 @@ def _follow_columns(
     swapped = {e.new: e.column for e in read_swaps(lake)}
     raw = {c.name: c for c in source.schema.columns}
     columns, dropped, foreign = list[Column](), list[str](), list[str]()
-    others = read_foreign(lake)
+    others, own = read_foreign(lake), list_own_columns(lake)
     unrecorded = find_unrecorded_columns(source, lake)
     for column in lake.schema.columns:
         name = match.partners.get(column.name)
@@ -335,7 +335,8 @@ def _follow_columns(
         else:
             columns.append(_follow_foreign(lake, column, source, None, notes))
             # A column that the table records under another name is the source's, whatever became of it.
-            foreign += [column.name] if column.name not in tables.naming.source_names.values() else []
+            is_ours = column.name in tables.naming.source_names.values() or column.name.lower() in own
+            foreign += [] if is_ours else [column.name]
     taken = {name.lower() for name in (*(c.name for c in columns), *match.absent)}
     columns += [
         replace(_make_lake_column(raw[name], type, tables.comments), nullable=True)
