@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from schemaman.compat.gate import list_all_totals
-from schemaman.errors import UnknownName
+from schemaman.errors import UnknownName, UsageError
 from schemaman.report.views.table_changes import JudgedFinding, build_chapter
+from schemaman_cli.checking import run_check
 from schemaman_cli.library import make_workspace, open_registry
 from schemaman_cli.options import CommandContext
 
 
-def find_finding(context: CommandContext, fingerprint: str) -> JudgedFinding:
-    """Find the finding whose fingerprint starts with a text; those that only a total shows come last.
+def find_finding(
+    context: CommandContext, fingerprint: str, places: Sequence[str], against: str | None, base: str | None
+) -> JudgedFinding:
+    """Find the finding whose fingerprint starts with a text.
+
+    With `places`, `against` or `base` the check that they name is run. Else the branch is asked first, then
+    the store; findings that only a total shows come last.
 
     Raises:
         UnknownName: none or several match.
     """
+    if places or against is not None or base is not None:
+        result = run_check(context, places, against=against, base=base)
+        return _select(fingerprint, {f.fingerprint: JudgedFinding(f, s) for f, s in result.findings})
+    of_branch = _list_branch_findings(context, fingerprint)
+    if of_branch:
+        return _select(fingerprint, of_branch)
     judge = make_workspace(context).build_judge()
     found: dict[str, JudgedFinding] = {}
     histories = tuple(open_registry(context).select())
@@ -26,8 +40,26 @@ def find_finding(context: CommandContext, fingerprint: str) -> JudgedFinding:
                 found.setdefault(judged.finding.fingerprint, judged)
         if found:
             break
+    return _select(fingerprint, found)
+
+
+def _list_branch_findings(context: CommandContext, fingerprint: str) -> dict[str, JudgedFinding]:
+    """List the findings of the snapshots of the branch; none outside a repository or without snapshots."""
+    try:
+        result = run_check(context, ())
+    except UsageError:
+        return {}
+    pairs = {f.fingerprint: JudgedFinding(f, s) for f, s in result.findings}
+    return {name: judged for name, judged in pairs.items() if name.startswith(fingerprint)}
+
+
+def _select(fingerprint: str, known: Mapping[str, JudgedFinding]) -> JudgedFinding:
+    """Select the only finding whose fingerprint starts with a text. Raises `UnknownName`."""
+    found = {name: judged for name, judged in known.items() if name.startswith(fingerprint)}
     if len(found) != 1:
         problem = "several fingerprints start with" if found else "no fingerprint starts with"
-        listed = ", ".join(found) or "schemaman report and schemaman check list the findings"
+        listed = ", ".join(found) or (
+            "schemaman report and schemaman check list the findings; for files, name them as for check"
+        )
         raise UnknownName(f"{problem} {fingerprint!r}", hint=listed)
     return next(iter(found.values()))

@@ -8,15 +8,12 @@ import sys
 import click
 
 from schemaman.api.avro_checks import answer_batch
-from schemaman.api.checking import check_tables
-from schemaman.api.checking_branch import check_branch
-from schemaman.api.checking_files import check_schemas, is_branch, is_outside_history, is_table
 from schemaman.api.files import read_text
 from schemaman.errors import UsageError
 from schemaman.report.views.findings import build_check_report, sort_by_severity
 from schemaman.report.views.table_changes import JudgedFinding
+from schemaman_cli.checking import run_check
 from schemaman_cli.group import command
-from schemaman_cli.library import make_workspace, open_registry
 from schemaman_cli.options import CommandContext, format_option, offer, with_context
 
 
@@ -68,27 +65,19 @@ def check(
     TABLE has no history.
     """
     if batch is not None:
-        return _answer_batch(context, batch, tables, against)
-    if source and base is not None:
-        raise UsageError("--base is for the files of a branch, not for --source", hint="omit one of them")
-    workspace = make_workspace(context)
-    is_files = not source and not any(map(is_table, tables))
-    if len(tables) == 1 and against is not None and is_outside_history(tables[0]):
-        result = check_schemas(workspace, tables[0], against, level=level)
-    elif is_files and (against is None or is_branch(against)):
-        branch = base if against is None else against.removeprefix("git:")
-        result = check_branch(workspace, tables, base=branch, level=level)
-    else:
-        result = check_tables(workspace, open_registry(context), tables, against=against, level=level)
+        if tables or source or any(option is not None for option in (against, base, level)):
+            raise UsageError(
+                "--batch takes everything from its lines", hint="omit TABLE and the other options"
+            )
+        return _answer_batch(context, batch)
+    result = run_check(context, tables, against=against, base=base, level=level, source=source)
     judged = sort_by_severity(JudgedFinding(f, s) for f, s in result.findings)
     context.console.show(build_check_report(judged, result, result.fail_on, result.waivers), format)
     return 0 if result.passed else 1
 
 
-def _answer_batch(context: CommandContext, source: str, tables: tuple[str, ...], against: str | None) -> int:
+def _answer_batch(context: CommandContext, source: str) -> int:
     """Write an answer a line; the exit code is 1 if a schema is incompatible or a line has no answer."""
-    if tables or against is not None:
-        raise UsageError("--batch takes all schemas from its lines", hint="omit TABLE and --against")
     lines = sys.stdin if source == "-" else read_text(source).splitlines()
     passed = True
     for answer in answer_batch(lines):

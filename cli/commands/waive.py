@@ -12,7 +12,7 @@ from schemaman.report.json.answers import build_written_waiver
 from schemaman_cli.days import parse_last_day
 from schemaman_cli.findings import find_finding
 from schemaman_cli.group import command
-from schemaman_cli.options import CommandContext, format_option, with_context
+from schemaman_cli.options import CommandContext, format_option, offer, with_context
 
 
 @command(
@@ -21,20 +21,33 @@ from schemaman_cli.options import CommandContext, format_option, with_context
     "schemaman waive 18d38a --reason TICKET-12 --owner ann --expires 30d",
 )
 @click.argument("finding", metavar="FINDING")
+@click.argument("places", nargs=-1, metavar="[TABLE|PATH]...", shell_complete=offer("references"))
+@click.option("--against", metavar="REF", help="Baseline of the check that found it.")
+@click.option("--base", metavar="BRANCH", help="Branch of the check that found it.")
 @click.option("--reason", required=True, metavar="TEXT", help="Why the finding is acceptable.")
 @click.option("--owner", required=True, metavar="NAME", help="Who is responsible for the waiver.")
 @click.option("--expires", required=True, metavar="WHEN", help="Last day: a date, or 14d.")
 @format_option("text", "json")
 @with_context
-def waive(context: CommandContext, finding: str, reason: str, owner: str, expires: str, format: str) -> None:
+def waive(
+    context: CommandContext,
+    finding: str,
+    places: tuple[str, ...],
+    against: str | None,
+    base: str | None,
+    reason: str,
+    owner: str,
+    expires: str,
+    **_: object,
+) -> None:
     """Waive the finding with the fingerprint FINDING; it then fails no check. The first digits are enough.
 
     schemaman check still shows the finding, as waived. The waiver is added to schemaman.waivers.toml. Commit
-    that file.
+    that file. A finding of files is found again by the arguments of its check: PATH, --against, --base.
     """
     if not reason.strip() or not owner.strip():
         raise UsageError("a waiver needs a reason and an owner", hint='--reason "no reader left" --owner ann')
-    found = find_finding(context, finding).finding
+    found = find_finding(context, finding, places, against, base).finding
     until = parse_last_day(expires, "a waiver")
     waiver = Waiver(found.fingerprint, found.rule, str(found.table), reason, owner, until)
     path = resolve_path(context.settings.waivers)

@@ -71,7 +71,12 @@ def check_branch(
     changed = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
     prefix = git.find_prefix()
     found = [
-        replace(f, file=_place_in_repository(name, prefix), line=_find_line(after.get(name, ""), f))
+        replace(
+            f,
+            file=_place_in_repository(name, prefix),
+            line=_find_line(after.get(name, ""), f),
+            arguments=() if is_default else (name, *(("--base", base) if base else ())),
+        )
         for name in changed
         for f in _judge(name, before.get(name), after.get(name), commit)
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -63,17 +64,23 @@ def check_schemas(
     sides = [_read_reference(workspace, parse(text)) for text in (old, new)]
     policy = make_policy(workspace, level, fail_on)
     table = TableId("", "", "", PurePath(new.rpartition(":")[2]).stem or new)
-    findings = judge_sides(table, sides[0], sides[1], old, new)
+    again = (new, "--against", old)
+    judged = judge_sides(table, sides[0], sides[1], old, new)
+    findings = [replace(finding, arguments=again) for finding in judged]
     return add_waivers(workspace, judge_files((table,), 1, findings, policy))
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaSide:
-    """One of the two schemas: as a table and as Avro, None where it is none of that kind or absent."""
+    """One of the two schemas: as a table and as Avro, None where it is none of that kind or absent.
+
+    `digest` tells two texts apart.
+    """
 
     table: TableSchema | None = None
     avro: AvroSchema | None = None
     table_id: TableId | None = None
+    digest: str = ""
 
 
 def make_policy(
@@ -109,6 +116,7 @@ def read_side(text: str, where: str) -> SchemaSide:
         BadConfiguration: it is a damaged snapshot.
     """
     document = _load_json(text)
+    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     if is_snapshot(document):
         snapshot = from_text(text, where)
         return SchemaSide(snapshot.schema, table_id=snapshot.table)
@@ -119,11 +127,11 @@ def read_side(text: str, where: str) -> SchemaSide:
         except InvalidAvroSchema as error:
             raise UnreadableInput(f"{where}: {error.message}") from error
     try:
-        return SchemaSide(remove_ids(read_schema(text, where)), avro)
+        return SchemaSide(remove_ids(read_schema(text, where)), avro, digest=digest)
     except UnreadableInput:
         if avro is None:
             raise
-        return SchemaSide(avro=avro)
+        return SchemaSide(avro=avro, digest=digest)
 
 
 def judge_sides(
@@ -139,7 +147,8 @@ def judge_sides(
         findings = judge_transition(transition, RULES.load_all())
     if old.avro is None or new.avro is None:
         return findings
-    return _apply_avro(findings, table, old.avro, new.avro, (old_ref, new_ref))
+    pair = (f"schema {old.digest}", f"schema {new.digest}")
+    return _apply_avro(findings, table, old.avro, new.avro, (old_ref, new_ref), pair)
 
 
 def _read_reference(workspace: Workspace, reference: Reference) -> SchemaSide:
@@ -160,9 +169,17 @@ def _load_json(text: str) -> object:
 
 
 def _apply_avro(
-    findings: Sequence[Finding], table: TableId, old: AvroSchema, new: AvroSchema, refs: tuple[str, str]
+    findings: Sequence[Finding],
+    table: TableId,
+    old: AvroSchema,
+    new: AvroSchema,
+    refs: tuple[str, str],
+    described: tuple[str, str],
 ) -> tuple[Finding, ...]:
-    """Replace Avro's verdicts by those of the texts, and add what no rule explains."""
+    """Replace Avro's verdicts by those of the texts, and add what no rule explains.
+
+    `described` are both texts, in words that stay the same when a base moves on.
+    """
     pairs: tuple[tuple[Reader, AvroSchema, AvroSchema], ...] = (
         ("avro-backward", new, old), ("avro-forward", old, new),
     )  # fmt: skip
@@ -183,7 +200,7 @@ def _apply_avro(
             data, schema = ("old", "new") if reader == "avro-backward" else ("new", "old")
             kept.append(
                 Finding(
-                    INCOMPATIBLE, table, (), refs[0], refs[1],
+                    INCOMPATIBLE, table, (), described[0], described[1],
                     f"Avro cannot read {data} data with the {schema} schema: {causes[0]}",
                     {reader: "break"},
                     fixes=("give the field a default, or keep the old field beside the new one",),

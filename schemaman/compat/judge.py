@@ -103,6 +103,7 @@ class Finding:
     `claimed`, adds their text to the evidence, and takes over their worse verdicts.
     `witness` is a sentence with one value that the readers misread. `file` is the path of the schema file in
     its repository, and `line` the line of the column in it, from 1; empty and 0 without a file.
+    `arguments` are those of the check that finds it again; empty if the store or the snapshots show it.
     """
 
     rule: str
@@ -120,6 +121,7 @@ class Finding:
     claims: tuple[tuple[str, Path], ...] = ()
     file: str = ""
     line: int = 0
+    arguments: tuple[str, ...] = ()
     claimed: tuple[Finding, ...] = ()
 
     @property

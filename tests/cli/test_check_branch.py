@@ -154,6 +154,21 @@ def test_an_annotation_has_file_and_line(tmp_path: Path, ask: Run, monkeypatch: 
     assert lines[0].startswith(f"::error file={file},line={number},title=integer-narrowed")
 
 
+def test_a_finding_of_a_branch_is_explained_and_waived(
+    tmp_path: Path, ask: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(make_repository(tmp_path, "", CHANGES["drop"][0]))
+    (finding,) = ask("check", "--format", "json").json["findings"]
+    assert ask("explain", finding["fingerprint"]).code == 0
+    why = ("--reason", "unread", "--owner", "ann", "--expires", "30d")
+    assert ask("waive", finding["fingerprint"], *why).code == 0
+    assert ask("check").code == 0
+    assert ask("check", "schemas").code == 0
+    Path("schemaman.waivers.toml").unlink()
+    again = ask("check", "schemas", "--format", "json").json["findings"][0]
+    assert ask("explain", again["fingerprint"], "schemas").code == 0
+
+
 def test_other_schema_files_are_checked_too(
     tmp_path: Path, ask: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

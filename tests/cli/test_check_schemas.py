@@ -6,6 +6,7 @@ import io
 import json
 import sys
 from pathlib import Path
+from shlex import split
 
 import pytest
 
@@ -117,6 +118,19 @@ def test_a_batch_answers_each_line_in_order(files: Path, ask: Run, monkeypatch: 
     assert done.code == 1
     monkeypatch.setattr(sys, "stdin", io.StringIO(text))
     assert ask("check", "--batch", "-").out == done.out
+
+
+def test_a_finding_of_files_is_explained_and_waived_by_the_printed_command(files: Path, ask: Run) -> None:
+    words = ("file:text.avsc", "--against", "file:int.avsc")
+    for pair in (words, ("file:b.sql", "--against", "file:a.sql")):
+        found = ask("check", *pair, "--format", "json").json["findings"]
+        command = ask("check", *pair).out.partition("schemaman explain ")[2].splitlines()[0]
+        assert ask("explain", *split(command)).code == 0
+        for finding in found:
+            why = ("--reason", "unread", "--owner", "ann", "--expires", "30d")
+            assert ask("waive", finding["fingerprint"], *pair, *why).code == 0
+        done = ask("check", *pair)
+        assert (done.code, "waived" in done.out) == (0, True)
 
 
 def test_a_batch_takes_no_table(ask: Run) -> None:

@@ -133,7 +133,7 @@ class RecordOf:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reference:
-    """The name of a type whose definition stands elsewhere in the schema."""
+    """The name of a type that another place of the schema defines."""
 
     name: str
     kind: str = "reference"
@@ -388,7 +388,7 @@ def _check_references(node: Node, schema: AvroSchema) -> None:
             names: set[str] = set()
             for branch in node.branches:
                 if branch.kind == "union":
-                    raise InvalidAvroSchema("a union stands in a union")
+                    raise InvalidAvroSchema("a union has a union as a branch")
                 name = branch.name if isinstance(branch, Reference | Named) else branch.kind
                 if name in names:
                     raise InvalidAvroSchema(f"a union has the branch {name} twice")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from shlex import quote
+from shlex import join, quote
 
 from schemaman.compat.gate import CheckResult
 from schemaman.compat.judge import READERS, Rule, Severity
@@ -34,7 +34,8 @@ def build_finding_notice(judged: JudgedFinding) -> Notice:
         facts.append(("example", (Text(finding.witness),)))
     facts += [("evidence", (Text(line),)) for line in finding.evidence]
     facts += [("fix", (Text(fix),)) for fix in finding.fixes]
-    facts.append(("more", (Text(f"schemaman explain {finding.fingerprint}", code=True),)))
+    command = join(("schemaman", "explain", finding.fingerprint, *finding.arguments))
+    facts.append(("more", (Text(command, code=True),)))
     tone = words.SEVERITY_TONES[judged.severity]
     return Notice(
         finding.rule, tone, step, finding.message, tuple(facts), judged.anchor, finding.file, finding.line

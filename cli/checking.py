@@ -1,0 +1,40 @@
+"""Runs the gate that the arguments of a command name: of schemas, of a branch, or of the source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from schemaman.api.checking import check_tables
+from schemaman.api.checking_branch import check_branch
+from schemaman.api.checking_files import check_schemas, is_branch, is_outside_history, is_table
+from schemaman.compat.gate import CheckResult
+from schemaman.errors import UsageError
+from schemaman_cli.library import make_workspace, open_registry
+from schemaman_cli.options import CommandContext
+
+
+def run_check(
+    context: CommandContext,
+    places: Sequence[str],
+    *,
+    against: str | None = None,
+    base: str | None = None,
+    level: str | None = None,
+    source: bool = False,
+) -> CheckResult:
+    """Check tables, files or the snapshots of a branch; only a check of tables opens the store.
+
+    Raises:
+        UsageError: the arguments belong to several gates, or there is no baseline.
+        CouldNotDo: a schema or the store cannot be read.
+    """
+    if source and base is not None:
+        raise UsageError("--base is for the files of a branch, not for --source", hint="omit one of them")
+    workspace = make_workspace(context)
+    is_files = not source and not any(map(is_table, places))
+    if len(places) == 1 and against is not None and is_outside_history(places[0]):
+        return check_schemas(workspace, places[0], against, level=level)
+    if is_files and (against is None or is_branch(against)):
+        branch = base if against is None else against.removeprefix("git:")
+        return check_branch(workspace, places, base=branch, level=level)
+    return check_tables(workspace, open_registry(context), places, against=against, level=level)
