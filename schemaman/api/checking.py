@@ -8,7 +8,7 @@ from dataclasses import replace
 from shlex import quote
 
 from schemaman.api.checking_branch import find_base
-from schemaman.api.checking_files import add_waivers, make_policy
+from schemaman.api.checking_files import add_waivers, is_outside_history, make_policy
 from schemaman.api.references import resolve_reference
 from schemaman.api.settings_files import resolve_path
 from schemaman.api.target_tables import cut_history
@@ -52,6 +52,11 @@ def check_tables(
         baseline = _take_baseline(workspace, registry, found, against)
     policy = make_policy(workspace, level, fail_on, named=bool(tables))
     result = gate.check(found, baseline, RULES.load_all(), policy)
+    if against is not None and is_outside_history(against):
+        # The store alone does not show these findings, since the baseline is not in it.
+        again = (*tables, "--against", against)
+        rated = tuple((replace(finding, arguments=again), s) for finding, s in result.findings)
+        result = replace(result, findings=rated)
     return add_waivers(workspace, result, is_whole=not tables)
 
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from shlex import split
 
 import click
 import pytest
@@ -668,6 +669,17 @@ def test_a_finding_is_explained(run: Run, filled: Path) -> None:
         assert done.json["rule"]["name"] == finding["rule"]
         Draft202012Validator(schemas.read_schema("explain")).validate(done.json)
     assert run("explain", "1fffffffffffffff").code == 2
+
+
+def test_a_finding_against_a_file_is_explained_by_the_printed_command(run: Run, filled: Path) -> None:
+    (filled / "accepted.ddl").write_text("id INT NOT NULL, gone INT, PRIMARY KEY (id)")
+    done = run("check", "orders", "--against", "file:accepted.ddl")
+    assert done.code == 1
+    for line in done.out.splitlines():
+        if "schemaman explain " in line:
+            words = split(line.partition("schemaman explain ")[2])
+            assert words[1:] == ["orders", "--against", "file:accepted.ddl"]
+            assert run("explain", *words).code == 0
 
 
 def test_a_finding_that_is_waived_is_shown_and_fails_nothing(run: Run, filled: Path) -> None:

@@ -109,18 +109,7 @@ class LakeSink:
         clock: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         small: int = SMALL,
     ) -> None:
-        if not isinstance(registry, Registry) and not hasattr(registry, "append"):
-            raise UsageError(
-                f"registry is of type {type(registry).__name__}, not a Registry",
-                hint="open one: registry = schemaman.open(URL)",
-            )
-        if not hasattr(quarantine, "add_records"):
-            raise UsageError(
-                f"quarantine is of type {type(quarantine).__name__}, not a Quarantine",
-                hint="use schemaman.spark.Quarantine(TABLE)",
-            )
-        if policy is not None:
-            require_policy(policy)
+        _require_arguments(registry, quarantine, policy)
         of_program = registry if isinstance(registry, Registry) else Registry(registry, clock)
         store, services = of_program.store, of_program.services
         stream = stream or ("main" if services is None else services.settings.stream.value)
@@ -229,6 +218,22 @@ def _open_schemas(schemas: SchemaLookup | str | None, services: Services | None)
     if isinstance(schemas, str):
         return open_registry(schemas, {}) if is_url(schemas) else load_export(schemas)
     return schemas
+
+
+def _require_arguments(registry: object, quarantine: object, policy: object) -> None:
+    """Raises `UsageError` for an argument of another type."""
+    if not isinstance(registry, Registry) and not hasattr(registry, "append"):
+        raise UsageError(
+            f"registry is of type {type(registry).__name__}, not a Registry",
+            hint="open one: registry = schemaman.open(URL)",
+        )
+    if not hasattr(quarantine, "add_records"):
+        raise UsageError(
+            f"quarantine is of type {type(quarantine).__name__}, not a Quarantine",
+            hint="use schemaman.spark.Quarantine(TABLE)",
+        )
+    if policy is not None:
+        require_policy(policy)
 
 
 class _BatchRun:
