@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from schemaman.compat.gate import list_all_totals
+from schemaman.api.unread_records import find_unread, group_rejects
+from schemaman.compat.gate import build_unread, list_all_totals
 from schemaman.errors import UnknownName, UsageError
 from schemaman.report.views.table_changes import JudgedFinding, build_chapter
 from schemaman_cli.checking import run_check
@@ -18,7 +19,7 @@ def find_finding(
     """Find the finding whose fingerprint starts with a text.
 
     With `places`, `against` or `base` the check that they name is run. Else the branch is asked first, then
-    the store; findings that only a total shows come last.
+    the store; findings that only a total shows, and unread records, come last.
 
     Raises:
         UnknownName: none or several match.
@@ -31,10 +32,13 @@ def find_finding(
         return _select(fingerprint, of_branch)
     judge = make_workspace(context).build_judge()
     found: dict[str, JudgedFinding] = {}
-    histories = tuple(open_registry(context).select())
+    registry = open_registry(context)
+    histories = registry.select()
     steps = (judged for history in histories for judged in build_chapter(history, judge).findings)
     totals = (judged for history in histories for t in list_all_totals(history) for judged in judge(t))
-    for candidates in (steps, totals):
+    behind = find_unread(registry, histories, group_rejects(registry))
+    unread = (j for h in histories if h.table in behind for j in judge(build_unread(h, behind[h.table])))
+    for candidates in (steps, totals, unread):
         for judged in candidates:
             if judged.finding.fingerprint.startswith(fingerprint):
                 found.setdefault(judged.finding.fingerprint, judged)

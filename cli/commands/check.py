@@ -8,6 +8,7 @@ import sys
 import click
 
 from schemaman.api.avro_checks import answer_batch
+from schemaman.api.exit_codes import FAILED
 from schemaman.api.files import read_text
 from schemaman.errors import UsageError
 from schemaman.report.views.findings import build_check_report, sort_by_severity
@@ -15,6 +16,9 @@ from schemaman.report.views.table_changes import JudgedFinding
 from schemaman_cli.checking import run_check
 from schemaman_cli.group import command
 from schemaman_cli.options import CommandContext, format_option, offer, with_context
+
+EXIT_CODES = {"pass": 0, "fail": 1, "unknown": FAILED}
+"""The exit code of each verdict: a check that could not read all records was not possible."""
 
 
 @command("check", "schemaman check", "schemaman check orders --against 1 --format github")
@@ -62,7 +66,7 @@ def check(
     orders@3 is checked up to version 3. orders@1..3 is checked against version 1, as with --against.
 
     The exit code is 1 if a finding at or above --fail-on is not waived, 2 without a baseline, and 3 if a
-    TABLE has no history.
+    TABLE has no history, or if nothing fails but records of a table could not be read.
     """
     if batch is not None:
         if tables or source or any(option is not None for option in (against, base, level)):
@@ -73,7 +77,7 @@ def check(
     result = run_check(context, tables, against=against, base=base, level=level, source=source)
     judged = sort_by_severity(JudgedFinding(f, s) for f, s in result.findings)
     context.console.show(build_check_report(judged, result, result.fail_on, result.waivers), format)
-    return 0 if result.passed else 1
+    return EXIT_CODES[result.verdict]
 
 
 def _answer_batch(context: CommandContext, source: str) -> int:

@@ -19,6 +19,7 @@ from schemaman.compat.judge import (
     Finding,
     Level,
     Reader,
+    RejectedRecords,
     Rule,
     Severity,
     Transition,
@@ -42,6 +43,10 @@ from schemaman.model.diff import diff
 from schemaman.model.display import DisplayedValue, count_noun
 from schemaman.model.schema import TableId, TableSchema
 
+GateVerdict = Literal["pass", "fail", "unknown"]
+UNREAD = "records-not-read"
+"""The rule whose findings let no check pass."""
+
 AVRO_READERS: tuple[Reader, ...] = ("avro-backward", "avro-forward")
 
 
@@ -54,11 +59,12 @@ class CheckResult(DisplayedValue):
     `unaccepted` are the tables without a baseline; only their present structure is judged.
     `without_baseline` are tables of `unaccepted` that the user named; they count as danger, too.
     `remarks` list what the records leave open or lose of each table since its baseline; they count as notes.
+    `verdict` is `unknown` if nothing fails, but records of a table could not be read.
     `fail_on` is the mildest severity that fails; `waivers` are those that have not expired, by fingerprints;
     `waiver_remarks` tell of expired and unused ones.
     """
 
-    verdict: Literal["pass", "fail"]
+    verdict: GateVerdict
     findings: tuple[tuple[Finding, Severity], ...]
     tables: tuple[TableId, ...]
     steps: int
@@ -108,20 +114,22 @@ def check(
     baseline: Mapping[TableId, Snapshot],
     rules: Iterable[Rule],
     policy: GatePolicy | None = None,
+    unread: Mapping[TableId, tuple[RejectedRecords, ...]] | None = None,
 ) -> CheckResult:
     """Judges every step of the tables since their baseline.
 
     Args:
         histories: the histories of the tables to check.
         baseline: the accepted structure of each table; one without history is an error.
-        rules: the rules to apply.
+        rules: the rules to apply; they are taken only if there is a step.
         policy: the settings of the gate; by default all readers are declared, and a break fails.
+        unread: the records behind the newest version of a table that could not be read.
 
     Raises:
         NoHistory: the baseline names tables that have no history.
         UnknownName: the policy names no known level.
     """
-    tables, all_rules = {h.table: h for h in histories}, tuple(rules)
+    tables, all_rules = {h.table: h for h in histories}, tuple[Rule, ...]()
     policy = policy or GatePolicy()
     level = policy.find_level()
     if missing := sorted(baseline.keys() - tables.keys()):
@@ -140,6 +148,10 @@ def check(
         remarks += ((table, remark) for remark in _find_remarks(tables[table], accepted))
         totals = [t for t in (build_total(tables[table], accepted),) if t is not None]
         earlier = compare_with_earlier(tables[table]) if level is not None and level.transitive else ()
+        if behind := (unread or {}).get(table):
+            compared = (*compared, build_unread(tables[table], behind))
+        if compared or earlier:
+            all_rules = all_rules or tuple(rules)
         found = _collect_findings(compared, totals, earlier, all_rules)
         findings += ((f, rate_finding(f, readers, policy.overrides)) for f in found)
     worst = _find_worst(findings, policy)
@@ -148,7 +160,7 @@ def check(
     worst = max(worst, SEVERITIES.index("danger") if unmet else 0)
     worst = max(worst, SEVERITIES.index("note") if remarks else 0)
     return CheckResult(
-        verdict=_decide(worst, policy),
+        verdict=_decide(worst, policy, findings),
         findings=tuple(findings),
         tables=tuple(sorted(tables)),
         steps=steps_judged,
@@ -175,9 +187,13 @@ def _find_worst(findings: Iterable[tuple[Finding, Severity]], policy: GatePolicy
     return max(severities, default=0)
 
 
-def _decide(worst: int, policy: GatePolicy) -> Literal["pass", "fail"]:
-    fails = policy.fail_on != "off" and worst >= SEVERITIES.index(policy.fail_on)
-    return "fail" if fails else "pass"
+def _decide(worst: int, policy: GatePolicy, findings: Iterable[tuple[Finding, Severity]] = ()) -> GateVerdict:
+    if policy.fail_on == "off":
+        return "pass"
+    if worst >= SEVERITIES.index(policy.fail_on):
+        return "fail"
+    unread = (f for f, severity in findings if f.rule == UNREAD and severity != "off")
+    return "unknown" if any(f.fingerprint not in policy.waived for f in unread) else "pass"
 
 
 def list_transitions(history: TableHistory, baseline: Snapshot | None) -> tuple[Transition, ...]:
@@ -228,6 +244,12 @@ def build_total(history: TableHistory, baseline: Snapshot | None) -> Transition 
         return None
     suspects = tuple(c for structure in rest for c in structure.candidates)
     return replace(start.compare_with(rest[-1]), candidates=suspects)
+
+
+def build_unread(history: TableHistory, unread: tuple[RejectedRecords, ...]) -> Transition:
+    """Builds the step from the newest structure to records that could not be read."""
+    last = _Structure.of(history, history.latest, history.latest.revisions[-1])
+    return replace(last.compare_with(last), candidates=(), unconfirmed=(), unread=unread)
 
 
 def list_all_totals(history: TableHistory) -> Iterator[Transition]:

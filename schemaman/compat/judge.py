@@ -64,13 +64,27 @@ def cap_verdicts(verdict: Verdict, verdicts: Verdicts) -> Verdicts:
 
 
 @dataclass(frozen=True, slots=True)
+class RejectedRecords:
+    """Records of a table's topic that could not be read, and that no later record of the table replaces.
+
+    `offset` and `reason` are those of the first one.
+    """
+
+    topic: str
+    partition: int
+    offset: int
+    count: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Transition:
     """Two consecutive structures of one table, and the facts about the step between them.
 
     `old` is None for a table that appears, `new` for a table that ends. `changes` is the diff of both.
     `unconfirmed` names facts of `new` that may be newer than the record (`key`, `nullable:<column>`).
     `event` is the event that ended the table, if there is one; `is_recreated`: a table of the same name
-    followed.
+    followed. `unread` are records after the step, which may hold another one.
     """
 
     table: TableId
@@ -84,6 +98,7 @@ class Transition:
     at: Coordinates | None = None
     event: TableEvent | None = None
     is_recreated: bool = False
+    unread: tuple[RejectedRecords, ...] = ()
 
     def has_key_column(self, *names: str) -> bool:
         """Returns whether one of the columns is part of the old or the new key."""
@@ -148,6 +163,7 @@ class Example:
     unconfirmed: tuple[str, ...] = ()
     event: TableEvent | None = None
     is_recreated: bool = False
+    unread: tuple[RejectedRecords, ...] = ()
 
     def build_transition(self) -> Transition:
         """Builds the step that the example describes, of an example table."""
@@ -163,6 +179,7 @@ class Example:
             self.unconfirmed,
             event=self.event,
             is_recreated=self.is_recreated,
+            unread=self.unread,
         )
 
 

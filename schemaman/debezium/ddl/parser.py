@@ -7,7 +7,6 @@ Columns that were dropped and added again always come from the tokens.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
@@ -18,6 +17,7 @@ from sqlglot.parser import Parser
 from sqlglot.parsers.mysql import MySQLParser
 from sqlglot.parsers.oracle import OracleParser
 
+from schemaman.debezium.ddl.facts import DdlFacts, Parts
 from schemaman.debezium.ddl.tokens import find_column_renames, find_recreated_columns, find_table_renames
 from schemaman.debezium.observation import Attribute, StatedAttribute
 
@@ -30,24 +30,10 @@ _FAULTS = (SqlglotError, RecursionError, ValueError, TypeError, AttributeError, 
 _EXECUTED = re.compile(r"/\*M?!")
 """A comment that MySQL and MariaDB execute, but the parser skips."""
 
-Parts = tuple[str, ...]
 Attributes = dict[tuple[str, Attribute], str | None]
 
 
-@dataclass(frozen=True, slots=True)
-class DdlFacts:
-    """The facts in a DDL text: renames of columns and tables, old name first, and stated attributes.
-
-    `parsed` is False if the text could not be parsed, so that only renames were looked for.
-    """
-
-    renames: tuple[tuple[str, str], ...] = ()
-    tables: tuple[tuple[Parts, Parts], ...] = ()
-    stated_attributes: tuple[StatedAttribute, ...] = ()
-    parsed: bool = False
-
-
-def read_ddl(ddl: str, connector: str) -> DdlFacts:
+def parse_ddl(ddl: str, connector: str) -> DdlFacts:
     """Read the facts in the statements of a DDL text, in order.
 
     A column definition replaces default and comment of the column. In Oracle, a modified column keeps the

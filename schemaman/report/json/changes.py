@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, assert_never
+from typing import assert_never
 
+from schemaman.compat.gate import UNREAD, GateVerdict
 from schemaman.compat.judge import READERS, Finding, Rule, Severity
 from schemaman.compat.waivers import Waiver
 from schemaman.history.versions import Disagreement, RenameCandidate
@@ -105,7 +106,7 @@ def name_change(found: Change) -> str:
 
 def build_check(
     findings: Iterable[tuple[Finding, Severity]],
-    verdict: Literal["pass", "fail"],
+    verdict: GateVerdict,
     *,
     tables: Iterable[str] = (),
     unaccepted: Iterable[str] = (),
@@ -117,7 +118,8 @@ def build_check(
 
     `tables` were checked; `unaccepted` are those without a baseline. `remarks` are what the records do not
     decide or do not carry; `waivers` are keyed by fingerprint. `unjudged` repeats the findings of
-    `not-judged`, for readers of earlier releases.
+    `not-judged`, for readers of earlier releases. `unread` lists the tables with records that could not be
+    read; without another failure the verdict is then `unknown`.
     """
     judged = tuple(findings)
     return {
@@ -139,6 +141,11 @@ def build_check(
             }
             for f, _ in judged
             if f.rule == "not-judged"
+        ],
+        "unread": [
+            {"table": str(f.table), "first": f.after, "finding": f.fingerprint, "message": f.message}
+            for f, _ in judged
+            if f.rule == UNREAD
         ],
         "waiver_remarks": list(waiver_remarks),
         "remarks": [{"table": str(table), **_build_remark(found)} for table, found in remarks],

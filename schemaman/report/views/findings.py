@@ -6,15 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from shlex import join, quote
 
-from schemaman.compat.gate import CheckResult
+from schemaman.compat.gate import CheckResult, GateVerdict
 from schemaman.compat.judge import READERS, Rule, Severity
 from schemaman.compat.waivers import Waiver
 from schemaman.history.versions import Disagreement
 from schemaman.model.schema import TableId
-from schemaman.report.document import Block, Grid, Heading, Inline, Notice, Paragraph, Report, Text
+from schemaman.report.document import Block, Grid, Heading, Inline, Notice, Paragraph, Report, Text, Tone
 from schemaman.report.json import changes as documents
 from schemaman.report.views import words
 from schemaman.report.views.table_changes import JudgedFinding
+
+_VERDICT_TONES: Mapping[GateVerdict, Tone] = {"pass": "good", "fail": "break", "unknown": "danger"}
 
 
 def build_finding_notice(judged: JudgedFinding) -> Notice:
@@ -151,7 +153,7 @@ def _summarize_check(
         parts.append(words.format_count(len(result.remarks), "remark"))
     found = ", ".join(part for part in parts if part) or "no findings"
     tables, steps = words.format_count(len(result.tables), "table"), words.format_count(result.steps, "step")
-    verdict = Text("fail", "break") if result.verdict == "fail" else Text("pass", "good")
+    verdict = Text(result.verdict, _VERDICT_TONES[result.verdict])
     return (verdict, Text(f" · {found} · {steps} of {tables} · --fail-on {fail_on}"))
 
 
