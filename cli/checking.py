@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from schemaman.api.checking import check_tables
 from schemaman.api.checking_branch import check_branch
@@ -37,4 +38,12 @@ def run_check(
     if is_files and (against is None or is_branch(against)):
         branch = base if against is None else against.removeprefix("git:")
         return check_branch(workspace, places, base=branch, level=level)
-    return check_tables(workspace, open_registry(context), places, against=against, level=level)
+    result = check_tables(workspace, open_registry(context), places, against=against, level=level)
+    flags = tuple(
+        word
+        for name in ("store", "stream")
+        if (setting := getattr(context.settings, name)).origin.startswith("--")
+        for word in (f"--{name}", setting.value)
+    )
+    rated = tuple((replace(f, arguments=(*flags, *f.arguments)), s) for f, s in result.findings)
+    return replace(result, findings=rated) if flags else result

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from schemaman.api.unread_records import find_unread, group_rejects
-from schemaman.compat.gate import build_unread, list_all_totals
-from schemaman.errors import UnknownName, UsageError
+from schemaman.compat.gate import CheckResult, build_unread, list_all_totals
+from schemaman.errors import StoreUnavailable, UnknownName, UsageError
 from schemaman.report.views.table_changes import JudgedFinding, build_chapter
 from schemaman_cli.checking import run_check
 from schemaman_cli.library import make_workspace, open_registry
@@ -26,13 +26,17 @@ def find_finding(
     """
     if places or against is not None or base is not None:
         result = run_check(context, places, against=against, base=base)
-        return _select(fingerprint, {f.fingerprint: JudgedFinding(f, s) for f, s in result.findings})
+        return _select(fingerprint, _list_findings(result))
     of_branch = _list_branch_findings(context, fingerprint)
     if of_branch:
         return _select(fingerprint, of_branch)
     judge = make_workspace(context).build_judge()
     found: dict[str, JudgedFinding] = {}
-    registry = open_registry(context)
+    try:
+        registry = open_registry(context)
+    except StoreUnavailable as error:
+        hint = f"the branch has no such finding; {_list_missing(fingerprint)}"
+        raise StoreUnavailable(error.message, hint=f"{error.hint}; {hint}" if error.hint else hint) from error
     histories = registry.select()
     steps = (judged for history in histories for judged in build_chapter(history, judge).findings)
     totals = (judged for history in histories for t in list_all_totals(history) for judged in judge(t))
@@ -53,8 +57,23 @@ def _list_branch_findings(context: CommandContext, fingerprint: str) -> dict[str
         result = run_check(context, ())
     except UsageError:
         return {}
-    pairs = {f.fingerprint: JudgedFinding(f, s) for f, s in result.findings}
+    pairs = _list_findings(result)
     return {name: judged for name, judged in pairs.items() if name.startswith(fingerprint)}
+
+
+def _list_findings(result: CheckResult) -> dict[str, JudgedFinding]:
+    return {
+        f.fingerprint: JudgedFinding(f, severity, result.waivers.get(f.fingerprint))
+        for f, severity in result.findings
+    }
+
+
+def _list_missing(fingerprint: str) -> str:
+    """Say which arguments a fingerprint alone lacks, if its check had arguments."""
+    return (
+        f"a finding of check with arguments needs these here, too: {fingerprint} [TABLE|PATH]... "
+        "[--against REF] [--base BRANCH]; the line `more` of that check has the whole command"
+    )
 
 
 def _select(fingerprint: str, known: Mapping[str, JudgedFinding]) -> JudgedFinding:
@@ -62,8 +81,6 @@ def _select(fingerprint: str, known: Mapping[str, JudgedFinding]) -> JudgedFindi
     found = {name: judged for name, judged in known.items() if name.startswith(fingerprint)}
     if len(found) != 1:
         problem = "several fingerprints start with" if found else "no fingerprint starts with"
-        listed = ", ".join(found) or (
-            "schemaman report and schemaman check list the findings; for files, name them as for check"
-        )
+        listed = ", ".join(found) or _list_missing(fingerprint)
         raise UnknownName(f"{problem} {fingerprint!r}", hint=listed)
     return next(iter(found.values()))

@@ -13,7 +13,7 @@ from schemaman.api.accepted_snapshots import (
     read_named_snapshots,
     read_snapshot_texts,
 )
-from schemaman.api.checking_files import add_waivers, is_outside_history, make_policy
+from schemaman.api.checking_files import add_waivers, is_outside_history, make_policy, order_arguments
 from schemaman.api.references import resolve_reference
 from schemaman.api.target_tables import cut_history
 from schemaman.api.unread_records import TopicRejects, find_unread, group_rejects
@@ -65,10 +65,10 @@ def check_tables(
     result = replace(result, tables=tuple(sorted({*result.tables, *unchanged})))
     if against is not None and is_outside_history(against):
         # The store alone does not show these findings, since the baseline is not in it.
-        again = (*tables, "--against", against)
+        again = order_arguments(tables, "--against", against)
         rated = tuple((replace(finding, arguments=again), s) for finding, s in result.findings)
         result = replace(result, findings=rated)
-    return add_waivers(workspace, result, is_whole=not tables)
+    return add_waivers(workspace, result, whole=None if tables else "source")
 
 
 def _select_changed(

@@ -11,7 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 
-from schemaman.api.checking_files import SchemaSide, add_waivers, judge_sides, make_policy, read_side
+from schemaman.api.checking_files import (
+    SchemaSide,
+    add_waivers,
+    judge_sides,
+    make_policy,
+    order_arguments,
+    read_side,
+)
 from schemaman.api.files import read_text
 from schemaman.api.settings_files import resolve_path
 from schemaman.api.workspace import Workspace
@@ -75,14 +82,15 @@ def check_branch(
             f,
             file=_place_in_repository(name, prefix),
             line=_find_line(after.get(name, ""), f),
-            arguments=() if is_default else (name, *(("--base", base) if base else ())),
+            arguments=() if is_default else order_arguments([name], *(("--base", base) if base else ())),
         )
         for name in changed
         for f in _judge(name, before.get(name), after.get(name), commit)
     ]
     tables = [TableId("", "", "", PurePath(name).stem) for name in sorted({*before, *after})]
     policy = make_policy(workspace, level, fail_on)
-    return add_waivers(workspace, judge_files(tables, len(changed), found, policy))
+    result = judge_files(tables, len(changed), found, policy)
+    return add_waivers(workspace, result, whole="files" if is_default else None)
 
 
 def find_base(base: str | None) -> str:

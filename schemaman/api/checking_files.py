@@ -19,7 +19,8 @@ from schemaman.compat.gate import AVRO_READERS, CheckResult, GatePolicy, judge_f
 from schemaman.compat.judge import RULES, Finding, Reader, Severity, Transition, judge_transition
 from schemaman.compat.rules.avro_incompatible import NAME as INCOMPATIBLE
 from schemaman.compat.snapshots import from_text, is_snapshot, remove_ids
-from schemaman.compat.waivers import list_remarks
+from schemaman.compat.waivers import Scope, list_remarks
+from schemaman.compat.witness import add_witnesses
 from schemaman.errors import UnreadableInput
 from schemaman.history.references import FileRef, GitRef, Reference, TableRef, parse
 from schemaman.history.rename_detection import find_rename_candidates
@@ -64,10 +65,17 @@ def check_schemas(
     sides = [_read_reference(workspace, parse(text)) for text in (old, new)]
     policy = make_policy(workspace, level, fail_on)
     table = TableId("", "", "", PurePath(new.rpartition(":")[2]).stem or new)
-    again = (new, "--against", old)
+    again = order_arguments([new], "--against", old)
     judged = judge_sides(table, sides[0], sides[1], old, new)
     findings = [replace(finding, arguments=again) for finding in judged]
     return add_waivers(workspace, judge_files((table,), 1, findings, policy))
+
+
+def order_arguments(names: Sequence[str], *options: str) -> tuple[str, ...]:
+    """Order the arguments of a command: options come first if a name looks like one."""
+    if any(name.startswith("-") for name in names):
+        return (*options, "--", *names)
+    return (*names, *options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +109,10 @@ def make_policy(
     )
 
 
-def add_waivers(workspace: Workspace, result: CheckResult, *, is_whole: bool = False) -> CheckResult:
-    """Add the valid waivers to a result, and what the others need. `is_whole`: everything was checked."""
+def add_waivers(workspace: Workspace, result: CheckResult, *, whole: Scope | None = None) -> CheckResult:
+    """Add the valid waivers to a result, and what the others need. `whole`: what was checked wholly."""
     fingerprints = {finding.fingerprint for finding, _ in result.findings}
-    remarks = list_remarks(workspace.read_all_waivers(), fingerprints, workspace.today(), is_whole=is_whole)
+    remarks = list_remarks(workspace.read_all_waivers(), fingerprints, workspace.today(), whole=whole)
     return replace(result, waivers=workspace.read_waivers(), waiver_remarks=remarks)
 
 
@@ -144,7 +152,7 @@ def judge_sides(
         if old.table is not None and new.table is not None:
             suspects = find_rename_candidates(old.table, new.table, append_only=False)
             transition = replace(transition, changes=diff(old.table, new.table), candidates=suspects)
-        findings = judge_transition(transition, RULES.load_all())
+        findings = add_witnesses(transition, judge_transition(transition, RULES.load_all()))
     if old.avro is None or new.avro is None:
         return findings
     pair = (f"schema {old.digest}", f"schema {new.digest}")

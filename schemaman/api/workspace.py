@@ -17,6 +17,7 @@ from schemaman.api.messages import LogMessages, Messages
 from schemaman.api.settings_files import resolve_path, resolve_store_url
 from schemaman.compat.judge import RULES, Severity, Transition, judge_transition, rate_finding
 from schemaman.compat.waivers import Waiver, parse_waivers, select_unexpired
+from schemaman.compat.witness import add_witnesses
 from schemaman.history.decisions import Decisions, parse
 from schemaman.io.schema_registry import AnyRegistry
 from schemaman.report.views.table_changes import JudgedFinding, TransitionJudge
@@ -82,16 +83,20 @@ class Workspace:
         return overrides
 
     def build_judge(self) -> TransitionJudge:
-        """Build a judge of transitions: it applies the rules and rates findings for the declared readers.
+        """Build a judge of transitions: it applies the rules, waivers and declared readers.
 
         Raises:
             UnknownName: an override names an unknown rule.
         """
         overrides, rules, readers = self.rule_overrides(), RULES.load_all(), self.settings.readers.value
+        waivers = self.read_waivers()
 
         def judge(transition: Transition) -> tuple[JudgedFinding, ...]:
-            found = judge_transition(transition, rules)
-            return tuple(JudgedFinding(f, rate_finding(f, readers, overrides)) for f in found)
+            found = add_witnesses(transition, judge_transition(transition, rules))
+            return tuple(
+                JudgedFinding(f, rate_finding(f, readers, overrides), waivers.get(f.fingerprint))
+                for f in found
+            )
 
         return judge
 

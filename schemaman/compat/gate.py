@@ -28,6 +28,7 @@ from schemaman.compat.judge import (
 )
 from schemaman.compat.snapshots import Snapshot, remove_ids
 from schemaman.compat.waivers import Waiver
+from schemaman.compat.witness import add_witnesses
 from schemaman.errors import NoHistory, UnknownName
 from schemaman.history.rename_detection import find_rename_candidates
 from schemaman.history.versions import (
@@ -401,6 +402,10 @@ class _JudgedStep:
                 yield (finding.rule, subject, *finding.path[1:])
 
 
+def _judge_step(transition: Transition, rules: tuple[Rule, ...]) -> _JudgedStep:
+    return _JudgedStep(transition, add_witnesses(transition, judge_transition(transition, rules)))
+
+
 def _collect_findings(
     steps: Iterable[Transition],
     totals: Iterable[Transition],
@@ -411,13 +416,13 @@ def _collect_findings(
 
     `earlier` are comparisons with earlier versions, which concern Avro's readers alone.
     """
-    judged = [_JudgedStep(t, judge_transition(t, rules)) for t in steps]
+    judged = [_judge_step(t, rules) for t in steps]
     found: dict[str, Finding] = {}
     for step in judged:
         for finding in step.findings:
             found.setdefault(finding.fingerprint, finding)
-    more = [_JudgedStep(t, judge_transition(t, rules)) for t in totals]
-    more += [_restrict_to_avro(_JudgedStep(t, judge_transition(t, rules))) for t in earlier]
+    more = [_judge_step(t, rules) for t in totals]
+    more += [_restrict_to_avro(_judge_step(t, rules)) for t in earlier]
     return [*found.values(), *_drop_repeats(judged, more)]
 
 

@@ -120,14 +120,21 @@ class RecordField:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordOf:
-    """A record, or an error. Names are full names."""
+    """A record, or an error. Names are full names.
+
+    `plain` are the fields without aliases whose type is a primitive or a plain union, each with the kinds of
+    its type; `others` are the positions of all other fields. `positions` are those of all fields, by name.
+    """
 
     name: str
     aliases: frozenset[str]
     fields: tuple[RecordField, ...]
     by_name: Mapping[str, RecordField]
     properties: Mapping[str, object]
-    is_error: bool = False
+    is_error: bool
+    plain: Mapping[str, str]
+    others: tuple[int, ...]
+    positions: Mapping[str, int]
     kind: str = "record"
 
 
@@ -270,7 +277,11 @@ class _Parser:
             raise InvalidAvroSchema(f"the record {name} has the field {twice} twice")
         properties = _find_properties(schema)
         aliases = _parse_aliases(schema, name)
-        record = RecordOf(name, aliases, fields, by_name, properties, schema["type"] == "error")
+        plain = {f.name: kinds for f in fields if not f.aliases and (kinds := _find_plain_kinds(f.type))}
+        others = tuple(number for number, f in enumerate(fields) if f.name not in plain)
+        positions = {f.name: number for number, f in enumerate(fields)}
+        is_error = schema["type"] == "error"
+        record = RecordOf(name, aliases, fields, by_name, properties, is_error, plain, others, positions)
         self.define(record)
         return record
 
@@ -361,6 +372,13 @@ class _Parser:
         """Whether the default of a record has a value for a field, or the field has a default itself."""
         given = values.get(field.name, field.default)
         return given is not NO_DEFAULT and self.is_default(field.type, given)
+
+
+def _find_plain_kinds(type: Node) -> str:
+    """Find the kinds of a primitive or of a plain union, in order; empty for other types."""
+    if isinstance(type, UnionOf):
+        return f"[{' '.join(branch.kind for branch in type.branches)}]" if type.is_plain else ""
+    return type.kind if isinstance(type, Primitive) else ""
 
 
 def _is_primitive(kind: str, value: object) -> bool:

@@ -17,13 +17,13 @@ ALTER TABLE ADD COLUMN (columns are only appended).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from shlex import join
 
 from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
 from schemaman.compat.rules import _words
 from schemaman.history.versions import RenameCandidate
 from schemaman.model.diff import AddColumn, DropColumn
 from schemaman.model.schema import Column
+from schemaman.model.shell import build_command
 from schemaman.model.types import widens
 
 NAME = "column-rename-suspected"
@@ -48,6 +48,8 @@ def _is_similar(candidate: RenameCandidate, old: Column, new: Column) -> bool:
 
 def _build_finding(transition: Transition, candidate: RenameCandidate, old: Column, new: Column) -> Finding:
     a, b = candidate.old, candidate.new
+    arguments = (str(transition.table), a, b)
+    commands = tuple(build_command(("decide", answer), arguments) for answer in ("rename", "not-rename"))
     likelihood = {"proven": "is, by its position,", "likely": "is likely", "possible": "is possibly"}
     return Finding(
         NAME,
@@ -57,10 +59,8 @@ def _build_finding(transition: Transition, candidate: RenameCandidate, old: Colu
         f"{b} {_words.describe_column(new)}",
         f"column {b} {likelihood.get(candidate.grade, 'is')} {a} under a new name: a person has to decide",
         _words.resolve_rename(VERDICTS, transition, a, b),
-        fixes=(
-            f"schemaman decide rename {join((str(transition.table), a, b))}",
-            f"schemaman decide not-rename {join((str(transition.table), a, b))}",
-        ),
+        fixes=commands,
+        commands=commands,
         evidence=(f"grade {candidate.grade}", *candidate.evidence),
         claims=(
             ("column-dropped", (a,)),

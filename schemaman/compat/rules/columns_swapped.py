@@ -14,11 +14,11 @@ Sources: Avro specification, Schema Resolution (fields are matched by name).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from shlex import quote
 
 from schemaman.compat.avro.tables import list_column_causes
 from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, parse_verdicts
 from schemaman.compat.rules import _words
+from schemaman.model.shell import build_command
 
 NAME = "columns-swapped"
 VERDICTS = parse_verdicts("D D B D D B B")
@@ -26,7 +26,7 @@ VERDICTS = parse_verdicts("D D B D D B B")
 
 def check(transition: Transition) -> Iterator[Finding]:
     """Finds groups of columns whose names moved in a circle."""
-    table = quote(str(transition.table))
+    command = build_command(("plan", "--target", "NAME"), (str(transition.table),))
     for names in _words.find_swaps(transition):
         before, after = ", ".join(names), ", ".join((*names[1:], names[0]))
         yield Finding(
@@ -39,9 +39,10 @@ def check(transition: Transition) -> Iterator[Finding]:
             "each name has the values of another column",
             _find_verdicts(transition, names),
             fixes=(
-                f"swap the names at the target as well: schemaman plan {table} --target NAME",
+                f"swap the names at the target as well: {command}",
                 "use a new name for one of the columns at the source, so that no name changes its meaning",
             ),
+            commands=(command,),
             claims=tuple(("avro-incompatible", (name,)) for name in names),
         )
 

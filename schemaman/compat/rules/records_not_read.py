@@ -15,10 +15,10 @@ Sources: Apache Kafka documentation, Connect, errors.tolerance; Confluent Schema
 from __future__ import annotations
 
 from collections.abc import Iterator
-from shlex import join
 
 from schemaman.compat.judge import Example, Finding, RejectedRecords, Rule, Transition, parse_verdicts
 from schemaman.model.display import count_noun
+from schemaman.model.shell import build_command
 
 NAME = "records-not-read"
 VERDICTS = parse_verdicts("D D D D D D D")
@@ -29,7 +29,7 @@ def check(transition: Transition) -> Iterator[Finding]:
     """Finds the unread records behind the newest readable one, once for each partition."""
     for unread in transition.unread:
         first = f"{unread.topic}[{unread.partition}]@{unread.offset}"
-        command = join(("schemaman", "rejects", "--topic", unread.topic))
+        command = build_command(("rejects", "--topic"), (), unread.topic)
         yield Finding(
             NAME,
             transition.table,
@@ -40,6 +40,7 @@ def check(transition: Transition) -> Iterator[Finding]:
             "whether the structure changed there is not known",
             VERDICTS,
             fixes=(f"list them: {command}", "mend the cause, then ingest the topic again"),
+            commands=(command,),
             evidence=(f"{first}: {unread.reason}",),
         )
 

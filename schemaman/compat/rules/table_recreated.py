@@ -38,6 +38,7 @@ def check(transition: Transition) -> Iterator[Finding]:
                 "empty the target, or start another one, and load it from a snapshot",
                 "then accept the new structure: schemaman snapshot",
             ),
+            commands=("schemaman snapshot",),
         )
 
 

@@ -14,12 +14,12 @@ Sources: Debezium documentation, schema change topic (RENAME TABLE events name b
 from __future__ import annotations
 
 from collections.abc import Iterator
-from shlex import quote
 
 from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
 from schemaman.debezium.records import Coordinates
 from schemaman.history.versions import TableEvent
 from schemaman.model.schema import TableId
+from schemaman.model.shell import build_command
 
 _RENAMED = TableEvent("renamed", Coordinates("shop", 0, 7), 1, TableId("shop", "app", "public", "sales"))
 
@@ -32,6 +32,7 @@ def check(transition: Transition) -> Iterator[Finding]:
     table, event = transition.table, transition.event
     ended = transition.old is not None and transition.new is None
     if ended and event is not None and event.kind == "renamed" and event.other is not None:
+        command = build_command(("plan",), (str(event.other),))
         yield Finding(
             NAME,
             table,
@@ -40,10 +41,8 @@ def check(transition: Transition) -> Iterator[Finding]:
             str(event.other),
             f"{table} is now called {event.other}: no records arrive under the old name any more",
             VERDICTS,
-            fixes=(
-                "let the target follow the new name, and point its readers there: "
-                f"schemaman plan {quote(str(event.other))}",
-            ),
+            fixes=(f"let the target follow the new name, and point its readers there: {command}",),
+            commands=(command,),
         )
 
 

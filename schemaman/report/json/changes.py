@@ -178,15 +178,20 @@ def build_finding(found: Finding, severity: Severity, waiver: Waiver | None = No
         "waiver": None if waiver is None else _build_waiver(waiver),
         "evidence": list(found.evidence),
         "witness": found.witness,
+        "witnesses": [
+            {"reader": w.reader, "written": w.written or None, "datum": w.datum or None, "effect": w.effect}
+            for w in found.witnesses
+        ],
         "fixes": list(found.fixes),
+        "commands": list(found.commands),
     }
 
 
-def build_explain(found: Finding, severity: Severity, rule: Rule) -> Document:
+def build_explain(found: Finding, severity: Severity, rule: Rule, waiver: Waiver | None = None) -> Document:
     """The document of `explain FINDING`: the finding and the page of its rule."""
     return {
         "schema_version": SCHEMA_VERSION,
-        "finding": build_finding(found, severity),
+        "finding": build_finding(found, severity, waiver),
         "rule": _build_rule(rule),
     }
 

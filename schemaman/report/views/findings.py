@@ -4,14 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from shlex import join, quote
 
 from schemaman.compat.gate import CheckResult, GateVerdict
-from schemaman.compat.judge import READERS, Rule, Severity
+from schemaman.compat.judge import READERS, Finding, Rule, Severity
 from schemaman.compat.waivers import Waiver
 from schemaman.history.versions import Disagreement
 from schemaman.model.schema import TableId
-from schemaman.report.document import Block, Grid, Heading, Inline, Notice, Paragraph, Report, Text, Tone
+from schemaman.model.shell import PROGRAM, build_command, join_words
+from schemaman.report.document import (
+    Block,
+    FactsBlock,
+    Grid,
+    Heading,
+    Inline,
+    Notice,
+    Paragraph,
+    Report,
+    Text,
+    Tone,
+)
 from schemaman.report.json import changes as documents
 from schemaman.report.views import words
 from schemaman.report.views.table_changes import JudgedFinding
@@ -20,7 +31,10 @@ _VERDICT_TONES: Mapping[GateVerdict, Tone] = {"pass": "good", "fail": "break", "
 
 
 def build_finding_notice(judged: JudgedFinding) -> Notice:
-    """Builds the notice of a finding: before and after, affected readers, and what to do."""
+    """Builds the notice of a finding: before and after, affected readers, and what to do.
+
+    A waived finding is a note with its waiver.
+    """
     finding = judged.finding
     path = ".".join((str(finding.table), *finding.path))
     step = f"{path}  {_format_step(judged)}" if finding.new_ref else path
@@ -35,13 +49,30 @@ def build_finding_notice(judged: JudgedFinding) -> Notice:
     if finding.witness:
         facts.append(("example", (Text(finding.witness),)))
     facts += [("evidence", (Text(line),)) for line in finding.evidence]
-    facts += [("fix", (Text(fix),)) for fix in finding.fixes]
-    command = join(("schemaman", "explain", finding.fingerprint, *finding.arguments))
-    facts.append(("more", (Text(command, code=True),)))
+    facts += [("fix", _split_fix(fix, finding.commands)) for fix in finding.fixes]
+    facts.append(("more", (Text(build_explain_command(finding), code=True),)))
     tone = words.SEVERITY_TONES[judged.severity]
+    if (waiver := judged.waiver) is not None:
+        text = f"until {waiver.expires} by {waiver.owner}: {waiver.reason}"
+        facts.insert(0, ("waived", (Text(text),)))
+        tone = words.SEVERITY_TONES["note"]
     return Notice(
         finding.rule, tone, step, finding.message, tuple(facts), judged.anchor, finding.file, finding.line
     )
+
+
+def build_explain_command(finding: Finding) -> str:
+    """Build the command that explains a finding, with the arguments of the check that finds it again."""
+    return join_words((PROGRAM, "explain", finding.fingerprint, *finding.arguments))
+
+
+def _split_fix(fix: str, commands: Iterable[str]) -> Inline:
+    """Split a fix into words and the command at its end, if it has one."""
+    command = next((c for c in commands if fix.endswith(c)), "")
+    if not command:
+        return (Text(fix),)
+    before = fix[: -len(command)]
+    return (*((Text(before),) if before else ()), Text(command, code=True))
 
 
 def build_check_report(
@@ -54,7 +85,8 @@ def build_check_report(
 
     `waivers` are the valid waivers by fingerprint.
     """
-    waived = {j.finding.fingerprint: w for j in judged if (w := (waivers or {}).get(j.finding.fingerprint))}
+    judged = [replace(j, waiver=(waivers or {}).get(j.finding.fingerprint)) for j in judged]
+    waived = {j.finding.fingerprint: j.waiver for j in judged if j.waiver is not None}
     data = documents.build_check(
         ((j.finding, j.severity) for j in judged),
         result.verdict,
@@ -64,7 +96,7 @@ def build_check_report(
         waiver_remarks=result.waiver_remarks,
         waivers=waived,
     )
-    blocks: list[Block] = [_build_notice(j, waived) for j in judged]
+    blocks: list[Block] = [build_finding_notice(j) for j in judged]
     blocks += map(_build_baseline_notice, result.without_baseline)
     blocks += (build_remark_notice(found, str(table)) for table, found in result.remarks)
     blocks += (Notice("waiver", words.SEVERITY_TONES["note"], "", r, ()) for r in result.waiver_remarks)
@@ -79,7 +111,7 @@ def build_check_report(
 def _build_baseline_notice(table: TableId) -> Notice:
     """Builds the notice of a table that the user named and that has no baseline."""
     message = "the baseline does not contain this table: only its current schema was checked, not its changes"
-    fix = (Text(f"schemaman accept {quote(str(table))}", code=True), Text(", and commit the file"))
+    fix = (Text(build_command(("accept",), (str(table),)), code=True), Text(", and commit the file"))
     return Notice("no baseline", words.SEVERITY_TONES["danger"], str(table), message, (("fix", fix),))
 
 
@@ -91,8 +123,9 @@ def build_remark_notice(found: Disagreement, subject: str = "") -> Notice:
 
 def build_explain_report(judged: JudgedFinding, rule: Rule) -> Report:
     """Build the report of `explain`: the finding, then the page of its rule."""
-    data = documents.build_explain(judged.finding, judged.severity, rule)
-    blocks = (build_finding_notice(judged), *build_rule_blocks(rule))
+    data = documents.build_explain(judged.finding, judged.severity, rule, judged.waiver)
+    shown = FactsBlock(tuple((w.reader, (Text(w.sentence),)) for w in judged.finding.witnesses))
+    blocks = (build_finding_notice(judged), *((shown,) if shown.rows else ()), *build_rule_blocks(rule))
     return Report(judged.finding.rule, blocks, dict(data))
 
 
@@ -128,16 +161,6 @@ def build_rule_blocks(rule: Rule) -> tuple[Block, ...]:
 def _format_step(judged: JudgedFinding) -> str:
     old, new = judged.finding.old_ref, judged.finding.new_ref
     return f"{old.rpartition('@')[2]} → {new.rpartition('@')[2]}" if "@" in old and "@" in new else new
-
-
-def _build_notice(judged: JudgedFinding, waivers: Mapping[str, Waiver]) -> Notice:
-    """Builds the notice of a finding; a waived one is a note with its waiver."""
-    notice, waiver = build_finding_notice(judged), waivers.get(judged.finding.fingerprint)
-    if waiver is None:
-        return notice
-    text = f"until {waiver.expires} by {waiver.owner}: {waiver.reason}"
-    facts = (("waived", (Text(text),)), *notice.facts)
-    return replace(notice, tone=words.SEVERITY_TONES["note"], facts=facts)
 
 
 def _summarize_check(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from schemaman.compat.gate import list_all_steps
 from schemaman.compat.judge import SEVERITIES, Finding, Severity, Transition
+from schemaman.compat.waivers import Waiver
 from schemaman.history.versions import Revision, SchemaVersion, TableHistory
 from schemaman.migration.plan import Plan
 from schemaman.model.diff import Change, ChangeAttribute, ChangeKey, Diff
@@ -15,10 +16,11 @@ from schemaman.model.schema import Column
 
 @dataclass(frozen=True, slots=True)
 class JudgedFinding:
-    """A finding, and its severity for the declared readers."""
+    """A finding, its severity for the declared readers, and its waiver if it has a valid one."""
 
     finding: Finding
     severity: Severity
+    waiver: Waiver | None = None
 
     @property
     def anchor(self) -> str:
@@ -114,8 +116,9 @@ def build_recent_chapter(history: TableHistory, count: int, judge: TransitionJud
 
 
 def find_worst(findings: Iterable[JudgedFinding]) -> Severity:
-    """Finds the worst severity, `off` if there is no finding."""
-    return max((f.severity for f in findings), key=SEVERITIES.index, default="off")
+    """Finds the worst severity without waived findings, `off` if there is none."""
+    open_findings = (f.severity for f in findings if f.waiver is None)
+    return max(open_findings, key=SEVERITIES.index, default="off")
 
 
 def find_first_version(history: TableHistory, column: Column) -> int:
