@@ -1,8 +1,9 @@
 """Measures the gate: `python -m bench.gate [TABLES]`, ratios of CPU time within one run.
 
-It checks a store of `TABLES` tables (full size: 10000) that did not change since the snapshots in git. It then
-compares one check of two Avro schemas with Avro's own libraries. That of Python is measured if it is
-installed (`pip install avro`). Every answer is checked before its time counts. `BENCH_KEEP=FOLDER` keeps the store.
+It checks a store of `TABLES` tables (full size: 10000) that did not change since the snapshots in git.
+Then it compares one check of two Avro schemas with Avro's own libraries, that of Python if it is
+installed (`pip install avro`). Every answer is checked before its time counts. `BENCH_KEEP=FOLDER` keeps
+the store.
 """
 
 from __future__ import annotations

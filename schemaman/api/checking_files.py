@@ -12,15 +12,16 @@ from schemaman.api.avro_checks import read_avro
 from schemaman.api.files import is_present, read_text
 from schemaman.api.references import read_outside_history
 from schemaman.api.workspace import Workspace
+from schemaman.compat.avro.branches import list_lost_branches
 from schemaman.compat.avro.levels import list_reasons
 from schemaman.compat.avro.resolution import AmbiguousField, list_leaf_causes
 from schemaman.compat.avro.schema import AvroSchema, InvalidAvroSchema
+from schemaman.compat.counterexample import add_counterexamples
 from schemaman.compat.gate import AVRO_READERS, CheckResult, GatePolicy, judge_files
 from schemaman.compat.judge import RULES, Finding, Reader, Severity, Transition, judge_transition
 from schemaman.compat.rules.avro_incompatible import NAME as INCOMPATIBLE
 from schemaman.compat.snapshots import from_text, is_snapshot, remove_ids
 from schemaman.compat.waivers import Scope, list_remarks
-from schemaman.compat.witness import add_witnesses
 from schemaman.errors import UnreadableInput
 from schemaman.history.references import FileRef, GitRef, Reference, TableRef, parse
 from schemaman.history.rename_detection import find_rename_candidates
@@ -152,7 +153,7 @@ def judge_sides(
         if old.table is not None and new.table is not None:
             suspects = find_rename_candidates(old.table, new.table, append_only=False)
             transition = replace(transition, changes=diff(old.table, new.table), candidates=suspects)
-        findings = add_witnesses(transition, judge_transition(transition, RULES.load_all()))
+        findings = add_counterexamples(transition, judge_transition(transition, RULES.load_all()))
     if old.avro is None or new.avro is None:
         return findings
     pair = (f"schema {old.digest}", f"schema {new.digest}")
@@ -216,4 +217,19 @@ def _apply_avro(
                     old_ref=refs[0], new_ref=refs[1],
                 )
             )  # fmt: skip
+    read = [(reader, list_lost_branches(r, w)) for reader, r, w in pairs if not refused[reader]]
+    lost = {reader: names for reader, names in read if names}
+    if lost:
+        texts = tuple(dict.fromkeys(name for names in lost.values() for name in names))
+        kept.append(
+            Finding(
+                INCOMPATIBLE, table, (), *described,
+                f"Avro calls it compatible, but its decoder fails on a {texts[0]} in a union: "
+                "the other schema has the type in another namespace",
+                dict.fromkeys(lost, "danger"),
+                fixes=("keep the namespace of the type",),
+                evidence=tuple(f"{name} is in a union under another namespace" for name in texts),
+                old_ref=refs[0], new_ref=refs[1],
+            )
+        )  # fmt: skip
     return tuple(kept)

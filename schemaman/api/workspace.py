@@ -15,9 +15,9 @@ from schemaman.api.client_options import open_schema_registry
 from schemaman.api.files import read_text, read_text_if_present
 from schemaman.api.messages import LogMessages, Messages
 from schemaman.api.settings_files import resolve_path, resolve_store_url
+from schemaman.compat.counterexample import add_counterexamples
 from schemaman.compat.judge import RULES, Severity, Transition, judge_transition, rate_finding
 from schemaman.compat.waivers import Waiver, parse_waivers, select_unexpired
-from schemaman.compat.witness import add_witnesses
 from schemaman.history.decisions import Decisions, parse
 from schemaman.io.schema_registry import AnyRegistry
 from schemaman.report.views.table_changes import JudgedFinding, TransitionJudge
@@ -92,7 +92,7 @@ class Workspace:
         waivers = self.read_waivers()
 
         def judge(transition: Transition) -> tuple[JudgedFinding, ...]:
-            found = add_witnesses(transition, judge_transition(transition, rules))
+            found = add_counterexamples(transition, judge_transition(transition, rules))
             return tuple(
                 JudgedFinding(f, rate_finding(f, readers, overrides), waivers.get(f.fingerprint))
                 for f in found

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Literal
 
+from schemaman.compat.counterexample import add_counterexamples
 from schemaman.compat.judge import (
     LEVELS,
     READERS,
@@ -28,7 +29,6 @@ from schemaman.compat.judge import (
 )
 from schemaman.compat.snapshots import Snapshot, remove_ids
 from schemaman.compat.waivers import Waiver
-from schemaman.compat.witness import add_witnesses
 from schemaman.errors import NoHistory, UnknownName
 from schemaman.history.rename_detection import find_rename_candidates
 from schemaman.history.versions import (
@@ -403,7 +403,7 @@ class _JudgedStep:
 
 
 def _judge_step(transition: Transition, rules: tuple[Rule, ...]) -> _JudgedStep:
-    return _JudgedStep(transition, add_witnesses(transition, judge_transition(transition, rules)))
+    return _JudgedStep(transition, add_counterexamples(transition, judge_transition(transition, rules)))
 
 
 def _collect_findings(

@@ -111,7 +111,7 @@ class Transition:
 
 
 @dataclass(frozen=True, slots=True)
-class WitnessFact:
+class Counterexample:
     """A datum, as JSON, that shows what a finding says of a reader; without a datum, `sentence` says why.
 
     `written` is the structure that wrote it: `old` or `new`. `effect` is what the reader makes of it.
@@ -131,9 +131,9 @@ class Finding:
     `claims` are pairs (rule, path) of findings with the same cause. The judge lists those that it found as
     `claimed`, adds their text to the evidence, and takes over their worse verdicts.
     `commands` are the command lines at the ends of fixes, as a shell reads them.
-    `witness` is a sentence with one value that the readers misread; `witnesses` has one for each reader that
-    breaks. `file` is the path of the schema file in
-    its repository, and `line` the line of the column in it, from 1; empty and 0 without a file.
+    `witness` is a sentence with one value that the readers misread; `counterexamples` has one for each reader
+    that breaks. `file` is the path of the schema file in its repository, and `line` the line of the column in
+    it, from 1; empty and 0 without a file.
     `arguments` are those of the check that finds it again; empty if the store or the snapshots show it.
     """
 
@@ -148,7 +148,7 @@ class Finding:
     commands: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
     witness: str | None = None
-    witnesses: tuple[WitnessFact, ...] = ()
+    counterexamples: tuple[Counterexample, ...] = ()
     old_ref: str = ""
     new_ref: str = ""
     claims: tuple[tuple[str, Path], ...] = ()

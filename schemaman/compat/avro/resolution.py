@@ -125,8 +125,8 @@ class _Checker:
         return tuple(found)
 
     def check_fields(self, reader: RecordOf, writer: RecordOf, at: Location) -> Iterator[Incompatibility]:
-        # Most fields are plain and the same in both: two views of dictionaries show the others.
-        different = [reader.positions[name] for name, _ in reader.plain.items() - writer.plain.items()]
+        # Most fields are plain and the same in both: two sets show the others.
+        different = [reader.positions[name] for name, _ in reader.plain - writer.plain]
         for position in sorted([*different, *reader.others]) if different else reader.others:
             wanted = reader.fields[position]
             written = find_written_field(wanted, writer)

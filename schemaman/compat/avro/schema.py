@@ -132,7 +132,7 @@ class RecordOf:
     by_name: Mapping[str, RecordField]
     properties: Mapping[str, object]
     is_error: bool
-    plain: Mapping[str, str]
+    plain: frozenset[tuple[str, str]]
     others: tuple[int, ...]
     positions: Mapping[str, int]
     kind: str = "record"
@@ -277,8 +277,9 @@ class _Parser:
             raise InvalidAvroSchema(f"the record {name} has the field {twice} twice")
         properties = _find_properties(schema)
         aliases = _parse_aliases(schema, name)
-        plain = {f.name: kinds for f in fields if not f.aliases and (kinds := _find_plain_kinds(f.type))}
-        others = tuple(number for number, f in enumerate(fields) if f.name not in plain)
+        kinds = [_find_plain_kinds(f.type) if not f.aliases else "" for f in fields]
+        plain = frozenset(_share_pair(f.name, k) for f, k in zip(fields, kinds, strict=True) if k)
+        others = tuple(number for number, k in enumerate(kinds) if not k)
         positions = {f.name: number for number, f in enumerate(fields)}
         is_error = schema["type"] == "error"
         record = RecordOf(name, aliases, fields, by_name, properties, is_error, plain, others, positions)
@@ -379,6 +380,12 @@ def _find_plain_kinds(type: Node) -> str:
     if isinstance(type, UnionOf):
         return f"[{' '.join(branch.kind for branch in type.branches)}]" if type.is_plain else ""
     return type.kind if isinstance(type, Primitive) else ""
+
+
+@lru_cache(1 << 16)
+def _share_pair(name: str, kinds: str) -> tuple[str, str]:
+    """Return one pair for equal ones: sets compare identical members fastest."""
+    return name, kinds
 
 
 def _is_primitive(kind: str, value: object) -> bool:

@@ -180,7 +180,7 @@ def build_finding(found: Finding, severity: Severity, waiver: Waiver | None = No
         "witness": found.witness,
         "witnesses": [
             {"reader": w.reader, "written": w.written or None, "datum": w.datum or None, "effect": w.effect}
-            for w in found.witnesses
+            for w in found.counterexamples
         ],
         "fixes": list(found.fixes),
         "commands": list(found.commands),

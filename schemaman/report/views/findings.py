@@ -124,7 +124,7 @@ def build_remark_notice(found: Disagreement, subject: str = "") -> Notice:
 def build_explain_report(judged: JudgedFinding, rule: Rule) -> Report:
     """Build the report of `explain`: the finding, then the page of its rule."""
     data = documents.build_explain(judged.finding, judged.severity, rule, judged.waiver)
-    shown = FactsBlock(tuple((w.reader, (Text(w.sentence),)) for w in judged.finding.witnesses))
+    shown = FactsBlock(tuple((w.reader, (Text(w.sentence),)) for w in judged.finding.counterexamples))
     blocks = (build_finding_notice(judged), *((shown,) if shown.rows else ()), *build_rule_blocks(rule))
     return Report(judged.finding.rule, blocks, dict(data))
 

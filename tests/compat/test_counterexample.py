@@ -13,8 +13,8 @@ import pytest
 from schemaman.compat.avro.datum import READABLE, find_unreadable
 from schemaman.compat.avro.resolution import AmbiguousField, check_resolution
 from schemaman.compat.avro.schema import InvalidAvroSchema, parse_schema
+from schemaman.compat.counterexample import DATA_READERS, BrokenDatum, add_counterexamples, find_broken_datum
 from schemaman.compat.judge import RULES, Finding, Reader, Rule, Transition, judge_transition
-from schemaman.compat.witness import WITNESSED, Witness, add_witnesses, find_witness
 from schemaman.debezium.converters.avro_schema import key_to_avro, to_avro
 from schemaman.model.schema import TableSchema
 from tests.support.avro_schemas import make_pairs
@@ -28,7 +28,7 @@ def list_breaks() -> Iterator[tuple[Transition, Finding, Reader]]:
         for example in rule.examples:
             transition = example.build_transition()
             for finding in judge_transition(transition, ALL_RULES):
-                for reader in WITNESSED:
+                for reader in DATA_READERS:
                     if finding.verdicts.get(reader) == "break":
                         yield transition, finding, reader
 
@@ -72,8 +72,8 @@ def fill(writer: Any, datum: dict[str, object]) -> dict[str, object]:
 def test_a_decoder_fails_on_each_witness_of_avro() -> None:
     count = 0
     for transition, finding, reader in BREAKS:
-        witness = find_witness(transition, finding, reader)
-        if not reader.startswith("avro") or not isinstance(witness, Witness):
+        witness = find_broken_datum(transition, finding, reader)
+        if not reader.startswith("avro") or not isinstance(witness, BrokenDatum):
             continue
         old, new = transition.old, transition.new
         assert old is not None
@@ -92,7 +92,7 @@ def test_a_break_without_witness_has_one_of_the_known_reasons() -> None:
     found = {
         (reason, finding.rule)
         for transition, finding, reader in BREAKS
-        if not isinstance(reason := find_witness(transition, finding, reader), Witness)
+        if not isinstance(reason := find_broken_datum(transition, finding, reader), BrokenDatum)
     }
     assert found == {
         ("names-collide", "avro-name-collision"),
@@ -122,9 +122,9 @@ def test_generated_schemas_are_read_unless_a_datum_shows_that_they_are_not() -> 
 def test_a_finding_shows_the_witness_of_each_reader() -> None:
     rule: Rule = RULES.get("number-to-string")
     transition = rule.examples[0].build_transition()
-    (finding,) = add_witnesses(transition, judge_transition(transition, ALL_RULES))
-    assert [fact.reader for fact in finding.witnesses] == [
-        reader for reader in WITNESSED if finding.verdicts.get(reader) == "break"
+    (finding,) = add_counterexamples(transition, judge_transition(transition, ALL_RULES))
+    assert [fact.reader for fact in finding.counterexamples] == [
+        reader for reader in DATA_READERS if finding.verdicts.get(reader) == "break"
     ]
-    assert all(fact.datum and json.loads(fact.datum) for fact in finding.witnesses)
+    assert all(fact.datum and json.loads(fact.datum) for fact in finding.counterexamples)
     assert finding.witness is not None

@@ -1,6 +1,6 @@
-"""Witnesses of breaks: a datum that a reader reads before a change, and not, or differently, after it.
+"""Counterexamples: a datum that a reader reads before a change, and not, or wrongly, after it.
 
-Laws: a witness of Avro's readers fails in a decoder with both schemas. A break without a witness has a reason
+Laws: a decoder with both schemas fails on a datum for Avro's readers. A break without a datum has a reason
 of `REASONS`.
 """
 
@@ -15,7 +15,7 @@ from schemaman.compat.avro.datum import READABLE, find_unreadable
 from schemaman.compat.avro.resolution import AmbiguousField
 from schemaman.compat.avro.schema import AvroSchema
 from schemaman.compat.avro.tables import make_key_schema, make_row_schema
-from schemaman.compat.judge import Finding, Reader, Transition, WitnessFact
+from schemaman.compat.judge import Counterexample, Finding, Reader, Transition
 from schemaman.model.diff import RenameColumn
 from schemaman.model.schema import Column, Path, TableSchema
 from schemaman.model.types import (
@@ -42,6 +42,7 @@ from schemaman.model.types import (
     Unknown,
     Uuid,
     Xml,
+    widens,
 )
 
 Reason = Literal["one-structure", "names-collide", "values-unknown"]
@@ -50,14 +51,14 @@ REASONS: dict[Reason, str] = {
     "names-collide": "no schema can have both names, so no datum can be written",
     "values-unknown": "the values of the type are not known",
 }
-"""Why a break has no witness."""
+"""Why no datum shows a break."""
 
-WITNESSED: tuple[Reader, ...] = ("avro-backward", "avro-forward", "spark", "delta", "iceberg")
+DATA_READERS: tuple[Reader, ...] = ("avro-backward", "avro-forward", "spark", "delta", "iceberg")
 """The readers whose breaks are shown; those of SQL and of merges need statements and several rows."""
 
 
 @dataclass(frozen=True, slots=True)
-class Witness:
+class BrokenDatum:
     """One datum: the fields that matter, with their values, as the structure `written` has them.
 
     `effect` is what the reader of the other structure makes of it. `part` is `row` or `key`.
@@ -73,8 +74,8 @@ class Witness:
         return f"the {self.part} {format_datum(self.datum)} of the {self.written} structure: {self.effect}"
 
 
-def find_witness(transition: Transition, finding: Finding, reader: Reader) -> Witness | Reason:
-    """Find a witness of what a finding says of a reader, or the reason why there is none."""
+def find_broken_datum(transition: Transition, finding: Finding, reader: Reader) -> BrokenDatum | Reason:
+    """Find a datum that shows what a finding says of a reader, or the reason why there is none."""
     if transition.old is None or transition.new is None:
         return "one-structure"
     if reader == "avro-backward":
@@ -84,9 +85,9 @@ def find_witness(transition: Transition, finding: Finding, reader: Reader) -> Wi
     return _find_in_columns(transition, finding, reader)
 
 
-def add_witnesses(transition: Transition, findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Add to each finding the witnesses of its breaks; the first is its `witness`."""
-    return tuple(_add_witnesses(transition, finding) for finding in findings)
+def add_counterexamples(transition: Transition, findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Add to each finding a counterexample for each break; the first with a datum is its `witness`."""
+    return tuple(_add_counterexamples(transition, finding) for finding in findings)
 
 
 def format_datum(datum: object) -> str:
@@ -94,25 +95,25 @@ def format_datum(datum: object) -> str:
     return json.dumps(datum, ensure_ascii=False, default=lambda value: f"0x{bytes(value).hex()}")
 
 
-def _add_witnesses(transition: Transition, finding: Finding) -> Finding:
-    broken = [reader for reader in WITNESSED if finding.verdicts.get(reader) == "break"]
+def _add_counterexamples(transition: Transition, finding: Finding) -> Finding:
+    broken = [reader for reader in DATA_READERS if finding.verdicts.get(reader) == "break"]
     if not broken:
         return finding
-    facts: list[WitnessFact] = []
+    facts: list[Counterexample] = []
     for reader in broken:
-        found = find_witness(transition, finding, reader)
-        if isinstance(found, Witness):
+        found = find_broken_datum(transition, finding, reader)
+        if isinstance(found, BrokenDatum):
             datum = format_datum(found.datum)
-            facts.append(WitnessFact(reader, found.written, datum, found.effect, str(found)))
+            facts.append(Counterexample(reader, found.written, datum, found.effect, str(found)))
         else:
-            facts.append(WitnessFact(reader, "", "", REASONS[found], REASONS[found]))
+            facts.append(Counterexample(reader, "", "", REASONS[found], REASONS[found]))
     shown = next((fact.sentence for fact in facts if fact.datum), None)
-    return replace(finding, witness=finding.witness or shown, witnesses=tuple(facts))
+    return replace(finding, witness=finding.witness or shown, counterexamples=tuple(facts))
 
 
 def _find_for_avro(
     reader: TableSchema, writer: TableSchema, finding: Finding, kind: Reader
-) -> Witness | Reason:
+) -> BrokenDatum | Reason:
     """Find a row or a key that the reader cannot read: of the columns of the finding, else any."""
     written: Literal["old", "new"] = "old" if kind == "avro-backward" else "new"
     names = _list_names(reader, writer, finding)
@@ -132,7 +133,9 @@ def _find_for_avro(
             return "names-collide"
         if datum is not READABLE and isinstance(datum, dict):
             shown: dict[str, object] = {k: v for k, v in datum.items() if len(datum) <= 8 or k in names}
-            return Witness(kind, written, shown, f"a reader with the {other} schema cannot decode it", part)
+            return BrokenDatum(
+                kind, written, shown, f"a reader with the {other} schema cannot decode it", part
+            )
     return "names-collide"
 
 
@@ -147,7 +150,7 @@ def _restrict(schema: TableSchema, names: frozenset[str]) -> TableSchema:
     return TableSchema(tuple(c for c in schema.columns if c.name in names))
 
 
-def _find_in_columns(transition: Transition, finding: Finding, reader: Reader) -> Witness | Reason:
+def _find_in_columns(transition: Transition, finding: Finding, reader: Reader) -> BrokenDatum | Reason:
     """Find a value that a reader with the old column gets wrong: a job, or a table of the lake."""
     old, new = transition.old, transition.new
     assert old is not None
@@ -161,15 +164,19 @@ def _find_in_columns(transition: Transition, finding: Finding, reader: Reader) -
         name = ".".join(path)
         if effect := _describe_absence(name, before, after, path[-1] in moved):
             value = make_sample(before.type)
-            return "values-unknown" if value is None else Witness(reader, "old", _nest(path, value), effect)
+            return (
+                "values-unknown" if value is None else BrokenDatum(reader, "old", _nest(path, value), effect)
+            )
         assert after is not None
         if after.type != before.type:
             return _find_misread_value(path, before.type, after.type, reader)
         if after.nullable and not before.nullable:
             effect = f"the old structure has {name} as NOT NULL"
-            return Witness(reader, "new", _nest(path, None), effect)
+            return BrokenDatum(reader, "new", _nest(path, None), effect)
         if reader == "iceberg" and after.nullable and path[0] in new.key:
-            return Witness(reader, "new", _nest(path, None), f"an identifier field as {name} may not be null")
+            return BrokenDatum(
+                reader, "new", _nest(path, None), f"an identifier field as {name} may not be null"
+            )
     return "names-collide"
 
 
@@ -184,19 +191,21 @@ def _describe_absence(name: str, before: Column, after: Column | None, is_moved:
     return ""
 
 
-def _find_misread_value(path: Path, old: Type, new: Type, reader: Reader) -> Witness | Reason:
-    """Find a value of the new type that the old one does not hold, or of a union that lost a member."""
-    was, now = _list_members(old), _list_members(new)
-    lost = [member for member in was if member not in now]
-    added = [member for member in now if member not in was] or ([] if lost else now)
+def _find_misread_value(path: Path, old: Type, new: Type, reader: Reader) -> BrokenDatum | Reason:
+    """Find a value of the new type that the old one does not hold, or else the other way round."""
+    was, now = _list_branches(old), _list_branches(new)
+    lost = [branch for branch in was if branch not in now]
+    added = [branch for branch in now if branch not in was and not any(widens(branch, b) for b in was)]
     written: Literal["old", "new"] = "new" if added else "old"
-    value = make_sample((added or lost)[0])
+    value = make_sample((added or lost or now)[0])
     if value is None:
         return "values-unknown"
-    return Witness(reader, written, _nest(path, value), _describe_misreading(old, new))
+    pair = (new, old) if added else (old, new)
+    effect = _describe_misreading(*pair, other="old" if added else "new")
+    return BrokenDatum(reader, written, _nest(path, value), effect)
 
 
-def _list_members(type: Type) -> tuple[Type, ...]:
+def _list_branches(type: Type) -> tuple[Type, ...]:
     return type.members if isinstance(type, Union) else (type,)
 
 
@@ -242,14 +251,17 @@ def _nest(path: Path, value: object) -> dict[str, object]:
     return {path[0]: value}
 
 
-def _describe_misreading(old: Type, new: Type) -> str:
-    match old, new:
-        case (Time(was), Time(now)) | (Timestamp(was), Timestamp(now)) if was != now:
+def _describe_misreading(written: Type, read: Type, other: str) -> str:
+    """Describe what a reader with the type of the `other` structure makes of a value."""
+    match written, read:
+        case (Time(digits), Time(taken)) | (Timestamp(digits), Timestamp(taken)) if digits != taken:
             units = {3: "milliseconds", 6: "microseconds", 9: "nanoseconds"}
-            names = [units[3 if digits <= 3 else 6 if digits <= 6 else 9] for digits in (was, now)]
-            return f"its number counts {names[1]}, and a reader of the old structure takes it for {names[0]}"
+            names = [units[3 if n <= 3 else 6 if n <= 6 else 9] for n in (digits, taken)]
+            return f"its number counts {names[0]}, and a reader of the {other} one takes it for {names[1]}"
+        case Decimal(_, digits), Decimal(_, taken) if digits != taken:
+            return f"events have the number without its point, and the {other} one puts it {taken} digits in"
         case _:
-            return "a reader with the old column fails, or reads another value"
+            return f"a reader with the {other} column fails, or reads another value"
 
 
 def make_sample(type: Type) -> object:
@@ -290,7 +302,7 @@ def make_sample(type: Type) -> object:
             return None if name is None or value is None else {str(name): value}
         case Struct(fields):
             return {field.name: make_sample(field.type) for field in fields}
-        case Union(members):
-            return make_sample(members[0])
+        case Union(branches):
+            return make_sample(branches[0])
         case Unknown():
             return None
