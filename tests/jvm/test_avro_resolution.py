@@ -30,7 +30,7 @@ from schemaman.compat.avro.schema import (
     parse_schema,
 )
 from tests.support.avro_schemas import make_pairs
-from tests.support.checkout import FIXTURES
+from tests.support.checkout import FIXTURES, PROOF
 
 PAIRS = 100_000
 DATA = 4_000
@@ -102,7 +102,7 @@ def test_every_published_pair_has_the_verdict_places_and_words_of_java() -> None
 
 
 def test_every_two_published_schemas_of_a_file_have_the_verdict_of_java() -> None:
-    """The pairs of those tests are among them."""
+    """The pairs of those tests are among them; a part of them is asked unless at full counts."""
     files = [json.loads(line) for line in PUBLISHED.read_text(encoding="utf-8").splitlines()]
     pairs: list[Pair] = [
         (json.dumps(reader), json.dumps(writer))
@@ -110,10 +110,11 @@ def test_every_two_published_schemas_of_a_file_have_the_verdict_of_java() -> Non
         for reader, writer in product(file["schemas"], repeat=2)
     ]
     assert len(pairs) > 20_000
+    pairs = pairs if PROOF else random.Random(3).sample(pairs, 8_000)
     wanted = ask_java(pairs)
     wrong = [(pair, answer) for pair, answer in zip(pairs, wanted, strict=True) if ask(pair) != answer]
     assert wrong == []
-    assert min(Counter(map(classify, wanted))[kind] for kind in ("compatible", "incompatible")) > 1_000
+    assert min(Counter(map(classify, wanted))[kind] for kind in ("compatible", "incompatible")) > 500
 
 
 TEXTS = {

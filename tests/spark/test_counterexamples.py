@@ -25,17 +25,11 @@ from tests.support.checkout import PROOF
 
 pytestmark = pytest.mark.spark
 
-SAME_COLUMN = {
-    "bit-length-changed",
-    "interval-encoding-changed",
-    "temporal-unit-changed",
-    "zone-awareness-changed",
-}
+SAME_COLUMN = {"bit-length-changed", "interval-encoding-changed", "temporal-unit-changed"}
 """Rules about values that a lake column holds alike: the witness is the number or text in the event."""
 
-
-IN_EVENTS = {"decimal-scale-changed"}
-"""Rules about bytes in events: a file has the scale of its decimals, so that Spark reads them right."""
+IN_EVENTS = {"decimal-scale-changed", "zone-awareness-changed"}
+"""Rules about events alone: a file has the scale of its decimals, and sessions in UTC hide a zone."""
 
 
 @dataclass(frozen=True)
