@@ -17,6 +17,7 @@ from schemaman.model.types import Integer, String
 from schemaman.spark.executor import SparkExecutor
 from tests.spark.formats import both
 from tests.support.chain import TARGETS
+from tests.support.checkout import PROOF
 
 pytestmark = pytest.mark.spark
 
@@ -93,7 +94,8 @@ def test_a_plan_makes_no_change_that_the_engine_refuses_or_is_ruined_by(
     answers = [TARGETS[format].draft_change(inspect(executor, judged, format), each) for each in CHANGES]
     drafts = [answer for answer in answers if isinstance(answer, Draft)]
     assert 0 < len(drafts) < len(CHANGES) or "dataSkipping" in clauses
-    for table, draft in zip(tables, drafts, strict=False):
+    tried = drafts if PROOF else drafts[number % 2 :: 2]
+    for table, draft in zip(tables, tried, strict=False):
         name = make_table(executor, table, format, clauses, after)
         statement = draft.statement.replace(TARGETS[format].table_name(judged), name)
         assert works(executor, name, statement), statement

@@ -36,7 +36,7 @@ from tests.support.records import node, row_event
 pytestmark = pytest.mark.spark
 BOOKSHOP = "mariadb/bookshop-mariadb-3.5.0-json"
 CASES = [(name, format) for name in RECORDINGS for format in ("delta", "iceberg")]
-FEW = [("postgres/shop-crash", "delta"), (BOOKSHOP, "iceberg")]
+FEW = [("postgres/shop-names-none", "delta"), (BOOKSHOP, "iceberg")]
 
 
 def started(spark, name: str, format: str, folder: Path, tag: str = "") -> Run:
