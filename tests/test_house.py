@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from schemaman.migration.target import TARGETS
 from tests.support.checkout import ROOT
 
 PLUGINS = {
@@ -373,6 +374,22 @@ def vocabulary_text(rules: dict[str, dict[str, list[str]]]) -> str:
             if names:
                 lines += [f'"{key}" = [', *(f'    "{name}",' for name in names), "]"]
     return "\n".join(lines) + "\n"
+
+
+def test_no_module_compares_the_name_of_a_format() -> None:
+    """What differs between formats is asked of the target, or of the format of the session."""
+    own = ("schemaman/migration/targets/", "schemaman/spark/formats/")
+    formats = set(TARGETS.names())
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in python_files("schemaman", "cli")
+        if not str(path.relative_to(ROOT)).startswith(own)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Compare | ast.MatchValue)
+        for part in ast.walk(node)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value in formats
+    ]
+    assert found == []
 
 
 def test_the_list_of_exceptions_has_nothing_that_is_gone() -> None:
