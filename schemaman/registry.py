@@ -250,8 +250,8 @@ class Registry:
 
         Args:
             tables: table names; without names, all tables.
-            since: the baseline of a single table: a version number or a REF; by default the snapshot files
-                at git's merge base.
+            since: the baseline of a single table: a version of it (`3`, `-1`, `latest`, a time), or a REF; by
+                default the snapshot files at git's merge base.
             level: one of Avro's compatibility levels.
             fail_on: the lowest severity that fails; by default that of the settings.
 

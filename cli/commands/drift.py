@@ -25,7 +25,7 @@ from schemaman.migration.apply.resume import resume_plan
 from schemaman.migration.layout import describe_layout_change, find_layout_changes, record_layout
 from schemaman.migration.plan import describe_change
 from schemaman.migration.plan_file import from_text
-from schemaman.migration.properties.names import SOURCE_PROPERTY
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.registry import Registry
 from schemaman.report.json.migrations import Drift
@@ -226,7 +226,7 @@ def _is_requested(lake: LakeTable | None, lines: Sequence[MigrationEntry], selec
     sources, inspected = selection
     if sources is None:
         return True
-    source = lake.properties.get(SOURCE_PROPERTY) if lake is not None else None
+    source = read_record(lake.properties).source if lake is not None else None
     planned = _find_source(lines)
     follows = sources & {source or "", planned}
     inspected |= follows

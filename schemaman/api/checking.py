@@ -74,11 +74,14 @@ def _take_baseline(
         return {table: Snapshot(table, resolved.schema)}
     if resolved.table != table:
         raise BadReference(f"{against} is not a version of {table}", hint=f"--against {quote(f'{table}@1')}")
-    if resolved.version not in found[0].versions:
+    number = resolved.version.number
+    # a question of time limits what is certain of its version, which is the same one otherwise
+    version = next((v for v in found[0].versions if v.number == number), None)
+    if version is None:
         raise UsageError(
             f"{against} is newer than {table}@{found[0].latest.number}", hint="the baseline is the older one"
         )
-    return {table: take_snapshot(found[0], resolved.version, resolved.revision)}
+    return {table: take_snapshot(found[0], version, resolved.revision)}
 
 
 def _split_baseline(tables: Sequence[str], against: str | None) -> tuple[Sequence[str], str | None]:

@@ -21,17 +21,18 @@ from schemaman.compat.rules.avro_incompatible import NAME as INCOMPATIBLE
 from schemaman.compat.snapshots import from_text, is_snapshot, remove_ids
 from schemaman.compat.waivers import list_remarks
 from schemaman.errors import UnreadableInput
-from schemaman.history.references import FileRef, GitRef, Reference, TableRef, parse
+from schemaman.history.references import FileRef, GitRef, Reference, parse
 from schemaman.history.rename_detection import find_rename_candidates
 from schemaman.io import git
 from schemaman.languages.read import read_schema
 from schemaman.model.diff import diff
-from schemaman.model.schema import TableId, TableSchema
+from schemaman.model.schema import SCHEMES, TableId, TableSchema
 
 
 def is_outside_history(text: str) -> bool:
-    """Whether a text is a REF to a file, git, a schema registry or the lake."""
-    return not isinstance(parse(text), TableRef)
+    """Whether a text is a REF to a file, git, a schema registry or the lake; a time has a colon, too."""
+    scheme, colon, _ = text.partition(":")
+    return bool(colon) and scheme in SCHEMES
 
 
 def is_table(text: str) -> bool:

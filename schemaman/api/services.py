@@ -87,11 +87,12 @@ class RegistryServices:
     ) -> CheckResult:
         """Check tables since a version or a REF. Raises as `check_tables`."""
         require_known("fail_on", fail_on, SEVERITIES)
-        if since is not None and not isinstance(since, int):
-            require_text("since", since, "use the number of a version, or a REF: since=3, since='orders@3'")
-        against = f"{tables[0]}@{since}" if isinstance(since, int) and tables else since
-        if isinstance(against, int):
-            raise UsageError("a version number as the baseline needs one table", hint="name the table")
+        hint = "use the number of a version, or a REF: since=3, since='latest', since='orders@3'"
+        if isinstance(since, bool) or not isinstance(since, int | None):
+            require_text("since", since, hint)
+        against = None if since is None else str(since)
+        if against is not None and not against.strip():
+            raise UsageError("since is empty", hint=hint)
         return check_tables(self.workspace, registry, tables, against=against, level=level, fail_on=fail_on)
 
     def plan(

@@ -120,8 +120,8 @@ def build_reading(schemas: SchemaLookup, forms: Forms = AUTO) -> DecodeContext:
 
 def read_position(connector: str, source: Mapping[str, object]) -> Position:
     """Reads the position in a source block of a connector; `NO_POSITION` for an unknown connector."""
-    dialect = _find_connector(connector)
-    return NO_POSITION if dialect is None else dialect.position(dict(source))
+    found = _find_connector(connector)
+    return NO_POSITION if found is None else found.position(dict(source))
 
 
 def read_chunks(
@@ -352,5 +352,5 @@ def _find_connector(connector: str) -> Connector | None:
 
 
 def _find_order(connector: str) -> Order:
-    dialect = _find_connector(connector)
-    return () if dialect is None else dialect.order
+    found = _find_connector(connector)
+    return () if found is None else found.order

@@ -82,14 +82,14 @@ class Summary(DisplayedValue):
 
     def __add__(self, other: Summary) -> Summary:
         """What both did, this one first."""
-        asides = Counter(dict(self.skipped))
-        asides.update(dict(other.skipped))
+        skipped = Counter(dict(self.skipped))
+        skipped.update(dict(other.skipped))
         return Summary(
             self.read + other.read,
             self.known + other.known,
             self.observations + other.observations,
             self.rejects + other.rejects,
-            tuple(sorted(asides.items())),
+            tuple(sorted(skipped.items())),
             (*self.first_rejects, *other.first_rejects)[:SHOWN_REJECTS],
             tuple(sorted({*self.tables, *other.tables})),
             self.waiting + other.waiting,

@@ -119,6 +119,9 @@ class Target(Protocol):
     def is_in_session_catalog(self, table: str) -> bool:
         """Whether a table name is one of the session's own catalogue, which may forget it."""
 
+    def find_catalog(self, table: str) -> str:
+        """Find the catalogue in a table name: empty for a path, the session's own if none is named."""
+
     def refuse_names(self, schema: TableSchema) -> Mapping[str, Refusal]:
         """Refuse the columns whose names the format would accept, but then could not read."""
 
@@ -170,6 +173,16 @@ class Target(Protocol):
 
     def is_setting(self, property: str) -> bool:
         """Whether a property is a setting of the table that only people change, unlike a feature or CHECK."""
+
+    def restore_version(self, table: str, version: str) -> str | None:
+        """Write the statement that restores a table to an earlier version; None if the format has none."""
+
+    def list_row_writes(self, executor: Executor, table: str, version: str) -> tuple[str, ...]:
+        """List the operations after a version that may have written rows, in words.
+
+        Raises:
+            StatementFailed: the operations cannot be read.
+        """
 
     def drop_clone(self, clone: str) -> str:
         """Write the statement that drops a clone if it exists; the name as SQL writes it."""

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from schemaman.errors import SessionLost, UsageError
 from schemaman.migration.target import TARGETS, LakeTable
-from schemaman.spark.catalog_settings import find_catalog, require_literals
+from schemaman.spark.catalog_settings import require_literals
 from schemaman.spark.session import is_classic, is_stopped
 from schemaman.spark.spark_format import SPARK_FORMATS
 from schemaman.spark.sql_errors import RAISED, make_failure
@@ -45,8 +45,8 @@ class SparkExecutor:
         """
         self._require_running()
         on_spark = SPARK_FORMATS.get(format)
-        name = TARGETS.get(format).table_name(table)
-        catalog = find_catalog(name)
+        target = TARGETS.get(format)
+        name, catalog = target.table_name(table), target.find_catalog(table)
         if (format, catalog) not in self._checked:
             try:
                 require_literals(self._spark)

@@ -178,7 +178,7 @@ def test_an_upgrade_from_oplog_to_change_streams_makes_no_version():
 
 
 @pytest.mark.case(58, 59)
-def test_a_patch_and_the_description_of_an_update_tell_the_same():
+def test_a_patch_and_the_description_of_an_update_show_the_same_fields():
     """Between two releases the same update is told in other members; neither is a change of the documents."""
     written = as_printed(op="c", after='{"_id": 1004, "given": "Ann", "age": 7}')
     fields = '{"age": 8, "city": "Bern"}'

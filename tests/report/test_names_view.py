@@ -58,7 +58,7 @@ def test_rules(name, emitted, rule):
 
 
 @pytest.mark.case(49)
-def test_tables_in_one_topic_are_told_and_kept_apart():
+def test_tables_in_one_topic_are_reported_and_kept_apart():
     """Two names become one topic, and its subject alternates between two schemas."""
     both = [table("EMP#NO", "srv.s.EMP_NO"), table("EMP$NO", "srv.s.EMP_NO")]
     assert find_topic_collisions(both) == (

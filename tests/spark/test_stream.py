@@ -61,7 +61,7 @@ def test_a_recording_that_is_replayed_ends_in_the_state_of_its_events(
         assert all(reason for *_, reason in run.withheld())
         assert [view.name for view in spark.catalog.listTables() if view.isTemporary] == []
         counts = f"{found.tables} tables, {found.rows} rows, {found.cells} cells"
-        figure(f"mirror on Spark: {name}, {format}", counts)
+        figure(f"rows of {name} in {format} tables on Spark", counts)
 
 
 def test_a_truncate_stops_its_table_until_the_policy_lets_it_through(spark, tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from typing import Any
 import pyarrow as arrow
 
 from schemaman.errors import StatementFailed
-from schemaman.migration.properties.names import CHECK_PREFIX, read_key
+from schemaman.migration.properties.names import CHECK_PREFIX
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import DELETED, OFFSET, ORDER, PARTITION, TOPIC, list_row_columns
 from schemaman.migration.spark_sql import format_identifiers
 from schemaman.migration.target import TARGETS, LakeTable
@@ -199,7 +200,7 @@ class MemoryTable:
                 self.cells |= {(*renamed, *at[len(renamed) :]): held for at, held in inside.items()}
 
     def _keyed(self, live: LakeTable) -> LakeTable:
-        key = read_key(live.properties) or ()
+        key = read_record(live.properties).key or ()
         return replace(live, schema=replace(live.schema, key=key))
 
     def merge(self, staged: Mapping[str, Any], to: RowMap) -> bool:

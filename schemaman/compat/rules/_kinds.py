@@ -129,6 +129,29 @@ def find_type_changes(
                 continue
 
 
+def find_conversions(
+    rule: str,
+    verdicts: Verdicts,
+    transition: Transition,
+    old_kinds: tuple[type[A], ...],
+    new_kinds: tuple[type[B], ...],
+    effect: str,
+) -> Iterator[Finding]:
+    """Finds numbers that became texts, or the reverse; only the encoding of a decimal may have changed."""
+    for change in find_type_changes(transition, old_kinds, new_kinds):
+        is_decimal = isinstance(change.old, DECIMALS) or isinstance(change.new, DECIMALS)
+        if not is_decimal or not _words.keeps_source_type(transition, change.path):
+            yield build_finding(
+                rule,
+                verdicts,
+                transition,
+                change,
+                effect,
+                "add a second column at the target and fill it from both",
+                "or keep the old column at the source beside the new one until all readers have changed",
+            )
+
+
 def find_exchanges(
     transition: Transition, kinds: tuple[type[A], ...], others: tuple[type[B], ...]
 ) -> Iterator[TypeChange[A | B, A | B]]:

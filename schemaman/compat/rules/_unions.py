@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from schemaman.compat.judge import Transition
-from schemaman.compat.rules._kinds import TypeChange, is_in_map_key
+from schemaman.compat.judge import Finding, Transition, Verdicts
+from schemaman.compat.rules._kinds import TypeChange, build_finding, is_in_map_key
 from schemaman.model.diff import ChangeType
 from schemaman.model.types import Array, Map, Struct, Type, Union, list_members, widens, without_labels
 
@@ -27,6 +27,22 @@ def find_union_changes(transition: Transition, kind: UnionChange) -> Iterator[Ty
                     yield TypeChange(path, old, new)
             case _:
                 continue
+
+
+def find_mixed_values(
+    transition: Transition, kind: Literal["array", "object"], name: str, verdicts: Verdicts
+) -> Iterator[Finding]:
+    """Finds fields in which single values and arrays, or objects, began to mix, for the rule of that name."""
+    for change in find_union_changes(transition, kind):
+        yield build_finding(
+            name,
+            verdicts,
+            transition,
+            change,
+            "no column of a table holds both",
+            "agree on one type at the source",
+            "or leave the field out at the target until all documents have one type",
+        )
 
 
 def _classify(old: Type, new: Type) -> UnionChange:

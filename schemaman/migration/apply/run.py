@@ -41,6 +41,7 @@ from schemaman.migration.layout import (
 from schemaman.migration.plan import Plan, Step, describe_change
 from schemaman.migration.plan_file import to_text
 from schemaman.migration.properties.names import FENCE_PROPERTY, PLAN_PROPERTY, STORE_PROPERTY
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.model.column_list import format_columns
 from schemaman.model.diff import Diff, diff
@@ -233,7 +234,7 @@ class PlanRun:
 
     def require_ours(self, lake: LakeTable | None) -> None:
         """Raises `OtherStore` for a table that belongs to another store."""
-        keeper = lake.properties.get(STORE_PROPERTY) if lake else None
+        keeper = read_record(lake.properties).store if lake else None
         if keeper and self.options.store and keeper != self.options.store and not self.options.take_over:
             raise OtherStore(
                 f"{self.plan.table} belongs to the store {keeper}, and this store is {self.options.store}",
@@ -429,7 +430,7 @@ def _has_mark(lake: LakeTable | None, mark: Mapping[str, str], *names: str) -> b
 
 
 def _describe_takeover(plan: Plan, lake: LakeTable | None) -> str:
-    other = lake.properties.get(PLAN_PROPERTY, "") if lake else ""
+    other = read_record(lake.properties).plan if lake else ""
     return f"{plan.table} has the mark of another run, of plan {other[:12]}, which took it over"
 
 

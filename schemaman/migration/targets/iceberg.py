@@ -85,6 +85,10 @@ class IcebergTarget:
         """Return False: an Iceberg table belongs to a named catalogue, which lasts."""
         return False
 
+    def find_catalog(self, table: str) -> str:
+        """Find the catalogue of a table, which its name begins with."""
+        return sql.split_table_name(table)[0]
+
     def refuse_names(self, schema: TableSchema) -> Mapping[str, Refusal]:
         """Refuse names of metadata columns, and names whose dots make them equal to another path.
 
@@ -227,6 +231,14 @@ class IcebergTarget:
     def is_setting(self, property: str) -> bool:
         """Whether a property is one of those that Iceberg reads. Source: Iceberg `TableProperties`."""
         return property.startswith(("commit.", "gc.", "history.", "read.", "write."))
+
+    def restore_version(self, table: str, version: str) -> str | None:
+        """Return None: a rollback of Iceberg restores rows, and no schema and no property."""
+        return None
+
+    def list_row_writes(self, executor: Executor, table: str, version: str) -> tuple[str, ...]:
+        """Return nothing: no version is restored."""
+        return ()
 
     def drop_clone(self, clone: str) -> str:
         """Write a DROP TABLE that also deletes the files."""

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
-from schemaman.migration.properties.names import read_key
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.spark_sql import format_identifiers, split_table_name
 from schemaman.migration.target import LakeTable, LayoutField
 from schemaman.model.schema import Column, Path, TableSchema
@@ -107,7 +107,7 @@ def _make_table(
     column_ids: str = "",
 ) -> LakeTable:
     names = tuple(c.name for c in columns if (c.name,) in identifiers)
-    key = read_key(properties)
+    key = read_record(properties).key
     # Spark keeps the comment of a table among its properties. Source: Spark `TableCatalog.PROP_COMMENT`.
     comment = properties.get("comment") or comment or None
     return LakeTable(

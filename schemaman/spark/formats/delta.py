@@ -9,7 +9,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from schemaman.errors import EngineUnavailable, StatementFailed
-from schemaman.migration.properties.names import BATCH_PROPERTY, read_key
+from schemaman.migration.properties.names import BATCH_PROPERTY
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.spark_sql import (
     create_namespace,
     literal,
@@ -83,9 +84,10 @@ class DeltaOnSpark:
         # A property of this name enables a feature, but the table does not show the property.
         properties = dict(detail["properties"]) | {f"delta.feature.{f}": "supported" for f in features}
         partitions, clustering = detail["partitionColumns"], detail["clusteringColumns"] or ()
+        key = read_record(properties).key or ()
         return LakeTable(
             table,
-            TableSchema(read_columns(schema), read_key(properties) or (), detail["description"] or None),
+            TableSchema(read_columns(schema), key, detail["description"] or None),
             identity=detail["id"],
             version=str(version),
             properties=properties,

@@ -11,10 +11,10 @@ from pyspark.sql import SparkSession
 
 from schemaman.errors import EngineUnavailable, StatementFailed
 from schemaman.migration.properties.names import BATCH_PROPERTY
-from schemaman.migration.spark_sql import literal, read_columns, read_defaults
+from schemaman.migration.spark_sql import literal, read_columns, read_defaults, split_table_name
 from schemaman.migration.target import LakeTable
 from schemaman.model.ddl import quote_name
-from schemaman.spark.catalog_settings import DOCUMENTATION, find_catalog, read_setting, require_extension
+from schemaman.spark.catalog_settings import DOCUMENTATION, read_setting, require_extension
 from schemaman.spark.formats._commit_metadata import format_metadata, parse_batches
 from schemaman.spark.formats._iceberg_metadata import Metadata, read_description, read_metadata
 from schemaman.spark.spark_format import RecordedBatch
@@ -110,7 +110,7 @@ def _is_cached(spark: SparkSession, name: str) -> bool:
 
     Source: Iceberg "Catalog properties".
     """
-    setting = f"spark.sql.catalog.{find_catalog(name)}.cache-enabled"
+    setting = f"spark.sql.catalog.{split_table_name(name)[0]}.cache-enabled"
     return read_setting(spark, setting, "true").lower() != "false"
 
 

@@ -241,22 +241,22 @@ class _BatchRun:
 
     def __init__(
         self,
-        mirror: LakeSink,
+        sink: LakeSink,
         spark: SparkSession,
         number: int,
         histories: Mapping[TableId, TableHistory],
         waiting: Mapping[tuple[str, str], QuarantinedTable],
         offsets: str,
     ) -> None:
-        self.sink = mirror
+        self.sink = sink
         self.spark = spark
         self.number = number
         self.histories = histories
         self.waiting = waiting
-        self.quarantine = mirror._quarantine
-        self.stream = mirror._stream
+        self.quarantine = sink._quarantine
+        self.stream = sink._stream
         self.executor = SparkExecutor(spark)
-        self.reading = mirror.make_reading(histories)
+        self.reading = sink.make_reading(histories)
         query = spark.sparkContext.getLocalProperty(_QUERY)
         self.batch = None if query is None else StreamBatch(query, number, offsets)
         self.attempt = f"{query or 'called'}:{number}:{time.time_ns()}"
@@ -464,7 +464,7 @@ class _BatchRun:
                 quarantined_count += other.write_changes(
                     changes, None, keep, unread=self.find_unread
                 ).quarantined
-                writer.floor = other.floor
+                writer.truncated_at = other.truncated_at
             self.quarantine.release_records(self.spark, self.stream, quarantined, self.attempt)
             tried.record_attempt(quarantined, writer.lake, history)
             return count - quarantined_count

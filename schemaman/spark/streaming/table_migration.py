@@ -27,6 +27,7 @@ from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import ChangeKind, Level
 from schemaman.migration.properties.displaced_columns import format_displaced
 from schemaman.migration.properties.names import DISPLACED_PROPERTY, STORE_PROPERTY
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import add_row_columns
 from schemaman.migration.source import migration_source
 from schemaman.migration.spark_sql import set_properties
@@ -308,7 +309,7 @@ class TableMigrator:
 
     def _refuse_foreign_store(self, live: LakeTable) -> str | None:
         """Explain why a table accepts no rows: another store maintains it; None if none does."""
-        keeper, own = live.properties.get(STORE_PROPERTY), self.store.id
+        keeper, own = read_record(live.properties).store, self.store.id
         if not keeper or keeper == own:
             return None
         return (

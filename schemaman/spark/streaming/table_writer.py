@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from schemaman.errors import SchemamanError
 from schemaman.history.versions import TableHistory
 from schemaman.migration.properties.names import TRUNCATED_PROPERTY
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.spark_sql import set_properties
 from schemaman.model.ddl import quote_name
 from schemaman.model.schema import Column
@@ -105,7 +106,7 @@ class TableWriter:
         self.lake = ready.lake
         self._row_map = ready.map_rows(history)
         # The order of the newest TRUNCATE that the table records: older rows are deleted.
-        self.floor = ready.lake.properties.get(TRUNCATED_PROPERTY, "")
+        self.truncated_at = read_record(ready.lake.properties).truncated
 
     @property
     def has_key(self) -> bool:
@@ -116,11 +117,11 @@ class TableWriter:
         self,
         changes: TableChanges,
         batch: StreamBatch | None,
-        set_aside: QuarantineRecords,
+        quarantine: QuarantineRecords,
         waiting: FindWaiting | None = None,
         unread: FindUnread | None = None,
     ) -> WriteResult:
-        """Write the changes; first, the records that cannot be written go to `set_aside`.
+        """Write the changes; first, the records that cannot be written go to `quarantine`.
 
         `waiting` finds the records in quarantine for this table, `unread` the records that could not be read.
         Without `batch` the changes come out of quarantine themselves.
@@ -132,7 +133,7 @@ class TableWriter:
         keyed = bool(self._row_map.key)
         if keyed:
             self._record_truncate(changes.truncated)
-        truncated = self.floor if keyed else ""
+        truncated = self.truncated_at if keyed else ""
         found, known = self._stage_after_waiting(
             changes, truncated, waiting, unread() if unread else NO_UNREAD
         )
@@ -142,7 +143,7 @@ class TableWriter:
             **{p: reason for records, reason in lacking.items() for p in records},
         }
         if unwritable:
-            set_aside(unwritable)
+            quarantine(unwritable)
         rows = found.count - len(lacking)
         again = False
         if rows or (keyed and changes.truncated):
@@ -188,9 +189,9 @@ class TableWriter:
 
     def _record_truncate(self, truncated: str | None) -> None:
         """Record a TRUNCATE in the table before a row is written."""
-        if truncated is not None and truncated > self.floor:
+        if truncated is not None and truncated > self.truncated_at:
             self._executor.run(set_properties(self._follower.name, {TRUNCATED_PROPERTY: truncated}))
-            self.floor = truncated
+            self.truncated_at = truncated
 
     def _split_rows(
         self, found: StagedRows, truncated: str | None, *, known: bool
