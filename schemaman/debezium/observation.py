@@ -123,6 +123,8 @@ class Observation:
     None for `drop`, `truncate` and `statement`, a DDL text without a structure; it may be None for a
     `rename`.
 
+    A `drop` of a table without a name ends all tables of the database (`is_of_database`).
+
     `create`: a statement created the table, and another table of its name was dropped. `previous` is the old
     identity of a `rename`, or the copy that replaced the table. `snapshot`: the connector read the row from
     the table, not from the log.
@@ -154,6 +156,11 @@ class Observation:
     unstated_attributes: tuple[Attribute, ...] = ()
     inferred: InferredFields | None = None
     writer: str = ""
+
+    @property
+    def is_of_database(self) -> bool:
+        """Whether it is an action on a whole database: then its table has no name."""
+        return self.action == "drop" and not self.table.table
 
     @property
     def is_key_unknown(self) -> bool:
