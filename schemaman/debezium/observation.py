@@ -58,8 +58,10 @@ class FieldCount:
     """The number of records that have a kind of value at a path.
 
     `path` has names of fields, and `inference.ELEMENT` inside arrays. `documents` counts records, not values:
-    a record with several values at the path counts once. `early` are the coordinates of the earliest few
-    records in time, in order; `last` are those of the latest one.
+    a record with several values at the path counts once, and again each time it is delivered. `early` are
+    the coordinates of the earliest few records in time, in order; `last` are those of the latest one.
+    `hashes` identify the `early` records, so that a record of a copied topic is early only once; the hash of
+    a record that nothing identifies is empty.
     """
 
     path: Path
@@ -67,6 +69,7 @@ class FieldCount:
     documents: int
     early: tuple[Coordinates, ...]
     last: Coordinates
+    hashes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,7 @@ class _OpenRun:
         """Counts the fields of a record whose schema does not have its structure."""
         if look.shown_fields is not None:
             self.sightings = self.sightings or FieldCounter()
-            self.sightings.count_record(look.shown_fields, _build_coordinates(record, look))
+            self.sightings.count_record(look.shown_fields, _build_coordinates(record, look), record)
 
 
 @dataclass(slots=True)
