@@ -24,6 +24,7 @@ Node = Mapping[str, Any]
 
 _ADDED = re.compile(r"__(?:source_)?(?:version|connector|name|db|schema|table|collection)")
 """Added fields of a flattened row that identify its table. Source: ExtractNewRecordState `add.fields`."""
+_REFERENCE = {"schemaId", "payload"}
 _IDENTITY = ("version", "connector", "name", "db", "schema", "table", "collection")
 
 
@@ -101,6 +102,15 @@ def _read_json(data: bytes) -> Body:
     return Body(document)
 
 
+def unwrap_reference(payload: object) -> object:
+    """Return the payload beside the number of its schema in a registry; any other payload as it is.
+
+    Source: Apicurio ExtJsonConverter, PrettyFormatStrategy.
+    """
+    inner = payload.get("payload") if isinstance(payload, dict) and payload.keys() == _REFERENCE else None
+    return payload if inner is None else inner
+
+
 def read_key(data: bytes, schemas: SchemaLookup, framing: Framing | None = None) -> Body:
     """Read the bytes of a key as `read_body` does, but read only the schema of a framed or a damaged key.
 
@@ -119,6 +129,8 @@ def read_key(data: bytes, schemas: SchemaLookup, framing: Framing | None = None)
         if proven is None:
             raise
         body = Body({}, proven[1])
+    if body.schema is None:
+        body = Body(unwrap_reference(body.payload))
     _check_text(body.schema if body.schema is not None else tuple(body.fields))
     return body
 

@@ -14,7 +14,7 @@ from schemaman.debezium.cloud_event import SPECVERSION
 from schemaman.debezium.converters.connect import DECIMAL, Node
 from schemaman.debezium.converters.registered import decode_body, is_json, to_connect
 from schemaman.debezium.observation import UNKNOWN_SCHEMA
-from schemaman.debezium.payload import SchemaLookup, read_body
+from schemaman.debezium.payload import SchemaLookup, read_body, unwrap_reference
 from schemaman.debezium.raw_record import prove_schema
 from schemaman.debezium.records import Record
 from schemaman.debezium.wire_format import AUTO, Forms, SchemaId, Side, read_framing
@@ -73,7 +73,8 @@ class BodyReader:
             if found is not None:
                 return found
         if SPECVERSION not in data:
-            return self._read_whole(data)
+            payload, form = self._read_whole(data)
+            return (unwrap_reference(payload) if side == "key" and form.schema is None else payload), form
         body = read_body(data, self._schemas, framing)
         written: CellEncoding = "avro" if body.schema is not None and _is_framed(data) else "json"
         return body.payload, self._find_schema(body.schema, written)

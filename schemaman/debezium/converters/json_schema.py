@@ -133,8 +133,8 @@ def _read_index(schema: object, names: list[str], name: str) -> int:
 
 def _read_properties(schema: Mapping[str, Any]) -> Node:
     """Read the attributes of a Connect schema that JsonSchemaData keeps beside the type."""
-    members = (("title", "name"), ("connect.version", "version"), ("description", "doc"))
-    node: Node = {name: schema[member] for member, name in members if member in schema}
+    attributes = (("title", "name"), ("connect.version", "version"), ("description", "doc"))
+    node: Node = {name: schema[property] for property, name in attributes if property in schema}
     if schema.get("default") is not None:
         node["default"] = schema["default"]
     parameters = schema.get("connect.parameters")
