@@ -36,6 +36,7 @@ from schemaman.model.schema import DEFAULT_STREAM, TableId, TableSchema
 from schemaman.resolve import HISTORY_ONLY, ReferenceReaders, ResolvedSchema, resolve
 from schemaman.settings import Settings
 from schemaman.store import offsets as coverage
+from schemaman.store.dropped_databases import add_database_drops
 from schemaman.store.edge_hashes import EdgeHashes, EdgesOnDemand, EdgeSource, collect_edges
 from schemaman.store.log import (
     CoveredRange,
@@ -325,22 +326,23 @@ class Registry:
             )
             if not admitted.entries:
                 return RecordResult(end, known_outcomes=admitted.known_count)
-            tables = sorted({t for entry in admitted.entries for t in list_tables(entry)})
+            entries = add_database_drops(admitted.entries, self._store)
+            tables = sorted({t for entry in entries for t in list_tables(entry) if t.table})
             before = self._store.read_histories(tables)
             try:
-                last = self._store.append(admitted.entries, end)
+                last = self._store.append(entries, end)
             except Conflict:
                 continue
             after = self._store.read_histories(tables)
             return RecordResult(
                 last,
                 tuple(RecordedTable(table, before, after) for table in tables),
-                _count_entries(admitted.entries, ObservationEntry),
-                _count_entries(admitted.entries, RejectEntry),
+                _count_entries(entries, ObservationEntry),
+                _count_entries(entries, RejectEntry),
                 admitted.known_count,
-                admitted.entries,
-                _count_entries(admitted.entries, NoteEntry),
-                self._shifts(end + len(admitted.entries), last),
+                entries,
+                _count_entries(entries, NoteEntry),
+                self._shifts(end + len(entries), last),
             )
         raise Conflict("other writers keep changing the store", hint="run the command again")
 

@@ -212,7 +212,7 @@ def _compare_in_order(
         if structure.incarnation == start.incarnation:
             found.append(start.compare_with(structure))
         else:
-            found += (start.build_end(is_recreated=True), structure.build_appearance())
+            found += (start.build_end(structure.schema), structure.build_appearance())
         start = structure
     if history.has_ended:
         found.append(start.build_end())
@@ -300,7 +300,7 @@ class _Structure:
             at=self.version.at,
         )
 
-    def build_end(self, *, is_recreated: bool = False) -> Transition:
+    def build_end(self, successor: TableSchema | None = None) -> Transition:
         event = self._find_end_event()
         at = self.version.until if event is None else event.at
         return Transition(
@@ -310,7 +310,7 @@ class _Structure:
             old_ref=self.ref,
             at=at,
             event=event,
-            is_recreated=is_recreated,
+            successor=successor,
         )
 
     def _find_end_event(self) -> TableEvent | None:

@@ -69,8 +69,8 @@ class Transition:
 
     `old` is None for a table that appears, `new` for a table that ends. `changes` is the diff of both.
     `unconfirmed` names facts of `new` that may be newer than the record (`key`, `nullable:<column>`).
-    `event` is the event that ended the table, if there is one; `is_recreated`: a table of the same name
-    followed.
+    `event` is the event that ended the table, if there is one; `successor` is the first structure of a table
+    of the same name that followed.
     """
 
     table: TableId
@@ -83,7 +83,7 @@ class Transition:
     new_ref: str = ""
     at: Coordinates | None = None
     event: TableEvent | None = None
-    is_recreated: bool = False
+    successor: TableSchema | None = None
 
     def has_key_column(self, *names: str) -> bool:
         """Returns whether one of the columns is part of the old or the new key."""
@@ -135,7 +135,8 @@ class Finding:
 class Example:
     """A pair of structures as column lists, and the paths at which the rule fires on them.
 
-    `old` and `new` are column lists as `column_list.parse_columns` reads them, empty for no table.
+    `old`, `new` and `successor` are column lists as `column_list.parse_columns` reads them, empty for no
+    table.
     A near miss has no `fires`; its `why` names the rule that fires instead, or why none does.
     """
 
@@ -147,7 +148,7 @@ class Example:
     candidates: tuple[RenameCandidate, ...] = ()
     unconfirmed: tuple[str, ...] = ()
     event: TableEvent | None = None
-    is_recreated: bool = False
+    successor: str = ""
 
     def build_transition(self) -> Transition:
         """Builds the step that the example describes, of an example table."""
@@ -162,7 +163,7 @@ class Example:
             self.candidates,
             self.unconfirmed,
             event=self.event,
-            is_recreated=self.is_recreated,
+            successor=parse_columns(self.successor) if self.successor else None,
         )
 
 

@@ -12,8 +12,9 @@ from functools import lru_cache
 from itertools import groupby, islice
 
 from schemaman.debezium.connector import CONNECTORS, Connector
+from schemaman.debezium.converters.registered import decode_body
 from schemaman.debezium.observation import SchemaRun, is_awaiting_schema
-from schemaman.debezium.payload import SchemaLookup, decode_avro
+from schemaman.debezium.payload import SchemaLookup
 from schemaman.debezium.raw_record import DecodeContext
 from schemaman.debezium.records import (
     NO_POSITION,
@@ -115,7 +116,7 @@ class ChunkPart:
 
 def build_reading(schemas: SchemaLookup, forms: Forms = AUTO) -> DecodeContext:
     """Builds the functions by which the scanner uses connectors, registry and settings."""
-    return DecodeContext(read_position, schemas, decode_avro, _find_order, forms)
+    return DecodeContext(read_position, schemas, decode_body, _find_order, forms)
 
 
 def read_position(connector: str, source: Mapping[str, object]) -> Position:

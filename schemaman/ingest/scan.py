@@ -78,7 +78,7 @@ class _OpenRun:
         """Counts the fields of a record whose schema does not have its structure."""
         if probed.shown_fields is not None:
             self.sightings = self.sightings or FieldCounter()
-            self.sightings.count_record(probed.shown_fields, _build_coordinates(record, probed))
+            self.sightings.count_record(probed.shown_fields, _build_coordinates(record, probed), record)
 
 
 @dataclass(slots=True)

@@ -214,6 +214,7 @@ def test_a_table_made_again_shares_nothing_with_the_one_before() -> None:
     )
     assert told_by(gate(history)) == [
         ("table-recreated", "", "break"),
+        ("avro-incompatible", "id", "break"),
         ("avro-name-collision", "b_", "break"),
         ("integer-narrowed", "id", "break"),
     ]

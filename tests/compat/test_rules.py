@@ -184,7 +184,8 @@ def test_every_rule_looks_at_every_example(bless: bool) -> None:
     """What all rules say to all examples, so that a rule which speaks too much is seen."""
     lines: list[str] = []
     for rule, number, example in all_examples():
-        lines.append(f"{rule.name} {number}: {example.old or 'no table'}  ->  {example.new or 'no table'}")
+        after = example.new or ", then ".join(["no table", *filter(None, [example.successor])])
+        lines.append(f"{rule.name} {number}: {example.old or 'no table'}  ->  {after}")
         for finding in judge_transition(example.build_transition(), ALL_RULES):
             verdicts = ", ".join(f"{r} {finding.verdicts[r]}" for r in READERS if r in finding.verdicts)
             lines.append(f"    {finding.rule} {'.'.join(finding.path) or '(table)'}: {verdicts}")

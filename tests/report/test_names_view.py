@@ -15,6 +15,7 @@ from schemaman.history.versions import TableHistory
 from schemaman.model.name_adjustment import misread_name
 from schemaman.model.schema import Column, TableId, TableSchema
 from schemaman.model.types import Integer
+from schemaman.report.formats.text import TextFormat
 from schemaman.report.views.names import (
     Collision,
     build_names_report,
@@ -149,3 +150,14 @@ def test_an_escaped_name_tells_what_it_may_be():
         "name": "schl_u00fcssel", "emitted_name": "schl_u00fcssel", "rule": "avro_unicode", "earlier": [],
         "originals": ["schlüssel"],
     }  # fmt: skip
+
+
+def test_names_that_differ_only_in_case_are_told():
+    """Source: Spark SQL, `spark.sql.caseSensitive` is false by default; names of tables in its catalogs."""
+    both = [table("People"), table("people"), table("pets")]
+    report = build_names_report(both[1:], whole=True, every=both)
+    found: Any = report.data
+    assert [c["names"] for c in found["table_collisions"]] == [["srv.d.s.People", "srv.d.s.people"]]
+    assert "catalogs of Spark" in TextFormat().render(report)
+    told = build_names_report(both[2:], whole=True, every=both)
+    assert told.data["table_collisions"] == []

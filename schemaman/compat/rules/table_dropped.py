@@ -26,7 +26,7 @@ def check(transition: Transition) -> Iterator[Finding]:
     """Finds the end of a table that no other table follows."""
     event, table = transition.event, transition.table
     renamed = event is not None and event.kind == "renamed" and event.other is not None
-    if transition.old is None or transition.new is not None or renamed or transition.is_recreated:
+    if transition.old is None or transition.new is not None or renamed or transition.successor is not None:
         return
     message = f"{table} was dropped at the source: its copy in the lake gets no more changes"
     fixes = ("keep the lake's table as an archive (the default) and inform its readers",)
@@ -44,7 +44,7 @@ RULE = Rule(
         Example(
             "id INT NOT NULL, PRIMARY KEY (id)",
             "",
-            is_recreated=True,
+            successor="id INT NOT NULL, PRIMARY KEY (id)",
             why="a table of its name followed: table-recreated",
         ),
         Example("", "id INT NOT NULL, PRIMARY KEY (id)", why="a table appeared: table-created"),

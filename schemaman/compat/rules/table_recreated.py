@@ -24,7 +24,7 @@ VERDICTS = parse_verdicts("D D D D D D B")
 
 def check(transition: Transition) -> Iterator[Finding]:
     """Finds the end of a table that another one of its name followed."""
-    if transition.old is not None and transition.new is None and transition.is_recreated:
+    if transition.old is not None and transition.new is None and transition.successor is not None:
         table = transition.table
         yield Finding(
             NAME,
@@ -48,7 +48,12 @@ RULE = Rule(
     check=check,
     page=__doc__ or "",
     examples=(
-        Example("id INT NOT NULL, PRIMARY KEY (id)", "", fires=((),), is_recreated=True),
+        Example(
+            "id INT NOT NULL, PRIMARY KEY (id)",
+            "",
+            fires=((),),
+            successor="id INT NOT NULL, PRIMARY KEY (id)",
+        ),
         Example("id INT NOT NULL, PRIMARY KEY (id)", "", why="no table of the name followed: table-dropped"),
         Example("id INT", "id BIGINT", why="it is one table, and its column changed: integer-widened"),
     ),
