@@ -134,6 +134,8 @@ def apply_changes(lake: LakeTable, schema: TableSchema, changes: Iterable[Change
         sort=rename_fields(lake.sort),
         former_layout=None if former is None else tuple(map(rename_path, former)),
         partition_names={name: rename_path(path) for name, path in lake.partition_names.items()},
+        field_ids={rename_path(path): id for path, id in lake.field_ids.items()},
+        equality_deletes=tuple(map(rename_path, lake.equality_deletes)),
     )
 
 

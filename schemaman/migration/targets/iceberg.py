@@ -200,7 +200,11 @@ class IcebergTarget:
                     change, "Iceberg loses identifier fields inside it", _UNIDENTIFIED
                 )
             case DropColumn():
-                refusal = drafts.refuse_drop(lake, change) or _refuse_former_layout(lake, change)
+                refusal = (
+                    drafts.refuse_drop(lake, change)
+                    or _refuse_former_layout(lake, change)
+                    or _refuse_deleting_field(lake, change)
+                )
                 if refusal is not None:
                     return refusal
             case _:
@@ -251,6 +255,14 @@ _UNKNOWN_LAYOUT = (
     "the metadata file cannot be read, so a former partition spec or sort order may name the column; Iceberg "
     "could not write the table then"
 )
+_DELETES_ROWS = (
+    "delete files name rows by its values, as Flink writes them; most engines could not read the table "
+    "without the column, and Iceberg itself could not once old schemas are removed from the metadata"
+)
+_COMPACT = (
+    "first run twice, so that the delete files go, too: CALL {}.system.rewrite_data_files(table => {}, "
+    "options => map('rewrite-all', 'true')); drop other branches that have such files; then plan again"
+)
 _KEEP_COLUMN = (
     'keep the column: write drop-column = "ignore" into a [[policy]] for this table; or plan into a new '
     "table with `schemaman plan TABLE --recipe --into LAKE_TABLE`"
@@ -274,6 +286,20 @@ def _refuse_former_layout(lake: LakeTable, change: DropColumn) -> Refusal | None
         return drafts.refuse_change(change, _UNKNOWN_LAYOUT, _KEEP_COLUMN)
     used = drafts.is_used(change.path, lake.former_layout)
     return drafts.refuse_change(change, _FORMER_LAYOUT, _KEEP_COLUMN) if used else None
+
+
+def _refuse_deleting_field(lake: LakeTable, change: DropColumn) -> Refusal | None:
+    """Refuse to drop a field whose values in an equality delete file delete rows.
+
+    Iceberg 1.11 finds a dropped field in an old schema of the metadata, and cannot read the table after
+    `expire_snapshots` with `clean_expired_metadata`: "Cannot find field for ID" (measured). Source: Iceberg
+    table spec, "Equality Delete Files".
+    """
+    if not drafts.is_used(change.path, lake.equality_deletes):
+        return None
+    catalog, *parts = sql.split_table_name(lake.name)
+    compact = _COMPACT.format(quote_name(catalog), sql.literal(sql.format_table_name(parts)))
+    return drafts.refuse_change(change, _DELETES_ROWS, compact)
 
 
 def _find_inner_metrics(lake: LakeTable, change: DropColumn | RenameColumn) -> list[str]:

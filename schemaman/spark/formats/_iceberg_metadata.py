@@ -54,6 +54,7 @@ def read_metadata(table: str, columns: tuple[Column, ...], file: str, metadata: 
         partition_names=_collect_partition_names(metadata, paths),
         # Source: Iceberg table spec, "Schema Evolution": a field keeps its id forever.
         column_ids=" ".join(str(id) for id in paths),
+        field_ids={path: id for id, path in paths.items()},
     )
 
 
@@ -90,6 +91,22 @@ def read_description(
     )
 
 
+def list_equality_heads(metadata: Metadata) -> tuple[int, ...]:
+    """List the newest snapshots of all branches that may have equality deletes, by their ids.
+
+    A summary without the number says nothing. Source: Iceberg table spec, "Snapshot References", "Metrics".
+    """
+    refs = [ref for ref in metadata.get("refs", {}).values() if ref["type"] == "branch"]
+    heads = {metadata.get("current-snapshot-id"), *(ref["snapshot-id"] for ref in refs)}
+    return tuple(
+        each["snapshot-id"]
+        for each in metadata.get("snapshots", ())
+        if each["snapshot-id"] in heads
+        and each.get("summary", {}).get("total-equality-deletes") != "0"
+        and metadata["format-version"] > 1
+    )
+
+
 def _make_table(
     table: str,
     columns: tuple[Column, ...],
@@ -105,6 +122,7 @@ def _make_table(
     comment: str | None = None,
     partition_names: Mapping[str, Path],
     column_ids: str = "",
+    field_ids: Mapping[Path, int] | None = None,
 ) -> LakeTable:
     names = tuple(c.name for c in columns if (c.name,) in identifiers)
     key = read_key(properties)
@@ -128,6 +146,7 @@ def _make_table(
         format_version=format_version,
         partition_names=partition_names,
         column_ids=column_ids,
+        field_ids=field_ids or {},
     )
 
 
