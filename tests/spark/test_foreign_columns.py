@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 
 from schemaman.io.schema_registry import NO_REGISTRY
+from schemaman.migration.apply.journal import StoreJournal
+from schemaman.migration.exchanged_names import NameCheck, check_names
 from schemaman.migration.row_columns import DELETED
 from schemaman.migration.target import TARGETS
+from schemaman.migration.target_id import target_id
 from schemaman.model.schema import TableId
 from schemaman.spark.executor import SparkExecutor
 from schemaman.store.sql.store import SqlStore
@@ -115,3 +118,32 @@ def test_iceberg_writes_its_own_defaults(spark, tmp_path: Path) -> None:
         run.mirror()(frame(spark, [told(0, "c", {"id": 1, "n": 2})]), 0)
         assert rows(run) == [{"id": 1, "n": 2, "loaded_by": "etl"}]
         assert run.withheld() == []
+
+
+@both
+def test_no_row_goes_into_a_column_whose_name_others_exchanged(spark, tmp_path: Path, format: str) -> None:
+    """The ids of the columns show it; a table that was replaced has lost them."""
+    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as store:
+        run = Run(spark, store, format, f"exchanged_{format}", NO_REGISTRY)
+        executor = SparkExecutor(spark)
+        run.mirror()(frame(spark, [told(0, "c", {"id": 1, "n": 2, "m": 3})]), 0)
+        address = run.target().address(TABLE)
+        name = TARGETS.get(format).table_name(address)
+        for old, new in (("n", "between"), ("m", "n"), ("between", "m")):
+            executor.run(f"ALTER TABLE {name} RENAME COLUMN `{old}` TO `{new}`")
+        before = rows(run)
+        assert before == [{"id": 1, "n": 3, "m": 2}]
+        run.mirror()(frame(spark, [told(1, "c", {"id": 2, "n": 2, "m": 3})]), 1)
+        assert rows(run) == before
+        assert "`n` is the column that was `m`" in str(run.withheld())
+        for old, new in (("n", "between"), ("m", "n"), ("between", "m")):
+            executor.run(f"ALTER TABLE {name} RENAME COLUMN `{old}` TO `{new}`")
+        lake = executor.inspect(address, format)
+        assert lake is not None
+        journal = StoreJournal(store).read_target_lines(target_id(format, address))
+        assert check_names(journal, lake) == NameCheck({})
+        columns = ", ".join({"n": "m AS n", "m": "n AS m"}.get(n, n) for n in lake.schema.names)
+        executor.run(f"CREATE OR REPLACE TABLE {name} USING {format} AS SELECT {columns} FROM {name}")
+        replaced = executor.inspect(address, format)
+        assert replaced is not None
+        assert check_names(journal, replaced) == NameCheck({}, is_made_anew=True)

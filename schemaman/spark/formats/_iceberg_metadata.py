@@ -54,7 +54,8 @@ def read_metadata(table: str, columns: tuple[Column, ...], file: str, metadata: 
         partition_names=_collect_partition_names(metadata, paths),
         # Source: Iceberg table spec, "Schema Evolution": a field keeps its id forever.
         column_ids=" ".join(str(id) for id in paths),
-        field_ids={path: id for id, path in paths.items()},
+        field_ids={path: str(id) for id, path in paths.items()},
+        snapshots=(_find_first_sequence(metadata), int(metadata.get("last-sequence-number", 0))),
     )
 
 
@@ -107,6 +108,22 @@ def list_equality_heads(metadata: Metadata) -> tuple[int, ...]:
     )
 
 
+def _find_first_sequence(metadata: Metadata) -> int:
+    """Find the sequence number of the snapshot without a parent from which the current one comes; or 0.
+
+    A table that was replaced begins with such a snapshot again. Expired snapshots leave 0. Source: Iceberg
+    table spec, "Snapshots"; measured with Iceberg 1.11.
+    """
+    snapshots = {each["snapshot-id"]: each for each in metadata.get("snapshots", ())}
+    at = snapshots.get(metadata.get("current-snapshot-id"))
+    while at is not None:
+        parent = at.get("parent-snapshot-id")
+        if parent is None:
+            return int(at.get("sequence-number", 0))
+        at = snapshots.get(parent)
+    return 0
+
+
 def _make_table(
     table: str,
     columns: tuple[Column, ...],
@@ -122,7 +139,8 @@ def _make_table(
     comment: str | None = None,
     partition_names: Mapping[str, Path],
     column_ids: str = "",
-    field_ids: Mapping[Path, int] | None = None,
+    field_ids: Mapping[Path, str] | None = None,
+    snapshots: tuple[int, int] = (0, 0),
 ) -> LakeTable:
     names = tuple(c.name for c in columns if (c.name,) in identifiers)
     key = read_key(properties)
@@ -147,6 +165,7 @@ def _make_table(
         partition_names=partition_names,
         column_ids=column_ids,
         field_ids=field_ids or {},
+        snapshots=snapshots,
     )
 
 

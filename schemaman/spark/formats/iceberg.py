@@ -117,11 +117,11 @@ def _add_equality_deletes(spark: SparkSession, name: str, lake: LakeTable, metad
 
     Source: Iceberg table spec, "Equality Delete Files"; Iceberg "Spark queries", "Delete Files".
     """
-    ids: set[int] = set()
+    ids: set[str] = set()
     for snapshot in list_equality_heads(metadata):
         files = f"{name}.`delete_files` FOR VERSION AS OF {snapshot}"
         query = f"SELECT DISTINCT equality_ids FROM {files} WHERE content = 2"
-        ids |= {id for row in collect_rows(spark, query) for id in row["equality_ids"] or ()}
+        ids |= {str(id) for row in collect_rows(spark, query) for id in row["equality_ids"] or ()}
     paths = tuple(path for path, id in lake.field_ids.items() if id in ids)
     return replace(lake, equality_deletes=paths)
 
