@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from schemaman.migration.plan import Policy, Refusal
+from schemaman.migration.planner import make_plan
 from schemaman.migration.recipes.recipes import RecipePlanner
 from schemaman.migration.step_order import rename_columns
 from schemaman.migration.target import Draft, LakeTable, LayoutField
@@ -275,3 +276,12 @@ def test_a_swap_of_columns_ends_with_a_drop_that_is_possible(format: str, facts:
     else:
         assert refusals == []
         assert any(step.kind == "backfill" for plan in found for step in plan.steps)
+
+
+def test_a_statement_that_would_name_a_variable_is_refused() -> None:
+    """A key column of others, which the table has to lose, is named by them."""
+    lake = table("id INT NOT NULL, area INT, place STRUCT<`${env:HOME}`: INT, y: INT>")
+    told = source("id INT NOT NULL, area INT, place STRUCT<`${env:HOME}`: BIGINT, y: INT>")
+    plan = make_plan(told, lake, iceberg.TARGET, "ice.db.t", Policy())
+    assert not any("${" in step.statement for step in plan.steps)
+    assert plan.refusals

@@ -369,7 +369,9 @@ def read_identifiers(lake: LakeTable) -> tuple[Path, ...]:
 
 def _clone_table(executor: Executor, source: str, clone: str) -> list[str]:
     """Write the statements that create an empty clone of an Iceberg table."""
-    definition = str(executor.query(f"SHOW CREATE TABLE {source}")[0][0])
+    # Spark would substitute a variable; a name that the escape alters makes no exact clone, and is refused.
+    shown = str(executor.query(f"SHOW CREATE TABLE {source}")[0][0])
+    definition = shown.replace("${", "\\u0024{")
     properties = {str(k): str(v) for k, v in executor.query(f"SHOW TBLPROPERTIES {source}")}
     columns_end = definition.index(")\nUSING")
     columns = definition[definition.index("(") : columns_end + 1]

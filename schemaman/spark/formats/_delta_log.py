@@ -112,8 +112,8 @@ def _list_field_ids(type: Any, above: SchemaPath) -> Iterator[tuple[SchemaPath, 
         if _FIELD_ID in metadata:
             yield here, f"{metadata[_FIELD_ID]} {metadata.get(_PHYSICAL_NAME, '')}"
         yield from _list_field_ids(field["type"], here)
-    for part, member in (("element", "elementType"), ("key", "keyType"), ("value", "valueType")):
-        yield from _list_field_ids(type.get(member, ""), (*above, part))
+    for part, key in (("element", "elementType"), ("key", "keyType"), ("value", "valueType")):
+        yield from _list_field_ids(type.get(key, ""), (*above, part))
 
 
 def _read_generated(schema: Mapping[str, list[dict[str, dict[str, str]]]]) -> dict[str, str]:
