@@ -43,7 +43,10 @@ class LakeTable:
     of Iceberg's identifier fields; only Iceberg has `format_version`. `partition_names` are the present and
     former names of partition fields, each with the path of the only column that may have this name, empty if
     none may. `column_ids` changes if a column is dropped and one of its name is created; it is empty if the
-    format has no ids.
+    format has no ids. `field_ids` are the ids of columns and nested fields that survive a rename, as far as
+    the format shows them. `equality_deletes` are the columns and nested fields whose values in a delete file
+    of Iceberg delete rows. `snapshots` are the sequence numbers of the first snapshot of the table as it is,
+    0 if unknown, and of the newest one.
     """
 
     name: str
@@ -63,6 +66,9 @@ class LakeTable:
     format_version: int | None = None
     partition_names: Mapping[str, Path] = field(default_factory=dict)
     column_ids: str = ""
+    field_ids: Mapping[Path, str] = field(default_factory=dict)
+    equality_deletes: tuple[Path, ...] = ()
+    snapshots: tuple[int, int] = (0, 0)
 
     @property
     def checks(self) -> Mapping[str, str]:

@@ -95,7 +95,12 @@ class MemoryTable:
         if live is not None:
             ids = " ".join(str(self.fields[name]) for name in live.schema.names if name in self.fields)
             self.live = replace(
-                live, version=str(int(self.live.version) + 1 if self.live else 0), column_ids=ids
+                live,
+                version=str(int(self.live.version) + 1 if self.live else 0),
+                column_ids=ids,
+                field_ids={
+                    (name,): str(self.fields[name]) for name in live.schema.names if name in self.fields
+                },
             )
         self.ran.append(statement)
         self.after(statement)

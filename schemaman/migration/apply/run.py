@@ -6,7 +6,7 @@ run that a later one replaced notices it at its next inspection, or at its next 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -30,6 +30,7 @@ from schemaman.migration.apply.journal import (
 )
 from schemaman.migration.apply.resume import REPLAN, cut_plan, describe_move, resume_plan
 from schemaman.migration.conditions import find_unmet_query, is_met
+from schemaman.migration.exchanged_names import check_names, refuse_exchanged_names
 from schemaman.migration.layout import (
     LayoutChange,
     describe_layout_change,
@@ -225,12 +226,20 @@ class PlanRun:
         expected = find_expected_table(before, self.plan.format, self.plan.table)
         if lake is None or expected is None or is_in_progress(before):
             return lake, at, ()
+        self.require_names(lake, before)
         self.foreign_layout = find_layout_changes(expected.layout, self.record_layout(lake))
         return lake, at, diff(expected.structure, lake.schema)
 
     def record_layout(self, lake: LakeTable | None) -> Mapping[str, str]:
         """List the layout of the table; empty for a missing one."""
         return record_layout(TARGETS.get(self.plan.format), lake) if lake else {}
+
+    def require_names(self, lake: LakeTable, lines: Sequence[MigrationEntry]) -> None:
+        """Raises `StalePlan` if others exchanged names of columns since the last migration."""
+        target = TARGETS.get(self.plan.format)
+        refusal = refuse_exchanged_names(check_names(lines, lake), target, lake)
+        if refusal is not None:
+            raise StalePlan(f"{self.plan.table}: {refusal.reason}", hint=refusal.instead)
 
     def require_ours(self, lake: LakeTable | None) -> None:
         """Raises `OtherStore` for a table that belongs to another store."""

@@ -255,10 +255,13 @@ class TableMigrator:
             else self._refuse_creation(sink_table, executor)
         )
         if wait is None and live is not None:
-            stale_rows = self._make_preflight(executor).find_stale_rows(
-                recorded, live, sink_table.target.format
-            )
-            wait = None if stale_rows is None else str(stale_rows)
+            preflight, format = self._make_preflight(executor), sink_table.target.format
+            exchanged = preflight.find_exchanged_names(live, format)
+            stale_rows = preflight.find_stale_rows(recorded, live, format)
+            if exchanged is not None:
+                wait = f"{exchanged.reason}: {exchanged.instead}"
+            elif stale_rows is not None:
+                wait = str(stale_rows)
         if wait is not None:
             return Blocked(wait)
         stopped = _block_by_plan(plan, live)

@@ -25,6 +25,7 @@ from schemaman.sink.row_mapping import RowMap, fill_truncate_metadata
 from schemaman.sink.upsert import TopicOffset
 from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.sql_errors import RAISED
+from schemaman.spark.statements import run_statement
 from schemaman.spark.streaming.batch_commits import BatchCommits, CommitState, StreamBatch
 from schemaman.spark.streaming.decoded import DecodedBatch, StagedRows
 from schemaman.spark.streaming.merge_sql import (
@@ -224,7 +225,7 @@ class TableWriter:
         needing = F.col(helpers.needs_row) | F.col(helpers.unsent).isNotNull()
         columns = (helpers.places, helpers.behind, helpers.unread, helpers.anew)
         with create_view(rows.where(needing), _SOURCE):
-            found = self._spark.sql(query).select(*columns).collect()
+            found = run_statement(self._spark, query).select(*columns).collect()
         return {
             _read_records(row[0]): WAITS_FOR_OLDER
             if row[1] or row[2] or not known
@@ -242,7 +243,7 @@ class TableWriter:
             return {}
         query = format_newer_row_query(self._follower.name, _SOURCE, self._row_map.key, dropped, helpers)
         with create_view(rows.where(F.col(helpers.since).isNotNull()), _SOURCE):
-            found = self._spark.sql(query).select(helpers.places).collect()
+            found = run_statement(self._spark, query).select(helpers.places).collect()
         return {_read_records(row[0]): CAME_LATE for row in found}
 
     def _merge_rows(self, rows: DataFrame, changes: TableChanges, batch: StreamBatch | None) -> CommitState:
