@@ -86,11 +86,28 @@ class TimelineBlock:
 
 
 @dataclass(frozen=True, slots=True)
+class Issue:
+    """What a notice is about, for formats that other programs read.
+
+    `fingerprint` stays the same when words change. `tone` is the tone without a waiver; `waiver` describes a
+    waiver, empty for none. `fails`: the gate fails because of it.
+    """
+
+    table: str
+    path: tuple[str, ...]
+    fingerprint: str
+    tone: Tone
+    waiver: str = ""
+    fails: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Notice:
     """A message that needs attention: a finding, a refusal, a disagreement.
 
     `title` is short, `place` names table and path, `message` is one sentence. `facts` are more lines: before,
     after, and what to do. `file` and `line` are the place in a repository, empty and 0 without one.
+    `issue` is None for a notice that only people read.
     """
 
     title: str
@@ -101,18 +118,43 @@ class Notice:
     anchor: str = ""
     file: str = ""
     line: int = 0
+    issue: Issue | None = None
 
 
 Block = Heading | Paragraph | FactsBlock | Grid | Code | TimelineBlock | Notice
 
 
 @dataclass(frozen=True, slots=True)
+class RulePage:
+    """The rule of some notices: the title of the notices, what happened in a few words, and its page."""
+
+    name: str
+    title: str
+    page: str
+    tone: Tone
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """The verdict of a check: the checked tables, the rules that fired, and the command that shows it all."""
+
+    passed: bool
+    tables: tuple[str, ...] = ()
+    rules: tuple[RulePage, ...] = ()
+    command: str = "schemaman check"
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
-    """A document: its title and its blocks; `data` is what the JSON format prints instead."""
+    """A document: its title and its blocks; `data` is what the JSON format prints instead.
+
+    `gate` is None unless the report is the result of a check.
+    """
 
     title: str
     blocks: tuple[Block, ...]
     data: dict[str, object]
+    gate: Gate | None = None
 
 
 class Format(Protocol):

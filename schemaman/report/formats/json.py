@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
 from schemaman.report.document import Report
+from schemaman.report.formats._characters import format_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,9 +16,7 @@ class JsonFormat:
 
     def render(self, report: Report) -> str:
         """Render the data of the report."""
-        # A lone surrogate is no Unicode text and could not be written as UTF-8.
-        text = json.dumps(report.data, indent=2, ensure_ascii=False)
-        return text.encode("utf-8", "backslashreplace").decode() + "\n"
+        return format_json(report.data) + "\n"
 
 
 FORMAT = JsonFormat()

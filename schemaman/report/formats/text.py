@@ -25,7 +25,7 @@ from schemaman.report.document import (
     TimelineBlock,
     Tone,
 )
-from schemaman.report.formats._characters import SIGNS, measure_width
+from schemaman.report.formats._characters import SIGNS, escape_commands, measure_width
 
 _CODES: dict[Tone, str] = {
     "plain": "", "good": "32", "note": "36", "danger": "33", "break": "31", "muted": "2",
@@ -59,7 +59,9 @@ class TextFormat:
             if parts and not (isinstance(block, Notice) and not lines):
                 parts.append("")
             parts += lines
-        return "\n".join(parts) + "\n"
+        # A runner that executes commands in a log is no terminal, so its lines have no width.
+        shown = "\n".join(parts) + "\n"
+        return shown if self.width else escape_commands(shown)
 
     def _block(self, block: Block) -> list[str]:
         match block:
