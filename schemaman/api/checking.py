@@ -45,11 +45,7 @@ def check_tables(
         NoHistory: a table has no history.
     """
     tables, against = _split_baseline(tables, against)
-    found = _select_histories(registry, tables)
-    if against is None:
-        baseline = _read_snapshots(workspace, found, bool(tables))
-    else:
-        baseline = _take_baseline(workspace, registry, found, against)
+    found, baseline = select_baseline(workspace, registry, tables, against)
     policy = make_policy(workspace, level, fail_on, named=bool(tables))
     result = gate.check(found, baseline, RULES.load_all(), policy)
     if against is not None and is_outside_history(against):
@@ -58,6 +54,17 @@ def check_tables(
         rated = tuple((replace(finding, arguments=again), s) for finding, s in result.findings)
         result = replace(result, findings=rated)
     return add_waivers(workspace, result, is_whole=not tables)
+
+
+def select_baseline(
+    workspace: Workspace, registry: Registry, tables: Sequence[str], against: str | None
+) -> tuple[tuple[TableHistory, ...], Mapping[TableId, Snapshot]]:
+    """Select the histories to check and their baseline. Raises as `check_tables`."""
+    tables, against = _split_baseline(tables, against)
+    found = _select_histories(registry, tables)
+    if against is None:
+        return found, _read_snapshots(workspace, found, bool(tables))
+    return found, _take_baseline(workspace, registry, found, against)
 
 
 def _take_baseline(

@@ -79,10 +79,16 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class TimelineBlock:
-    """Points in order, oldest first."""
+    """Points in order, oldest first. A page shows them in reverse, lines of text only if `newest_first`."""
 
     caption: str
     events: tuple[Event, ...]
+    newest_first: bool = False
+
+    @property
+    def shown(self) -> tuple[Event, ...]:
+        """The events in the order of lines of text."""
+        return self.events[::-1] if self.newest_first else self.events
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +142,16 @@ class RulePage:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """The verdict of a check: the checked tables, the rules that fired, and the command that shows it all."""
+    """The verdict of a check: the checked tables, the rules that fired, and the command that shows it all.
+
+    `is_comment`: Markdown has to fit into a comment of a pull request.
+    """
 
     passed: bool
     tables: tuple[str, ...] = ()
     rules: tuple[RulePage, ...] = ()
     command: str = "schemaman check"
+    is_comment: bool = True
 
 
 @dataclass(frozen=True, slots=True)

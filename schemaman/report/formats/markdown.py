@@ -51,7 +51,7 @@ class MarkdownFormat:
 
     def render(self, report: Report) -> str:
         """Render the whole report, or as many findings of a check as fit into a comment."""
-        if report.gate is None:
+        if report.gate is None or not report.gate.is_comment:
             return _join_blocks(map(_render_block, report.blocks))
         heads = [b for b in report.blocks if not isinstance(b, Notice)]
         notices = [b for b in report.blocks if isinstance(b, Notice)]
@@ -95,9 +95,9 @@ def _format_block(block: Block) -> list[str]:
             return _format_grid(block)
         case Code(text, language):
             return _fence_code(escape_invisible(text, lines=True), language)
-        case TimelineBlock(caption, events):
+        case TimelineBlock(caption):
             head = [f"*{_escape_edges(caption)}*", ""] if caption else []
-            return head + [line for event in events for line in _format_event(event)]
+            return head + [line for event in block.shown for line in _format_event(event)]
         case Notice():
             return _format_notice(block)
         case _:

@@ -75,9 +75,9 @@ class TextFormat:
                 return self._grid(caption, header, rows)
             case Code(text, _):
                 return [f"    {line}" for line in escape_invisible(text, lines=True).splitlines()]
-            case TimelineBlock(caption, events):
+            case TimelineBlock(caption):
                 head = [self._paint(escape_invisible(caption), "muted")] if caption else []
-                return head + [line for event in events for line in self._event(event)]
+                return head + [line for event in block.shown for line in self._event(event)]
             case Notice():
                 return self._notice(block)
             case _:

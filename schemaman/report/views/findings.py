@@ -85,12 +85,12 @@ def build_check_report(
         waiver_remarks=result.waiver_remarks,
         waivers=waived,
     )
-    notices = [_build_notice(j, waived, fail_on) for j in judged]
+    notices = [build_judged_notice(j, waived, fail_on) for j in judged]
     notices += (_build_baseline_notice(table, fail_on) for table in result.without_baseline)
     notices += (build_remark_notice(found, str(table), fail_on) for table, found in result.remarks)
     notices += (Notice("waiver", words.SEVERITY_TONES["note"], "", r, ()) for r in result.waiver_remarks)
     blocks: list[Block] = [*notices]
-    blocks.append(Paragraph(_summarize_check(judged, result, fail_on, len(waived))))
+    blocks.append(Paragraph(summarize_check(judged, result, fail_on, len(waived))))
     if others := [t for t in result.unaccepted if t not in result.without_baseline]:
         listed = ", ".join(str(t) for t in others)
         text = f"without a snapshot, so only the current schema was checked: {listed}"
@@ -181,7 +181,7 @@ def _format_step(judged: JudgedFinding) -> str:
     return f"{old.rpartition('@')[2]} → {new.rpartition('@')[2]}" if "@" in old and "@" in new else new
 
 
-def _build_notice(judged: JudgedFinding, waivers: Mapping[str, Waiver], fail_on: Severity) -> Notice:
+def build_judged_notice(judged: JudgedFinding, waivers: Mapping[str, Waiver], fail_on: Severity) -> Notice:
     """Builds the notice of a finding; a waived one is a note with its waiver."""
     notice, waiver = build_finding_notice(judged), waivers.get(judged.finding.fingerprint)
     finding, tone = judged.finding, notice.tone
@@ -194,9 +194,10 @@ def _build_notice(judged: JudgedFinding, waivers: Mapping[str, Waiver], fail_on:
     return replace(notice, tone=words.SEVERITY_TONES["note"], facts=facts, issue=issue)
 
 
-def _summarize_check(
+def summarize_check(
     judged: Sequence[JudgedFinding], result: CheckResult, fail_on: Severity, waived: int = 0
 ) -> Inline:
+    """Describe the verdict of a check in a line; `waived` is the number of waived findings."""
     counts = [(s, sum(j.severity == s for j in judged)) for s in ("break", "danger", "note", "off")]
     parts = [", ".join(f"{number} {severity}" for severity, number in counts if number)]
     if waived:

@@ -84,12 +84,16 @@ def _list_suffixes(parts: tuple[str, ...]) -> list[tuple[str, ...]]:
 def _build_matrix(stories: Sequence[TableChapter], titles: Mapping[TableId, str]) -> Grid:
     rows: list[tuple[Inline, ...]] = []
     for story in stories:
-        for stage in story.stages:
-            for judged in stage.findings:
+        steps = {
+            judged.anchor: words.format_version(stage.version, stage.revision.number)
+            for stage in story.stages
+            for judged in stage.findings
+        }
+        for judged in story.newest_findings:
+            if judged.anchor in steps:
                 path = ".".join((titles[story.history.table], *judged.finding.path))
-                step = words.format_version(stage.version, stage.revision.number)
-                head = ((Text(path, code=True),), (Text(step),), (Text(judged.finding.rule, code=True),))
-                rows.append((*head, *build_verdict_cells(judged)))
+                step, rule = Text(steps[judged.anchor]), Text(judged.finding.rule, code=True)
+                rows.append(((Text(path, code=True),), (step,), (rule,), *build_verdict_cells(judged)))
     return Grid("Verdict of each change for each reader", MATRIX_HEADER, tuple(rows))
 
 
