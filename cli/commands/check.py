@@ -11,12 +11,14 @@ import click
 
 from schemaman.api.avro_checks import answer_batch
 from schemaman.api.files import read_text, write_text
+from schemaman.api.notifying import notify_of_check
 from schemaman.errors import UsageError
 from schemaman.report.document import FORMATS as REPORT_FORMATS
 from schemaman.report.views.findings import build_check_report, sort_by_severity, summarize_report
 from schemaman.report.views.table_changes import JudgedFinding
 from schemaman_cli.checking import run_check
 from schemaman_cli.group import command
+from schemaman_cli.library import make_workspace
 from schemaman_cli.options import CommandContext, format_option, offer, with_context
 
 FORMATS = (
@@ -99,6 +101,7 @@ def check(
     again = join(("schemaman", "check", *tables, *given, *(["--source"] if source else [])))
     report = build_check_report(judged, result, result.fail_on, result.waivers, again)
     context.console.show(report, format)
+    notify_of_check(make_workspace(context), result)
     if format in _WITHOUT_VERDICT:
         context.console.inform(summarize_report(report))
     for name, path in files:
