@@ -15,11 +15,8 @@ from schemaman.migration.plan import Plan
 from schemaman.migration.source import migration_source
 from schemaman.migration.target import TARGETS
 from schemaman.registry import Registry
-from schemaman.report.views.since_accepted import ChangedTable, ChangesSinceAccepted
+from schemaman.report.views.since_accepted import ACCEPTED, ChangedTable, ChangesSinceAccepted
 from schemaman.report.views.table_changes import build_chapter
-
-ACCEPTED = "accepted"
-"""The baseline of the snapshots in git."""
 
 
 def find_changes_since(

@@ -49,7 +49,7 @@ def test_a_report_since_a_version_tells_each_change_once_newest_first(shop: Path
     lake = done.out.partition("Expected in the lake")[2]
     for target, table in (("raw (iceberg)", "`ice`.`raw`.`returns`"), ("files (delta)", "`lake`.`returns`")):
         (line,) = (line for line in lake.splitlines() if line.startswith(target))
-        assert f"ALTER TABLE {table} RENAME COLUMN `order_no` TO `order_ref`; needs approval" in line
+        assert f"ALTER TABLE {table} RENAME COLUMN `order_no` TO `order_ref`; 1 approval needed" in line
         assert "rename `photo` to `note`: rename not decided" in line
 
 

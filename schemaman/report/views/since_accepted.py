@@ -17,6 +17,9 @@ from schemaman.report.views.overview import shorten_names
 from schemaman.report.views.table_changes import JudgedFinding, TableChapter
 from schemaman.report.views.table_chapter import build_introduction, build_timeline
 
+ACCEPTED = "accepted"
+"""The baseline of the snapshots in git."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChangedTable:
@@ -42,9 +45,10 @@ def build_since_report(found: ChangesSinceAccepted) -> Report:
     judged = tuple(JudgedFinding(finding, severity) for finding, severity in reversed(result.findings))
     waivers = {j.finding.fingerprint for j in judged} & result.waivers.keys()
     changed = [t for t in found.tables if t.refs or any(j.finding.table == _name(t) for j in judged)]
+    title = f"Changes since {'the accepted state' if found.against == ACCEPTED else found.against}"
     titles = shorten_names(map(_name, found.tables))
     blocks: list[Block] = [
-        Heading(f"Changes since {found.against}", 1),
+        Heading(title, 1),
         Paragraph(summarize_check(judged, result, result.fail_on, len(waivers))),
     ]
     unchanged = len(found.tables) - len(changed)
@@ -59,7 +63,7 @@ def build_since_report(found: ChangesSinceAccepted) -> Report:
         blocks += (build_judged_notice(j, result.waivers, result.fail_on) for j in own)
         blocks += _build_effects(table)
     gate = Gate(result.passed, tuple(map(str, result.tables)), build_rule_pages(judged), is_comment=False)
-    return Report(f"Changes since {found.against}", tuple(blocks), _build_data(found, judged), gate)
+    return Report(title, tuple(blocks), _build_data(found, judged), gate)
 
 
 def _name(table: ChangedTable) -> TableId:
@@ -82,7 +86,8 @@ def _describe_steps(plan: Plan) -> Inline:
     shown = [step for step in plan.steps if step.kind != "set-properties"]
     if not shown:
         return (Text("none", "muted"),)
-    approvals = f"; needs approval: {', '.join(plan.approvals_needed)}" if plan.approvals_needed else ""
+    count = len(plan.approvals_needed)
+    approvals = f"; {words.format_count(count, 'approval')} needed" if count else ""
     return (Text("; ".join(step.statement for step in shown), code=True), Text(approvals))
 
 
