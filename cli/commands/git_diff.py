@@ -13,8 +13,8 @@ from schemaman_cli.options import CommandContext, with_context
 
 @command(
     "git-diff",
-    "git config diff.schemaman.command 'schemaman git-diff'",
-    "schemaman git-diff orders.json old.json a1b2c3 100644 new.json d4e5f6 100644",
+    "schemaman git-diff orders.avsc old.avsc a1b2c3 100644 new.avsc d4e5f6 100644",
+    "schemaman git-diff orders.avsc /dev/null . . orders.avsc d4e5f6 100644",
 )
 @click.argument("path", metavar="PATH")
 @click.argument("versions", nargs=-1, metavar="[OLD HEX MODE NEW HEX MODE]...")
@@ -22,8 +22,9 @@ from schemaman_cli.options import CommandContext, with_context
 def git_diff(context: CommandContext, path: str, versions: tuple[str, ...]) -> None:
     """Show the changes of the schema file PATH from OLD to NEW. Git itself gives the arguments.
 
-    With `schemas/*.json diff=schemaman` in .gitattributes, git diff shows changes in words, and the readers
-    that they break. A file without a schema is compared line by line. The exit code is 0.
+    Write `schemas/*.json diff=schemaman` into .gitattributes, and run
+    `git config diff.schemaman.command "schemaman git-diff"`: git diff then shows changes in words, and the
+    readers that they break. A file without a schema is compared line by line. The exit code is 0.
     """
     if len(versions) < 6:
         context.console.write(f"{escape_invisible(path)}: not merged\n")

@@ -13,15 +13,16 @@ from schemaman_cli.options import CommandContext, with_context
 @command(
     "textconv",
     "schemaman textconv schemas/shop.public.orders.json",
-    "git config diff.schemaman.textconv 'schemaman textconv'",
+    "schemaman textconv orders.avsc",
 )
 @click.argument("file", metavar="FILE")
 @with_context
 def textconv(context: CommandContext, file: str) -> None:
     """Print FILE, a snapshot or another schema file, as lines for git diff: one for each column.
 
-    With `schemas/*.json diff=schemaman` in .gitattributes, git diff, log -p and blame show such lines. A file
-    without a schema is printed as it is.
+    Write `schemas/*.json diff=schemaman` into .gitattributes, and run
+    `git config diff.schemaman.textconv "schemaman textconv"`: git diff and git log -p then show such lines. A
+    file without a schema is printed as it is.
     """
     for line in read_file_text(file).lines:
         context.console.write(escape_invisible(line) + "\n")
