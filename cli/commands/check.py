@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from shlex import join
@@ -11,8 +10,8 @@ import click
 
 from schemaman.api.avro_checks import answer_batch
 from schemaman.api.files import read_text, write_text
-from schemaman.api.notifying import notify_of_check
 from schemaman.errors import UsageError
+from schemaman.model.printable import format_json
 from schemaman.report.document import FORMATS as REPORT_FORMATS
 from schemaman.report.views.findings import build_check_report, sort_by_severity, summarize_report
 from schemaman.report.views.table_changes import JudgedFinding
@@ -100,12 +99,15 @@ def check(
     given = [word for name, value in options.items() if value is not None for word in (name, value)]
     again = join(("schemaman", "check", *tables, *given, *(["--source"] if source else [])))
     report = build_check_report(judged, result, result.fail_on, result.waivers, again)
+    for name, path in files:
+        write_text(path, REPORT_FORMATS.get(name).render(report))
     context.console.show(report, format)
-    notify_of_check(make_workspace(context), result)
+    if context.settings.notify.value:
+        from schemaman.api.notifying import notify_of_check  # loads a client for HTTP
+
+        notify_of_check(make_workspace(context), result)
     if format in _WITHOUT_VERDICT:
         context.console.inform(summarize_report(report))
-    for name, path in files:
-        write_text(path, context.console.render(report, name))
     return 0 if result.passed else 1
 
 
@@ -124,7 +126,7 @@ def _answer_batch(context: CommandContext, source: str) -> int:
     passed = True
     for answer in answer_batch(lines):
         passed &= answer.get("compatible") is True
-        context.console.write(json.dumps(answer, ensure_ascii=False) + "\n")
+        context.console.write(format_json(answer, None) + "\n")
     return 0 if passed else 1
 
 

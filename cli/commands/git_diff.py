@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from schemaman.api.schema_texts import build_file_diff, read_file_text
-from schemaman.model.printable import escape_invisible
+from schemaman.model.printable import escape_commands, escape_invisible
 from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace
 from schemaman_cli.options import CommandContext, with_context
@@ -33,7 +33,7 @@ def git_diff(context: CommandContext, path: str, versions: tuple[str, ...]) -> N
         make_workspace(context), path, read_file_text(versions[0]), read_file_text(versions[3])
     )
     if isinstance(shown, str):
-        context.console.write(escape_invisible(shown, lines=True))
+        context.console.write(escape_commands(escape_invisible(shown, lines=True)))
     else:
         context.console.write(context.console.render(shown, "text"))
 

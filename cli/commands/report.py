@@ -10,7 +10,7 @@ from schemaman.api.files import read_text, write_text
 from schemaman.api.reporting import find_changes_since
 from schemaman.errors import UsageError
 from schemaman.migration.plan_file import from_text, to_document
-from schemaman.report.document import Report
+from schemaman.report.document import FORMATS, Report
 from schemaman.report.views.overview import build_report
 from schemaman.report.views.since_accepted import build_since_report
 from schemaman.report.views.table_changes import build_chapter
@@ -54,7 +54,7 @@ def report(
     if output is None:
         context.console.show(whole, format)
     else:
-        write_text(output, context.console.render(whole, format))
+        write_text(output, FORMATS.get(format).render(whole))
         context.console.inform(f"written to {output}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from schemaman.api.schema_texts import read_file_text
-from schemaman.model.printable import escape_invisible
+from schemaman.model.printable import escape_commands, escape_invisible
 from schemaman_cli.group import command
 from schemaman_cli.options import CommandContext, with_context
 
@@ -25,7 +25,7 @@ def textconv(context: CommandContext, file: str) -> None:
     file without a schema is printed as it is.
     """
     for line in read_file_text(file).lines:
-        context.console.write(escape_invisible(line) + "\n")
+        context.console.write(escape_commands(escape_invisible(line)) + "\n")
 
 
 COMMAND = textconv

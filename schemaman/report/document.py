@@ -144,10 +144,10 @@ class RulePage:
 class Gate:
     """The verdict of a check: the checked tables, the rules that fired, and the command that shows it all.
 
-    `is_comment`: Markdown has to fit into a comment of a pull request.
+    `passed` is None if nothing was decided. `is_comment`: Markdown has to fit into a comment.
     """
 
-    passed: bool
+    passed: bool | None
     tables: tuple[str, ...] = ()
     rules: tuple[RulePage, ...] = ()
     command: str = "schemaman check"
@@ -158,7 +158,7 @@ class Gate:
 class Report:
     """A document: its title and its blocks; `data` is what the JSON format prints instead.
 
-    `gate` is None unless the report is the result of a check.
+    `gate` is None unless the report has findings.
     """
 
     title: str

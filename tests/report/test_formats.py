@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from schemaman.compat.gate import CheckResult
-from schemaman.model.printable import escape_invisible
+from schemaman.model.printable import escape_commands, escape_invisible
 from schemaman.model.schema import TableId
 from schemaman.report.document import (
     FORMATS,
@@ -32,7 +32,7 @@ from schemaman.report.document import (
     TimelineBlock,
 )
 from schemaman.report.formats import github, html, markdown, text
-from schemaman.report.formats._characters import SIGNS, escape_commands, measure_width
+from schemaman.report.formats._characters import SIGNS, measure_width
 from schemaman.report.formats.json import FORMAT as JSON
 from schemaman.report.formats.text import TextFormat
 from schemaman.report.views.findings import build_check_report

@@ -209,9 +209,13 @@ COMMANDS = {"github": "::", "azure": "##vso["}
 
 
 @pytest.mark.parametrize("format", sorted(FORMATS.names()))
-@pytest.mark.parametrize("name", [*HOSTILE, "y" * 10_000], ids=lambda name: ascii(name[:12]))
-def test_a_hostile_name_is_only_text(format: str, name: str) -> None:
+def test_a_hostile_name_is_only_text(format: str) -> None:
     """No name runs a command of a CI service, moves a cursor, or makes a file that its parser refuses."""
+    for name in (*HOSTILE, "y" * 10_000):
+        check_hostile_name(format, name)
+
+
+def check_hostile_name(format: str, name: str) -> None:
     report = make_report(name, path=f"schemas/{name}.json")
     text = FORMATS.get(format).render(report)
     text.encode()

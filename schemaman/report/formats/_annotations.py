@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 
+from schemaman.model.printable import escape_commands
 from schemaman.report.document import Paragraph, Report
-from schemaman.report.formats._characters import escape_commands
 from schemaman.report.formats._issues import ReportedIssue, format_line, format_words, list_issues
 
 LIMIT = 10

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemaman.model.printable import escape_invisible
+from schemaman.model.printable import escape_commands, escape_invisible
 from schemaman.report.document import Report
 from schemaman.report.formats._annotations import LONGEST, render_annotations
-from schemaman.report.formats._characters import cut_text, escape_commands
+from schemaman.report.formats._characters import cut_text
 from schemaman.report.formats._issues import ReportedIssue, list_issues
 
 _TYPES = {"break": "error", "danger": "warning"}
@@ -29,7 +29,7 @@ class AzureFormat:
     def render(self, report: Report) -> str:
         """Render the issues, the paragraphs, and the result of the step unless it is a plain success."""
         lines = render_annotations(report, _name_type, _format_command)
-        if report.gate is not None and not report.gate.passed:
+        if report.gate is not None and report.gate.passed is False:
             lines.append("##vso[task.complete result=Failed;]the check failed")
         elif any(map(_name_type, list_issues(report))):
             lines.append("##vso[task.complete result=SucceededWithIssues;]the check passed with issues")

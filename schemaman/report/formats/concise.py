@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from schemaman.model.printable import escape_commands
 from schemaman.report.document import Report
-from schemaman.report.formats._characters import escape_commands
 from schemaman.report.formats._issues import format_line, list_issues
 
 

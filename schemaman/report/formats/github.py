@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemaman.model.printable import escape_invisible
+from schemaman.model.printable import escape_commands, escape_invisible
 from schemaman.report.document import Report
 from schemaman.report.formats._annotations import LONGEST, render_annotations
-from schemaman.report.formats._characters import cut_text, escape_commands
+from schemaman.report.formats._characters import cut_text
 from schemaman.report.formats._issues import ReportedIssue
 
 _COMMANDS = {"break": "error", "danger": "warning"}

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemaman.model.printable import escape_invisible
+from schemaman.model.printable import escape_invisible, format_json
 from schemaman.report.document import Report
-from schemaman.report.formats._characters import format_json
 from schemaman.report.formats._issues import ReportedIssue, list_issues
 
 _SEVERITIES = {"break": "critical", "danger": "major", "note": "minor"}

@@ -13,9 +13,9 @@ from itertools import count, takewhile
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup, escape
 
-from schemaman.model.printable import escape_invisible
+from schemaman.model.printable import escape_commands, escape_invisible
 from schemaman.report.document import Block, FactsBlock, Heading, Notice, Paragraph, Report, Tone
-from schemaman.report.formats._characters import SIGNS, escape_commands
+from schemaman.report.formats._characters import SIGNS
 
 _SEVERITY_ORDER: tuple[Tone, ...] = ("note", "danger", "break")
 _FRAGMENT_IDS = count(1)

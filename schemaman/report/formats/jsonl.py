@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from schemaman.model.printable import format_json
 from schemaman.report.document import Report
-from schemaman.report.formats._characters import format_json
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element, SubElement, tostring
 
-from schemaman.model.printable import escape_invisible
+from schemaman.model.printable import escape_commands, escape_invisible
 from schemaman.report.document import Report
-from schemaman.report.formats._characters import escape_commands
 from schemaman.report.formats._issues import ReportedIssue, list_issues
 
 _NO_CHARACTER = re.compile("[\ufffe\uffff]")

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from schemaman.model.printable import escape_invisible
+from schemaman.model.printable import escape_commands, escape_invisible
 from schemaman.report.document import (
     Block,
     Code,
@@ -30,7 +30,7 @@ from schemaman.report.document import (
     Text,
     TimelineBlock,
 )
-from schemaman.report.formats._characters import SIGNS, escape_commands
+from schemaman.report.formats._characters import SIGNS
 
 _PUNCTUATION = re.compile(r"([\\`*_{}\[\]#!|~<>&@^$]|(?<=www)\.|:(?=//)|:(?=[a-z_+-]+:))", re.IGNORECASE)
 _OPENING = re.compile(r"^(\s*(?:\d+(?=[.)]))?)([-+=.)])")

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from schemaman.model.printable import escape_invisible
+from schemaman.model.printable import escape_invisible, format_json
 from schemaman.report.document import Gate, Report, RulePage, Tone
-from schemaman.report.formats._characters import cut_text, format_json
+from schemaman.report.formats._characters import cut_text
 from schemaman.report.formats._issues import ReportedIssue, list_issues
 
 MOST_RESULTS = 25_000
@@ -62,14 +62,15 @@ def _rate_issue(found: ReportedIssue) -> tuple[bool, int]:
 
 def _build_invocation(gate: Gate | None, issues: int) -> Document:
     texts = []
-    command = gate.command if gate else "schemaman report"
+    command = gate.command if gate else "schemaman check"
     if issues > MOST_RESULTS:
         texts.append(f"the {MOST_RESULTS} worst of {issues} findings are here; all of them: {command}")
     if issues > MOST_SHOWN:
         texts.append(f"GitHub shows the {MOST_SHOWN} worst of {issues} findings; all of them: {command}")
     notifications = [{"level": "warning", "message": _build_message(text)} for text in texts]
     invocation: Document = {"executionSuccessful": True, "toolExecutionNotifications": notifications}
-    return invocation if gate is None else {**invocation, "exitCode": 0 if gate.passed else 1}
+    decided = gate is not None and gate.passed is not None
+    return {**invocation, "exitCode": 0 if gate and gate.passed else 1} if decided else invocation
 
 
 def _build_rule(name: str, page: RulePage | None, issues: Sequence[ReportedIssue]) -> Document:

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from schemaman.model.printable import escape_invisible
+from schemaman.model.printable import escape_commands, escape_invisible
 from schemaman.report.document import (
     Block,
     Code,
@@ -25,7 +25,7 @@ from schemaman.report.document import (
     TimelineBlock,
     Tone,
 )
-from schemaman.report.formats._characters import SIGNS, escape_commands, measure_width
+from schemaman.report.formats._characters import SIGNS, measure_width
 
 _CODES: dict[Tone, str] = {
     "plain": "", "good": "32", "note": "36", "danger": "33", "break": "31", "muted": "2",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from shlex import join
 
 from schemaman.compat.judge import READERS, Reader, Verdict
@@ -15,6 +16,7 @@ from schemaman.report.document import (
     Grid,
     Heading,
     Inline,
+    Issue,
     Notice,
     Paragraph,
     Text,
@@ -60,9 +62,16 @@ def build_table_blocks(story: TableChapter, title: str, anchor: str) -> Iterator
     questions = tuple(build_questions(history))
     if questions:
         yield Heading("Open questions", 3, f"{anchor}-open")
-        yield from questions
+        yield from (_name_table(block, history) for block in questions)
     for plan in story.plans:
         yield from build_plan_blocks(plan, anchor)
+
+
+def _name_table(block: Block, history: TableHistory) -> Block:
+    """Return a notice with the table that it is about, for formats that have no headings."""
+    if not isinstance(block, Notice) or block.issue is not None:
+        return block
+    return replace(block, issue=Issue(str(history.table), (), "", block.tone))
 
 
 def build_columns_grid(history: TableHistory) -> Grid:
