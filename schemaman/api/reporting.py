@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from schemaman.api.checking import check_tables, select_baseline
 from schemaman.api.target_tables import cut_history
 from schemaman.api.workspace import Workspace
 from schemaman.compat.gate import list_steps
 from schemaman.compat.snapshots import Snapshot
-from schemaman.history.versions import TableHistory
+from schemaman.errors import SchemamanError
+from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.migration.expected_plan import make_expected_plan
 from schemaman.migration.plan import Plan
 from schemaman.migration.source import migration_source
@@ -36,23 +37,30 @@ def find_changes_since(
     for history in histories:
         accepted = baseline.get(history.table)
         refs = [t.new_ref for t in list_steps(history, accepted) if t.new is not None]
-        plans = tuple(_plan_targets(workspace, history, accepted))
-        found.append(ChangedTable(build_chapter(history, judge), tuple(refs), plans))
+        plans, faults = _plan_targets(workspace, history, accepted) if refs else ((), ())
+        found.append(ChangedTable(build_chapter(history, judge), tuple(refs), plans, faults))
     return ChangesSinceAccepted(result, against, tuple(found))
 
 
-def _plan_targets(workspace: Workspace, history: TableHistory, accepted: Snapshot | None) -> Iterator[Plan]:
-    """Plan each target from the accepted version on; none if the history does not hold that version."""
-    version = next((v for v in history.versions if accepted and v.has_id(accepted.version)), None)
-    if version is None or history.has_ended:
-        return
+def _plan_targets(
+    workspace: Workspace, history: TableHistory, accepted: Snapshot | None
+) -> tuple[tuple[Plan, ...], tuple[str, ...]]:
+    """Plan each target from the accepted version on; a target without a plan is a sentence."""
+    chosen = [one for one in workspace.settings.targets.value if one.has_table(history.table)]
+    if not chosen or history.has_ended:
+        return (), ()
+    version = None if accepted is None else _find_version(history, accepted)
+    if version is None:
+        return (), ("the accepted schema is not a version of the history",)
     before = cut_history(history, version)
     newer = tuple(v for v in history.versions if v.number > version.number)
     policy, table = workspace.settings.policy, str(history.table)
-    for one in workspace.settings.targets.value:
-        if one.has_table(history.table):
-            proven = policy.is_made("rename-proven", table, one.name, one.format)
-            yield make_expected_plan(
+    plans: list[Plan] = []
+    faults: list[str] = []
+    for one in chosen:
+        proven = policy.is_made("rename-proven", table, one.name, one.format)
+        try:
+            plan = make_expected_plan(
                 migration_source(before, proven=proven, newer=newer),
                 migration_source(history, proven=proven, newer=()),
                 TARGETS.get(one.format),
@@ -60,3 +68,14 @@ def _plan_targets(workspace: Workspace, history: TableHistory, accepted: Snapsho
                 policy,
                 one.name,
             )
+        except SchemamanError as error:
+            faults.append(f"target {one.name}: {error.message}")
+        else:
+            plans.append(plan)
+    return tuple(plans), tuple(faults)
+
+
+def _find_version(history: TableHistory, accepted: Snapshot) -> SchemaVersion | None:
+    """Find the version of a snapshot: the one that begins there, else the last with that schema."""
+    known = [v for v in history.versions if accepted.version and v.has_id(accepted.version)]
+    return next((v for v in known if v.at == accepted.at), known[-1] if known else None)

@@ -64,6 +64,13 @@ def test_the_json_of_it_is_valid_and_names_what_is_expected(shop: Path, ask: Run
     assert len({f["fingerprint"] for f in table["findings"]}) == len(table["findings"]) == 2
 
 
+def test_a_baseline_that_the_history_does_not_hold_leaves_the_lake_open(shop: Path, ask: Run) -> None:
+    (shop / "old.ddl").write_text("id INT NOT NULL, gone STRING")
+    done = ask("report", "returns", "--against", "file:old.ddl")
+    assert "not known in the lake: the accepted schema is not a version of the history" in done.out
+    assert "column-dropped" in done.out
+
+
 def test_a_table_without_a_change_is_only_counted(shop: Path, ask: Run) -> None:
     done = ask("report", "returns", "--against", "returns@4", "--format", "markdown")
     assert "1 table did not change" in done.out

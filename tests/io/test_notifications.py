@@ -12,9 +12,12 @@ from typing import Any
 
 import pytest
 
+from schemaman.api.notifying import notify_of_tables
+from schemaman.api.workspace import Workspace
 from schemaman.errors import CouldNotDo
 from schemaman.io import webhook
 from schemaman.io.notifications import LONGEST_TEXT, MOST_ENTRIES, build_body, send_notification
+from schemaman.report.json.sync import FollowedTable
 from schemaman.settings import NotifySetting, SettingsFile, read_settings
 from schemaman.spark.streaming.batch_notices import BatchNotices
 from schemaman.spark.streaming.batch_report import BatchReport, TableReport
@@ -138,6 +141,17 @@ def test_a_check_tells_of_its_breaks_and_keeps_its_exit_code(
         "warning: the notification was not sent: the webhook did not accept the message: HTTP 500" in done.err
     )
     assert done.json["verdict"] == "fail"
+
+
+def test_a_round_of_sync_tells_of_tables_that_wait(hook: Hook) -> None:
+    file = SettingsFile("schemaman.toml", f'[notify]\nwebhook = "{hook.address}"\n')
+    tables = (
+        FollowedTable("orders", "raw", "ice.orders", "waiting", 1, reasons=("an approval is missing",)),
+        FollowedTable("stock", "raw", "ice.stock", "current"),
+    )
+    notify_of_tables(Workspace(read_settings({}, {}, file)), tables)
+    ((_, body),) = hook.received
+    assert (body["event"], [entry["lake_table"] for entry in body["entries"]]) == ("block", ["ice.orders"])
 
 
 def test_batches_tell_what_is_new(hook: Hook) -> None:

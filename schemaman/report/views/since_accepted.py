@@ -23,11 +23,15 @@ ACCEPTED = "accepted"
 
 @dataclass(frozen=True, slots=True)
 class ChangedTable:
-    """A table, the REFs of its revisions since the baseline, and the expected plan of each target."""
+    """A table, the REFs of its revisions since the baseline, and the expected plan of each target.
+
+    `faults` say for which targets there is no plan, and why.
+    """
 
     chapter: TableChapter
     refs: tuple[str, ...]
     plans: tuple[Plan, ...] = ()
+    faults: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +76,8 @@ def _name(table: ChangedTable) -> TableId:
 
 def _build_effects(table: ChangedTable) -> Iterator[Block]:
     """Build what each target does about the changes, as far as the accepted schema tells."""
+    for fault in table.faults:
+        yield Paragraph((Text("not known in the lake: ", "danger"), Text(fault)))
     if not table.plans:
         return
     rows: list[tuple[Inline, ...]] = []
@@ -114,6 +120,7 @@ def _build_data(found: ChangesSinceAccepted, judged: tuple[JudgedFinding, ...]) 
                 ],
                 "plans": [],
                 "expected": [_build_expected(plan) for plan in t.plans],
+                "not_expected": list(t.faults),
             }
             for t in found.tables
         ],
