@@ -9,6 +9,7 @@ from shlex import quote
 
 from schemaman.api.checking_branch import find_base
 from schemaman.api.checking_files import add_waivers, is_outside_history, make_policy
+from schemaman.api.finding_places import place_in_snapshots
 from schemaman.api.references import resolve_reference
 from schemaman.api.settings_files import resolve_path
 from schemaman.api.target_tables import cut_history
@@ -48,7 +49,12 @@ def check_tables(
     found, baseline = select_baseline(workspace, registry, tables, against)
     policy = make_policy(workspace, level, fail_on, named=bool(tables))
     result = gate.check(found, baseline, RULES.load_all(), policy)
-    if against is not None and is_outside_history(against):
+    if against is None:
+        folder = resolve_path(workspace.settings.snapshots)
+        placed = place_in_snapshots((finding for finding, _ in result.findings), folder)
+        rated = tuple((f, s) for f, (_, s) in zip(placed, result.findings, strict=True))
+        result = replace(result, findings=rated)
+    elif is_outside_history(against):
         # The store alone does not show these findings, since the baseline is not in it.
         again = (*tables, "--against", against)
         rated = tuple((replace(finding, arguments=again), s) for finding, s in result.findings)

@@ -70,6 +70,7 @@ def check_branch(
         )
     changed = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
     prefix = git.find_prefix()
+    judged = {name: (*_judge(name, before.get(name), after.get(name), commit),) for name in changed}
     found = [
         replace(
             f,
@@ -77,13 +78,12 @@ def check_branch(
             line=find_line(after.get(name, ""), f),
             arguments=() if is_default else (name, *(("--base", base) if base else ())),
         )
-        for name in changed
-        for f in _judge(name, before.get(name), after.get(name), commit)
+        for name, findings in judged.items()
+        for f in findings
     ]
-    known = {finding.file: finding.table for finding in found}
+    known = {name: findings[0].table for name, findings in judged.items() if findings}
     tables = [
-        known.get(place_in_repository(name, prefix)) or TableId("", "", "", PurePath(name).stem)
-        for name in sorted({*before, *after})
+        known.get(name) or TableId("", "", "", PurePath(name).stem) for name in sorted({*before, *after})
     ]
     policy = make_policy(workspace, level, fail_on)
     return add_waivers(workspace, judge_files(tables, len(changed), found, policy))
