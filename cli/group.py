@@ -14,6 +14,7 @@ SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Start", ("demo", "ingest")),
     ("Inspect", ("tables", "history", "show", "blame", "diff", "names", "rejects", "report")),
     ("Check", ("check", "snapshot", "accept", "rules", "explain", "waive", "decide")),
+    ("Use in git", ("textconv", "git-diff")),
     ("Migrate", ("plan", "approve", "apply", "sync", "status", "resume", "unlock", "drift")),
 )
 """The order of the commands in the help; other commands come last."""

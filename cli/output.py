@@ -11,14 +11,14 @@ from typing import IO
 
 import click
 
-from schemaman.model.printable import escape_invisible
+from schemaman.model.printable import escape_commands, escape_invisible
 from schemaman.report.json.answers import build_error
 
 
 def write_error_lines(text: str) -> None:
     """Write lines to stderr, or drop them if it is closed. Control characters in names are escaped."""
     try:
-        click.echo(escape_invisible(text, lines=True), err=True)
+        click.echo(escape_commands(escape_invisible(text, lines=True)), err=True)
     except OSError:
         discard_output(sys.stderr)
 

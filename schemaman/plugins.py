@@ -36,6 +36,10 @@ class Plugins(Generic[Plugin]):
         """Return the names of all plug-ins, sorted."""
         return tuple(sorted({*self._modules, *self._entry_points}))
 
+    def added(self) -> tuple[str, ...]:
+        """Return the names of the plug-ins that other distributions add, sorted."""
+        return tuple(sorted({*self._entry_points} - {*self._modules}))
+
     def get(self, name: str) -> Plugin:
         """Return the plug-in of that name, and load it on first use.
 

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import sys
+from pathlib import Path
+from shlex import join
 
 import click
 
 from schemaman.api.avro_checks import answer_batch
-from schemaman.api.files import read_text
+from schemaman.api.files import read_text, write_text
 from schemaman.errors import UsageError
-from schemaman.report.views.findings import build_check_report, sort_by_severity
+from schemaman.model.printable import format_json
+from schemaman.report.document import FORMATS as REPORT_FORMATS
+from schemaman.report.views.findings import build_check_report, sort_by_severity, summarize_report
 from schemaman.report.views.table_changes import JudgedFinding
 from schemaman_cli.checking import run_check
 from schemaman_cli.group import command
+from schemaman_cli.library import make_workspace
 from schemaman_cli.options import CommandContext, format_option, offer, with_context
+
+FORMATS = (
+    "text", "concise", "json", "jsonl", "sarif", "junit", "github", "gitlab", "azure", "markdown", "html"
+)  # fmt: skip
+_WITHOUT_VERDICT = ("concise", "jsonl", "sarif", "junit", "gitlab")
+"""Formats without a line for people; the verdict is then a line on stderr."""
 
 
 @command("check", "schemaman check", "schemaman check orders --against 1 --format github")
@@ -31,7 +41,15 @@ from schemaman_cli.options import CommandContext, format_option, offer, with_con
     type=click.Choice(["break", "danger", "note", "off"]),
     help="Lowest severity that fails the check (default: break).",
 )
-@format_option("text", "json", "github", "markdown")
+@format_option(*FORMATS)
+@click.option(
+    "-o",
+    "--output",
+    "outputs",
+    multiple=True,
+    metavar="FORMAT=FILE",
+    help="Also write the result to a file, such as sarif=check.sarif. Repeatable.",
+)
 @click.option(
     "--batch",
     metavar="FILE",
@@ -51,6 +69,7 @@ def check(
     source: bool,
     base: str | None,
     format: str,
+    outputs: tuple[str, ...],
     **_: object,
 ) -> int:
     """Check what a branch changes, or what the source did, against the accepted state.
@@ -61,6 +80,9 @@ def check(
 
     orders@3 is checked up to version 3. orders@1..3 is checked against version 1, as with --against.
 
+    concise and jsonl write a line for each finding. With these and other formats for programs, the verdict is
+    a line on stderr.
+
     The exit code is 1 if a finding at or above --fail-on is not waived, 2 without a baseline, and 3 if a
     TABLE has no history.
     """
@@ -70,10 +92,32 @@ def check(
                 "--batch takes everything from its lines", hint="omit TABLE and the other options"
             )
         return _answer_batch(context, batch)
+    files = [_split_output(output) for output in outputs]
     result = run_check(context, tables, against=against, base=base, level=level, source=source)
     judged = sort_by_severity(JudgedFinding(f, s) for f, s in result.findings)
-    context.console.show(build_check_report(judged, result, result.fail_on, result.waivers), format)
+    options = {"--against": against, "--base": base, "--level": level}
+    given = [word for name, value in options.items() if value is not None for word in (name, value)]
+    again = join(("schemaman", "check", *tables, *given, *(["--source"] if source else [])))
+    report = build_check_report(judged, result, result.fail_on, result.waivers, again)
+    for name, path in files:
+        write_text(path, REPORT_FORMATS.get(name).render(report))
+    context.console.show(report, format)
+    if context.settings.notify.value:
+        from schemaman.api.notifying import notify_of_check  # loads a client for HTTP
+
+        notify_of_check(make_workspace(context), result)
+    if format in _WITHOUT_VERDICT:
+        context.console.inform(summarize_report(report))
     return 0 if result.passed else 1
+
+
+def _split_output(text: str) -> tuple[str, Path]:
+    """Split FORMAT=FILE, and find the format before the check runs. Raises `UsageError`."""
+    name, sign, path = text.partition("=")
+    if not sign or not path:
+        raise UsageError(f"{text!r} is not FORMAT=FILE", hint="--output sarif=check.sarif")
+    REPORT_FORMATS.get(name)
+    return name, Path(path)
 
 
 def _answer_batch(context: CommandContext, source: str) -> int:
@@ -82,7 +126,7 @@ def _answer_batch(context: CommandContext, source: str) -> int:
     passed = True
     for answer in answer_batch(lines):
         passed &= answer.get("compatible") is True
-        context.console.write(json.dumps(answer, ensure_ascii=False) + "\n")
+        context.console.write(format_json(answer, None) + "\n")
     return 0 if passed else 1
 
 

@@ -9,6 +9,7 @@ from shlex import quote
 
 from schemaman.api.checking_branch import find_base
 from schemaman.api.checking_files import add_waivers, is_outside_history, make_policy
+from schemaman.api.finding_places import place_in_snapshots
 from schemaman.api.references import resolve_reference
 from schemaman.api.settings_files import resolve_path
 from schemaman.api.target_tables import cut_history
@@ -45,19 +46,31 @@ def check_tables(
         NoHistory: a table has no history.
     """
     tables, against = _split_baseline(tables, against)
-    found = _select_histories(registry, tables)
-    if against is None:
-        baseline = _read_snapshots(workspace, found, bool(tables))
-    else:
-        baseline = _take_baseline(workspace, registry, found, against)
+    found, baseline = select_baseline(workspace, registry, tables, against)
     policy = make_policy(workspace, level, fail_on, named=bool(tables))
     result = gate.check(found, baseline, RULES.load_all(), policy)
-    if against is not None and is_outside_history(against):
+    if against is None:
+        folder = resolve_path(workspace.settings.snapshots)
+        placed = place_in_snapshots((finding for finding, _ in result.findings), folder)
+        rated = tuple((f, s) for f, (_, s) in zip(placed, result.findings, strict=True))
+        result = replace(result, findings=rated)
+    elif is_outside_history(against):
         # The store alone does not show these findings, since the baseline is not in it.
         again = (*tables, "--against", against)
         rated = tuple((replace(finding, arguments=again), s) for finding, s in result.findings)
         result = replace(result, findings=rated)
     return add_waivers(workspace, result, is_whole=not tables)
+
+
+def select_baseline(
+    workspace: Workspace, registry: Registry, tables: Sequence[str], against: str | None
+) -> tuple[tuple[TableHistory, ...], Mapping[TableId, Snapshot]]:
+    """Select the histories to check and their baseline. Raises as `check_tables`."""
+    tables, against = _split_baseline(tables, against)
+    found = _select_histories(registry, tables)
+    if against is None:
+        return found, _read_snapshots(workspace, found, bool(tables))
+    return found, _take_baseline(workspace, registry, found, against)
 
 
 def _take_baseline(

@@ -5,7 +5,6 @@ It needs no store and no network. What the source did meanwhile does not count h
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,6 +12,7 @@ from pathlib import Path, PurePath
 
 from schemaman.api.checking_files import SchemaSide, add_waivers, judge_sides, make_policy, read_side
 from schemaman.api.files import read_text
+from schemaman.api.finding_places import find_line, place_in_repository
 from schemaman.api.settings_files import resolve_path
 from schemaman.api.workspace import Workspace
 from schemaman.compat.gate import CheckResult, judge_files
@@ -70,17 +70,21 @@ def check_branch(
         )
     changed = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
     prefix = git.find_prefix()
+    judged = {name: (*_judge(name, before.get(name), after.get(name), commit),) for name in changed}
     found = [
         replace(
             f,
-            file=_place_in_repository(name, prefix),
-            line=_find_line(after.get(name, ""), f),
+            file=place_in_repository(name, prefix),
+            line=find_line(after.get(name, ""), f),
             arguments=() if is_default else (name, *(("--base", base) if base else ())),
         )
-        for name in changed
-        for f in _judge(name, before.get(name), after.get(name), commit)
+        for name, findings in judged.items()
+        for f in findings
     ]
-    tables = [TableId("", "", "", PurePath(name).stem) for name in sorted({*before, *after})]
+    known = {name: findings[0].table for name, findings in judged.items() if findings}
+    tables = [
+        known.get(name) or TableId("", "", "", PurePath(name).stem) for name in sorted({*before, *after})
+    ]
     policy = make_policy(workspace, level, fail_on)
     return add_waivers(workspace, judge_files(tables, len(changed), found, policy))
 
@@ -112,17 +116,6 @@ def _read_tree(path: Path) -> Mapping[str, str]:
         return {str(path): read_text(path)}
     files = sorted(file for file in path.rglob("*") if file.is_file() and file.name.endswith(SUFFIXES))
     return {f"{path}/{file.relative_to(path).as_posix()}": read_text(file) for file in files}
-
-
-def _place_in_repository(name: str, prefix: str) -> str:
-    return PurePath(os.path.normpath(PurePath(prefix) / os.path.relpath(name))).as_posix()
-
-
-def _find_line(text: str, finding: Finding) -> int:
-    """Find the line of the column of a finding, from 1; the first line for a table or a dropped column."""
-    lines = text.splitlines()
-    words = [json.dumps(part, ensure_ascii=False) for part in reversed(finding.path)] + list(finding.path)
-    return next((n for word in words for n, line in enumerate(lines, 1) if word in line), 1 if lines else 0)
 
 
 def _judge(name: str, before: str | None, after: str | None, commit: str) -> Iterator[Finding]:

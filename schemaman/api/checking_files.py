@@ -10,6 +10,7 @@ from pathlib import Path, PurePath
 
 from schemaman.api.avro_checks import read_avro
 from schemaman.api.files import is_present, read_text
+from schemaman.api.finding_places import find_folder_prefix, find_line, place_in_repository
 from schemaman.api.references import read_outside_history
 from schemaman.api.workspace import Workspace
 from schemaman.compat.avro.levels import list_reasons
@@ -68,6 +69,10 @@ def check_schemas(
     again = (new, "--against", old)
     judged = judge_sides(table, sides[0], sides[1], old, new)
     findings = [replace(finding, arguments=again) for finding in judged]
+    reference = parse(new)
+    if isinstance(reference, FileRef):
+        file, text = place_in_repository(reference.path, find_folder_prefix()), read_text(reference.path)
+        findings = [replace(finding, file=file, line=find_line(text, finding)) for finding in findings]
     return add_waivers(workspace, judge_files((table,), 1, findings, policy))
 
 

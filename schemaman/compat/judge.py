@@ -128,7 +128,7 @@ class Finding:
     def fingerprint(self) -> str:
         """The id of the finding, from rule, table, path, before and after; rewording does not change it."""
         subject = "\x00".join([self.rule, str(self.table), *self.path, "", self.before, self.after])
-        return "1" + hashlib.sha256(subject.encode()).hexdigest()[:15]
+        return "1" + hashlib.sha256(subject.encode("utf-8", "surrogatepass")).hexdigest()[:15]
 
 
 @dataclass(frozen=True, slots=True)

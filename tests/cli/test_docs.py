@@ -14,7 +14,11 @@ from tests.support.policy_pages import policy_page, projection_page
 
 WRITTEN = "<!-- Written by `make bless`; change the source of what it shows. -->\n\n"
 COMMANDS = tuple(
-    sorted(p.stem for p in (ROOT / "cli" / "commands").glob("*.py") if not p.stem.startswith("_"))
+    sorted(
+        p.stem.replace("_", "-")
+        for p in (ROOT / "cli" / "commands").glob("*.py")
+        if not p.stem.startswith("_")
+    )
 )
 
 

@@ -165,6 +165,8 @@ def build_finding(found: Finding, severity: Severity, waiver: Waiver | None = No
         "old": found.old_ref,
         "new": found.new_ref,
         "message": found.message,
+        "file": found.file or None,
+        "line": found.line or None,
         "verdicts": {reader: found.verdicts[reader] for reader in READERS if reader in found.verdicts},
         "severity": severity,
         "status": "open" if waiver is None else "waived",

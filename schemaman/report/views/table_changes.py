@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 
 from schemaman.compat.gate import list_all_steps
@@ -60,6 +60,20 @@ class TableChapter:
     def findings(self) -> tuple[JudgedFinding, ...]:
         """All findings, oldest first."""
         return (*(f for stage in self.stages for f in stage.findings), *self.ending)
+
+    @property
+    def newest_findings(self) -> tuple[JudgedFinding, ...]:
+        """Each finding once, where it was found last; newest first."""
+        found: dict[str, JudgedFinding] = {}
+        for judged in reversed(self.findings):
+            found.setdefault(judged.finding.fingerprint, judged)
+        return tuple(found.values())
+
+    def select_stages(self, refs: Collection[str]) -> TableChapter:
+        """Return the chapter with only the stages of some REFs."""
+        numbers = {ref.rpartition("@")[2] for ref in refs}
+        kept = tuple(s for s in self.stages if s.version.format_number(s.revision) in numbers)
+        return replace(self, stages=kept)
 
 
 TransitionJudge = Callable[[Transition], Iterable[JudgedFinding]]
