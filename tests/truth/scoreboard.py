@@ -259,8 +259,8 @@ board, and fails when a fact is wrong.
   a null would prove that a column is nullable.
 
 The second part asks each history for the structure at the position of each streamed record, as in
-`show TABLE@lsn:…`. An answer is wrong if a column, a type, a key, a nullability or a default differs and the
-answer does not mark it as unconfirmed. It is open if the list below has the fact. The history refuses an
+`show TABLE@lsn:…`. An answer is wrong if a column, type, key, nullability or default differs and the answer
+does not mark it as unconfirmed. It is open if the list below has the fact. The history refuses an
 answer where two versions are possible: at one position with records of two versions, and between them.
 """
 
