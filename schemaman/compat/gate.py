@@ -215,7 +215,7 @@ def _compare_in_order(
             found += (start.build_end(structure.schema), structure.build_appearance())
         start = structure
     if history.has_ended:
-        found.append(start.build_end())
+        found.append(start.build_end(None if history.is_dropped else TableSchema(())))
     return tuple(found)
 
 

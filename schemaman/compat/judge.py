@@ -70,7 +70,7 @@ class Transition:
     `old` is None for a table that appears, `new` for a table that ends. `changes` is the diff of both.
     `unconfirmed` names facts of `new` that may be newer than the record (`key`, `nullable:<column>`).
     `event` is the event that ended the table, if there is one; `successor` is the first structure of a table
-    of the same name that followed.
+    of the same name that followed; it has no columns if no record shows it.
     """
 
     table: TableId

@@ -38,7 +38,7 @@ VERDICTS = parse_verdicts("B B · · · · ·")
 def check(transition: Transition) -> Iterator[Finding]:
     """Finds the columns at which Avro cannot read old data by the new schema, or new data by the old one."""
     old, new = transition.old, transition.new or transition.successor
-    if old is None or new is None or not (transition.changes or transition.successor):
+    if old is None or new is None or not new.columns or not (transition.changes or transition.successor):
         return
     causes: dict[str, dict[Reader, list[str]]] = {}
     _collect_causes(causes, "avro-backward", new, old)
