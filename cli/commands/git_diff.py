@@ -6,9 +6,11 @@ import click
 
 from schemaman.api.schema_texts import build_file_diff, read_file_text
 from schemaman.model.printable import escape_commands, escape_invisible
+from schemaman.report.document import Report
+from schemaman.report.json.answers import build_lines
 from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace
-from schemaman_cli.options import CommandContext, with_context
+from schemaman_cli.options import CommandContext, format_option, with_context
 
 
 @command(
@@ -18,24 +20,31 @@ from schemaman_cli.options import CommandContext, with_context
 )
 @click.argument("path", metavar="PATH")
 @click.argument("versions", nargs=-1, metavar="[OLD HEX MODE NEW HEX MODE]...")
+@format_option("text", "json")
 @with_context
-def git_diff(context: CommandContext, path: str, versions: tuple[str, ...]) -> None:
+def git_diff(context: CommandContext, path: str, versions: tuple[str, ...], format: str) -> None:
     """Show the changes of the schema file PATH from OLD to NEW. Git itself gives the arguments.
 
     Write `schemas/*.json diff=schemaman` into .gitattributes, and run
     `git config diff.schemaman.command "schemaman git-diff"`: git diff then shows changes in words, and the
     readers that they break. A file without a schema is compared line by line. The exit code is 0.
     """
-    if len(versions) < 6:
-        context.console.write(f"{escape_invisible(path)}: not merged\n")
-        return
-    shown = build_file_diff(
-        make_workspace(context), path, read_file_text(versions[0]), read_file_text(versions[3])
-    )
-    if isinstance(shown, str):
-        context.console.write(escape_commands(escape_invisible(shown, lines=True)))
+    text = _show_changes(context, path, versions)
+    if format == "json":
+        context.console.show(Report("", (), build_lines(path, text.splitlines())), format)
     else:
-        context.console.write(context.console.render(shown, "text"))
+        context.console.write(text)
+
+
+def _show_changes(context: CommandContext, path: str, versions: tuple[str, ...]) -> str:
+    """Return the changes as text; git gives no versions of a file that is not merged."""
+    if len(versions) < 6:
+        return f"{escape_invisible(path)}: not merged\n"
+    old, new = read_file_text(versions[0]), read_file_text(versions[3])
+    shown = build_file_diff(make_workspace(context), path, old, new)
+    if isinstance(shown, Report):
+        return context.console.render(shown, "text")
+    return escape_commands(escape_invisible(shown, lines=True))
 
 
 COMMAND = git_diff

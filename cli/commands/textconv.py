@@ -6,8 +6,10 @@ import click
 
 from schemaman.api.schema_texts import read_file_text
 from schemaman.model.printable import escape_commands, escape_invisible
+from schemaman.report.document import Report
+from schemaman.report.json.answers import build_lines
 from schemaman_cli.group import command
-from schemaman_cli.options import CommandContext, with_context
+from schemaman_cli.options import CommandContext, format_option, with_context
 
 
 @command(
@@ -16,16 +18,20 @@ from schemaman_cli.options import CommandContext, with_context
     "schemaman textconv orders.avsc",
 )
 @click.argument("file", metavar="FILE")
+@format_option("text", "json")
 @with_context
-def textconv(context: CommandContext, file: str) -> None:
+def textconv(context: CommandContext, file: str, format: str) -> None:
     """Print FILE, a snapshot or another schema file, as lines for git diff: one for each column.
 
     Write `schemas/*.json diff=schemaman` into .gitattributes, and run
     `git config diff.schemaman.textconv "schemaman textconv"`: git diff and git log -p then show such lines. A
     file without a schema is printed as it is.
     """
-    for line in read_file_text(file).lines:
-        context.console.write(escape_commands(escape_invisible(line)) + "\n")
+    shown = [escape_invisible(line) for line in read_file_text(file).lines]
+    if format == "json":
+        context.console.show(Report("", (), build_lines(file, shown)), format)
+    else:
+        context.console.write("".join(f"{escape_commands(line)}\n" for line in shown))
 
 
 COMMAND = textconv

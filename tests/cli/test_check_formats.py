@@ -16,7 +16,7 @@ from schemaman.model.schema import Column, TableId, TableSchema
 from schemaman.model.types import Integer
 from schemaman.report.document import FORMATS, Report
 from schemaman_cli.commands.check import FORMATS as CHOICES
-from tests.cli.test_check_branch import CHANGES, git, make_repository
+from tests.cli.test_check_branch import CHANGES, make_repository
 from tests.support.command_line import Run, place
 from tests.support.command_line import run as ask
 from tests.support.hostile_names import HOSTILE
@@ -100,7 +100,10 @@ def test_hostile_columns_of_a_file_are_only_text(
 
 
 def test_a_hostile_name_in_an_error_is_only_text(place: Path, ask: Run) -> None:
-    git(place, "init", "-q")
-    done = ask("check", "x/\n::error::y##vso[task.complete]")
-    assert done.code == 2
+    name = "x/\n::error::y##vso[task.complete]\u202e"
+    done = ask("show", f"file:{name}")
+    assert done.code == 3
+    assert "task.complete" in done.err
     assert not [x for x in done.err.splitlines() if x.strip().startswith("::") or "##vso[" in x]
+    done = ask("show", f"file:{name}", "--format", "json")
+    assert name in json.loads(done.err)["error"]["message"]

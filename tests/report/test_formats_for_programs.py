@@ -23,9 +23,10 @@ from schemaman.model.schema import TableId
 from schemaman.report.document import FORMATS, Notice, Report
 from schemaman.report.formats import markdown, sarif
 from schemaman.report.views.findings import build_check_report
+from schemaman.report.views.overview import build_report
 from schemaman.report.views.table_changes import JudgedFinding
 from tests.support.hostile_names import HOSTILE
-from tests.support.report_example import ORDERS, judged
+from tests.support.report_example import ORDERS, judged, orders_story
 
 STOCK = TableId("shop", "app", "public", "stock")
 SEVERITIES: tuple[Severity, ...] = ("break", "danger", "note", "off")
@@ -180,7 +181,8 @@ def read_gitlab(text: str, report: Report) -> Any:
 
 def read_json_lines(text: str, report: Report) -> list[Any]:
     found = [json.loads(line) for line in text.splitlines()]
-    assert [f | {"schema_version": 1} for f in report.data["findings"]] == found  # type: ignore[attr-defined]
+    data: Any = report.data["findings"]
+    assert [finding | {"schema_version": 1} for finding in data] == found
     return found
 
 
@@ -308,3 +310,18 @@ def test_azure_ends_a_step_with_its_result() -> None:
             .splitlines()[-1]
             .startswith(f"##vso[task.complete result={result};]")
         )
+
+
+def test_a_report_tells_a_finding_of_several_steps_once_and_the_newest_first() -> None:
+    chapter = orders_story()
+    first, second, *rest = chapter.stages
+    (old, *_), (new, *_) = (stage.findings or judged() for stage in (first, second))
+    twice = (replace(first, findings=(old, new)), replace(second, findings=(new, old)), *rest)
+    story = replace(chapter, stages=twice)
+    report = build_report([story])
+    shown = [block.anchor for block in report.blocks if isinstance(block, Notice) and block.anchor]
+    assert shown == [each.anchor for each in story.newest_findings]
+    fingerprints = [each.finding.fingerprint for each in story.newest_findings]
+    assert len(set(fingerprints)) == len(fingerprints) < len(story.findings)
+    lines = map(json.loads, FORMATS.get("jsonl").render(report).splitlines())
+    assert [line["fingerprint"] for line in lines] == fingerprints

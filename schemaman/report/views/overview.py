@@ -65,8 +65,8 @@ def build_report(
 
 def build_figures(stories: Sequence[TableChapter]) -> FactsBlock:
     """Build the figures that show whether a person has to act."""
-    breaks = sum(f.severity == "break" for s in stories for f in s.findings)
-    dangers = sum(f.severity == "danger" for s in stories for f in s.findings)
+    breaks = sum(f.severity == "break" for s in stories for f in s.newest_findings)
+    dangers = sum(f.severity == "danger" for s in stories for f in s.newest_findings)
     facts = sum(len(s.history.latest.unconfirmed) for s in stories)
     disputes = sum(not d.is_remark for s in stories for d in s.history.disagreements)
     return FactsBlock(
@@ -175,7 +175,9 @@ def _build_data(stories: Sequence[TableChapter], plans: Mapping[str, object]) ->
         "tables": [
             table_documents.build_history(s.history)
             | {
-                "findings": [change_documents.build_finding(f.finding, f.severity) for f in s.findings],
+                "findings": [
+                    change_documents.build_finding(f.finding, f.severity) for f in s.newest_findings
+                ],
                 "plans": [plans[p.table] for p in s.plans if p.table in plans],
             }
             for s in stories
