@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Generic, TypeVar
 
+from schemaman.compat.consumers import Consumer, read_consumers
 from schemaman.compat.judge import READERS, SEVERITIES, Reader, Severity
 from schemaman.debezium.wire_format import FORMS, Form, Forms
 from schemaman.errors import BadConfiguration, UnknownName
@@ -25,7 +26,6 @@ from schemaman.migration.settings import (
     read_targets,
 )
 from schemaman.migration.settings import TargetSetting as TargetSetting
-from schemaman.migration.settings import is_matched as is_matched
 from schemaman.migration.target import TARGETS
 
 T = TypeVar("T")
@@ -100,6 +100,7 @@ class Settings:
     plan_key_file: Setting[str]
     projections: Setting[tuple[ProjectionRule, ...]]
     targets: Setting[tuple[TargetSetting, ...]]
+    consumers: Setting[tuple[Consumer, ...]]
 
     @property
     def forms(self) -> Forms:
@@ -179,6 +180,7 @@ def read_settings(
         plan_key_file=sources.get("plan_key_file", _read_text, ""),
         projections=sources.get("projection", read_projections, ()),
         targets=sources.get("target", read_targets, ()),
+        consumers=sources.get("consumers", read_consumers, ()),
     )
     _check_targets(found)
     return found

@@ -10,8 +10,7 @@ import click
 from schemaman.api.avro_checks import answer_batch
 from schemaman.api.files import read_text
 from schemaman.errors import UsageError
-from schemaman.report.views.findings import build_check_report, sort_by_severity
-from schemaman.report.views.table_changes import JudgedFinding
+from schemaman.report.views.findings import build_check_report, list_judged, sort_by_severity
 from schemaman_cli.checking import run_check
 from schemaman_cli.group import command
 from schemaman_cli.options import CommandContext, format_option, offer, with_context
@@ -71,7 +70,7 @@ def check(
             )
         return _answer_batch(context, batch)
     result = run_check(context, tables, against=against, base=base, level=level, source=source)
-    judged = sort_by_severity(JudgedFinding(f, s) for f, s in result.findings)
+    judged = sort_by_severity(list_judged(result))
     context.console.show(build_check_report(judged, result, result.fail_on, result.waivers), format)
     return 0 if result.passed else 1
 

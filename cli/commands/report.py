@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from schemaman.api.files import read_text, write_text
+from schemaman.api.readership import RegistryRelations, build_readership
 from schemaman.migration.plan_file import from_text, to_document
 from schemaman.report.views.overview import build_report
 from schemaman.report.views.table_changes import build_chapter
@@ -33,11 +34,12 @@ def report(
     format: str,
 ) -> None:
     """Report on each TABLE, or all tables: columns, history, broken readers, uncertain facts."""
-    judge = make_workspace(context).build_judge()
+    workspace, registry = make_workspace(context), open_registry(context)
+    judge = workspace.build_judge(build_readership(workspace, RegistryRelations(workspace, registry)))
     read = [from_text(read_text(path)) for path in plans]
     chapters = [
         build_chapter(h, judge, (p for p in read if p.source.table == str(h.table)))
-        for h in open_registry(context).select(*tables)
+        for h in registry.select(*tables)
     ]
     whole = build_report(chapters, {p.table: to_document(p) for p in read}, full=full or bool(tables))
     if output is None:

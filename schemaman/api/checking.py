@@ -9,6 +9,7 @@ from shlex import quote
 
 from schemaman.api.checking_branch import find_base
 from schemaman.api.checking_files import add_waivers, is_outside_history, make_policy
+from schemaman.api.readership import RegistryRelations
 from schemaman.api.references import resolve_reference
 from schemaman.api.settings_files import resolve_path
 from schemaman.api.target_tables import cut_history
@@ -50,7 +51,8 @@ def check_tables(
         baseline = _read_snapshots(workspace, found, bool(tables))
     else:
         baseline = _take_baseline(workspace, registry, found, against)
-    policy = make_policy(workspace, level, fail_on, named=bool(tables))
+    relations = RegistryRelations(workspace, registry)
+    policy = make_policy(workspace, level, fail_on, relations, named=bool(tables))
     result = gate.check(found, baseline, RULES.load_all(), policy)
     if against is not None and is_outside_history(against):
         # The store alone does not show these findings, since the baseline is not in it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from shlex import join, quote
 
@@ -14,6 +14,7 @@ from schemaman.model.schema import TableId
 from schemaman.report.document import Block, Grid, Heading, Inline, Notice, Paragraph, Report, Text
 from schemaman.report.json import changes as documents
 from schemaman.report.views import words
+from schemaman.report.views.impact import build_affected_facts
 from schemaman.report.views.table_changes import JudgedFinding
 
 
@@ -30,6 +31,7 @@ def build_finding_notice(judged: JudgedFinding) -> Notice:
     hurt = [f"{r} {finding.verdicts[r]}" for r in READERS if r in finding.verdicts]
     if hurt:
         facts.append(("affects", (Text(", ".join(hurt)),)))
+    facts += build_affected_facts(judged.affected)
     if finding.witness:
         facts.append(("example", (Text(finding.witness),)))
     facts += [("evidence", (Text(line),)) for line in finding.evidence]
@@ -61,6 +63,7 @@ def build_check_report(
         remarks=result.remarks,
         waiver_remarks=result.waiver_remarks,
         waivers=waived,
+        affected={j.finding.fingerprint: j.affected for j in judged},
     )
     blocks: list[Block] = [_build_notice(j, waived) for j in judged]
     blocks += map(_build_baseline_notice, result.without_baseline)
@@ -89,7 +92,7 @@ def build_remark_notice(found: Disagreement, subject: str = "") -> Notice:
 
 def build_explain_report(judged: JudgedFinding, rule: Rule) -> Report:
     """Build the report of `explain`: the finding, then the page of its rule."""
-    data = documents.build_explain(judged.finding, judged.severity, rule)
+    data = documents.build_explain(judged.finding, judged.severity, rule, judged.affected)
     blocks = (build_finding_notice(judged), *build_rule_blocks(rule))
     return Report(judged.finding.rule, blocks, dict(data))
 
@@ -153,6 +156,12 @@ def _summarize_check(
     tables, steps = words.format_count(len(result.tables), "table"), words.format_count(result.steps, "step")
     verdict = Text("fail", "break") if result.verdict == "fail" else Text("pass", "good")
     return (verdict, Text(f" · {found} · {steps} of {tables} · --fail-on {fail_on}"))
+
+
+def list_judged(result: CheckResult) -> Iterator[JudgedFinding]:
+    """List the findings of a check with the consumers that they concern."""
+    for finding, severity in result.findings:
+        yield JudgedFinding(finding, severity, result.readership.list_affected(finding))
 
 
 def sort_by_severity(judged: Iterable[JudgedFinding]) -> tuple[JudgedFinding, ...]:
