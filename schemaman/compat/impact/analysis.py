@@ -17,7 +17,7 @@ from schemaman.compat.impact.parsing import (
 from schemaman.compat.impact.relations import Relation, Relations, SqlName
 from schemaman.compat.impact.statements import read_statement
 from schemaman.compat.impact.texts import FoundText, SqlText
-from schemaman.compat.impact.uses import Output
+from schemaman.compat.impact.uses import StatementReads
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def build_graph(texts: ParsedTexts, relations: Relations) -> ImpactGraph:
     visible = _VisibleRelations(relations)
     ordered, circular = _sort_by_need(texts.statements, visible)
     for located in circular:
-        visible.add(located, (), is_open=True)
+        visible.add(located, StatementReads(), is_open=True)
     for located in (*ordered, *circular):
         if located in circular and not located.is_insert:
             name = ".".join(part.text for part in located.defined)
@@ -85,7 +85,7 @@ def build_graph(texts: ParsedTexts, relations: Relations) -> ImpactGraph:
             reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)[:200]
             unread.append(Unread(located.place, reason, _keys(located, visible)))
             continue
-        defined = visible.add(located, reads.outputs, is_open=reads.is_open) if located.defined else ""
+        defined = visible.add(located, reads, is_open=reads.is_open) if located.defined else ""
         statements.append(GraphStatement(located.place, reads, defined))
         unread += (
             Unread(located.place, reason, reads.relations, column, is_whole=False)
@@ -115,7 +115,7 @@ class _VisibleRelations:
         name = ".".join(part.text.lower() for part in located.defined)
         return f"{located.place.file}:{name}" if located.is_temporary else f"view {name}"
 
-    def add(self, located: _Located, outputs: Sequence[Output], *, is_open: bool) -> str:
+    def add(self, located: _Located, reads: StatementReads, *, is_open: bool) -> str:
         """Add the relation that a statement makes; return its key."""
         key = self.find_key(located)
         names = (tuple(part.text for part in located.defined),)
@@ -127,9 +127,10 @@ class _VisibleRelations:
             return key
         earlier = known[0].outputs or () if known else ()
         seen = {one.name.lower() for one in earlier}
-        merged = (*earlier, *(one for one in outputs if one.name.lower() not in seen))
+        merged = (*earlier, *(one for one in reads.outputs if one.name.lower() not in seen))
         was_open = known[0].is_open if known else False
-        relations.add(Relation(key, names, outputs=merged, is_open=is_open or (was_open and bool(earlier))))
+        is_open = is_open or (was_open and bool(earlier))
+        relations.add(Relation(key, names, former=reads.former, outputs=merged, is_open=is_open))
         return key
 
 

@@ -170,6 +170,8 @@ def _list_roles(reads: StatementReads, key: str, column: Path) -> frozenset[Role
     if not column:
         return frozenset(r for (k, _), roles in reads.uses.items() if k == key for r in roles)
     found = [roles for (k, p), roles in reads.uses.items() if k == key and is_same_column(p, column)]
+    if not found and key in reads.rows:
+        return frozenset([reads.rows[key]])  # a column of an earlier version: the star returned it then
     return frozenset().union(*found) if found else None
 
 
@@ -181,6 +183,8 @@ def _list_onward(
     if rows or not column:
         yield (), rows
     if column and not inherited:
+        if "whole-row" in roles and column[0] in statement.reads.former:
+            yield column, frozenset()
         for output in statement.reads.outputs:
             if any(k == key and is_same_column(p, column) for k, p in output.origins):
                 yield (output.name,), frozenset()

@@ -122,6 +122,8 @@ def read_statement(tree: exp.Expr, relations: Relations, language: str) -> State
         unresolved=tuple(reader.unresolved.items()),
         columns=reader.resolved,
         outside=frozenset(reader.outside),
+        rows=reader.rows,
+        former=tuple(reader.former),
     )
 
 
@@ -134,6 +136,8 @@ class _StatementReader:
         self.relations_read: dict[str, None] = {}
         self.unresolved: dict[str, str] = {}
         self.outside: set[str] = set()
+        self.rows: dict[str, Role] = {}
+        self.former: dict[str, None] = {}
         self.resolved = 0
         self.returned: dict[int, tuple[tuple[Output, ...], bool]] = {}
 
@@ -203,6 +207,7 @@ class _StatementReader:
         """Record the written columns; without names, all columns by their position."""
         source = _build_source(SqlName(""), (), relation)
         if not names:
+            self.rows[relation.key] = "written"
             for output in source.outputs:
                 self._record(output.origins, "written")
         for name in names:
@@ -376,6 +381,9 @@ class _StatementReader:
                     outputs.append(Output(name, origins, is_row and not left_out))
             if source.anything is not None:
                 self._record(source.anything, "projected")
+            if source.relation is not None:
+                self.rows[source.relation.key] = "written" if role_of_marked else "whole-row"
+                self.former.update(dict.fromkeys(source.relation.former))
         self.resolved += 1
         return outputs, any(s.is_open for s in chosen)
 

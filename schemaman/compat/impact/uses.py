@@ -44,7 +44,9 @@ class StatementReads:
     `uses` are roles by column; `relations` are the keys of all relations that it names. `outputs` are
     the columns that it returns; they are all unless `is_open`. `unresolved`
     are sentences about names that could not be resolved, each with the name of the column, empty if it may be
-    any; `columns` counts the resolved column references. `outside` are names of tables that nobody declared.
+    any; `columns` counts the resolved column references. `outside` are names of tables that are not known.
+    `rows` are the relations whose whole rows it reads or writes, also with columns of earlier versions;
+    `former` are those columns, which it then returned.
     """
 
     uses: Mapping[Origin, frozenset[Role]] = field(default_factory=dict)
@@ -54,3 +56,5 @@ class StatementReads:
     unresolved: tuple[tuple[str, str], ...] = ()
     columns: int = 0
     outside: frozenset[str] = frozenset()
+    rows: Mapping[str, Role] = field(default_factory=dict)
+    former: tuple[str, ...] = ()
