@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 
 from schemaman.api.client_options import open_schema_registry
@@ -96,12 +96,15 @@ class Workspace:
     def build_judge(self, readership: Readership | None = None) -> TransitionJudge:
         """Build a judge of transitions: it applies the rules and rates findings for readers and consumers.
 
-        Without a `readership` the consumers count for what the settings say, not for their SQL.
+        Without a `readership` no SQL is read, and a consumer with SQL counts for every table.
 
         Raises:
             UnknownName: an override names an unknown rule.
         """
-        known = readership or Readership(self.settings.consumers.value)
+        declared = (
+            replace(c, tables=("*",), columns=("*",)) if c.sql else c for c in self.settings.consumers.value
+        )
+        known = readership or Readership(tuple(declared))
         policy = GatePolicy(self.list_readers(), self.rule_overrides(), readership=known)
         rules = RULES.load_all()
 

@@ -211,6 +211,14 @@ def test_a_name_that_is_not_resolved_concerns_the_column_of_that_name_alone() ->
     assert (graph.coverage.columns, graph.coverage.unresolved) == (1, 1)
 
 
+def test_a_text_that_names_a_view_may_read_what_the_view_reads() -> None:
+    graph = graph_of(
+        *VIEWS, ("a.sql", "select x from where top"), ("b.sql", "select 1; select {{ x }} from top")
+    )
+    assert [one.place.file for one in graph.find_unread("orders", ("status",))] == ["a.sql", "b.sql"]
+    assert len(graph.statements) == 4
+
+
 def test_templates_of_names_are_names() -> None:
     graph = graph_of(("m.sql", "select id from {{ source('public', 'orders') }} join {{ ref('x') }} on true"))
     assert uses(graph, "orders.id") == [("", 1, (), ("projected",))]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -73,10 +74,14 @@ def parse_marks(text: str) -> Expected:
 MARKED = tuple(marked_statements())
 
 
-def read(marked: Marked) -> Expected:
+def tree_of(marked: Marked) -> Any:
     (parsed,) = parse_statements(marked.sql, marked.language)
     assert isinstance(parsed, ParsedStatement), parsed
-    found = read_statement(parsed.tree, RELATIONS, marked.language)
+    return parsed.tree
+
+
+def read(marked: Marked) -> Expected:
+    found = read_statement(tree_of(marked), RELATIONS, marked.language)
     uses: dict[str, frozenset[str]] = {
         f"{key}.{'.'.join(path)}": frozenset(roles) for (key, path), roles in found.uses.items()
     }
@@ -87,3 +92,13 @@ def read(marked: Marked) -> Expected:
 def test_each_marked_statement_reads_exactly_its_columns(language: str) -> None:
     wrong = {m.sql: (read(m), m.expected) for m in MARKED if m.language == language and read(m) != m.expected}
     assert not wrong
+
+
+def test_nearly_all_names_are_resolved() -> None:
+    """The figures are printed; a statement that is not read fails in `read`."""
+    found = [read_statement(tree_of(marked), RELATIONS, marked.language) for marked in MARKED]
+    resolved, missed = sum(one.columns for one in found), sum(len(one.unresolved) for one in found)
+    share = resolved / (resolved + missed)
+    print(f"{len(MARKED)} statements, {resolved} references to columns, {share:.1%} resolved")
+    assert len(MARKED) >= 300
+    assert share >= 0.95

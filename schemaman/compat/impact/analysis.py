@@ -63,9 +63,7 @@ def parse_texts(texts: Iterable[FoundText]) -> ParsedTexts:
 
 def build_graph(texts: ParsedTexts, relations: Relations) -> ImpactGraph:
     """Read all statements, those that make a view before those that read it."""
-    unread = [
-        Unread(place, reason, _find_mentioned(words, relations)) for place, reason, words in texts.failed
-    ]
+    unread: list[Unread] = []
     statements: list[GraphStatement] = []
     visible = _VisibleRelations(relations)
     ordered, circular = _sort_by_need(texts.statements, visible)
@@ -91,6 +89,10 @@ def build_graph(texts: ParsedTexts, relations: Relations) -> ImpactGraph:
             Unread(located.place, reason, reads.relations, column, is_whole=False)
             for reason, column in reads.unresolved
         )
+    unread += (
+        Unread(place, reason, _find_mentioned(words, visible.of(place.file)))
+        for place, reason, words in texts.failed
+    )
     return ImpactGraph.build(statements, unread)
 
 
@@ -198,9 +200,10 @@ def _keys(located: _Located, visible: _VisibleRelations) -> frozenset[str]:
 
 def _find_mentioned(words: frozenset[str], relations: Relations) -> frozenset[str]:
     """Find the relations whose last name is among words; a name of several words by all of them."""
+    local = relations.local.by_name if relations.local is not None else {}
     return frozenset(
         relation.key
-        for name, found in relations.by_name.items()
+        for name, found in (*relations.by_name.items(), *local.items())
         if name in words or ((split := list_words(name)) and split <= words)
         for relation in found
     )

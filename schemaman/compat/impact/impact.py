@@ -15,7 +15,7 @@ class Impact(DisplayedValue):
     """Who depends on a column, or on a table if `path` is empty.
 
     `uses` are statements, nearest first. `declared` are consumers whose patterns select the column. `unread`
-    are texts that could not be read and may concern it; `elsewhere` counts those that name other tables.
+    are texts that could not be read and may concern it; `elsewhere` counts those that do not name it.
     `consumers` counts all that the settings declare.
     """
 

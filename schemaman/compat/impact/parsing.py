@@ -77,7 +77,12 @@ def parse_statements(text: str, language: str) -> Iterator[ParsedStatement | Unp
         yield UnparsedStatement(_describe(error), 1, list_words(text))
         return
     for part in _split(tokens):
-        words = list_words(text[part[0].start : part[-1].end + 1])
+        written = text[part[0].start : part[-1].end + 1]
+        words = list_words(written)
+        if "{{" in written or "{%" in written:
+            reason = "a template: name the manifest.json of dbt, which has the compiled SQL"
+            yield UnparsedStatement(reason, part[0].line, words)
+            continue
         try:
             (tree,) = sql.parser().parse(part, text)
             if tree is None or isinstance(tree, exp.Command):

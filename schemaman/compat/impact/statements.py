@@ -55,7 +55,8 @@ class Source:
 
     `outputs` are its columns; with `is_open` it may have more. `relation` is there for a known table.
     `anything` are the origins of any other column, of a function over columns. The columns of a source with
-    `is_hidden` are seen by the conditions of its join alone.
+    `is_hidden` are seen by the conditions of its join alone. One that `is_pending` has not been read yet, so
+    that nothing inside it can refer to it.
     """
 
     alias: SqlName
@@ -65,6 +66,7 @@ class Source:
     is_open: bool = False
     anything: Origins | None = None
     is_hidden: bool = False
+    is_pending: bool = False
 
     def find(self, name: SqlName, folding: Folding, rest: tuple[str, ...] = ()) -> Origins | None:
         """Find the origins of a column by its name; None if the source has no such column."""
@@ -443,7 +445,9 @@ class _StatementReader:
         if parent is None or scope.is_cte:
             return None
         if isinstance(parent.expression, exp.Select):
-            return self._build_context(parent)
+            context = self._build_context(parent)
+            context.sources = [source for source in context.sources if not source.is_pending]
+            return context
         return self._find_outer(parent)
 
     def _add_join(self, join: exp.Join, scope: Scope, context: Context) -> None:
@@ -505,7 +509,12 @@ class _StatementReader:
         outputs, is_open = self._find_returned(node)
         alias = node.args.get("alias")
         columns = alias.args.get("columns") if alias is not None else None
-        return Source(self._read_alias(node), outputs=self._rename(outputs, columns or []), is_open=is_open)
+        return Source(
+            self._read_alias(node),
+            outputs=self._rename(outputs, columns or []),
+            is_open=is_open,
+            is_pending=id(node.unnest()) not in self.returned,
+        )
 
     def _build_table_source(self, node: exp.Table, scope: Scope, context: Context) -> Source:
         alias = self._read_alias(node)
@@ -637,13 +646,19 @@ class _StatementReader:
         return origins
 
     def _find_name(self, parts: Sequence[SqlName], context: Context) -> Origins | None:
+        """Find a column in the query or in those around it; nothing if it may be one of an unknown table.
+
+        A name without a qualifier that an unknown table may have, and an outer query has, is not decided.
+        """
         here: Context | None = context
+        is_open = False
         while here is not None:
             found = self._find_here(parts, here)
             if found is not None:
-                return found
+                return None if is_open and found and len(parts) == 1 else found
+            is_open |= here.is_open
             here = here.outer
-        return None
+        return NOTHING if is_open else None
 
     def _find_here(self, parts: Sequence[SqlName], context: Context) -> Origins | None:
         """Find a column among the sources of one query; of a source with unknown columns it is nothing."""
@@ -684,7 +699,7 @@ class _StatementReader:
                 return source.anything
             if is_whole and not rest:
                 return frozenset().union(*(o.origins for o in source.outputs))
-        return NOTHING if context.is_open else None
+        return None
 
     def _is_called(self, source: Source, parts: Sequence[SqlName]) -> bool:
         """Whether a qualifier names a source: its alias, or the end of the name of its table."""

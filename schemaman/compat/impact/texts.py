@@ -69,12 +69,9 @@ def find_texts(place: Place, text: str, language: str) -> tuple[FoundText, ...]:
     return (_resolve_templates(SqlText(place, text, language)),)
 
 
-def _resolve_templates(text: SqlText) -> FoundText:
-    """Replace `ref` and `source` of dbt by names; any other template is not read."""
+def _resolve_templates(text: SqlText) -> SqlText:
+    """Replace `ref` and `source` of dbt by names; a statement with another template is not read."""
     named = _REFERENCE.sub(lambda found: ".".join(p for p in found.groups()[1:] if p), text.text)
-    if "{{" in named or "{%" in named:
-        reason = "a template: name the manifest.json of dbt, which has the compiled SQL"
-        return UnreadText(text.place, reason, text.text)
     return replace(text, text=named)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from schemaman.compat.consumers import AffectedConsumer, Consumer
-from schemaman.compat.impact.graph import ConsumerUse, Unread
+from schemaman.compat.impact.graph import ConsumerUse, ImpactGraph, Unread
 from schemaman.compat.impact.impact import Impact
 from schemaman.report.json.tables import SCHEMA_VERSION, Document
 
@@ -27,6 +27,16 @@ def build_impact(found: Impact) -> Document:
             "unresolved": found.coverage.unresolved,
             "elsewhere": found.elsewhere,
         },
+    }
+
+
+def build_coverage(graph: ImpactGraph) -> Document:
+    """How much of the SQL of all consumers was read, and what was not, as `check` says it."""
+    coverage = graph.coverage
+    return {
+        "statements": coverage.statements,
+        "columns": coverage.columns,
+        "unread": [_build_unread(one) for one in graph.unread],
     }
 
 

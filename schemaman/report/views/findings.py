@@ -7,14 +7,16 @@ from dataclasses import replace
 from shlex import join, quote
 
 from schemaman.compat.gate import CheckResult
+from schemaman.compat.impact.graph import Coverage
 from schemaman.compat.judge import READERS, Rule, Severity
 from schemaman.compat.waivers import Waiver
 from schemaman.history.versions import Disagreement
 from schemaman.model.schema import TableId
 from schemaman.report.document import Block, Grid, Heading, Inline, Notice, Paragraph, Report, Text
 from schemaman.report.json import changes as documents
+from schemaman.report.json.impact import build_coverage
 from schemaman.report.views import words
-from schemaman.report.views.impact import build_affected_facts
+from schemaman.report.views.impact import build_affected_facts, build_coverage_line
 from schemaman.report.views.table_changes import JudgedFinding
 
 
@@ -69,6 +71,9 @@ def build_check_report(
     blocks += map(_build_baseline_notice, result.without_baseline)
     blocks += (build_remark_notice(found, str(table)) for table, found in result.remarks)
     blocks += (Notice("waiver", words.SEVERITY_TONES["note"], "", r, ()) for r in result.waiver_remarks)
+    if (graph := result.readership.graph).coverage != Coverage():
+        data["impact"] = build_coverage(graph)
+        blocks.append(Paragraph(build_coverage_line(graph)))
     blocks.append(Paragraph(_summarize_check(judged, result, fail_on, len(waived))))
     if others := [t for t in result.unaccepted if t not in result.without_baseline]:
         listed = ", ".join(str(t) for t in others)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from schemaman.compat.consumers import AffectedConsumer
-from schemaman.compat.impact.graph import ConsumerUse, Unread
+from schemaman.compat.impact.graph import ConsumerUse, ImpactGraph, Unread
 from schemaman.compat.impact.impact import Impact
 from schemaman.report.document import Block, Grid, Heading, Inline, Notice, Paragraph, Report, Text
 from schemaman.report.json import impact as documents
@@ -54,6 +54,15 @@ def build_affected_facts(affected: Iterable[AffectedConsumer]) -> Iterator[tuple
             yield "reads", (Text(_describe_use(use, with_owner=use.owner != consumer.owner)),)
         if (more := len(one.uses) - _SHOWN_USES) > 0:
             yield "reads", (Text(f"and {words.format_count(more, 'more statement')}"),)
+
+
+def build_coverage_line(graph: ImpactGraph) -> Inline:
+    """Say in `check` how much of the SQL of the consumers was read."""
+    coverage = graph.coverage
+    read = words.format_count(coverage.statements, "statement")
+    text = f"SQL of consumers: {read} read, {coverage.unread} not read, {coverage.unresolved} not resolved"
+    advice = "; schemaman impact TABLE lists them" if graph.unread else ""
+    return (Text(text, "danger" if graph.unread else "muted"), Text(advice, "muted"))
 
 
 def _build_lead(found: Impact) -> Inline:
@@ -105,7 +114,7 @@ def _describe_coverage(found: Impact) -> str:
     columns = words.format_count(coverage.columns, "reference") + " to columns"
     missed = f"{coverage.unread} not read; {coverage.unresolved} not resolved"
     text = f"read: {statements} of {coverage.statements + coverage.unread}, {columns}; {missed}"
-    return f"{text}; {found.elsewhere} of these do not concern it" if found.elsewhere else text
+    return f"{text}; {found.elsewhere} of these do not name it" if found.elsewhere else text
 
 
 def _format_place(file: str, line: int, name: str) -> str:
