@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from schemaman.api.readership import RegistryRelations, build_readership
 from schemaman.compat.gate import list_all_totals
 from schemaman.errors import UnknownName, UsageError
+from schemaman.report.views.findings import list_judged
 from schemaman.report.views.table_changes import JudgedFinding, build_chapter
 from schemaman_cli.checking import run_check
 from schemaman_cli.library import make_workspace, open_registry
@@ -25,13 +27,14 @@ def find_finding(
     """
     if places or against is not None or base is not None:
         result = run_check(context, places, against=against, base=base)
-        return _select(fingerprint, {f.fingerprint: JudgedFinding(f, s) for f, s in result.findings})
+        return _select(fingerprint, {j.finding.fingerprint: j for j in list_judged(result)})
     of_branch = _list_branch_findings(context, fingerprint)
     if of_branch:
         return _select(fingerprint, of_branch)
-    judge = make_workspace(context).build_judge()
+    workspace, registry = make_workspace(context), open_registry(context)
+    judge = workspace.build_judge(build_readership(workspace, RegistryRelations(workspace, registry)))
     found: dict[str, JudgedFinding] = {}
-    histories = tuple(open_registry(context).select())
+    histories = tuple(registry.select())
     steps = (judged for history in histories for judged in build_chapter(history, judge).findings)
     totals = (judged for history in histories for t in list_all_totals(history) for judged in judge(t))
     for candidates in (steps, totals):
@@ -49,7 +52,7 @@ def _list_branch_findings(context: CommandContext, fingerprint: str) -> dict[str
         result = run_check(context, ())
     except UsageError:
         return {}
-    pairs = {f.fingerprint: JudgedFinding(f, s) for f, s in result.findings}
+    pairs = {j.finding.fingerprint: j for j in list_judged(result)}
     return {name: judged for name, judged in pairs.items() if name.startswith(fingerprint)}
 
 

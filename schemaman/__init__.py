@@ -34,6 +34,7 @@ _HOMES = {
     "sync": "api.functions:sync",
     # what they give
     "CheckResult": "compat.gate:CheckResult",
+    "Impact": "compat.impact.impact:Impact",
     "Migration": "migration.apply.run:Migration",
     "Registry": "registry:Registry",
     "SchemaDiff": "api.schema_diff:SchemaDiff",

@@ -13,6 +13,7 @@ from itertools import chain, islice
 from typing import Protocol
 
 from schemaman.compat.gate import CheckResult
+from schemaman.compat.impact.impact import Impact
 from schemaman.compat.judge import Severity
 from schemaman.debezium.observation import (
     Note,
@@ -108,6 +109,9 @@ class Services(Protocol):
 
     def report(self, registry: Registry, tables: Sequence[str], plans: Sequence[Plan], format: str) -> str:
         """Render the compatibility report."""
+
+    def impact(self, registry: Registry, name: str) -> Impact:
+        """Find who depends on a table or a column."""
 
     def open_schema_registry(self) -> SchemaLookup | None:
         """Open the schema registry of the settings; None without one."""
@@ -301,6 +305,19 @@ class Registry:
             format: `html`, `markdown`, `text` or `json`.
         """
         return self._require_services().report(self, tables, plans, format)
+
+    def impact(self, name: str) -> Impact:
+        """Find the consumers of the settings that depend on a table or a column.
+
+        Args:
+            name: a table, or a column of one: `orders`, `orders.total`, `orders.address.city`.
+
+        Raises:
+            NoHistory: there is no such table.
+            UnknownName: the table never had such a column.
+            BadConfiguration: a pattern of SQL files matches nothing.
+        """
+        return self._require_services().impact(self, name)
 
     def _require_services(self) -> Services:
         if self._services is None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Generic, Literal, TypeVar, get_args
 
+from schemaman.compat.consumers import Consumer, read_consumers
 from schemaman.compat.judge import READERS, SEVERITIES, Reader, Severity
 from schemaman.debezium.wire_format import FORMS, Form, Forms
 from schemaman.errors import BadConfiguration, UnknownName
@@ -25,7 +26,6 @@ from schemaman.migration.settings import (
     read_targets,
 )
 from schemaman.migration.settings import TargetSetting as TargetSetting
-from schemaman.migration.settings import is_matched as is_matched
 from schemaman.migration.target import TARGETS
 
 T = TypeVar("T")
@@ -120,6 +120,7 @@ class Settings:
     projections: Setting[tuple[ProjectionRule, ...]]
     targets: Setting[tuple[TargetSetting, ...]]
     notify: Setting[tuple[NotifySetting, ...]]
+    consumers: Setting[tuple[Consumer, ...]]
 
     @property
     def forms(self) -> Forms:
@@ -200,6 +201,7 @@ def read_settings(
         projections=sources.get("projection", read_projections, ()),
         targets=sources.get("target", read_targets, ()),
         notify=sources.get("notify", _read_notify, ()),
+        consumers=sources.get("consumers", read_consumers, ()),
     )
     _check_targets(found)
     return found

@@ -13,8 +13,12 @@ from schemaman.api.files import read_text, write_text
 from schemaman.errors import UsageError
 from schemaman.model.printable import format_json
 from schemaman.report.document import FORMATS as REPORT_FORMATS
-from schemaman.report.views.findings import build_check_report, sort_by_severity, summarize_report
-from schemaman.report.views.table_changes import JudgedFinding
+from schemaman.report.views.findings import (
+    build_check_report,
+    list_judged,
+    sort_by_severity,
+    summarize_report,
+)
 from schemaman_cli.checking import run_check
 from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace
@@ -94,7 +98,7 @@ def check(
         return _answer_batch(context, batch)
     files = [_split_output(output) for output in outputs]
     result = run_check(context, tables, against=against, base=base, level=level, source=source)
-    judged = sort_by_severity(JudgedFinding(f, s) for f, s in result.findings)
+    judged = sort_by_severity(list_judged(result))
     options = {"--against": against, "--base": base, "--level": level}
     given = [word for name, value in options.items() if value is not None for word in (name, value)]
     again = join(("schemaman", "check", *tables, *given, *(["--source"] if source else [])))

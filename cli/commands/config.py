@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from schemaman.compat.consumers import Consumer
 from schemaman.migration.policy import PolicyRule, ProjectionRule
 from schemaman.migration.settings import CatalogSetting
 from schemaman.report.document import Grid, Report, Text
@@ -51,6 +52,9 @@ def _format_value(value: object) -> str:
         return ", ".join(
             [f"{value.name} ({value.type})", *(f"{k}={_mask_pair((k, v))}" for k, v in value.options)]
         )
+    if isinstance(value, Consumer):
+        read = ", ".join((*value.tables, *value.sql))
+        return f"{value.name} ({value.kind}): {read}"
     if isinstance(value, tuple):
         pairs = [f"{v[0]}={_mask_pair(v)}" if isinstance(v, tuple) else _format_value(v) for v in value]
         return ", ".join(pairs) or "none"
@@ -89,6 +93,17 @@ def _build_value(value: object) -> object:
             "type": value.type,
             "options": {name: _mask_pair((name, text)) for name, text in value.options},
             "packages": list(value.packages),
+        }
+    if isinstance(value, Consumer):
+        return {
+            "name": value.name,
+            "kind": value.kind,
+            "tables": list(value.tables),
+            "columns": list(value.columns),
+            "owner": value.owner,
+            "contact": value.contact,
+            "sql": list(value.sql),
+            "dialect": value.language,
         }
     if isinstance(value, tuple):
         if all(isinstance(v, tuple) for v in value) and value:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from schemaman.api.files import read_text, write_text
+from schemaman.api.readership import RegistryRelations, build_readership
 from schemaman.api.reporting import find_changes_since
 from schemaman.errors import UsageError
 from schemaman.migration.plan_file import from_text, to_document
@@ -66,11 +67,12 @@ def _build_whole(
             raise UsageError("--against has its own chapters", hint="omit --full and --plan")
         changes = find_changes_since(make_workspace(context), open_registry(context), tables, against)
         return build_since_report(changes)
-    judge = make_workspace(context).build_judge()
+    workspace, registry = make_workspace(context), open_registry(context)
+    judge = workspace.build_judge(build_readership(workspace, RegistryRelations(workspace, registry)))
     read = [from_text(read_text(path)) for path in plans]
     chapters = [
         build_chapter(h, judge, (p for p in read if p.source.table == str(h.table)))
-        for h in open_registry(context).select(*tables)
+        for h in registry.select(*tables)
     ]
     return build_report(chapters, {p.table: to_document(p) for p in read}, full=full or bool(tables))
 

@@ -10,6 +10,7 @@ from shlex import quote
 from schemaman.api.checking_branch import find_base
 from schemaman.api.checking_files import add_waivers, is_outside_history, make_policy
 from schemaman.api.finding_places import place_in_snapshots
+from schemaman.api.readership import RegistryRelations
 from schemaman.api.references import resolve_reference
 from schemaman.api.settings_files import resolve_path
 from schemaman.api.target_tables import cut_history
@@ -47,7 +48,9 @@ def check_tables(
     """
     tables, against = _split_baseline(tables, against)
     found, baseline = select_baseline(workspace, registry, tables, against)
-    policy = make_policy(workspace, level, fail_on, named=bool(tables))
+    policy = make_policy(
+        workspace, level, fail_on, RegistryRelations(workspace, registry), named=bool(tables)
+    )
     result = gate.check(found, baseline, RULES.load_all(), policy)
     if against is None:
         folder = resolve_path(workspace.settings.snapshots)

@@ -10,12 +10,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 
-from schemaman.api.checking_files import SchemaSide, add_waivers, judge_sides, make_policy, read_side
+from schemaman.api.checking_files import (
+    SchemaSide,
+    add_waivers,
+    judge_sides,
+    list_side_relations,
+    make_policy,
+    read_side,
+)
 from schemaman.api.files import read_text
 from schemaman.api.finding_places import find_line, place_in_repository
 from schemaman.api.settings_files import resolve_path
 from schemaman.api.workspace import Workspace
 from schemaman.compat.gate import CheckResult, judge_files
+from schemaman.compat.impact.relations import Relation
 from schemaman.compat.judge import Finding, Severity
 from schemaman.errors import UsageError
 from schemaman.io import git
@@ -85,7 +93,9 @@ def check_branch(
     tables = [
         known.get(name) or TableId("", "", "", PurePath(name).stem) for name in sorted({*before, *after})
     ]
-    policy = make_policy(workspace, level, fail_on)
+    policy = make_policy(
+        workspace, level, fail_on, lambda _: _list_relations(workspace, before, after, commit)
+    )
     return add_waivers(workspace, judge_files(tables, len(changed), found, policy))
 
 
@@ -118,8 +128,22 @@ def _read_tree(path: Path) -> Mapping[str, str]:
     return {f"{path}/{file.relative_to(path).as_posix()}": read_text(file) for file in files}
 
 
-def _judge(name: str, before: str | None, after: str | None, commit: str) -> Iterator[Finding]:
+def _list_relations(
+    workspace: Workspace, before: Mapping[str, str], after: Mapping[str, str], commit: str
+) -> Iterator[Relation]:
+    for name in sorted({*before, *after}):
+        table, old, new = _read_sides(name, before.get(name), after.get(name), commit)
+        yield from list_side_relations(workspace, table, old, new)
+
+
+def _read_sides(
+    name: str, before: str | None, after: str | None, commit: str
+) -> tuple[TableId, SchemaSide, SchemaSide]:
     old = SchemaSide() if before is None else read_side(before, f"{name} at {commit[:12]}")
     new = SchemaSide() if after is None else read_side(after, name)
-    table = new.table_id or old.table_id or TableId("", "", "", PurePath(name).stem)
+    return new.table_id or old.table_id or TableId("", "", "", PurePath(name).stem), old, new
+
+
+def _judge(name: str, before: str | None, after: str | None, commit: str) -> Iterator[Finding]:
+    table, old, new = _read_sides(name, before, after, commit)
     yield from judge_sides(table, old, new, f"{commit[:12]}:{name}", name)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from schemaman.api.avro_checks import read_avro
 from schemaman.api.files import is_present, read_text
 from schemaman.api.finding_places import find_folder_prefix, find_line, place_in_repository
+from schemaman.api.readership import RelationFinder, build_readership, build_relation
 from schemaman.api.references import read_outside_history
 from schemaman.api.workspace import Workspace
 from schemaman.compat.avro.levels import list_reasons
 from schemaman.compat.avro.resolution import AmbiguousField, list_leaf_causes
 from schemaman.compat.avro.schema import AvroSchema, InvalidAvroSchema
 from schemaman.compat.gate import AVRO_READERS, CheckResult, GatePolicy, judge_files
+from schemaman.compat.impact.relations import Relation
 from schemaman.compat.judge import RULES, Finding, Reader, Severity, Transition, judge_transition
 from schemaman.compat.rules.avro_incompatible import NAME as INCOMPATIBLE
 from schemaman.compat.snapshots import from_text, is_snapshot, remove_ids
@@ -64,8 +66,10 @@ def check_schemas(
         UnknownName: there is no such level.
     """
     sides = [_read_reference(workspace, parse(text)) for text in (old, new)]
-    policy = make_policy(workspace, level, fail_on)
     table = TableId("", "", "", PurePath(new.rpartition(":")[2]).stem or new)
+    policy = make_policy(
+        workspace, level, fail_on, lambda _: list_side_relations(workspace, table, sides[0], sides[1])
+    )
     again = (new, "--against", old)
     judged = judge_sides(table, sides[0], sides[1], old, new)
     findings = [replace(finding, arguments=again) for finding in judged]
@@ -90,21 +94,36 @@ class SchemaSide:
 
 
 def make_policy(
-    workspace: Workspace, level: str | None, fail_on: Severity | None, *, named: bool = False
+    workspace: Workspace,
+    level: str | None,
+    fail_on: Severity | None,
+    find_relations: RelationFinder,
+    *,
+    named: bool = False,
 ) -> GatePolicy:
     """Make the settings of the gate. A level alone decides about Avro; other readers must be declared.
 
-    `named`: the user named the tables.
+    `find_relations` finds the tables that the SQL of consumers names. `named`: the user named the tables.
     """
     settings = workspace.settings
     return GatePolicy(
-        settings.readers.value if level is None or settings.readers.origin != "default" else (),
+        workspace.list_readers(level),
         workspace.rule_overrides(),
         fail_on or settings.fail_on.value,
         level and level.upper(),
         named=named,
         waived=workspace.read_waivers().keys(),
+        readership=build_readership(workspace, find_relations, level),
     )
+
+
+def list_side_relations(
+    workspace: Workspace, table: TableId, old: SchemaSide, new: SchemaSide
+) -> Iterator[Relation]:
+    """List the relation of a table of two schemas; none if neither is a table."""
+    schema = new.table or old.table
+    if schema is not None:
+        yield build_relation(table, schema, [old.table] if old.table else [], workspace)
 
 
 def add_waivers(workspace: Workspace, result: CheckResult, *, is_whole: bool = False) -> CheckResult:

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from schemaman.api.arguments import require_executor, require_known, require_text
 from schemaman.api.checking import check_tables
 from schemaman.api.planning import LakePlanner, make_preflight
+from schemaman.api.readership import RegistryRelations, build_readership, find_impact
 from schemaman.api.references import resolve_reference
 from schemaman.api.spark_session import open_executor
 from schemaman.api.target_tables import list_target_tables
 from schemaman.api.workspace import Workspace
 from schemaman.compat.gate import CheckResult
+from schemaman.compat.impact.impact import Impact
 from schemaman.compat.judge import SEVERITIES, Severity
 from schemaman.debezium.payload import SchemaLookup
 from schemaman.errors import UsageError
@@ -122,13 +124,19 @@ class RegistryServices:
 
     def report(self, registry: Registry, tables: Sequence[str], plans: Sequence[Plan], format: str) -> str:
         """Render the compatibility report."""
-        judge = self.workspace.build_judge()
+        readership = build_readership(self.workspace, RegistryRelations(self.workspace, registry))
+        judge = self.workspace.build_judge(readership)
         chapters = [
             build_chapter(history, judge, (p for p in plans if p.source.table == str(history.table)))
             for history in registry.select(*tables)
         ]
         documents = {plan.table: to_document(plan) for plan in plans}
         return FORMATS.get(format).render(build_report(chapters, documents, full=bool(tables)))
+
+    def impact(self, registry: Registry, name: str) -> Impact:
+        """Find who depends on a table or a column. Raises as `find_impact`."""
+        require_text("name", name, "registry.impact('orders.total')")
+        return find_impact(self.workspace, registry, name)
 
     def open_schema_registry(self) -> SchemaLookup | None:
         """Open the schema registry or the export of the settings; None without one."""

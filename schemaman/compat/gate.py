@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Literal
 
+from schemaman.compat.consumers import Readership
 from schemaman.compat.judge import (
     LEVELS,
     READERS,
@@ -55,7 +56,8 @@ class CheckResult(DisplayedValue):
     `without_baseline` are tables of `unaccepted` that the user named; they count as danger, too.
     `remarks` list what the records leave open or lose of each table since its baseline; they count as notes.
     `fail_on` is the mildest severity that fails; `waivers` are those that have not expired, by fingerprints;
-    `waiver_remarks` tell of expired and unused ones.
+    `waiver_remarks` tell of expired and unused ones. `readership` are the declared consumers, which say whom
+    a finding concerns.
     """
 
     verdict: Literal["pass", "fail"]
@@ -68,6 +70,7 @@ class CheckResult(DisplayedValue):
     fail_on: Severity = "break"
     waivers: Mapping[str, Waiver] = field(default_factory=dict)
     waiver_remarks: tuple[str, ...] = ()
+    readership: Readership = field(default_factory=Readership)
 
     def __repr__(self) -> str:
         counts = Counter(severity for _, severity in self.findings)
@@ -85,8 +88,9 @@ class CheckResult(DisplayedValue):
 class GatePolicy:
     """The settings of the gate: declared readers, severities by rule name, the failing severity, the level.
 
-    `level` is one of Avro's compatibility levels; with None the readers decide. `named` is True if the user
-    named the tables. `waived` are the fingerprints of findings that do not fail the gate.
+    `readers` count for every table; the consumers of `readership` count for what they read. `level` is one of
+    Avro's compatibility levels; with None the readers decide. `named` is True if the user named the tables.
+    `waived` are the fingerprints of findings that do not fail the gate.
     """
 
     readers: tuple[Reader, ...] = READERS
@@ -95,12 +99,24 @@ class GatePolicy:
     level: str | None = None
     named: bool = False
     waived: Collection[str] = ()
+    readership: Readership = field(default_factory=Readership)
 
     def find_level(self) -> Level | None:
         """Returns the compatibility level, or None. Raises `UnknownName`."""
         if self.level is not None and self.level not in LEVELS:
             raise UnknownName(f"no compatibility level {self.level!r}; there are: {', '.join(LEVELS)}")
         return LEVELS[self.level] if self.level is not None else None
+
+    def rate(self, finding: Finding) -> Severity:
+        """Return the severity of a finding: the worst verdict among readers and consumers that it concerns.
+
+        Raises:
+            UnknownName: there is no such level.
+        """
+        severity = rate_finding(finding, _choose_readers(self, self.find_level()), self.overrides)
+        if self.overrides and finding.rule in self.overrides:
+            return severity
+        return max(severity, self.readership.rate(finding), key=SEVERITIES.index)
 
 
 def check(
@@ -129,7 +145,6 @@ def check(
             f"the baseline contains {', '.join(map(str, missing))}, without a history",
             hint="ingest the records of these tables, or remove their snapshots if they are no longer yours",
         )
-    readers = _choose_readers(policy, level)
     findings: list[tuple[Finding, Severity]] = []
     remarks: list[tuple[TableId, Disagreement]] = []
     steps_judged = 0
@@ -141,7 +156,7 @@ def check(
         totals = [t for t in (build_total(tables[table], accepted),) if t is not None]
         earlier = compare_with_earlier(tables[table]) if level is not None and level.transitive else ()
         found = _collect_findings(compared, totals, earlier, all_rules)
-        findings += ((f, rate_finding(f, readers, policy.overrides)) for f in found)
+        findings += ((f, policy.rate(f)) for f in found)
     worst = _find_worst(findings, policy)
     unaccepted = tuple(t for t in sorted(tables) if t not in baseline)
     unmet = unaccepted if policy.named else ()
@@ -156,6 +171,7 @@ def check(
         without_baseline=unmet,
         remarks=tuple(remarks),
         fail_on=policy.fail_on,
+        readership=policy.readership,
     )
 
 
@@ -163,10 +179,12 @@ def judge_files(
     tables: Iterable[TableId], steps: int, findings: Iterable[Finding], policy: GatePolicy
 ) -> CheckResult:
     """Judges the findings of schemas without a history. Raises `UnknownName` for an unknown level."""
-    readers = _choose_readers(policy, policy.find_level())
-    rated = tuple((f, rate_finding(f, readers, policy.overrides)) for f in findings)
+    policy.find_level()
+    rated = tuple((f, policy.rate(f)) for f in findings)
     verdict = _decide(_find_worst(rated, policy), policy)
-    return CheckResult(verdict, rated, tuple(tables), steps, fail_on=policy.fail_on)
+    return CheckResult(
+        verdict, rated, tuple(tables), steps, fail_on=policy.fail_on, readership=policy.readership
+    )
 
 
 def _find_worst(findings: Iterable[tuple[Finding, Severity]], policy: GatePolicy) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, assert_never
 
+from schemaman.compat.consumers import AffectedConsumer
 from schemaman.compat.judge import READERS, Finding, Rule, Severity
 from schemaman.compat.waivers import Waiver
 from schemaman.history.versions import Disagreement, RenameCandidate
@@ -25,6 +26,7 @@ from schemaman.model.diff import (
     RenameColumn,
 )
 from schemaman.model.schema import Column, Path, TableId
+from schemaman.report.json.impact import build_affected
 from schemaman.report.json.tables import SCHEMA_VERSION, Document, Json, build_candidate
 from schemaman.report.json.tables import build_column as column_document
 
@@ -112,19 +114,23 @@ def build_check(
     remarks: Iterable[tuple[TableId, Disagreement]] = (),
     waiver_remarks: Iterable[str] = (),
     waivers: Mapping[str, Waiver] | None = None,
+    affected: Mapping[str, tuple[AffectedConsumer, ...]] | None = None,
 ) -> Document:
     """The document of `check`: every finding with the severity that the declared readers give it.
 
     `tables` were checked; `unaccepted` are those without a baseline. `remarks` are what the records do not
-    decide or do not carry; `waivers` are keyed by fingerprint. `unjudged` repeats the findings of
-    `not-judged`, for readers of earlier releases.
+    decide or do not carry; `waivers` and `affected` are keyed by fingerprint. `unjudged` repeats the findings
+    of `not-judged`, for readers of earlier releases.
     """
     judged = tuple(findings)
     return {
         "schema_version": SCHEMA_VERSION,
         "verdict": verdict,
         "findings": [
-            build_finding(f, severity, (waivers or {}).get(f.fingerprint)) for f, severity in judged
+            build_finding(
+                f, severity, (waivers or {}).get(f.fingerprint), (affected or {}).get(f.fingerprint, ())
+            )
+            for f, severity in judged
         ],
         "tables": list(tables),
         "unaccepted": list(unaccepted),
@@ -153,8 +159,13 @@ def _build_waiver(waiver: Waiver) -> Document:
     return {"reason": waiver.reason, "owner": waiver.owner, "expires": waiver.expires.isoformat()}
 
 
-def build_finding(found: Finding, severity: Severity, waiver: Waiver | None = None) -> Document:
-    """One finding; `verdicts` in the order of the seven readers."""
+def build_finding(
+    found: Finding,
+    severity: Severity,
+    waiver: Waiver | None = None,
+    affected: Iterable[AffectedConsumer] = (),
+) -> Document:
+    """One finding; `verdicts` in the order of the seven readers, `affected` are consumers."""
     return {
         "fingerprint": found.fingerprint,
         "rule": found.rule,
@@ -174,14 +185,17 @@ def build_finding(found: Finding, severity: Severity, waiver: Waiver | None = No
         "evidence": list(found.evidence),
         "witness": found.witness,
         "fixes": list(found.fixes),
+        "consumers": [*build_affected(affected)],
     }
 
 
-def build_explain(found: Finding, severity: Severity, rule: Rule) -> Document:
+def build_explain(
+    found: Finding, severity: Severity, rule: Rule, affected: Iterable[AffectedConsumer] = ()
+) -> Document:
     """The document of `explain FINDING`: the finding and the page of its rule."""
     return {
         "schema_version": SCHEMA_VERSION,
-        "finding": build_finding(found, severity),
+        "finding": build_finding(found, severity, None, affected),
         "rule": _build_rule(rule),
     }
 

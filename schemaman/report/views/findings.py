@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from shlex import join, quote
 
 from schemaman.compat.gate import CheckResult
+from schemaman.compat.impact.graph import Coverage
 from schemaman.compat.judge import READERS, RULES, SEVERITIES, Rule, Severity
 from schemaman.compat.waivers import Waiver
 from schemaman.history.versions import Disagreement
@@ -27,7 +28,9 @@ from schemaman.report.document import (
     Tone,
 )
 from schemaman.report.json import changes as documents
+from schemaman.report.json.impact import build_coverage
 from schemaman.report.views import words
+from schemaman.report.views.impact import build_affected_facts, build_coverage_line
 from schemaman.report.views.table_changes import JudgedFinding
 
 
@@ -44,6 +47,7 @@ def build_finding_notice(judged: JudgedFinding) -> Notice:
     hurt = [f"{r} {finding.verdicts[r]}" for r in READERS if r in finding.verdicts]
     if hurt:
         facts.append(("affects", (Text(", ".join(hurt)),)))
+    facts += build_affected_facts(judged.affected)
     if finding.witness:
         facts.append(("example", (Text(finding.witness),)))
     facts += [("evidence", (Text(line),)) for line in finding.evidence]
@@ -84,6 +88,7 @@ def build_check_report(
         remarks=result.remarks,
         waiver_remarks=result.waiver_remarks,
         waivers=waived,
+        affected={j.finding.fingerprint: j.affected for j in judged},
     )
     notices = [build_judged_notice(j, waived, fail_on) for j in judged]
     notices += (_build_baseline_notice(table, fail_on) for table in result.without_baseline)
@@ -91,6 +96,9 @@ def build_check_report(
     notices += (Notice("waiver", words.SEVERITY_TONES["note"], "", r, ()) for r in result.waiver_remarks)
     blocks: list[Block] = [*notices]
     blocks.append(Paragraph(summarize_check(judged, result, fail_on, len(waived))))
+    if (graph := result.readership.graph).coverage != Coverage():
+        data["impact"] = build_coverage(graph)
+        blocks.append(Paragraph(build_coverage_line(graph)))
     if others := [t for t in result.unaccepted if t not in result.without_baseline]:
         listed = ", ".join(str(t) for t in others)
         text = f"without a snapshot, so only the current schema was checked: {listed}"
@@ -139,7 +147,7 @@ def build_remark_notice(found: Disagreement, subject: str = "", fail_on: Severit
 
 def build_explain_report(judged: JudgedFinding, rule: Rule) -> Report:
     """Build the report of `explain`: the finding, then the page of its rule."""
-    data = documents.build_explain(judged.finding, judged.severity, rule)
+    data = documents.build_explain(judged.finding, judged.severity, rule, judged.affected)
     blocks = (build_finding_notice(judged), *build_rule_blocks(rule))
     return Report(judged.finding.rule, blocks, dict(data))
 
@@ -216,6 +224,12 @@ def summarize_report(report: Report) -> str:
     """Return the first paragraph of a report as one line: the verdict of a check."""
     paragraphs = (block for block in report.blocks if isinstance(block, Paragraph))
     return "".join(text.text for paragraph in islice(paragraphs, 1) for text in paragraph.text)
+
+
+def list_judged(result: CheckResult) -> Iterator[JudgedFinding]:
+    """List the findings of a check with the consumers that they concern."""
+    for finding, severity in result.findings:
+        yield JudgedFinding(finding, severity, result.readership.list_affected(finding))
 
 
 def sort_by_severity(judged: Iterable[JudgedFinding]) -> tuple[JudgedFinding, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 
+from schemaman.compat.consumers import AffectedConsumer
 from schemaman.compat.gate import list_all_steps
 from schemaman.compat.judge import SEVERITIES, Finding, Severity, Transition
 from schemaman.history.versions import Revision, SchemaVersion, TableHistory
@@ -15,10 +16,11 @@ from schemaman.model.schema import Column
 
 @dataclass(frozen=True, slots=True)
 class JudgedFinding:
-    """A finding, and its severity for the declared readers."""
+    """A finding, its severity for the declared readers, and the consumers that it concerns."""
 
     finding: Finding
     severity: Severity
+    affected: tuple[AffectedConsumer, ...] = ()
 
     @property
     def anchor(self) -> str:
