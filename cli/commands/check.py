@@ -14,10 +14,15 @@ from schemaman.report.views.findings import build_check_report, sort_by_severity
 from schemaman.report.views.table_changes import JudgedFinding
 from schemaman_cli.checking import run_check
 from schemaman_cli.group import command
-from schemaman_cli.options import CommandContext, format_option, offer, with_context
+from schemaman_cli.options import CommandContext, format_option, offer, sql_options, with_context
 
 
-@command("check", "schemaman check", "schemaman check orders --against 1 --format github")
+@command(
+    "check",
+    "schemaman check",
+    "schemaman check orders --against 1 --format github",
+    "schemaman check --sql V12.sql",
+)
 @click.argument("tables", nargs=-1, metavar="[TABLE|PATH]...", shell_complete=offer("references"))
 @click.option(
     "--against",
@@ -41,6 +46,7 @@ from schemaman_cli.options import CommandContext, format_option, offer, with_con
 @click.option(
     "--base", metavar="BRANCH", help="Branch that the files are compared with (default: that of the CI job)."
 )
+@sql_options
 @with_context
 def check(
     context: CommandContext,
@@ -50,6 +56,8 @@ def check(
     batch: str | None,
     source: bool,
     base: str | None,
+    sql: tuple[str, ...],
+    word: str | None,
     format: str,
     **_: object,
 ) -> int:
@@ -59,18 +67,24 @@ def check(
     snapshots, or each PATH. No store is needed. With --source, or for a TABLE, every revision in the store
     since the snapshots at the merge base is checked.
 
+    --sql applies the statements of SQL migrations to the accepted state, and executes nothing. That state is
+    the snapshots at the merge base or in the working tree, --against file:schema.sql, or the newest versions
+    in the store.
+
     orders@3 is checked up to version 3. orders@1..3 is checked against version 1, as with --against.
 
     The exit code is 1 if a finding at or above --fail-on is not waived, 2 without a baseline, and 3 if a
     TABLE has no history.
     """
     if batch is not None:
-        if tables or source or any(option is not None for option in (against, base, level)):
+        if tables or source or sql or any(option is not None for option in (against, base, level, word)):
             raise UsageError(
                 "--batch takes everything from its lines", hint="omit TABLE and the other options"
             )
         return _answer_batch(context, batch)
-    result = run_check(context, tables, against=against, base=base, level=level, source=source)
+    result = run_check(
+        context, tables, against=against, base=base, level=level, source=source, sql=sql, word=word
+    )
     judged = sort_by_severity(JudgedFinding(f, s) for f, s in result.findings)
     context.console.show(build_check_report(judged, result, result.fail_on, result.waivers), format)
     return 0 if result.passed else 1

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 
 from schemaman.api.checking_files import SchemaSide, add_waivers, judge_sides, make_policy, read_side
+from schemaman.api.checking_migrations import find_branch_proposals
 from schemaman.api.files import read_text
 from schemaman.api.settings_files import resolve_path
 from schemaman.api.workspace import Workspace
@@ -46,6 +47,8 @@ def check_branch(
 ) -> CheckResult:
     """Check the schema files of the working tree against those at the merge base with `base`.
 
+    Without paths, the migrations of the settings that are new or changed since then are checked, too.
+
     `paths` are files and folders, by default the folder of snapshots. `base` is a branch or another revision,
     by default the target branch of the pull request, else the default branch.
 
@@ -62,7 +65,8 @@ def check_branch(
     for path in chosen:
         before |= _read_base(commit, path)
         after |= _read_tree(path)
-    if not before and (is_default or not after):
+    has_migrations = is_default and bool(workspace.settings.migrations.value)
+    if not before and (is_default or not after) and not has_migrations:
         places = ", ".join(map(str, chosen))
         raise UsageError(
             f"there is no baseline: git has no schema files in {places} at {commit[:12]}",
@@ -80,6 +84,10 @@ def check_branch(
         for name in changed
         for f in _judge(name, before.get(name), after.get(name), commit)
     ]
+    if has_migrations:
+        proposed = find_branch_proposals(workspace, commit, before)
+        known = {finding.fingerprint for finding in proposed}
+        found = [*proposed, *(finding for finding in found if finding.fingerprint not in known)]
     tables = [TableId("", "", "", PurePath(name).stem) for name in sorted({*before, *after})]
     policy = make_policy(workspace, level, fail_on)
     return add_waivers(workspace, judge_files(tables, len(changed), found, policy))

@@ -70,7 +70,7 @@ class Transition:
     `old` is None for a table that appears, `new` for a table that ends. `changes` is the diff of both.
     `unconfirmed` names facts of `new` that may be newer than the record (`key`, `nullable:<column>`).
     `event` is the event that ended the table, if there is one; `is_recreated`: a table of the same name
-    followed.
+    followed. `unread` are pairs of the beginning of a statement about the table that was not read, and why.
     """
 
     table: TableId
@@ -84,6 +84,7 @@ class Transition:
     at: Coordinates | None = None
     event: TableEvent | None = None
     is_recreated: bool = False
+    unread: tuple[tuple[str, str], ...] = ()
 
     def has_key_column(self, *names: str) -> bool:
         """Returns whether one of the columns is part of the old or the new key."""
@@ -148,6 +149,7 @@ class Example:
     unconfirmed: tuple[str, ...] = ()
     event: TableEvent | None = None
     is_recreated: bool = False
+    unread: tuple[tuple[str, str], ...] = ()
 
     def build_transition(self) -> Transition:
         """Builds the step that the example describes, of an example table."""
@@ -163,6 +165,7 @@ class Example:
             self.unconfirmed,
             event=self.event,
             is_recreated=self.is_recreated,
+            unread=self.unread,
         )
 
 
