@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 
 from schemaman.api.checking_files import SchemaSide, add_waivers, judge_sides, make_policy, read_side
-from schemaman.api.checking_migrations import find_branch_proposals
+from schemaman.api.checking_migrations import BranchProposals, find_branch_proposals
 from schemaman.api.files import read_text
+from schemaman.api.migration_scripts import choose_grammar, has_statements, judge_script
 from schemaman.api.settings_files import resolve_path
 from schemaman.api.workspace import Workspace
 from schemaman.compat.gate import CheckResult, judge_files
@@ -44,13 +46,15 @@ def check_branch(
     base: str | None = None,
     level: str | None = None,
     fail_on: Severity | None = None,
+    word: str | None = None,
 ) -> CheckResult:
     """Check the schema files of the working tree against those at the merge base with `base`.
 
     Without paths, the migrations of the settings that are new or changed since then are checked, too.
 
     `paths` are files and folders, by default the folder of snapshots. `base` is a branch or another revision,
-    by default the target branch of the pull request, else the default branch.
+    by default the target branch of the pull request, else the default branch. `word` names the connector or
+    the dialect of scripts that create tables.
 
     Raises:
         UsageError: there is no git repository, no base, or no schema file on either side.
@@ -74,23 +78,25 @@ def check_branch(
         )
     changed = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
     prefix = git.find_prefix()
+    again = [v for flag, value in (("--base", base), ("--dialect", word)) if value for v in (flag, value)]
     found = [
         replace(
             f,
             file=_place_in_repository(name, prefix),
-            line=_find_line(after.get(name, ""), f),
-            arguments=() if is_default else (name, *(("--base", base) if base else ())),
+            line=f.line or _find_line(after.get(name, ""), f),
+            arguments=() if is_default else (name, *again),
         )
         for name in changed
-        for f in _judge(name, before.get(name), after.get(name), commit)
+        for f in _judge(workspace, word, name, (before.get(name), after.get(name)), commit)
     ]
-    if has_migrations:
-        proposed = find_branch_proposals(workspace, commit, before)
-        known = {finding.fingerprint for finding in proposed}
-        found = [*proposed, *(finding for finding in found if finding.fingerprint not in known)]
+    proposed = find_branch_proposals(workspace, commit, before) if has_migrations else BranchProposals()
+    known = {finding.fingerprint for finding in proposed.findings}
+    found = [*proposed.findings, *(finding for finding in found if finding.fingerprint not in known)]
     tables = [TableId("", "", "", PurePath(name).stem) for name in sorted({*before, *after})]
+    stems = {table.table for table in tables}
+    tables += [table for table in proposed.tables if str(table) not in stems]
     policy = make_policy(workspace, level, fail_on)
-    return add_waivers(workspace, judge_files(tables, len(changed), found, policy))
+    return add_waivers(workspace, judge_files(tables, len(changed) + proposed.changed, found, policy))
 
 
 def find_base(base: str | None) -> str:
@@ -129,11 +135,23 @@ def _place_in_repository(name: str, prefix: str) -> str:
 def _find_line(text: str, finding: Finding) -> int:
     """Find the line of the column of a finding, from 1; the first line for a table or a dropped column."""
     lines = text.splitlines()
-    words = [json.dumps(part, ensure_ascii=False) for part in reversed(finding.path)] + list(finding.path)
-    return next((n for word in words for n, line in enumerate(lines, 1) if word in line), 1 if lines else 0)
+    names = [re.escape(json.dumps(part, ensure_ascii=False)[1:-1]) for part in reversed(finding.path)]
+    # a schema inside a JSON text has escaped quotes; in DDL the name is a word of its own
+    patterns = [rf'(?:name|field)\\?"\s*:\s*\\?"{name}\\?"' for name in names]
+    patterns += [f'"{name}"' for name in names]
+    patterns += [rf"(?<!\w){re.escape(part)}(?!\w)" for part in finding.path]
+    found = (n for p in patterns for n, line in enumerate(lines, 1) if re.search(p, line))
+    return next(found, 1 if lines else 0)
 
 
-def _judge(name: str, before: str | None, after: str | None, commit: str) -> Iterator[Finding]:
+def _judge(
+    workspace: Workspace, word: str | None, name: str, texts: tuple[str | None, str | None], commit: str
+) -> Iterator[Finding]:
+    before, after = texts
+    if any(has_statements(name, text) for text in texts):
+        grammar = choose_grammar(workspace, [name], word)
+        yield from judge_script(grammar, (f"{commit[:12]}:{name}", name), texts)
+        return
     old = SchemaSide() if before is None else read_side(before, f"{name} at {commit[:12]}")
     new = SchemaSide() if after is None else read_side(after, name)
     table = new.table_id or old.table_id or TableId("", "", "", PurePath(name).stem)

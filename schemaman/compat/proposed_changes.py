@@ -39,6 +39,35 @@ def judge_proposal(applier: StatementApplier, base: str) -> tuple[Finding, ...]:
     return (*found, *(_judge_unread(unread) for unread in applier.unread))
 
 
+def judge_schemas(
+    old: StatementApplier, new: StatementApplier, names: tuple[str, str]
+) -> tuple[Finding, ...]:
+    """Judge the tables that one script creates against those that an earlier one creates.
+
+    `names` are those of both scripts, the earlier first. A statement that neither read is not told again.
+    """
+    rules = RULES.load_all()
+    before = {table.id: table for table in old.tables.values()}
+    after = {table.id: table for table in new.tables.values()}
+    found: list[Finding] = []
+    for id in sorted({*before, *after}):
+        table = after.get(id)
+        was = _remove_ids(before[id].schema) if id in before else None
+        now = _remove_ids(table.schema) if table is not None else None
+        if was == now:
+            continue
+        transition = Transition(id, was, now, old_ref=names[0])
+        if was is not None and now is not None:
+            suspects = find_rename_candidates(was, now, append_only=False)
+            transition = replace(transition, changes=diff(was, now), candidates=suspects)
+        for finding in judge_transition(transition, rules):
+            named = transition if table is None else replace(transition, new=table.schema)
+            place = ScriptPlace(names[1], 1) if table is None else find_place(table, named, finding)
+            found.append(replace(finding, file=names[1], line=place.line, new_ref=names[1]))
+    known = {unread.text for unread in old.unread}
+    return (*found, *(_judge_unread(unread) for unread in new.unread if unread.text not in known))
+
+
 def count_changed(applier: StatementApplier) -> int:
     """Count the tables that the statements change."""
     return len([1 for _ in _list_transitions(applier, "")])

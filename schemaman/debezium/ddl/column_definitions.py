@@ -308,9 +308,10 @@ def _ends_default(reader: TokenReader) -> bool:
 
 def _state_default(tokens: Sequence[SqlToken]) -> StatedDefault:
     sql = _join(tokens)
-    while len(tokens) > 2 and tokens[0].text == "(" and tokens[-1].text == ")" and tokens[0].kind == "sign":
-        tokens = tokens[1:-1]
-    plain = list(tokens)
+    depth = 0
+    while 2 * depth + 2 < len(tokens) and tokens[depth].spelled == "(" and tokens[-1 - depth].spelled == ")":
+        depth += 1
+    plain = list(tokens[depth : len(tokens) - depth])
     cast = next((i for i, token in enumerate(plain) if token.text == "::" and token.kind == "sign"), None)
     if cast is not None:
         plain = plain[:cast]

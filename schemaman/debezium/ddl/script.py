@@ -65,7 +65,7 @@ _ANONYMOUS = re.compile(
 
 _FRESH = re.compile(
     r"(?:(?:ALTER|CREATE|DROP)\s+(?!COLUMN\b|CONSTRAINT\b|PERIOD\b)[A-Z]|(?:EXEC|EXECUTE|INSERT|UPDATE|DELETE|"
-    r"DECLARE|PRINT|GRANT|TRUNCATE|IF|BEGIN|USE|MERGE|WHILE)\b)",
+    r"DECLARE|PRINT|GRANT|TRUNCATE|IF|BEGIN|USE|MERGE|WHILE|COMMIT|ROLLBACK|SAVE)\b)",
     re.IGNORECASE,
 )
 """The beginning of a line that begins a statement where semicolons are optional."""
@@ -194,7 +194,8 @@ class _Splitter:
         if self.start is None:
             first = re.match(r"@|\\|\w+", upper[0])
             word = first[0] if first else ""
-            return (end, True) if word in ("@", "\\") or word in self.grammar.line_words else None
+            is_line = word in self.grammar.line_words and ";" not in self.text[at:end].rstrip("; \r")
+            return (end, True) if is_line or word in ("@", "\\") else None
         if not self.grammar.optional_semicolons or self.brackets > 0 or self.previous == "ON":
             return None
         head = self.text[self.start : self.start + _HEAD]
@@ -298,11 +299,15 @@ def _list_parts(grammar: SqlGrammar) -> list[str]:
 _SIGN = r"""(?!/\*)[^'\"`\w\s]"""
 """A character that begins nothing else; a comment without its end is none."""
 
+_DOLLAR = r"(?!\$(?:[A-Za-z_]\w*)?\$)"
+"""What no sign is where dollars quote: a quote without its end."""
+
 
 @lru_cache
 def _compile_coarse(grammar: SqlGrammar) -> re.Pattern[str]:
     run = r"(?P<run>[\d,.()=][\d,.()= \t]*+)"  # the rows of an INSERT have few tokens then
-    parts = [*_list_parts(grammar), run, r"(?P<word>\w[\w$\#]*+)", f"(?P<sign>{_SIGN})"]
+    sign = f"{_DOLLAR if grammar.dollar_quotes else ''}{_SIGN}"
+    parts = [*_list_parts(grammar), run, r"(?P<word>\w[\w$\#]*+)", f"(?P<sign>{sign})"]
     return re.compile("|".join(parts), re.DOTALL | re.IGNORECASE)
 
 

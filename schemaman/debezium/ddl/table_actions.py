@@ -249,7 +249,7 @@ class ActionReader:
         elif reader.accept("CONSTRAINT"):
             reader.accept("IF", "EXISTS")
             yield DropConstraintAction(reader.read_name())
-            while reader.accept(","):
+            while reader.grammar.optional_semicolons and reader.accept(","):
                 reader.accept("CONSTRAINT")
                 yield DropConstraintAction(reader.read_name())
             reader.accept_any("CASCADE", "RESTRICT", "ONLINE")

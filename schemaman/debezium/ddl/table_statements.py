@@ -223,6 +223,9 @@ class _StatementRun:
             return
         if is_block(statement.text):
             raise StatementNotRead("a block runs statements under conditions")
+        first = statement.text.split(maxsplit=1)[0].upper() if statement.text else ""
+        if first in self.grammar.line_words and first not in ("USE", "SET") and "\n" not in statement.text:
+            return  # a command of the client, whose text has other quotes
         tokens = read_tokens(statement, self.grammar)
         reader = TokenReader(tokens, self.grammar)
         if self._read_statement(reader):
