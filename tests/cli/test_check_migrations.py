@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from schemaman.model.column_list import parse_columns
 from tests.cli.test_check_branch import ACCEPTED, TABLE, git
 from tests.support.command_line import Run
 from tests.support.command_line import run as ask
+from tests.support.records import node, row_event
 
 __all__ = ["ask"]
 
@@ -23,7 +25,10 @@ CHANGES: dict[str, tuple[str, int, str, int]] = {
     "drop": ("-- away\n\nALTER TABLE public.orders\n  DROP COLUMN name;\n", 1, "column-dropped", 3),
     "rename": ("ALTER TABLE orders RENAME COLUMN name TO full_name;\n", 1, "column-renamed", 1),
     "narrow": ("SELECT 1;\nALTER TABLE orders ALTER COLUMN n TYPE integer;\n", 1, "integer-narrowed", 2),
-    "key": ("ALTER TABLE orders DROP CONSTRAINT orders_pkey,\nADD PRIMARY KEY (id, name)", 1, "key-", 1),
+    "key": (
+        "ALTER TABLE orders DROP CONSTRAINT orders_pkey,\nADD PRIMARY KEY (id, name)", 1,
+        "key-column-added", 1,
+    ),
     "comment": ("COMMENT ON COLUMN orders.n IS 'pieces';\n", 0, "pass", 1),
     "table gone": ("DROP TABLE orders;\n", 1, "table-dropped", 1),
     "not read": ("\nDO $$ BEGIN EXECUTE 'DROP TABLE orders'; END $$;\n", 0, "statement-not-read", 2),
@@ -141,11 +146,14 @@ def test_without_git_the_baseline_is_a_script(
     assert not (tmp_path / "schemaman.db").exists()
 
 
-DELTA = {"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": False, "metadata": {}}]}
+DELTA: dict[str, Any] = {
+    "type": "struct",
+    "fields": [{"name": "id", "type": "long", "nullable": False, "metadata": {}}],
+}
 _ID = {"id": 1, "name": "id", "required": True, "type": "long"}
-ICEBERG = {"type": "struct", "schema-id": 1, "fields": [_ID], "identifier-field-ids": [1]}
-CONNECT = {"type": "struct", "fields": [{"field": "id", "type": "int64", "optional": False}]}
-AVRO = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
+ICEBERG: dict[str, Any] = {"type": "struct", "schema-id": 1, "fields": [_ID], "identifier-field-ids": [1]}
+CONNECT: dict[str, Any] = {"type": "struct", "fields": [{"field": "id", "type": "int64", "optional": False}]}
+AVRO: dict[str, Any] = {"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]}
 
 
 def with_column(kind: str, type: str) -> str:
@@ -153,7 +161,7 @@ def with_column(kind: str, type: str) -> str:
     long = type == "long"
     match kind:
         case "spark.json" | "delta.json":
-            fields = [*DELTA["fields"], {"name": "n", "type": type, "nullable": True, "metadata": {}}]  # type: ignore[misc]
+            fields = [*DELTA["fields"], {"name": "n", "type": type, "nullable": True, "metadata": {}}]
             struct = {**DELTA, "fields": fields}
             if kind == "spark.json":
                 return json.dumps(struct, indent=1)
@@ -166,17 +174,17 @@ def with_column(kind: str, type: str) -> str:
             fields = [
                 *ICEBERG["fields"],
                 {"id": 2, "name": "n", "required": False, "type": type if long else "int"},
-            ]  # type: ignore[misc]
+            ]
             schema = {**ICEBERG, "fields": fields}
             old = {"type": "struct", "schema-id": 0, "fields": []}
             whole = {"format-version": 2, "schemas": [old, schema], "current-schema-id": 1}
             return json.dumps(schema if kind == "iceberg.json" else whole, indent=1)
         case "connect.json":
-            field = {"field": "n", "type": "int64" if long else "int32", "optional": True}
-            return json.dumps({**CONNECT, "fields": [*CONNECT["fields"], field]}, indent=1)  # type: ignore[misc]
+            field: dict[str, Any] = {"field": "n", "type": "int64" if long else "int32", "optional": True}
+            return json.dumps({**CONNECT, "fields": [*CONNECT["fields"], field]}, indent=1)
         case "order.avsc":
             field = {"name": "n", "type": ["null", type if long else "int"], "default": None}
-            return json.dumps({**AVRO, "fields": [*AVRO["fields"], field]}, indent=1)  # type: ignore[misc]
+            return json.dumps({**AVRO, "fields": [*AVRO["fields"], field]}, indent=1)
         case "list.ddl":
             return f"id BIGINT NOT NULL,\n  n {'BIGINT' if long else 'INT'}"
         case "snapshot.json":
@@ -211,3 +219,20 @@ def test_every_kind_of_file_is_checked_alone_and_on_a_branch(place: Path, ask: R
     ((rule, name, line),) = list_places(ask, "proposed", "--against", "git:main")
     assert (rule, name) == ("integer-narrowed", f"data/proposed/{kind}")
     assert line == (KINDS[kind] or line)
+
+
+def test_with_a_store_the_baseline_is_the_newest_version(
+    tmp_path: Path, ask: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    event = row_event({"id": node("int32"), "n": node("int64")}, "c", {"id": 1, "n": 2}, offset=0)
+    assert event.value is not None
+    line = {"topic": "srv.t", "partition": 0, "offset": 0, "key": None, "payload": event.value.decode()}
+    (tmp_path / "r.jsonl").write_text(json.dumps(line))
+    (tmp_path / "V2.sql").write_text("ALTER TABLE t ALTER n TYPE int;")
+    assert ask("ingest", "r.jsonl").code == 0
+    done = ask("check", "--sql", "V2.sql", "--dialect", "postgresql", "--format", "json")
+    assert done.code == 1
+    assert [(f["rule"], f["path"], f["new"]) for f in done.json["findings"]] == [
+        ("integer-narrowed", ["n"], "V2.sql:1")
+    ]
