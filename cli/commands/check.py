@@ -17,12 +17,7 @@ from schemaman_cli.group import command
 from schemaman_cli.options import CommandContext, format_option, offer, sql_options, with_context
 
 
-@command(
-    "check",
-    "schemaman check",
-    "schemaman check orders --against 1 --format github",
-    "schemaman check --sql V12.sql",
-)
+@command("check", "schemaman check", "schemaman check orders --against 1 --format github")
 @click.argument("tables", nargs=-1, metavar="[TABLE|PATH]...", shell_complete=offer("references"))
 @click.option(
     "--against",

@@ -84,15 +84,23 @@ class DefinitionReader:
         type, source = (None, None) if is_plain else read_column_type(reader, self.types)
         definition = _Attributes(reader).read()
         word = (source or "").upper().split("(")[0].split(" ")[0]
-        is_generated = definition.is_identity or word in _NOT_NULL
+        is_generated = "identity" in definition.marks or word in _NOT_NULL
         nullable = definition.nullable
-        if nullable is None and (definition.is_primary or is_generated):
+        if nullable is None and ("primary" in definition.marks or is_generated):
             nullable = False
+        is_serial = word == "SERIAL" and reader.grammar.backslashes
         return ColumnDefinition(
-            name, type, source, nullable, definition.default, definition.comment, definition.is_primary,
-            definition.is_unique or (word == "SERIAL" and reader.grammar.backslashes), definition.constraint,
+            name,
+            type,
+            source,
+            nullable,
+            definition.default,
+            definition.comment,
+            "primary" in definition.marks,
+            "unique" in definition.marks or is_serial,
+            definition.constraint,
             definition.place,
-        )  # fmt: skip
+        )
 
     def is_constraint(self) -> bool:
         """Return whether a constraint or an index of the table is next, and no column of such a name."""
@@ -155,7 +163,8 @@ class _Attributes:
         self.comment: str | None = None
         self.constraint = self.stated_name = ""
         self.place: str | None = None
-        self.is_primary = self.is_unique = self.is_identity = False
+        self.marks: set[str] = set()
+        """Which of `primary`, `unique` and `identity` the column is."""
 
     def read(self) -> _Attributes:
         """Read all attributes up to the end of the definition."""
@@ -178,11 +187,11 @@ class _Attributes:
                 reader.expect("NULL")
             self.default = read_default(reader)
         elif reader.accept("PRIMARY", "KEY") or reader.accept("KEY"):
-            self.is_primary = True  # MySQL: KEY alone is PRIMARY KEY
+            self.marks.add("primary")  # MySQL: KEY alone is PRIMARY KEY
             self.constraint = self.stated_name
         elif reader.accept("UNIQUE"):
-            self.is_unique = True
-            self.constraint = self.constraint if self.is_primary else self.stated_name
+            self.marks.add("unique")
+            self.constraint = self.constraint if "primary" in self.marks else self.stated_name
             reader.accept_any("KEY")
         elif reader.accept("COMMENT"):
             self.comment = self._read_text()
@@ -194,7 +203,7 @@ class _Attributes:
             self.stated_name = reader.read_name()
             return True
         elif reader.accept_any("IDENTITY", "AUTO_INCREMENT"):
-            self.is_identity = True
+            self.marks.add("identity")
             self._skip_optional_brackets()
         elif reader.accept("GENERATED"):
             self._read_generated()
@@ -213,7 +222,7 @@ class _Attributes:
                 reader.expect("NULL")
         reader.expect("AS")
         if reader.accept("IDENTITY"):
-            self.is_identity = True
+            self.marks.add("identity")
         elif reader.accept("ROW"):
             reader.accept_any("START", "END", "BEGIN", "CHANGE")
             return
