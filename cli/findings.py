@@ -15,18 +15,24 @@ from schemaman_cli.options import CommandContext
 
 
 def find_finding(
-    context: CommandContext, fingerprint: str, places: Sequence[str], against: str | None, base: str | None
+    context: CommandContext,
+    fingerprint: str,
+    places: Sequence[str],
+    against: str | None,
+    base: str | None,
+    sql: Sequence[str] = (),
+    word: str | None = None,
 ) -> JudgedFinding:
     """Find the finding whose fingerprint starts with a text.
 
-    With `places`, `against` or `base` the check that they name is run. Else the branch is asked first, then
-    the store; findings that only a total shows come last.
+    With `places`, `against`, `base` or `sql` the check that they name is run. Else the branch is asked first,
+    then the store; findings that only a total shows come last.
 
     Raises:
         UnknownName: none or several match.
     """
-    if places or against is not None or base is not None:
-        result = run_check(context, places, against=against, base=base)
+    if places or sql or against is not None or base is not None:
+        result = run_check(context, places, against=against, base=base, sql=sql, word=word)
         return _select(fingerprint, {j.finding.fingerprint: j for j in list_judged(result)})
     of_branch = _list_branch_findings(context, fingerprint)
     if of_branch:

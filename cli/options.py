@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from schemaman.api.settings_files import load_settings
+from schemaman.debezium.ddl.grammar import SQL_NAMES
 from schemaman.settings import KEYS, Settings
 from schemaman_cli.console import Console
 
@@ -98,6 +99,25 @@ def format_option(*choices: str, default: str = "text") -> Callable[[F], F]:
         show_default=True,
         help="Output format.",
     )
+
+
+def sql_options(function: F) -> F:
+    """Add the options that name SQL migrations and their database."""
+    scripts = click.option(
+        "--sql",
+        multiple=True,
+        metavar="PATH",
+        help="Check a script or a folder of SQL migrations; may be repeated.",
+    )
+    word = click.option(
+        "--dialect",
+        "word",
+        type=click.Choice(SQL_NAMES),
+        metavar="NAME",
+        help=f"Database of the SQL: {', '.join(SQL_NAMES)} (default: that of the folder in schemaman.toml).",
+    )
+    found: F = scripts(word(function))
+    return found
 
 
 class _Interval(click.FloatRange):

@@ -14,6 +14,7 @@ from typing import Generic, Literal, TypeVar, get_args
 
 from schemaman.compat.consumers import Consumer, read_consumers
 from schemaman.compat.judge import READERS, SEVERITIES, Reader, Severity
+from schemaman.debezium.ddl.grammar import SQL_NAMES
 from schemaman.debezium.wire_format import FORMS, Form, Forms
 from schemaman.errors import BadConfiguration, UnknownName
 from schemaman.migration.policy import ANY, DropPolicy, Policy, PolicyRule, ProjectionRule, suggest_word
@@ -101,6 +102,7 @@ class Settings:
     record_limit: Setting[int]
     color: Setting[str]
     snapshots: Setting[str]
+    migrations: Setting[tuple[tuple[str, str], ...]]
     decisions: Setting[str]
     waivers: Setting[str]
     fail_on: Setting[Severity]
@@ -182,6 +184,7 @@ def read_settings(
         record_limit=sources.get("record_limit", _read_size, 64 * 2**20),
         color=sources.get("color", _one_of(_COLORS), "auto"),
         snapshots=sources.get("snapshots", _read_text, "schemas"),
+        migrations=sources.get("migrations", _read_migrations, ()),
         decisions=sources.get("decisions", _read_text, "schemaman.decisions.toml"),
         waivers=sources.get("waivers", _read_text, "schemaman.waivers.toml"),
         fail_on=sources.get("fail_on", _one_of(SEVERITIES), "break"),
@@ -364,6 +367,12 @@ def _read_notify(value: object) -> tuple[NotifySetting, ...]:
         raise ValueError(f"the attempts of [notify] are a number from 1 to 10, found {attempts!r}")
     events = _several_of(NOTIFY_EVENTS)(value.get("events", NOTIFY_EVENTS))
     return (NotifySetting(webhook, events, _read_pairs(value.get("headers", {})), float(timeout), attempts),)
+
+
+def _read_migrations(value: object) -> tuple[tuple[str, str], ...]:
+    """Read folders of SQL migrations, each with the connector or the dialect of its SQL."""
+    word = _one_of(SQL_NAMES)
+    return tuple((folder, word(text)) for folder, text in _read_pairs(value))
 
 
 def _check_targets(settings: Settings) -> None:

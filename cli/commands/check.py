@@ -22,7 +22,7 @@ from schemaman.report.views.findings import (
 from schemaman_cli.checking import run_check
 from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace
-from schemaman_cli.options import CommandContext, format_option, offer, with_context
+from schemaman_cli.options import CommandContext, format_option, offer, sql_options, with_context
 
 FORMATS = (
     "text", "concise", "json", "jsonl", "sarif", "junit", "github", "gitlab", "azure", "markdown", "html"
@@ -63,6 +63,7 @@ _WITHOUT_VERDICT = ("concise", "jsonl", "sarif", "junit", "gitlab")
 @click.option(
     "--base", metavar="BRANCH", help="Branch that the files are compared with (default: that of the CI job)."
 )
+@sql_options
 @with_context
 def check(
     context: CommandContext,
@@ -72,6 +73,8 @@ def check(
     batch: str | None,
     source: bool,
     base: str | None,
+    sql: tuple[str, ...],
+    word: str | None,
     format: str,
     outputs: tuple[str, ...],
     **_: object,
@@ -82,6 +85,10 @@ def check(
     snapshots, or each PATH. No store is needed. With --source, or for a TABLE, every revision in the store
     since the snapshots at the merge base is checked.
 
+    --sql applies the statements of SQL migrations to the accepted state, and executes nothing. That state is
+    the snapshots at the merge base or in the working tree, --against file:schema.sql, or the newest versions
+    in the store.
+
     orders@3 is checked up to version 3. orders@1..3 is checked against version 1, as with --against.
 
     concise and jsonl write a line for each finding. With these and other formats for programs, the verdict is
@@ -91,16 +98,19 @@ def check(
     TABLE has no history.
     """
     if batch is not None:
-        if tables or source or any(option is not None for option in (against, base, level)):
+        if tables or source or sql or any(option is not None for option in (against, base, level, word)):
             raise UsageError(
                 "--batch takes everything from its lines", hint="omit TABLE and the other options"
             )
         return _answer_batch(context, batch)
     files = [_split_output(output) for output in outputs]
-    result = run_check(context, tables, against=against, base=base, level=level, source=source)
+    result = run_check(
+        context, tables, against=against, base=base, level=level, source=source, sql=sql, word=word
+    )
     judged = sort_by_severity(list_judged(result))
-    options = {"--against": against, "--base": base, "--level": level}
-    given = [word for name, value in options.items() if value is not None for word in (name, value)]
+    options = {"--against": against, "--base": base, "--level": level, "--dialect": word}
+    given = [part for name, value in options.items() if value is not None for part in (name, value)]
+    given += [part for script in sql for part in ("--sql", script)]
     again = join(("schemaman", "check", *tables, *given, *(["--source"] if source else [])))
     report = build_check_report(judged, result, result.fail_on, result.waivers, again)
     for name, path in files:

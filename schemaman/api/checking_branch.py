@@ -18,8 +18,10 @@ from schemaman.api.checking_files import (
     make_policy,
     read_side,
 )
+from schemaman.api.checking_migrations import BranchProposals, find_branch_proposals
 from schemaman.api.files import read_text
 from schemaman.api.finding_places import find_line, place_in_repository
+from schemaman.api.migration_scripts import choose_grammar, has_statements, judge_script
 from schemaman.api.settings_files import resolve_path
 from schemaman.api.workspace import Workspace
 from schemaman.compat.gate import CheckResult, judge_files
@@ -51,11 +53,15 @@ def check_branch(
     base: str | None = None,
     level: str | None = None,
     fail_on: Severity | None = None,
+    word: str | None = None,
 ) -> CheckResult:
     """Check the schema files of the working tree against those at the merge base with `base`.
 
+    Without paths, the migrations of the settings that are new or changed since then are checked, too.
+
     `paths` are files and folders, by default the folder of snapshots. `base` is a branch or another revision,
-    by default the target branch of the pull request, else the default branch.
+    by default the target branch of the pull request, else the default branch. `word` names the connector or
+    the dialect of scripts that create tables.
 
     Raises:
         UsageError: there is no git repository, no base, or no schema file on either side.
@@ -70,7 +76,8 @@ def check_branch(
     for path in chosen:
         before |= _read_base(commit, path)
         after |= _read_tree(path)
-    if not before and (is_default or not after):
+    has_migrations = is_default and bool(workspace.settings.migrations.value)
+    if not before and (is_default or not after) and not has_migrations:
         places = ", ".join(map(str, chosen))
         raise UsageError(
             f"there is no baseline: git has no schema files in {places} at {commit[:12]}",
@@ -78,25 +85,37 @@ def check_branch(
         )
     changed = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
     prefix = git.find_prefix()
-    judged = {name: (*_judge(name, before.get(name), after.get(name), commit),) for name in changed}
+    again = [v for flag, value in (("--base", base), ("--dialect", word)) if value for v in (flag, value)]
+    judged = {
+        name: (*_judge(workspace, word, name, (before.get(name), after.get(name)), commit),)
+        for name in changed
+    }
     found = [
         replace(
             f,
             file=place_in_repository(name, prefix),
-            line=find_line(after.get(name, ""), f),
-            arguments=() if is_default else (name, *(("--base", base) if base else ())),
+            line=f.line or find_line(after.get(name, ""), f),
+            arguments=() if is_default else (name, *again),
         )
         for name, findings in judged.items()
         for f in findings
     ]
-    known = {name: findings[0].table for name, findings in judged.items() if findings}
+    proposed = find_branch_proposals(workspace, commit, before) if has_migrations else BranchProposals()
+    known = {finding.fingerprint for finding in proposed.findings}
+    found = [*proposed.findings, *(finding for finding in found if finding.fingerprint not in known)]
+    names = {name: findings[0].table for name, findings in judged.items() if findings}
     tables = [
-        known.get(name) or TableId("", "", "", PurePath(name).stem) for name in sorted({*before, *after})
+        names.get(name) or TableId("", "", "", PurePath(name).stem) for name in sorted({*before, *after})
     ]
-    policy = make_policy(
-        workspace, level, fail_on, lambda _: _list_relations(workspace, before, after, commit)
-    )
-    return add_waivers(workspace, judge_files(tables, len(changed), found, policy))
+    stems = {table.table for table in tables}
+    tables += [table for table in proposed.tables if str(table) not in stems and table not in tables]
+
+    def find_relations(_: object) -> Iterator[Relation]:
+        yield from _list_relations(workspace, before, after, commit)
+        yield from proposed.relations
+
+    policy = make_policy(workspace, level, fail_on, find_relations)
+    return add_waivers(workspace, judge_files(tables, len(changed) + proposed.changed, found, policy))
 
 
 def find_base(base: str | None) -> str:
@@ -132,6 +151,8 @@ def _list_relations(
     workspace: Workspace, before: Mapping[str, str], after: Mapping[str, str], commit: str
 ) -> Iterator[Relation]:
     for name in sorted({*before, *after}):
+        if has_statements(name, before.get(name)) or has_statements(name, after.get(name)):
+            continue
         table, old, new = _read_sides(name, before.get(name), after.get(name), commit)
         yield from list_side_relations(workspace, table, old, new)
 
@@ -144,6 +165,13 @@ def _read_sides(
     return new.table_id or old.table_id or TableId("", "", "", PurePath(name).stem), old, new
 
 
-def _judge(name: str, before: str | None, after: str | None, commit: str) -> Iterator[Finding]:
+def _judge(
+    workspace: Workspace, word: str | None, name: str, texts: tuple[str | None, str | None], commit: str
+) -> Iterator[Finding]:
+    before, after = texts
+    if any(has_statements(name, text) for text in texts):
+        grammar = choose_grammar(workspace, [name], word)
+        yield from judge_script(grammar, (f"{commit[:12]}:{name}", name), texts)
+        return
     table, old, new = _read_sides(name, before, after, commit)
     yield from judge_sides(table, old, new, f"{commit[:12]}:{name}", name)

@@ -11,6 +11,7 @@ from pathlib import Path, PurePath
 from schemaman.api.avro_checks import read_avro
 from schemaman.api.files import is_present, read_text
 from schemaman.api.finding_places import find_folder_prefix, find_line, place_in_repository
+from schemaman.api.migration_scripts import choose_grammar, has_statements, judge_script
 from schemaman.api.readership import RelationFinder, build_readership, build_relation
 from schemaman.api.references import read_outside_history
 from schemaman.api.workspace import Workspace
@@ -55,28 +56,37 @@ def check_schemas(
     *,
     level: str | None = None,
     fail_on: Severity | None = None,
+    word: str | None = None,
 ) -> CheckResult:
     """Check the schema of one REF against that of another; both are outside the history.
 
     Two Avro schemas are compared as they are, of any root; Avro's verdict then comes from their text. All
-    other schemas are compared as tables.
+    other schemas are compared as tables, and scripts that create tables by the tables that they create.
+    `word` names the connector or the dialect of their SQL.
 
     Raises:
         UnreadableInput: a REF has no schema, or no valid one.
         UnknownName: there is no such level.
     """
-    sides = [_read_reference(workspace, parse(text)) for text in (old, new)]
     table = TableId("", "", "", PurePath(new.rpartition(":")[2]).stem or new)
-    policy = make_policy(
-        workspace, level, fail_on, lambda _: list_side_relations(workspace, table, sides[0], sides[1])
-    )
-    again = (new, "--against", old)
-    judged = judge_sides(table, sides[0], sides[1], old, new)
+    again = (new, "--against", old, *(("--dialect", word) if word else ()))
+    texts = (_find_text(parse(old)), _find_text(parse(new)))
+    relations: tuple[Relation, ...] = ()
+    if all(
+        text is not None and has_statements(ref, text) for ref, text in zip((old, new), texts, strict=True)
+    ):
+        grammar = choose_grammar(workspace, [new.rpartition(":")[2]], word)
+        judged = judge_script(grammar, (old.removeprefix("file:"), new.removeprefix("file:")), texts)
+    else:
+        sides = [_read_reference(workspace, parse(text)) for text in (old, new)]
+        judged = judge_sides(table, sides[0], sides[1], old, new)
+        relations = tuple(list_side_relations(workspace, table, sides[0], sides[1]))
+    policy = make_policy(workspace, level, fail_on, lambda _: relations)
     findings = [replace(finding, arguments=again) for finding in judged]
     reference = parse(new)
     if isinstance(reference, FileRef):
         file, text = place_in_repository(reference.path, find_folder_prefix()), read_text(reference.path)
-        findings = [replace(finding, file=file, line=find_line(text, finding)) for finding in findings]
+        findings = [replace(f, file=file, line=f.line or find_line(text, f)) for f in findings]
     return add_waivers(workspace, judge_files((table,), 1, findings, policy))
 
 
@@ -174,6 +184,17 @@ def judge_sides(
         return findings
     pair = (f"schema {old.digest}", f"schema {new.digest}")
     return _apply_avro(findings, table, old.avro, new.avro, (old_ref, new_ref), pair)
+
+
+def _find_text(reference: Reference) -> str | None:
+    """Find the text of a file or of a file in git; None for any other REF."""
+    match reference:
+        case FileRef(path):
+            return read_text(path)
+        case GitRef(revision, path):
+            return git.read_file(revision, path)
+        case _:
+            return None
 
 
 def _read_reference(workspace: Workspace, reference: Reference) -> SchemaSide:

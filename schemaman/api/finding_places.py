@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path, PurePath
@@ -23,8 +24,13 @@ def place_in_repository(name: str, prefix: str) -> str:
 def find_line(text: str, finding: Finding) -> int:
     """Find the line of the column of a finding, from 1; the first line for a table or a dropped column."""
     lines = text.splitlines()
-    words = [json.dumps(part, ensure_ascii=False) for part in reversed(finding.path)] + list(finding.path)
-    return next((n for word in words for n, line in enumerate(lines, 1) if word in line), 1 if lines else 0)
+    names = [re.escape(json.dumps(part, ensure_ascii=False)[1:-1]) for part in reversed(finding.path)]
+    # a schema inside a JSON text has escaped quotes; in DDL the name is a word of its own
+    patterns = [rf'(?:name|field)\\?"\s*:\s*\\?"{name}\\?"' for name in names]
+    patterns += [f'"{name}"' for name in names]
+    patterns += [rf"(?<!\w){re.escape(part)}(?!\w)" for part in finding.path]
+    found = (n for p in patterns for n, line in enumerate(lines, 1) if re.search(p, line))
+    return next(found, 1 if lines else 0)
 
 
 def place_in_snapshots(findings: Iterable[Finding], folder: Path) -> Iterator[Finding]:

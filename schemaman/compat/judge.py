@@ -70,7 +70,8 @@ class Transition:
     `old` is None for a table that appears, `new` for a table that ends. `changes` is the diff of both.
     `unconfirmed` names facts of `new` that may be newer than the record (`key`, `nullable:<column>`).
     `event` is the event that ended the table, if there is one; `successor` is the first structure of a table
-    of the same name that followed; it has no columns if no record shows it.
+    of the same name that followed; it has no columns if no record shows it. `unread` are pairs of the
+    beginning of a statement about the table that was not read, and why.
     """
 
     table: TableId
@@ -84,6 +85,7 @@ class Transition:
     at: Coordinates | None = None
     event: TableEvent | None = None
     successor: TableSchema | None = None
+    unread: tuple[tuple[str, str], ...] = ()
 
     def has_key_column(self, *names: str) -> bool:
         """Returns whether one of the columns is part of the old or the new key."""
@@ -149,6 +151,7 @@ class Example:
     unconfirmed: tuple[str, ...] = ()
     event: TableEvent | None = None
     successor: str = ""
+    unread: tuple[tuple[str, str], ...] = ()
 
     def build_transition(self) -> Transition:
         """Builds the step that the example describes, of an example table."""
@@ -164,6 +167,7 @@ class Example:
             self.unconfirmed,
             event=self.event,
             successor=parse_columns(self.successor) if self.successor else None,
+            unread=self.unread,
         )
 
 

@@ -133,6 +133,14 @@ def is_snapshot(document: object) -> bool:
     return isinstance(document, dict) and "schemaman_snapshot" in document
 
 
+def is_snapshot_text(text: str) -> bool:
+    """Return whether a text is the JSON of a snapshot, of whatever layout."""
+    try:
+        return is_snapshot(json.loads(text)) if text.lstrip().startswith("{") else False
+    except (ValueError, RecursionError):
+        return False
+
+
 def _read_snapshot(document: Mapping[str, Any]) -> Snapshot:
     columns = tuple(_read_column(c) for c in document["columns"])
     key, comment, version = tuple(document["key"]), document["comment"], document["version"]
