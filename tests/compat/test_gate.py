@@ -243,7 +243,7 @@ def test_a_baseline_is_found_by_shape_and_beginning_though_numbers_shift() -> No
     assert told_by(gate(history, since=3)) == [("column-added-required", "c", "break")]
     assert told_by(gate(history, since=1)) == [
         ("column-dropped", "b", "break"),
-        ("column-added-nullable", "b", "note"),
+        ("column-readded", "b", "danger"),
         ("column-added-required", "c", "break"),
     ]
     elsewhere = replace(take_snapshot(history, history.versions[0]), at=mark(77))
@@ -318,9 +318,8 @@ def test_provisional_facts_do_not_fail_a_build() -> None:
     result = gate(history)
     assert result.verdict == "pass"
     assert {rule: severity for rule, _, severity in told_by(result)} == {
-        "became-required": "danger",
         "column-added-required": "note",
-        "key-column-added": "danger",
+        "primary-key-gained": "danger",
     }
 
 
@@ -359,6 +358,6 @@ def test_a_finding_about_the_key_does_not_hide_another_type() -> None:
     history = told("id INTERVAL NOT NULL, n INT, PRIMARY KEY (id)")
     before = Snapshot(ORDERS, TableSchema((Column("id", Uuid(), nullable=False), Column("n", Integer(32)))))
     result = check((history,), {ORDERS: before}, ALL_RULES)
-    assert {("key-column-added", "id"), ("interval-encoding-changed", "id")} <= {
+    assert {("primary-key-gained", "id"), ("interval-encoding-changed", "id")} <= {
         each[:2] for each in told_by(result)
     }

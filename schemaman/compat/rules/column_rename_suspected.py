@@ -67,7 +67,7 @@ def _build_finding(transition: Transition, candidate: RenameCandidate, old: Colu
             *((rule, (b,)) for rule in _words.RULES_OF_NEW_COLUMNS),
             ("key-column-removed", (a,)),
             ("key-column-added", (b,)),
-            ("avro-incompatible", (b,)),
+            *_words.claim_new_name(b),
         ),
     )
 
@@ -78,6 +78,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="columns",
     examples=(
         Example(
             "id INT NOT NULL, name VARCHAR(20) NOT NULL, city STRING",

@@ -50,7 +50,7 @@ def check(transition: Transition) -> Iterator[Finding]:
                         f"rename it at the target: schemaman plan {quote(table)} --target NAME",
                         f"offer a view with {quote_name(new)} AS {quote_name(old)} until readers use {new}",
                     ),
-                    claims=(("avro-incompatible", (new,)),),
+                    claims=_words.claim_new_name(new),
                 )
             case _:
                 continue
@@ -62,6 +62,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="columns",
     examples=(
         Example(
             "id INT NOT NULL, price INT NOT NULL",

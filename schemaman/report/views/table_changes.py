@@ -90,7 +90,9 @@ def build_chapter(
             end_findings = found
             continue
         stage = stages[label := transition.new_ref.rpartition("@")[2]]
-        stages[label] = replace(stage, changes=transition.changes, findings=(*end_findings, *found))
+        # What happened between two structures is told with the one before it, which has findings already.
+        findings = (*stage.findings, *end_findings, *found)
+        stages[label] = replace(stage, changes=stage.changes or transition.changes, findings=findings)
         end_findings = ()
     return TableChapter(history, tuple(stages.values()), end_findings, tuple(plans))
 
