@@ -9,7 +9,7 @@ import click
 from schemaman.api.files import read_text, write_text
 from schemaman.migration.plan_file import from_text, to_document
 from schemaman.report.views.overview import build_report
-from schemaman.report.views.table_changes import build_chapter
+from schemaman.report.views.table_changes import build_chapter, keep_shared_once
 from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace, open_registry
 from schemaman_cli.options import CommandContext, format_option, offer, with_context
@@ -39,7 +39,8 @@ def report(
         build_chapter(h, judge, (p for p in read if p.source.table == str(h.table)))
         for h in open_registry(context).select(*tables)
     ]
-    whole = build_report(chapters, {p.table: to_document(p) for p in read}, full=full or bool(tables))
+    documents = {p.table: to_document(p) for p in read}
+    whole = build_report(keep_shared_once(chapters), documents, full=full or bool(tables))
     if output is None:
         context.console.show(whole, format)
     else:

@@ -24,7 +24,7 @@ from schemaman.migration.target import Executor
 from schemaman.registry import Registry
 from schemaman.report.document import FORMATS
 from schemaman.report.views.overview import build_report
-from schemaman.report.views.table_changes import build_chapter
+from schemaman.report.views.table_changes import build_chapter, keep_shared_once
 from schemaman.resolve import ResolvedSchema
 from schemaman.settings import Settings, read_settings
 
@@ -122,10 +122,10 @@ class RegistryServices:
     def report(self, registry: Registry, tables: Sequence[str], plans: Sequence[Plan], format: str) -> str:
         """Render the compatibility report."""
         judge = self.workspace.build_judge()
-        chapters = [
+        chapters = keep_shared_once(
             build_chapter(history, judge, (p for p in plans if p.source.table == str(history.table)))
             for history in registry.select(*tables)
-        ]
+        )
         documents = {plan.table: to_document(plan) for plan in plans}
         return FORMATS.get(format).render(build_report(chapters, documents, full=bool(tables)))
 

@@ -29,7 +29,7 @@ from schemaman.compat.judge import (
 )
 from schemaman.compat.rules._keys import KEY_RULES
 from schemaman.compat.snapshots import Snapshot, remove_ids
-from schemaman.compat.step_facts import Occurrence, list_occurrences, list_version_facts, make_moment
+from schemaman.compat.step_facts import Occurrence, find_version_facts, list_occurrences, make_moment
 from schemaman.compat.waivers import Waiver
 from schemaman.errors import NoHistory, UnknownName
 from schemaman.history.fold.key_history import PASSING_KEY
@@ -252,7 +252,8 @@ def _compare_in_order(
 def _list_structures(history: TableHistory) -> list[_Structure]:
     """Lists every structure that the table had: phantoms are none, if there is any other."""
     had = [v for v in history.versions if v.status != "phantom"] or history.versions
-    return [_Structure.of(history, v, r) for v in had for r in v.revisions]
+    facts = find_version_facts(history)
+    return [_Structure.of(history, v, r, facts.get(v.number, ())) for v in had for r in v.revisions]
 
 
 def _settle_passing_keys(start: _Structure, rest: list[_Structure]) -> Iterator[_Structure]:
@@ -261,19 +262,23 @@ def _settle_passing_keys(start: _Structure, rest: list[_Structure]) -> Iterator[
     Rows that lack columns of a later key show such a key, and no record confirms it.
     """
     before = start
+    passing = {n for d in start.history.disagreements if d.kind == PASSING_KEY for n in d.versions}
     for structure, following in zip_longest(rest, rest[1:]):
-        if following is not None and _has_passing_key(before, structure, following):
+        if (
+            following is not None
+            and structure.version.number in passing
+            and _has_passing_key(before, structure, following)
+        ):
             structure = structure.keep_facts_of(before)
         yield structure
         before = structure
 
 
 def _has_passing_key(before: _Structure, structure: _Structure, following: _Structure) -> bool:
+    """Returns whether a key in passing is another one than those before and after, and can be the former."""
     same = before.incarnation == structure.incarnation == following.incarnation
-    number = structure.version.number
-    passing = any(d.kind == PASSING_KEY and number in d.versions for d in structure.history.disagreements)
     keys = [s.schema.key for s in (before, structure, following)]
-    return same and passing and keys[0] not in keys[1:] and set(keys[0]) <= set(structure.schema.names)
+    return same and keys[0] not in keys[1:] and set(keys[0]) <= set(structure.schema.names)
 
 
 def build_total(history: TableHistory, baseline: Snapshot | None) -> Transition | None:
@@ -300,9 +305,8 @@ def list_all_totals(history: TableHistory) -> Iterator[Transition]:
 def _compare_over_steps(start: _Structure, rest: Sequence[_Structure]) -> Transition:
     """Compares a structure with the last one after it; what the steps between are known to be counts, too."""
     suspects = tuple(c for structure in rest for c in structure.candidates)
-    numbers = dict.fromkeys(s.version.number for s in rest if s.version.number != start.version.number)
-    versions = [v for v in start.history.versions if v.number in numbers]
-    facts = (fact for v in versions for fact in list_version_facts(start.history, v))
+    facts_of = {s.version.number: s.facts for s in rest if s.version.number != start.version.number}
+    facts = (fact for found in facts_of.values() for fact in found)
     kept = tuple(fact for fact in facts if fact.kind != "dropped-earlier")
     return replace(start.compare_with(rest[-1]), candidates=suspects, facts=kept)
 
@@ -322,18 +326,21 @@ def compare_with_earlier(history: TableHistory) -> tuple[Transition, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Structure:
-    """A structure of a table at one moment of its history."""
+    """A structure of a table at one moment of its history, and the facts about the step to its version."""
 
     history: TableHistory
     version: SchemaVersion
     revision: Revision
     ref: str
     schema: TableSchema
+    facts: tuple[StepFact, ...] = ()
 
     @staticmethod
-    def of(history: TableHistory, version: SchemaVersion, revision: Revision) -> _Structure:
+    def of(
+        history: TableHistory, version: SchemaVersion, revision: Revision, facts: tuple[StepFact, ...]
+    ) -> _Structure:
         ref = f"{history.table}@{version.format_number(revision)}"
-        return _Structure(history, version, revision, ref, revision.schema)
+        return _Structure(history, version, revision, ref, revision.schema, facts)
 
     @property
     def incarnation(self) -> int:
@@ -368,7 +375,7 @@ class _Structure:
             old_ref=self.ref,
             new_ref=other.ref,
             at=other.revision.at,
-            facts=list_version_facts(self.history, other.version) if is_next else (),
+            facts=other.facts if is_next else (),
         )
 
     def build_occurrence(self, occurrence: Occurrence) -> Transition:

@@ -7,7 +7,7 @@ step to a version.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise, zip_longest
@@ -59,6 +59,10 @@ _ABOUT_COLUMNS: Mapping[str, tuple[FactKind, re.Pattern[str]]] = {
 """The remarks that belong to the step to their version, and where they name the columns."""
 
 
+_STATES: frozenset[FactKind] = frozenset({"field-lost", "nullability-differs", "many-names"})
+"""The facts that last: the step to the first version with them tells of them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Occurrence:
     """Facts that one record shows, at its coordinates."""
@@ -93,48 +97,69 @@ def count_occurrences(history: TableHistory, version: SchemaVersion, revision: i
     return sum(make_moment(one.at) < min(later) for one in occurrences)
 
 
-def list_version_facts(history: TableHistory, version: SchemaVersion) -> tuple[StepFact, ...]:
-    """List the facts about the step to a version that the remarks of the history state."""
-    facts = list(_list_remark_facts(history, version))
-    previous = [v for v in history.versions if v.incarnation == version.incarnation]
-    earlier = [v for v in previous if v.number < version.number]
-    if len(earlier) > 1:
-        last = set(earlier[-1].schema.names)
-        names = dict.fromkeys(name for v in earlier for r in v.revisions for name in r.schema.names)
-        facts.append(StepFact("dropped-earlier", columns=tuple(n for n in names if n not in last)))
-    if history.connector == DOCUMENTS:
-        facts.append(StepFact("documents"))
-    facts += (
-        StepFact("not-renamed", ".".join(answer.old), ".".join(answer.new))
-        for answer in version.field_answers
-        if not answer.same
-    )
-    return tuple(facts)
+def find_version_facts(history: TableHistory) -> Mapping[int, tuple[StepFact, ...]]:
+    """Find the facts about the step to each version, by its number: remarks, answers and former names."""
+    remarks = _find_remark_facts(history)
+    found: dict[int, tuple[StepFact, ...]] = {}
+    seen: set[str] = set()
+    previous: SchemaVersion | None = None
+    for version in history.versions:
+        if previous is None or previous.incarnation != version.incarnation:
+            seen, previous = set(), None
+        last = set(previous.schema.names) if previous is not None else seen
+        facts = list(remarks.get(version.number, ()))
+        if back := tuple(n for n in version.revisions[0].schema.names if n in seen and n not in last):
+            facts.append(StepFact("dropped-earlier", columns=back))
+        if history.connector == DOCUMENTS:
+            facts.append(StepFact("documents"))
+        facts += (
+            StepFact("not-renamed", ".".join(answer.old), ".".join(answer.new))
+            for answer in version.field_answers
+            if not answer.same
+        )
+        found[version.number] = tuple(facts)
+        seen.update(name for revision in version.revisions for name in revision.schema.names)
+        previous = version
+    return found
 
 
-def _list_remark_facts(history: TableHistory, version: SchemaVersion) -> Iterator[StepFact]:
-    known: dict[str, set[str]] = {}
-    for remark in history.disagreements:
-        if remark.kind not in _ABOUT_COLUMNS or not remark.versions:
-            continue
+def _find_remark_facts(history: TableHistory) -> Mapping[int, list[StepFact]]:
+    """Find the facts that remarks state, by the number of the version; each column once of each kind."""
+    names = _list_names(history)
+    found: dict[int, list[StepFact]] = {}
+    known: dict[FactKind, set[str]] = {}
+    remarks = [r for r in history.disagreements if r.kind in _ABOUT_COLUMNS and r.versions]
+    for remark in sorted(remarks, key=lambda r: r.versions[0]):
         kind, pattern = _ABOUT_COLUMNS[remark.kind]
-        columns = _read_names(history, pattern, remark)
-        if remark.versions[0] == version.number:
-            fresh = tuple(c for c in columns if c not in known.get(kind, ()))
-            if fresh or not columns:
-                yield StepFact(kind, columns=fresh)
-        elif kind == "excluded" and remark.versions[0] > version.number:
+        columns = _read_columns(names, pattern, remark)
+        number = remark.versions[0]
+        if kind == "excluded":
             # the column came back later, so that its drop may have been none
-            yield StepFact(kind, columns=columns)
-        elif remark.versions[0] < version.number:
+            for dropped in _list_drops(history, columns, number):
+                found.setdefault(dropped, []).append(StepFact(kind, columns=columns))
+        elif kind in _STATES and columns:
+            columns = tuple(c for c in columns if c not in known.get(kind, ()))
             known.setdefault(kind, set()).update(columns)
+            if not columns:
+                continue
+        found.setdefault(number, []).append(StepFact(kind, columns=columns))
+    return found
 
 
-def _read_names(history: TableHistory, pattern: re.Pattern[str], remark: Disagreement) -> tuple[str, ...]:
+def _list_drops(history: TableHistory, columns: tuple[str, ...], until: int) -> list[int]:
+    """List the versions before one whose step dropped one of the columns."""
+    pairs = pairwise(v for v in history.versions if v.number <= until)
+    return [v.number for before, v in pairs if {*columns} & ({*before.schema.names} - {*v.schema.names})]
+
+
+def _list_names(history: TableHistory) -> frozenset[str]:
+    return frozenset(n for v in history.versions for r in v.revisions for n in r.schema.names)
+
+
+def _read_columns(names: Collection[str], pattern: re.Pattern[str], remark: Disagreement) -> tuple[str, ...]:
     """Read the columns that a remark names, as far as versions have them; a path of documents as it is."""
     match = pattern.match(remark.message)
     words = match.group(1).split(", ") if match else []
-    names = {name for version in history.versions for r in version.revisions for name in r.schema.names}
     return tuple(word for word in words if word in names or remark.kind == "too-many-names")
 
 
@@ -157,7 +182,7 @@ def _list_dated_facts(history: TableHistory) -> Iterator[tuple[Coordinates, Step
             and remark.coordinates
             and remark.coordinates[0] != history.versions[0].at
         ):
-            columns = _read_names(history, _KEY_ONLY, remark)
+            columns = _read_columns(_list_names(history), _KEY_ONLY, remark)
             yield remark.coordinates[0], StepFact("key-outside-row", columns=columns)
         if remark.kind == "field-dormant" and remark.coordinates:
             path = remark.message.partition(" is dormant")[0]

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
 
 from schemaman.compat.judge import READERS, RULES, SEVERITIES, Example, Finding, Rule, judge_transition
 from schemaman.compat.rules._kinds import TYPE_RULES
+from schemaman.compat.rules._left_out import LEFT_OUT
 from schemaman.model.diff import ChangeType
 from schemaman.model.schema import Path
 from tests.support.checkout import FIXTURES
 
 ALL_RULES = RULES.load_all()
-RULES_OF_THE_CATALOGUE = 122
+CATALOGUE, RULES_OF_THE_CATALOGUE = 148, 122
 """The rules of the catalogue of changes that are there; docs/rules.md names the others."""
 FIRST_RELEASE = {
     "avro-name-collision",
@@ -47,6 +49,8 @@ def test_the_rules_are_there() -> None:
         "integer-to-decimal", "not-judged",
     }  # fmt: skip
     assert len({*RULES.names()} - beyond) >= RULES_OF_THE_CATALOGUE
+    assert LEFT_OUT.keys().isdisjoint(RULES.names())
+    assert len({*RULES.names()} - beyond) + len(LEFT_OUT) == CATALOGUE
 
 
 @each_rule
@@ -172,6 +176,27 @@ def test_a_change_of_the_key_of_a_map_has_exactly_one_rule() -> None:
         for place in ("m MAP<{}, INT>", "m ARRAY<MAP<{}, INT>>", "m MAP<STRUCT<x: {}>, INT>"):
             transition = Example(place.format(old), place.format(new)).build_transition()
             assert [f.rule for f in judge_transition(transition, ALL_RULES)] == ["map-key-type-changed"]
+
+
+def test_a_change_and_its_reverse_are_both_told(bless: bool) -> None:
+    """The mirror of each rule: what the examples that fire say when they are read backwards."""
+    mirrors: dict[str, set[str]] = {}
+    for rule, _, example in all_examples():
+        if not example.fires or not example.old or not example.new or example.old == example.new:
+            continue
+        back = {new: old for old, new in example.renames.items()}
+        pairs = tuple(replace(c, old=c.new, new=c.old) for c in example.candidates)
+        reverse = replace(
+            example, old=example.new, new=example.old, renames=back, candidates=pairs, unconfirmed=()
+        )
+        findings = judge_transition(reverse.build_transition(), ALL_RULES)
+        assert findings, (rule.name, example)
+        mirrors.setdefault(rule.name, set()).update(f.rule for f in findings)
+    text = "".join(f"{name}: {', '.join(sorted(mirrors[name]))}\n" for name in sorted(mirrors))
+    golden = FIXTURES / "rules" / "mirrors.txt"
+    if bless:
+        golden.write_text(text, encoding="utf-8")
+    assert text == golden.read_text(encoding="utf-8")
 
 
 def test_every_rule_looks_at_every_example(bless: bool) -> None:
