@@ -46,6 +46,7 @@ from schemaman.history.versions import (
 from schemaman.model.diff import diff
 from schemaman.model.display import DisplayedValue, count_noun
 from schemaman.model.schema import TableId, TableSchema
+from schemaman.model.types import Union
 
 AVRO_READERS: tuple[Reader, ...] = ("avro-backward", "avro-forward")
 
@@ -229,7 +230,7 @@ def _compare_in_order(
     """Compares each structure with the one before; what else happened is a step between them."""
     found: list[Transition] = []
     open_ones = deque(occurrences)
-    for structure in _settle_passing_keys(start, rest):
+    for structure in _settle_passing_facts(start, rest):
         facts: tuple[StepFact, ...] = ()
         while open_ones and make_moment(open_ones[0].at) <= make_moment(structure.revision.at):
             occurrence = open_ones.popleft()
@@ -245,7 +246,8 @@ def _compare_in_order(
         start = structure
     found += (start.build_occurrence(occurrence) for occurrence in open_ones)
     if history.has_ended:
-        found.append(start.build_end())
+        # A table may exist again whose structure no record has shown yet.
+        found.append(start.build_end(is_recreated=not history.is_dropped))
     return tuple(found)
 
 
@@ -256,10 +258,11 @@ def _list_structures(history: TableHistory) -> list[_Structure]:
     return [_Structure.of(history, v, r, facts.get(v.number, ())) for v in had for r in v.revisions]
 
 
-def _settle_passing_keys(start: _Structure, rest: list[_Structure]) -> Iterator[_Structure]:
-    """Gives a key that is perhaps only a part of the next one back to the key before.
+def _settle_passing_facts(start: _Structure, rest: list[_Structure]) -> Iterator[_Structure]:
+    """Gives a fact that only the moment of a change shows back to the structure before.
 
-    Rows that lack columns of a later key show such a key, and no record confirms it.
+    Rows that lack columns of a later key show a part of it, and no record confirms that key. Rows without
+    schemas around a change of type show both types.
     """
     before = start
     passing = {n for d in start.history.disagreements if d.kind == PASSING_KEY for n in d.versions}
@@ -270,6 +273,8 @@ def _settle_passing_keys(start: _Structure, rest: list[_Structure]) -> Iterator[
             and _has_passing_key(before, structure, following)
         ):
             structure = structure.keep_facts_of(before)
+        if following is not None and before.incarnation == following.incarnation:
+            structure = structure.keep_types_of(before, following)
         yield structure
         before = structure
 
@@ -360,6 +365,24 @@ class _Structure:
             for c in self.schema.columns
         )
         return replace(self, schema=replace(self.schema, columns=columns, key=before.schema.key))
+
+    def keep_types_of(self, before: _Structure, following: _Structure) -> _Structure:
+        """Returns the structure with the types before, where it has those before and after at once."""
+        columns = tuple(
+            replace(c, type=old.type)
+            if isinstance(c.type, Union)
+            and (old := before.schema.column(c.name)) is not None
+            and (new := following.schema.column(c.name)) is not None
+            and old.type != new.type
+            and {old.type, new.type} <= {*c.type.members}
+            else c
+            for c in self.schema.columns
+        )
+        return (
+            self
+            if columns == self.schema.columns
+            else replace(self, schema=replace(self.schema, columns=columns))
+        )
 
     def compare_with(self, other: _Structure) -> Transition:
         is_next = self.version.number != other.version.number

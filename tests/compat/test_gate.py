@@ -21,7 +21,7 @@ from schemaman.compat.gate import (
 from schemaman.compat.judge import LEVELS, RULES, Finding, Reader, Severity
 from schemaman.compat.snapshots import Snapshot, remove_ids, take_snapshot
 from schemaman.errors import NoHistory, UnknownName
-from schemaman.history.versions import Disagreement, TableHistory
+from schemaman.history.versions import Disagreement, TableEvent, TableHistory
 from schemaman.model.column_list import format_columns
 from schemaman.model.diff import patch
 from schemaman.model.schema import Column, TableId, TableSchema
@@ -206,6 +206,14 @@ def test_a_table_that_was_dropped_is_found() -> None:
     (step,) = list_steps(history, take_snapshot(history, history.versions[0]))
     assert step.event is not None
     assert step.at == mark(1)
+
+
+def test_a_table_that_exists_again_without_a_structure_was_made_anew() -> None:
+    history = told(KEYED, None)
+    again = TableEvent("created", mark(2), 2)
+    assert told_by(gate(replace(history, events=(*history.events, again)))) == [
+        ("table-recreated", "", "break")
+    ]
 
 
 def test_a_table_made_again_shares_nothing_with_the_one_before() -> None:

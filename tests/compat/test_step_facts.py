@@ -175,6 +175,14 @@ def test_phantoms_are_no_steps_and_keys_in_passing_are_none() -> None:
     assert [rule for rule, _, _ in told_by(keys)] == ["key-column-removed", "key-column-added"]
 
 
+def test_types_on_both_sides_of_a_change_are_no_types_of_their_own() -> None:
+    number, text = "UNKNOWN('json:number')", "UNKNOWN('json:string')"
+    history = told(f"id INT, a {number}", f"id INT, a UNION<{number}, {text}>", f"id INT, a {text}")
+    assert told_by(history) == [("field-type-drift", "a", "break")]
+    mixed = replace(history, versions=history.versions[:2])
+    assert told_by(mixed) == [("field-type-conflict", "a", "break")]
+
+
 def test_keys_of_events_and_of_other_origins_are_told() -> None:
     spans = (
         KeySpan(("id",), "declared", ("primary-key",), None, mark(0)),
@@ -187,7 +195,7 @@ def test_keys_of_events_and_of_other_origins_are_told() -> None:
     other = (spans[0], KeySpan(("id",), "declared", ("unique-index",), None, mark(3)))
     assert told_by(replace(history, keys=other)) == [("key-source-changed", "", "break")]
     dropped = remarked(told(KEYED), ("key-index-dropped", 1, "the statement drops the index"))
-    assert told_by(dropped) == [("unique-constraint-lost", "", "break")]
+    assert told_by(dropped) == [("unique-constraint-lost", "", "danger")]
 
 
 def test_documents_have_rules_of_their_own() -> None:

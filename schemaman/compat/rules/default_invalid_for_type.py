@@ -2,8 +2,8 @@
 
 What happened: The default of a column is a number outside the range of its type, or no label of its enum.
 
-Why it hurts: A registry refuses a schema with such a default, and the connector stops with the next record.
-Readers that fill old data with it get a value that the column cannot have.
+Why it hurts: Readers that fill old data with it get a value that the column cannot have. If not even the type
+in Avro has it, a registry refuses the schema, and the connector stops.
 
 What to do: Set a default at the source that the type has, or none.
 
@@ -57,7 +57,7 @@ def check(transition: Transition) -> Iterator[Finding]:
                 "",
                 default,
                 f"the default {default} of {column.name} is {reason} {format_type(column.type)}",
-                VERDICTS if isinstance(column.type, Integer) else cap_verdicts("danger", VERDICTS),
+                cap_verdicts("danger", VERDICTS),
                 fixes=(f"set a default for {column.name} at the source that its type has, or none",),
                 claims=tuple(
                     (rule, path)

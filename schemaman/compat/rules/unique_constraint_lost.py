@@ -22,6 +22,7 @@ from schemaman.compat.judge import (
     Rule,
     StepFact,
     Transition,
+    cap_verdicts,
     parse_verdicts,
 )
 from schemaman.compat.rules import _facts
@@ -36,7 +37,8 @@ def check(transition: Transition) -> Iterator[Finding]:
         key = f"({', '.join(fact.columns)})"
         yield _facts.build_fact_finding(
             NAME,
-            VERDICTS,
+            # Another index of the same columns may hold them unique, and no record says so.
+            cap_verdicts("danger", VERDICTS),
             transition,
             replace(fact, before=key),
             f"the index of the key {key} was dropped: two rows may have one key now",

@@ -90,7 +90,7 @@ def build_chapter(
             end_findings = found
             continue
         stage = stages[label := transition.new_ref.rpartition("@")[2]]
-        # What happened between two structures is known with the one before it, which has findings already.
+        # What happened between two structures belongs to the stage of the first, which may have findings.
         findings = (*stage.findings, *end_findings, *found)
         stages[label] = replace(stage, changes=stage.changes or transition.changes, findings=findings)
         end_findings = ()
