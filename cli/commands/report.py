@@ -14,7 +14,7 @@ from schemaman.migration.plan_file import from_text, to_document
 from schemaman.report.document import FORMATS, Report
 from schemaman.report.views.overview import build_report
 from schemaman.report.views.since_accepted import build_since_report
-from schemaman.report.views.table_changes import build_chapter
+from schemaman.report.views.table_changes import build_chapter, keep_shared_once
 from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace, open_registry
 from schemaman_cli.options import CommandContext, format_option, offer, with_context
@@ -74,7 +74,8 @@ def _build_whole(
         build_chapter(h, judge, (p for p in read if p.source.table == str(h.table)))
         for h in registry.select(*tables)
     ]
-    return build_report(chapters, {p.table: to_document(p) for p in read}, full=full or bool(tables))
+    documents = {p.table: to_document(p) for p in read}
+    return build_report(keep_shared_once(chapters), documents, full=full or bool(tables))
 
 
 COMMAND = report

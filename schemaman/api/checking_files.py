@@ -17,10 +17,10 @@ from schemaman.api.references import read_outside_history
 from schemaman.api.workspace import Workspace
 from schemaman.compat.avro.levels import list_reasons
 from schemaman.compat.avro.resolution import AmbiguousField, list_leaf_causes
-from schemaman.compat.avro.schema import AvroSchema, InvalidAvroSchema
+from schemaman.compat.avro.schema import AvroSchema, InvalidAvroSchema, RecordOf, UnionOf
 from schemaman.compat.gate import AVRO_READERS, CheckResult, GatePolicy, judge_files
 from schemaman.compat.impact.relations import Relation
-from schemaman.compat.judge import RULES, Finding, Reader, Severity, Transition, judge_transition
+from schemaman.compat.judge import RULES, Finding, Reader, Severity, StepFact, Transition, judge_transition
 from schemaman.compat.rules.avro_incompatible import NAME as INCOMPATIBLE
 from schemaman.compat.snapshots import from_text, is_snapshot, remove_ids
 from schemaman.compat.waivers import list_remarks
@@ -175,7 +175,9 @@ def judge_sides(
     """Judge the step from one schema to another; two Avro schemas get Avro's verdict from their text."""
     findings: tuple[Finding, ...] = ()
     if old.table is not None or new.table is not None:
-        transition = Transition(table, old.table, new.table, old_ref=old_ref, new_ref=new_ref)
+        is_new = old.table is None and old.avro is None
+        facts = (StepFact("created"),) if is_new else _list_avro_facts(new.avro)
+        transition = Transition(table, old.table, new.table, old_ref=old_ref, new_ref=new_ref, facts=facts)
         if old.table is not None and new.table is not None:
             suspects = find_rename_candidates(old.table, new.table, append_only=False)
             transition = replace(transition, changes=diff(old.table, new.table), candidates=suspects)
@@ -195,6 +197,18 @@ def _find_text(reference: Reference) -> str | None:
             return git.read_file(revision, path)
         case _:
             return None
+
+
+def _list_avro_facts(new: AvroSchema | None) -> tuple[StepFact, ...]:
+    """List the optional fields of an Avro record that have no default."""
+    fields = new.root.fields if new is not None and isinstance(new.root, RecordOf) else ()
+    optional = [
+        field
+        for field in fields
+        if isinstance(field.type, UnionOf) and any(b.kind == "null" for b in field.type.branches)
+    ]
+    names = tuple(field.name for field in optional if not field.has_default)
+    return (StepFact("no-avro-default", columns=names),) if names else ()
 
 
 def _read_reference(workspace: Workspace, reference: Reference) -> SchemaSide:

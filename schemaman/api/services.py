@@ -26,7 +26,7 @@ from schemaman.migration.target import Executor
 from schemaman.registry import Registry
 from schemaman.report.document import FORMATS
 from schemaman.report.views.overview import build_report
-from schemaman.report.views.table_changes import build_chapter
+from schemaman.report.views.table_changes import build_chapter, keep_shared_once
 from schemaman.resolve import ResolvedSchema
 from schemaman.settings import Settings, read_settings
 
@@ -126,10 +126,10 @@ class RegistryServices:
         """Render the compatibility report."""
         readership = build_readership(self.workspace, RegistryRelations(self.workspace, registry))
         judge = self.workspace.build_judge(readership)
-        chapters = [
+        chapters = keep_shared_once(
             build_chapter(history, judge, (p for p in plans if p.source.table == str(history.table)))
             for history in registry.select(*tables)
-        ]
+        )
         documents = {plan.table: to_document(plan) for plan in plans}
         return FORMATS.get(format).render(build_report(chapters, documents, full=bool(tables)))
 

@@ -63,15 +63,42 @@ def cap_verdicts(verdict: Verdict, verdicts: Verdicts) -> Verdicts:
     return {r: verdict if SEVERITIES.index(v) > top else v for r, v in verdicts.items()}
 
 
+FactKind = Literal[
+    "created", "truncated", "release", "encoding", "time-encoding", "decimal-encoding", "binary-encoding",
+    "interval-encoding", "map-encoding", "geometry-encoding", "field-names", "topic", "record-name",
+    "event-key",
+    "key-origin", "key-index-dropped", "key-outside-row", "field-lost", "excluded", "not-streamed", "dormant",
+    "many-names", "nullability-differs", "made-anew", "swapped", "dropped-earlier", "documents",
+    "no-avro-default", "not-renamed",
+]  # fmt: skip
+"""What a step may show beside its two structures; `schemaman.compat.step_facts` finds them in a history."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepFact:
+    """A fact about a step that its two structures do not show, and the columns that it concerns.
+
+    `before` and `after` are words of its kind: releases, types, topics, keys. `scope` names what has the fact
+    in common if it concerns more than one table: the connector of a server.
+    """
+
+    kind: FactKind
+    before: str = ""
+    after: str = ""
+    columns: tuple[str, ...] = ()
+    scope: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Transition:
     """Two consecutive structures of one table, and the facts about the step between them.
 
-    `old` is None for a table that appears, `new` for a table that ends. `changes` is the diff of both.
-    `unconfirmed` names facts of `new` that may be newer than the record (`key`, `nullable:<column>`).
-    `event` is the event that ended the table, if there is one; `successor` is the first structure of a table
-    of the same name that followed; it has no columns if no record shows it. `unread` are pairs of the
-    beginning of a statement about the table that was not read, and why.
+    `old` is None for a table that appears, `new` for a table that ends. `changes` is the diff of both; both
+    structures are equal if only `facts` changed. `unconfirmed` names facts of `new` that may be newer than
+    the record (`key`, `nullable:<column>`). `event` is the event that ended the table, if there is one;
+    `successor` is the first structure of a table of the same name that followed; it has no columns if no
+    record shows it. `unread` are pairs of the beginning of a statement about the table that was not read,
+    and why.
     """
 
     table: TableId
@@ -86,6 +113,15 @@ class Transition:
     event: TableEvent | None = None
     successor: TableSchema | None = None
     unread: tuple[tuple[str, str], ...] = ()
+    facts: tuple[StepFact, ...] = ()
+
+    def list_facts(self, kind: FactKind) -> tuple[StepFact, ...]:
+        """Lists the facts of one kind."""
+        return tuple(fact for fact in self.facts if fact.kind == kind)
+
+    def has_fact(self, kind: FactKind, column: str | None = None) -> bool:
+        """Returns whether the step has a fact of a kind, about a column if one is given."""
+        return any(column is None or column in fact.columns for fact in self.list_facts(kind))
 
     def has_key_column(self, *names: str) -> bool:
         """Returns whether one of the columns is part of the old or the new key."""
@@ -101,8 +137,9 @@ class Transition:
 class Finding:
     """A rule that fired: table and path, the state before and after, and a verdict for each affected reader.
 
-    `claims` are pairs (rule, path) of findings with the same cause. The judge lists those that it found as
-    `claimed`, adds their text to the evidence, and takes over their worse verdicts.
+    `claims` are pairs (rule, path) of findings with the same cause, or `EVERYTHING`. The judge lists those
+    that it found as `claimed`, adds their text to the evidence, and takes over their worse verdicts.
+    `scope` names what has the cause in common if it concerns several tables: they have one fingerprint.
     `witness` is a sentence with one value that the readers misread. `file` is the path of the schema file in
     its repository, and `line` the line of the column in it, from 1; empty and 0 without a file.
     `arguments` are those of the check that finds it again; empty if the store or the snapshots show it.
@@ -125,11 +162,13 @@ class Finding:
     line: int = 0
     arguments: tuple[str, ...] = ()
     claimed: tuple[Finding, ...] = ()
+    scope: str = ""
 
     @property
     def fingerprint(self) -> str:
-        """The id of the finding, from rule, table, path, before and after; rewording does not change it."""
-        subject = "\x00".join([self.rule, str(self.table), *self.path, "", self.before, self.after])
+        """The id: rule, table or scope, path, before and after; rewording does not change it."""
+        place = f"scope {self.scope}" if self.scope else str(self.table)
+        subject = "\x00".join([self.rule, place, *self.path, "", self.before, self.after])
         return "1" + hashlib.sha256(subject.encode("utf-8", "surrogatepass")).hexdigest()[:15]
 
 
@@ -138,7 +177,7 @@ class Example:
     """A pair of structures as column lists, and the paths at which the rule fires on them.
 
     `old`, `new` and `successor` are column lists as `column_list.parse_columns` reads them, empty for no
-    table.
+    table. `table` is None for an ordinary table.
     A near miss has no `fires`; its `why` names the rule that fires instead, or why none does.
     """
 
@@ -152,6 +191,8 @@ class Example:
     event: TableEvent | None = None
     successor: str = ""
     unread: tuple[tuple[str, str], ...] = ()
+    facts: tuple[StepFact, ...] = ()
+    table: TableId | None = None
 
     def build_transition(self) -> Transition:
         """Builds the step that the example describes, of an example table."""
@@ -159,7 +200,7 @@ class Example:
         new = parse_columns(self.new) if self.new else None
         changes = diff(old, new, self.renames) if old and new else ()
         return Transition(
-            EXAMPLE_TABLE,
+            self.table or EXAMPLE_TABLE,
             old,
             new,
             changes,
@@ -168,10 +209,20 @@ class Example:
             event=self.event,
             successor=parse_columns(self.successor) if self.successor else None,
             unread=self.unread,
+            facts=self.facts,
         )
 
 
 EXAMPLE_TABLE = TableId("shop", "app", "public", "orders")
+
+EVERYTHING: tuple[str, Path] = ("*", ())
+"""The claim of a finding that is the cause of all others of its step."""
+
+Family = Literal[
+    "columns", "types", "meanings", "nullability", "defaults", "keys", "names", "tables", "values",
+    "generated", "comments", "connector", "documents",
+]  # fmt: skip
+"""What a rule is about: columns come and go, types, meanings of one type, and so on."""
 
 Check = Callable[[Transition], Iterator[Finding]]
 LastResort = Callable[[Transition, Finding, Sequence[Finding]], Finding | None]
@@ -193,6 +244,7 @@ class Rule:
     examples: tuple[Example, ...]
     page: str = ""
     last_resort: LastResort | None = None
+    family: Family | None = None
 
 
 def judge_transition(transition: Transition, rules: Iterable[Rule]) -> tuple[Finding, ...]:
@@ -212,7 +264,10 @@ def judge_transition(transition: Transition, rules: Iterable[Rule]) -> tuple[Fin
     found = [replace(f, old_ref=transition.old_ref, new_ref=transition.new_ref) for f in found]
     owner_of: dict[_FindingKey, _FindingKey] = {}
     for finding in found:
-        for claim in finding.claims:
+        claims = finding.claims
+        if EVERYTHING in claims:
+            claims = tuple(_finding_key(f) for f in found if f is not finding)
+        for claim in claims:
             if _find_owner(_finding_key(finding), owner_of) != claim:
                 owner_of.setdefault(claim, _finding_key(finding))
     claimed: dict[_FindingKey, list[Finding]] = {}

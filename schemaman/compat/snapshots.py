@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from schemaman.compat.step_facts import count_occurrences
 from schemaman.debezium.records import Coordinates
 from schemaman.errors import BadConfiguration, SchemamanError
 from schemaman.history.versions import SchemaVersion, TableHistory
@@ -42,19 +43,22 @@ class Snapshot:
 
     `version` is the id of the version, `at` the coordinates of its beginning: together they find the version
     in a history with other numbers. Both are empty if the structure comes from a file or a lake table.
-    The columns have no ids, because another store assigns other ids.
+    The columns have no ids, because another store assigns other ids. `occurrences` counts what had happened
+    to the table and shows in no structure, as a truncation; None in files that do not count it.
     """
 
     table: TableId
     schema: TableSchema
     version: str = ""
     at: Coordinates | None = None
+    occurrences: int | None = None
 
 
 def take_snapshot(history: TableHistory, version: SchemaVersion, revision: int | None = None) -> Snapshot:
     """Takes the snapshot of a version with the attributes of one of its revisions, or of the last."""
     found = next((r for r in version.revisions if r.number == revision), version.revisions[-1])
-    return Snapshot(history.table, remove_ids(found.schema), version.id, version.at)
+    occurrences = count_occurrences(history, version, found.number)
+    return Snapshot(history.table, remove_ids(found.schema), version.id, version.at, occurrences)
 
 
 def remove_ids(schema: TableSchema) -> TableSchema:
@@ -96,6 +100,7 @@ def to_text(snapshot: Snapshot) -> str:
         ("table", _format_json(table_to_json(snapshot.table))),
         ("version", _format_json(snapshot.version)),
         ("at", _format_json(None if snapshot.at is None else coordinates_to_json(snapshot.at))),
+        *([] if snapshot.occurrences is None else [("occurrences", str(snapshot.occurrences))]),
         ("columns", _format_rows(column_to_json(c) for c in remove_ids(schema).columns)),
         ("key", _format_json(list(schema.key))),
         ("comment", _format_json(schema.comment)),
@@ -150,7 +155,11 @@ def _read_snapshot(document: Mapping[str, Any]) -> Snapshot:
     if not isinstance(version, str) or not isinstance(comment, str | None):
         raise ValueError("version or comment is not text")
     at = None if document["at"] is None else coordinates_from_json(document["at"])
-    return Snapshot(table_from_json(document["table"]), TableSchema(columns, key, comment), version, at)
+    occurrences = document.get("occurrences")
+    if not isinstance(occurrences, int | None):
+        raise ValueError("occurrences is no number")
+    schema = TableSchema(columns, key, comment)
+    return Snapshot(table_from_json(document["table"]), schema, version, at, occurrences)
 
 
 def _read_column(document: Mapping[str, Any]) -> Column:

@@ -83,18 +83,18 @@ def judged(run: str, histories: Iterable[TableHistory]) -> Iterator[tuple[Judged
 
 
 @cache
-def _truth(run: str) -> Truth:
+def truth_of(run: str) -> Truth:
     mode = ADJUSTED.get(run, "none")
     return spelled(read_truth(CAPTURES / run), lambda name: adjust_field(name, mode))
 
 
 @cache
-def _records(run: str) -> dict[Place, Fact]:
+def records_of(run: str) -> dict[Place, Fact]:
     return facts(CAPTURES / run)
 
 
 def _against_steps(run: str, histories: Sequence[TableHistory]) -> Iterator[tuple[Judged, bool]]:
-    truth, records, types = _truth(run), _records(run), type_of(run)
+    truth, records, types = truth_of(run), records_of(run), type_of(run)
     proven = {
         (name_of(h.table), number, fact)
         for h in histories
@@ -123,7 +123,7 @@ def lines(run: str, histories: Iterable[TableHistory]) -> Iterator[Line]:
         open_ones = {
             (x.fact.table, x.fact.version, x.fact.fact): x.why for x in found if x.verdict == "unknowable"
         }
-        for answer in asked(told, _truth(run), list(_records(run).values()), type_of(run)):
+        for answer in asked(told, truth_of(run), list(records_of(run).values()), type_of(run)):
             yield _answered(answer, open_ones, DECIMALS.get(run))
 
 

@@ -107,6 +107,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     last_resort=keep_unexplained,
     examples=(
         Example("id INT NOT NULL, `a-b` INT", "id INT NOT NULL, a_b STRING", fires=(("a_b",),)),

@@ -36,6 +36,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     examples=(
         Example("n BIGINT", "n STRING", fires=(("n",),)),
         Example("n DECIMAL(10,2)", "n VARCHAR(20)", fires=(("n",),)),

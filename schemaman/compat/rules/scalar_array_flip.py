@@ -35,6 +35,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="documents",
     examples=(
         Example("a STRING", "a UNION<ARRAY<STRING>, STRING>", fires=(("a",),)),
         Example("a ARRAY<INT>", "a UNION<ARRAY<INT>, INT>", fires=(("a",),)),

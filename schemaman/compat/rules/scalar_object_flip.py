@@ -35,6 +35,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="documents",
     examples=(
         Example("a STRING", "a UNION<STRING, STRUCT<x: INT>>", fires=(("a",),)),
         Example("a STRUCT<x: INT>", "a UNION<INT, STRUCT<x: INT>>", fires=(("a",),)),

@@ -47,6 +47,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="tables",
     examples=(
         Example(
             "id INT",

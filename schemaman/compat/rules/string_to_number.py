@@ -36,6 +36,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     examples=(
         Example("n STRING", "n BIGINT", fires=(("n",),)),
         Example("n VARCHAR(20)", "n DECIMAL(10,2)", fires=(("n",),)),

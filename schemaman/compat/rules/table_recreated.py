@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
+from schemaman.compat.judge import EVERYTHING, Example, Finding, Rule, StepFact, Transition, parse_verdicts
 
 NAME = "table-recreated"
 VERDICTS = parse_verdicts("D D D D D D B")
@@ -39,6 +39,23 @@ def check(transition: Transition) -> Iterator[Finding]:
                 "then accept the new structure: schemaman snapshot",
             ),
         )
+    if transition.old is not None and transition.new is not None and transition.has_fact("made-anew"):
+        table = transition.table
+        yield Finding(
+            NAME,
+            table,
+            (),
+            str(table),
+            str(table),
+            f"{table} has another key and other columns at once: it was perhaps dropped and created again, "
+            "and this source does not tell",
+            VERDICTS,
+            fixes=(
+                "ask who changed the table; if it is another one, empty the target and load it again",
+                "then accept the new structure: schemaman snapshot",
+            ),
+            claims=(EVERYTHING,),
+        )
 
 
 RULE = Rule(
@@ -47,7 +64,14 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="tables",
     examples=(
+        Example(
+            "id INT NOT NULL, a INT, b INT, PRIMARY KEY (id)",
+            "no INT NOT NULL, c INT, PRIMARY KEY (no)",
+            fires=((),),
+            facts=(StepFact("made-anew"),),
+        ),
         Example(
             "id INT NOT NULL, PRIMARY KEY (id)",
             "",

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from shlex import quote
 
 from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
+from schemaman.compat.rules import _words
 from schemaman.debezium.records import Coordinates
 from schemaman.history.versions import TableEvent
 from schemaman.model.schema import TableId
@@ -32,6 +33,8 @@ def check(transition: Transition) -> Iterator[Finding]:
     table, event = transition.table, transition.event
     ended = transition.old is not None and transition.new is None
     if ended and event is not None and event.kind == "renamed" and event.other is not None:
+        if _words.find_working_copy(table) is not None or _words.is_moved(table, event.other):
+            return
         yield Finding(
             NAME,
             table,
@@ -53,6 +56,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="tables",
     examples=(
         Example("id INT NOT NULL, PRIMARY KEY (id)", "", fires=((),), event=_RENAMED),
         Example("id INT NOT NULL, PRIMARY KEY (id)", "", why="nothing shows another name: table-dropped"),

@@ -106,9 +106,27 @@ def build_chapter(
             end_findings = found
             continue
         stage = stages[label := transition.new_ref.rpartition("@")[2]]
-        stages[label] = replace(stage, changes=transition.changes, findings=(*end_findings, *found))
+        # What happened between two structures belongs to the stage of the first, which may have findings.
+        findings = (*stage.findings, *end_findings, *found)
+        stages[label] = replace(stage, changes=stage.changes or transition.changes, findings=findings)
         end_findings = ()
     return TableChapter(history, tuple(stages.values()), end_findings, tuple(plans))
+
+
+def keep_shared_once(chapters: Iterable[TableChapter]) -> tuple[TableChapter, ...]:
+    """Keep a finding that several tables share in the chapter of the first one only."""
+    known: set[str] = set()
+    kept: list[TableChapter] = []
+    for chapter in chapters:
+        shared = {f.finding.fingerprint for f in chapter.findings if f.finding.scope}
+        stages = tuple(replace(s, findings=_drop_repeated(s.findings, known)) for s in chapter.stages)
+        kept.append(replace(chapter, stages=stages) if shared & known else chapter)
+        known |= shared
+    return tuple(kept)
+
+
+def _drop_repeated(findings: Iterable[JudgedFinding], known: Collection[str]) -> tuple[JudgedFinding, ...]:
+    return tuple(f for f in findings if not f.finding.scope or f.finding.fingerprint not in known)
 
 
 def keep_recent_versions(history: TableHistory, count: int) -> TableHistory:
