@@ -8,6 +8,8 @@ from dataclasses import replace
 from schemaman.api.checking import check_tables
 from schemaman.api.checking_branch import check_branch
 from schemaman.api.checking_files import check_schemas, is_branch, is_outside_history, is_table
+from schemaman.api.checking_migrations import check_migrations
+from schemaman.api.migration_scripts import is_in_migrations
 from schemaman.compat.gate import CheckResult
 from schemaman.errors import UsageError
 from schemaman_cli.library import make_workspace, open_registry
@@ -22,6 +24,8 @@ def run_check(
     base: str | None = None,
     level: str | None = None,
     source: bool = False,
+    sql: Sequence[str] = (),
+    word: str | None = None,
 ) -> CheckResult:
     """Check tables, files or the snapshots of a branch; only a check of tables opens the store.
 
@@ -32,18 +36,29 @@ def run_check(
     if source and base is not None:
         raise UsageError("--base is for the files of a branch, not for --source", hint="omit one of them")
     workspace = make_workspace(context)
+    if sql:
+        if places or source:
+            raise UsageError("--sql names what is checked", hint="omit TABLE, PATH and --source")
+        return check_migrations(
+            workspace, sql, word=word, against=against, base=base, level=level,
+            open_registry=lambda: open_registry(context),
+        )  # fmt: skip
     is_files = not source and not any(map(is_table, places))
     if len(places) == 1 and against is not None and is_outside_history(places[0]):
-        return check_schemas(workspace, places[0], against, level=level)
+        return check_schemas(workspace, places[0], against, level=level, word=word)
     if is_files and (against is None or is_branch(against)):
         branch = base if against is None else against.removeprefix("git:")
-        return check_branch(workspace, places, base=branch, level=level)
+        if places and all(is_in_migrations(workspace, place) for place in places):
+            return check_migrations(workspace, places, word=word, base=branch, level=level)
+        return check_branch(workspace, places, base=branch, level=level, word=word)
+    if word is not None:
+        raise UsageError("--dialect is for SQL in files", hint="omit it, or name a script: --sql V12.sql")
     result = check_tables(workspace, open_registry(context), places, against=against, level=level)
     flags = tuple(
-        word
+        part
         for name in ("store", "stream")
         if (setting := getattr(context.settings, name)).origin.startswith("--")
-        for word in (f"--{name}", setting.value)
+        for part in (f"--{name}", setting.value)
     )
     rated = tuple((replace(f, arguments=(*flags, *f.arguments)), s) for f, s in result.findings)
     return replace(result, findings=rated) if flags else result

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import sys
@@ -13,7 +12,7 @@ from typing import IO
 
 import click
 
-from schemaman.model.printable import escape_invisible
+from schemaman.model.printable import escape_invisible, format_json
 from schemaman.report.document import FORMATS, Report
 from schemaman.report.formats.text import TextFormat
 from schemaman_cli.output import discard_output, draw, write_error_lines
@@ -69,7 +68,7 @@ class Console:
     def append(self, report: Report, format: str) -> None:
         """Write one of many reports to stdout, without a pager; JSON as one line."""
         if format == "json":
-            self.write(json.dumps(report.data, ensure_ascii=False) + "\n")
+            self.write(format_json(report.data, None) + "\n")
         else:
             self.write(self.render(report, format))
 

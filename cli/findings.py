@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from schemaman.api.readership import RegistryRelations, build_readership
 from schemaman.api.unread_records import find_unread, group_rejects
 from schemaman.compat.gate import CheckResult, build_unread, list_all_totals
 from schemaman.errors import StoreUnavailable, UnknownName, UsageError
+from schemaman.report.views.findings import list_judged
 from schemaman.report.views.table_changes import JudgedFinding, build_chapter
 from schemaman_cli.checking import run_check
 from schemaman_cli.library import make_workspace, open_registry
@@ -14,30 +16,37 @@ from schemaman_cli.options import CommandContext
 
 
 def find_finding(
-    context: CommandContext, fingerprint: str, places: Sequence[str], against: str | None, base: str | None
+    context: CommandContext,
+    fingerprint: str,
+    places: Sequence[str],
+    against: str | None,
+    base: str | None,
+    sql: Sequence[str] = (),
+    word: str | None = None,
 ) -> JudgedFinding:
     """Find the finding whose fingerprint starts with a text.
 
-    With `places`, `against` or `base` the check that they name is run. Else the branch is asked first, then
-    the store; findings that only a total shows, and unread records, come last.
+    With `places`, `against`, `base` or `sql` the check that they name is run. Else the branch is asked first,
+    then the store; findings that only a total shows, and unread records, come last.
 
     Raises:
         UnknownName: none or several match.
     """
-    if places or against is not None or base is not None:
-        result = run_check(context, places, against=against, base=base)
+    if places or sql or against is not None or base is not None:
+        result = run_check(context, places, against=against, base=base, sql=sql, word=word)
         return _select(fingerprint, _list_findings(result))
     of_branch = _list_branch_findings(context, fingerprint)
     if of_branch:
         return _select(fingerprint, of_branch)
-    judge = make_workspace(context).build_judge()
-    found: dict[str, JudgedFinding] = {}
     try:
         registry = open_registry(context)
     except StoreUnavailable as error:
         hint = f"the branch has no such finding; {_list_missing(fingerprint)}"
         raise StoreUnavailable(error.message, hint=f"{error.hint}; {hint}" if error.hint else hint) from error
-    histories = registry.select()
+    workspace = make_workspace(context)
+    judge = workspace.build_judge(build_readership(workspace, RegistryRelations(workspace, registry)))
+    found: dict[str, JudgedFinding] = {}
+    histories = tuple(registry.select())
     steps = (judged for history in histories for judged in build_chapter(history, judge).findings)
     totals = (judged for history in histories for t in list_all_totals(history) for judged in judge(t))
     behind = find_unread(registry, histories, group_rejects(registry))
@@ -62,17 +71,14 @@ def _list_branch_findings(context: CommandContext, fingerprint: str) -> dict[str
 
 
 def _list_findings(result: CheckResult) -> dict[str, JudgedFinding]:
-    return {
-        f.fingerprint: JudgedFinding(f, severity, result.waivers.get(f.fingerprint))
-        for f, severity in result.findings
-    }
+    return {judged.finding.fingerprint: judged for judged in list_judged(result)}
 
 
 def _list_missing(fingerprint: str) -> str:
     """Say which arguments a fingerprint alone lacks, if its check had arguments."""
     return (
         f"a finding of check with arguments needs these here, too: {fingerprint} [TABLE|PATH]... "
-        "[--against REF] [--base BRANCH]; the line `more` of that check has the whole command"
+        "[--against REF] [--base BRANCH] [--sql PATH]; the line `more` of that check has the whole command"
     )
 
 

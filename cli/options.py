@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from schemaman.api.settings_files import load_settings
+from schemaman.debezium.ddl.grammar import SQL_NAMES
 from schemaman.settings import KEYS, Settings
 from schemaman_cli.console import Console
 
@@ -73,16 +74,50 @@ def offer(kind: str) -> Callable[[click.Context, click.Parameter, str], list[str
     return complete
 
 
+class _FormatChoice(click.Choice[str]):
+    """The formats of a command, and those that other distributions add."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in self.choices and value in _list_added_formats():
+            return str(value)
+        return super().convert(value, param, ctx)
+
+
+def _list_added_formats() -> list[str]:
+    """List the formats that other distributions add; looking for them costs as much as a start."""
+    formats = import_module("schemaman.report.document").FORMATS
+    return list(formats.added())
+
+
 def format_option(*choices: str, default: str = "text") -> Callable[[F], F]:
-    """Make `--format` with the choices of a command."""
+    """Make `--format` with the choices of a command; formats of other distributions are allowed, too."""
     return click.option(
         "--format",
         "format",
-        type=click.Choice(choices),
+        type=_FormatChoice(choices),
         default=default,
         show_default=True,
         help="Output format.",
     )
+
+
+def sql_options(function: F) -> F:
+    """Add the options that name SQL migrations and their database."""
+    scripts = click.option(
+        "--sql",
+        multiple=True,
+        metavar="PATH",
+        help="Check a script or a folder of SQL migrations; may be repeated.",
+    )
+    word = click.option(
+        "--dialect",
+        "word",
+        type=click.Choice(SQL_NAMES),
+        metavar="NAME",
+        help=f"Database of the SQL: {', '.join(SQL_NAMES)} (default: that of the folder in schemaman.toml).",
+    )
+    found: F = scripts(word(function))
+    return found
 
 
 class _Interval(click.FloatRange):

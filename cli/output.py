@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -11,14 +10,14 @@ from typing import IO
 
 import click
 
-from schemaman.model.printable import escape_invisible
+from schemaman.model.printable import escape_commands, escape_invisible, format_json
 from schemaman.report.json.answers import build_error
 
 
 def write_error_lines(text: str) -> None:
     """Write lines to stderr, or drop them if it is closed. Control characters in names are escaped."""
     try:
-        click.echo(escape_invisible(text, lines=True), err=True)
+        click.echo(escape_commands(escape_invisible(text, lines=True)), err=True)
     except OSError:
         discard_output(sys.stderr)
 
@@ -29,7 +28,7 @@ def write_error(what: str, hint: str | None, code: int, as_json: bool = False) -
     It is a line and a line with the hint, or one line of JSON, the last one on stderr.
     """
     if as_json:
-        write_error_lines(json.dumps(build_error(what, hint, code)))
+        write_error_lines(format_json(build_error(what, hint, code), None))
         return code
     write_error_lines(f"error: {what}")
     if hint:

@@ -13,6 +13,16 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from schemaman.plugins import Port
+
+Port.connect(
+    {
+        "find a version": "schemaman.resolve:find_version",
+        "ingest records": "schemaman.api.functions:ingest",
+        "render a report": "schemaman.report.display:render",
+    }
+)
+
 _HOMES = {
     # functions
     "apply": "api.functions:apply",
@@ -24,6 +34,7 @@ _HOMES = {
     "sync": "api.functions:sync",
     # what they give
     "CheckResult": "compat.gate:CheckResult",
+    "Impact": "compat.impact.impact:Impact",
     "Migration": "migration.apply.run:Migration",
     "Registry": "registry:Registry",
     "SchemaDiff": "api.schema_diff:SchemaDiff",

@@ -10,6 +10,7 @@ from schemaman.api.functions import sync as sync
 from schemaman.api.schema_diff import SchemaDiff as SchemaDiff
 from schemaman.api.sync_result import SyncResult as SyncResult
 from schemaman.compat.gate import CheckResult as CheckResult
+from schemaman.compat.impact.impact import Impact as Impact
 from schemaman.compat.judge import Finding as Finding
 from schemaman.compat.judge import Level as Level
 from schemaman.compat.judge import Rule as Rule

@@ -1,13 +1,17 @@
-"""Plug-ins: a package in which each file defines one plug-in, named as users type it, and entry points."""
+"""Plug-ins and ports: what is found by its name.
+
+A plug-in is a file of a package, named as users type it, or an entry point. A port is a function of a package
+above that a package below calls.
+"""
 
 from __future__ import annotations
 
 import difflib
 import importlib
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import Generic, TypeVar, cast
+from typing import ClassVar, Generic, TypeVar, cast
 
 from schemaman.errors import UnknownName
 
@@ -31,6 +35,10 @@ class Plugins(Generic[Plugin]):
     def names(self) -> tuple[str, ...]:
         """Return the names of all plug-ins, sorted."""
         return tuple(sorted({*self._modules, *self._entry_points}))
+
+    def added(self) -> tuple[str, ...]:
+        """Return the names of the plug-ins that other distributions add, sorted."""
+        return tuple(sorted({*self._entry_points} - {*self._modules}))
 
     def get(self, name: str) -> Plugin:
         """Return the plug-in of that name, and load it on first use.
@@ -81,6 +89,28 @@ class Plugins(Generic[Plugin]):
         there = f"there are: {', '.join(names)}" if names else "there are none"
         hint = f"did you mean {near[0]!r}?" if near else None
         return UnknownName(f"no {word} {name!r}; {there}", hint=hint)
+
+
+class Port(Generic[Plugin]):
+    """A function that a package calls and a package above it defines, so that neither imports upwards.
+
+    `import schemaman` connects each port to its place; the place is imported on first use.
+    """
+
+    _places: ClassVar[dict[str, str]] = {}
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    @classmethod
+    def connect(cls, places: Mapping[str, str]) -> None:
+        """Connect ports by name, each to a `module:attribute`."""
+        cls._places.update(places)
+
+    def load(self) -> Plugin:
+        """Load the function that the port is connected to."""
+        module, _, attribute = self._places[self.name].partition(":")
+        return cast(Plugin, getattr(importlib.import_module(module), attribute))
 
 
 DISTRIBUTION = "schemaman-cdc"

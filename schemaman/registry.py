@@ -13,6 +13,7 @@ from itertools import chain, islice
 from typing import Protocol
 
 from schemaman.compat.gate import CheckResult
+from schemaman.compat.impact.impact import Impact
 from schemaman.compat.judge import Severity
 from schemaman.debezium.observation import (
     Note,
@@ -36,6 +37,7 @@ from schemaman.model.schema import DEFAULT_STREAM, TableId, TableSchema
 from schemaman.resolve import HISTORY_ONLY, ReferenceReaders, ResolvedSchema, resolve
 from schemaman.settings import Settings
 from schemaman.store import offsets as coverage
+from schemaman.store.dropped_databases import add_database_drops
 from schemaman.store.edge_hashes import EdgeHashes, EdgesOnDemand, EdgeSource, collect_edges
 from schemaman.store.log import (
     CoveredRange,
@@ -108,6 +110,9 @@ class Services(Protocol):
 
     def report(self, registry: Registry, tables: Sequence[str], plans: Sequence[Plan], format: str) -> str:
         """Render the compatibility report."""
+
+    def impact(self, registry: Registry, name: str) -> Impact:
+        """Find who depends on a table or a column."""
 
     def open_schema_registry(self) -> SchemaLookup | None:
         """Open the schema registry of the settings; None without one."""
@@ -251,8 +256,8 @@ class Registry:
 
         Args:
             tables: table names; without names, all tables.
-            since: the baseline of a single table: a version number or a REF; by default the snapshot files
-                at git's merge base.
+            since: the baseline of a single table: a version of it (`3`, `-1`, `latest`, a time), or a REF; by
+                default the snapshot files at git's merge base.
             level: one of Avro's compatibility levels.
             fail_on: the lowest severity that fails; by default that of the settings.
 
@@ -302,6 +307,19 @@ class Registry:
         """
         return self._require_services().report(self, tables, plans, format)
 
+    def impact(self, name: str) -> Impact:
+        """Find the consumers of the settings that depend on a table or a column.
+
+        Args:
+            name: a table, or a column of one: `orders`, `orders.total`, `orders.address.city`.
+
+        Raises:
+            NoHistory: there is no such table.
+            UnknownName: the table never had such a column.
+            BadConfiguration: a pattern of SQL files matches nothing.
+        """
+        return self._require_services().impact(self, name)
+
     def _require_services(self) -> Services:
         if self._services is None:
             raise UsageError("this registry has only a store", hint="open it with schemaman.open(URL)")
@@ -326,22 +344,23 @@ class Registry:
             )
             if not admitted.entries:
                 return RecordResult(end, known_outcomes=admitted.known_count)
-            tables = sorted({t for entry in admitted.entries for t in list_tables(entry)})
+            entries = add_database_drops(admitted.entries, self._store)
+            tables = sorted({t for entry in entries for t in list_tables(entry) if t.table})
             before = self._store.read_histories(tables)
             try:
-                last = self._store.append(admitted.entries, end)
+                last = self._store.append(entries, end)
             except Conflict:
                 continue
             after = self._store.read_histories(tables)
             return RecordResult(
                 last,
                 tuple(RecordedTable(table, before, after) for table in tables),
-                _count_entries(admitted.entries, ObservationEntry),
-                _count_entries(admitted.entries, RejectEntry),
+                _count_entries(entries, ObservationEntry),
+                _count_entries(entries, RejectEntry),
                 admitted.known_count,
-                admitted.entries,
-                _count_entries(admitted.entries, NoteEntry),
-                self._shifts(end + len(admitted.entries), last),
+                entries,
+                _count_entries(entries, NoteEntry),
+                self._shifts(end + len(entries), last),
             )
         raise Conflict("other writers keep changing the store", hint="run the command again")
 

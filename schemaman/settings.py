@@ -10,9 +10,11 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Generic, TypeVar
+from typing import Generic, Literal, TypeVar, get_args
 
+from schemaman.compat.consumers import Consumer, read_consumers
 from schemaman.compat.judge import READERS, SEVERITIES, Reader, Severity
+from schemaman.debezium.ddl.grammar import SQL_NAMES
 from schemaman.debezium.wire_format import FORMS, Form, Forms
 from schemaman.errors import BadConfiguration, UnknownName
 from schemaman.migration.policy import ANY, DropPolicy, Policy, PolicyRule, ProjectionRule, suggest_word
@@ -25,7 +27,6 @@ from schemaman.migration.settings import (
     read_targets,
 )
 from schemaman.migration.settings import TargetSetting as TargetSetting
-from schemaman.migration.settings import is_matched as is_matched
 from schemaman.migration.target import TARGETS
 
 T = TypeVar("T")
@@ -56,6 +57,25 @@ class Setting(Generic[T]):
     origin: str
 
 
+NotifyEvent = Literal["break", "block", "quarantine"]
+NOTIFY_EVENTS: tuple[NotifyEvent, ...] = get_args(NotifyEvent)
+
+
+@dataclass(frozen=True, slots=True)
+class NotifySetting:
+    """The `[notify]` of a settings file.
+
+    `webhook` and the values of `headers` may be `env:VARIABLE`, which is read when a message is sent.
+    `timeout` is in seconds, for each of `attempts`.
+    """
+
+    webhook: str
+    events: tuple[NotifyEvent, ...] = NOTIFY_EVENTS
+    headers: tuple[tuple[str, str], ...] = ()
+    timeout: float = 10.0
+    attempts: int = 3
+
+
 @dataclass(frozen=True, slots=True)
 class SettingsFile:
     """A file with settings: its path for messages, its text, and the TOML table to read."""
@@ -82,6 +102,7 @@ class Settings:
     record_limit: Setting[int]
     color: Setting[str]
     snapshots: Setting[str]
+    migrations: Setting[tuple[tuple[str, str], ...]]
     decisions: Setting[str]
     waivers: Setting[str]
     fail_on: Setting[Severity]
@@ -100,6 +121,8 @@ class Settings:
     plan_key_file: Setting[str]
     projections: Setting[tuple[ProjectionRule, ...]]
     targets: Setting[tuple[TargetSetting, ...]]
+    notify: Setting[tuple[NotifySetting, ...]]
+    consumers: Setting[tuple[Consumer, ...]]
 
     @property
     def forms(self) -> Forms:
@@ -161,6 +184,7 @@ def read_settings(
         record_limit=sources.get("record_limit", _read_size, 64 * 2**20),
         color=sources.get("color", _one_of(_COLORS), "auto"),
         snapshots=sources.get("snapshots", _read_text, "schemas"),
+        migrations=sources.get("migrations", _read_migrations, ()),
         decisions=sources.get("decisions", _read_text, "schemaman.decisions.toml"),
         waivers=sources.get("waivers", _read_text, "schemaman.waivers.toml"),
         fail_on=sources.get("fail_on", _one_of(SEVERITIES), "break"),
@@ -179,6 +203,8 @@ def read_settings(
         plan_key_file=sources.get("plan_key_file", _read_text, ""),
         projections=sources.get("projection", read_projections, ()),
         targets=sources.get("target", read_targets, ()),
+        notify=sources.get("notify", _read_notify, ()),
+        consumers=sources.get("consumers", read_consumers, ()),
     )
     _check_targets(found)
     return found
@@ -324,6 +350,29 @@ def _format_scalar(value: object) -> str:
 def _read_rules(value: object) -> tuple[tuple[str, Severity], ...]:
     severity = _one_of(SEVERITIES)
     return tuple((name, severity(text)) for name, text in _read_pairs(value))
+
+
+def _read_notify(value: object) -> tuple[NotifySetting, ...]:
+    """Read `[notify]`. Raises `ValueError`."""
+    if not isinstance(value, dict) or not isinstance(value.get("webhook"), str) or not value["webhook"]:
+        raise ValueError('write [notify] with webhook = "https://…" or "env:VARIABLE"')
+    if unknown := sorted(value.keys() - {"webhook", "events", "headers", "timeout", "attempts"}):
+        raise ValueError(f"[notify] has the unknown key {unknown[0]!r}")
+    webhook, timeout, attempts = value["webhook"], value.get("timeout", 10.0), value.get("attempts", 3)
+    if not re.match(r"https?://[^/]|env:.", webhook):
+        raise ValueError("the webhook of [notify] is an address, https://…, or env:VARIABLE")
+    if isinstance(timeout, bool) or not isinstance(timeout, int | float) or not 0 < timeout <= 60:
+        raise ValueError(f"the timeout of [notify] is in seconds, up to 60, found {timeout!r}")
+    if isinstance(attempts, bool) or not isinstance(attempts, int) or not 1 <= attempts <= 10:
+        raise ValueError(f"the attempts of [notify] are a number from 1 to 10, found {attempts!r}")
+    events = _several_of(NOTIFY_EVENTS)(value.get("events", NOTIFY_EVENTS))
+    return (NotifySetting(webhook, events, _read_pairs(value.get("headers", {})), float(timeout), attempts),)
+
+
+def _read_migrations(value: object) -> tuple[tuple[str, str], ...]:
+    """Read folders of SQL migrations, each with the connector or the dialect of its SQL."""
+    word = _one_of(SQL_NAMES)
+    return tuple((folder, word(text)) for folder, text in _read_pairs(value))
 
 
 def _check_targets(settings: Settings) -> None:

@@ -102,8 +102,8 @@ def write(pieces: Mapping[str, Mapping[str, Any]]) -> None:
     rows += [line for piece in pieces.values() for line in piece["lines"]] + _machine()
     table = "\n".join(f"| {what} | {value} |" for what, value in rows)
     (ROOT / "docs" / "proof.md").write_text(
-        "# Proof\n\nWritten by `make proof`: every test at full counts. What a line counts stands in\n"
-        "the test of that name; absolute times are of one machine and prove nothing.\n\n"
+        "# Proof\n\n`make proof` runs every test at full counts and writes this page. The test that adds\n"
+        "a line defines what it counts. Times are of one machine, and prove nothing.\n\n"
         f"| what | figure |\n|---|---|\n{table}\n",
         encoding="utf-8",
     )

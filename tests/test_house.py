@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from schemaman.migration.target import TARGETS
 from tests.support.checkout import ROOT
 
 PLUGINS = {
@@ -266,7 +267,12 @@ BANNED = {
     "member", "members", "mirror", "mirrored", "retired",
 }  # fmt: skip
 CHANGING_ATTRIBUTES = 8
-"""How many attributes a class may assign outside its definition."""
+"""How many attributes a class may change outside its definition."""
+CHANGING_METHODS = {
+    "add", "append", "clear", "discard", "extend", "insert", "pop", "popleft", "remove", "setdefault",
+    "update",
+}  # fmt: skip
+"""Methods that change a collection in place."""
 
 
 def words_of(identifier: str) -> set[str]:
@@ -291,15 +297,29 @@ def identifiers(tree: ast.Module) -> Iterator[str]:
 
 
 def changing_attributes(node: ast.ClassDef) -> set[str]:
-    """Attributes of `self` that a method other than `__init__` and `__post_init__` assigns."""
+    """Attributes of `self` that methods besides `__init__` and `__post_init__` assign or change in place."""
     return {
         target.attr
         for method in node.body
         if isinstance(method, ast.FunctionDef) and method.name not in ("__init__", "__post_init__")
-        for target in ast.walk(method)
-        if isinstance(target, ast.Attribute) and isinstance(target.ctx, ast.Store)
+        for target in changed_places(method)
+        if isinstance(target, ast.Attribute)
         if isinstance(target.value, ast.Name) and target.value.id == "self"
     }
+
+
+def changed_places(method: ast.FunctionDef) -> Iterator[ast.expr]:
+    """What a method assigns, deletes or changes in place: the collection itself, not its item."""
+    for node in ast.walk(method):
+        match node:
+            case ast.Attribute(ctx=ast.Store() | ast.Del()):
+                yield node
+            case ast.Subscript(value=value, ctx=ast.Store() | ast.Del()):
+                yield value
+            case ast.Call(func=ast.Attribute(value=value, attr=attr)) if attr in CHANGING_METHODS:
+                yield value
+            case _:
+                pass
 
 
 def house() -> dict[str, dict[str, list[str]]]:
@@ -354,6 +374,22 @@ def vocabulary_text(rules: dict[str, dict[str, list[str]]]) -> str:
             if names:
                 lines += [f'"{key}" = [', *(f'    "{name}",' for name in names), "]"]
     return "\n".join(lines) + "\n"
+
+
+def test_no_module_compares_the_name_of_a_format() -> None:
+    """What differs between formats is asked of the target, or of the format of the session."""
+    own = ("schemaman/migration/targets/", "schemaman/spark/formats/")
+    formats = set(TARGETS.names())
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in python_files("schemaman", "cli")
+        if not str(path.relative_to(ROOT)).startswith(own)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Compare | ast.MatchValue)
+        for part in ast.walk(node)
+        if isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value in formats
+    ]
+    assert found == []
 
 
 def test_the_list_of_exceptions_has_nothing_that_is_gone() -> None:

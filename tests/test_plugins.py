@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 import sys
+from collections.abc import Callable
 from importlib.metadata import EntryPoint
 
 import pytest
 
 from schemaman.debezium.connector import Connector
 from schemaman.errors import UnknownName
-from schemaman.plugins import Plugins
+from schemaman.plugins import Plugins, Port
+from schemaman.report.display import render
+from tests.support.checkout import ROOT
 
 
 @pytest.fixture
@@ -78,3 +82,17 @@ def test_the_dialects():
     with pytest.raises(UnknownName, match="no connector 'postgres'") as caught:
         shelf.get("postgres")
     assert caught.value.hint == "did you mean 'postgresql'?"
+
+
+def test_no_package_names_a_module_above_it_in_a_text():
+    """Upward calls go through ports, whose places the root package alone knows."""
+    named = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "schemaman").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module")
+        for argument in node.args
+        if isinstance(argument, ast.Constant)
+    }
+    assert named == {"schemaman/__init__.py"}
+    assert Port[Callable[[object, str], str]]("render a report").load() is render

@@ -158,6 +158,20 @@ def test_the_gate_judges_since_a_version(registry: sm.Registry) -> None:
     }
 
 
+@pytest.mark.parametrize("since", [1, "1", "v1", "@1", "1.0", "returns@1"])
+def test_the_baseline_is_any_reference_to_a_version(registry: sm.Registry, since: int | str) -> None:
+    assert registry.check("returns", since=since).findings == registry.check("returns@1..4").findings
+    assert registry.check("returns@3", since=since).findings == registry.check("returns@1..3").findings
+
+
+def test_the_baseline_may_be_a_time(registry: sm.Registry) -> None:
+    now = registry.check("returns", since="2026-11-21T07:45:24Z")
+    assert now.findings == registry.check("returns@3..4").findings
+    for wrong in ("", " ", True):
+        with pytest.raises(sm.UsageError, match="since is"):
+            registry.check("returns", since=wrong)
+
+
 def test_values_show_themselves_as_html_without_script(registry: sm.Registry) -> None:
     history = registry.history("returns")
     shown = (

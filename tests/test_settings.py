@@ -74,6 +74,13 @@ def test_a_section_of_pyproject_is_read_alike() -> None:
         ("[[target]]\nname='a'\nformat='delta'\ntabel='x'", "unknown key 'tabel'; did you mean table", None),
         ("[[target]]\nname='a'\nformat='delta'\ntable='x{nam}'", "'a': {nam} is none of", None),
         ("[[target]]\nname='a'\nformat='d'\ntable='x'\n" * 2, "two targets are called 'a'", None),
+        ("consumers = 1", "consumers: consumers are written as", None),
+        ("[consumers.a]\nowner = 'x'", r"\[consumers.a\] has no kind; there are: avro, ", None),
+        ("[consumers.a]\nkind = 'sprak'", "unknown kind 'sprak'; did you mean spark", None),
+        ("[consumers.a]\nkind = 'sql'\ntabels = 'x'", "unknown key 'tabels'; did you mean tables", None),
+        ("[consumers.a]\nkind = 'sql'\ntables = []", "tables has an empty pattern; write '\\*'", None),
+        ("[consumers.a]\nsql = ['']", "sql has an empty pattern", None),
+        ("[consumers.a]\nsql = 'a.sql'\ndialect = 'postgre'", "did you mean postgres", None),
     ],
 )
 def test_what_is_wrong_is_said_with_file_and_key(text: str, message: str, hint: str | None) -> None:

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import sys
+from pathlib import Path
 
 import click
 
 from schemaman.api.avro_checks import answer_batch
-from schemaman.api.exit_codes import FAILED
-from schemaman.api.files import read_text
+from schemaman.api.files import read_text, write_text
+from schemaman.compat.gate import EXIT_CODES
 from schemaman.errors import UsageError
-from schemaman.report.views.findings import build_check_report, sort_by_severity
-from schemaman.report.views.table_changes import JudgedFinding
+from schemaman.model.printable import format_json
+from schemaman.model.shell import build_command
+from schemaman.report.document import FORMATS as REPORT_FORMATS
+from schemaman.report.views.findings import (
+    build_check_report,
+    list_judged,
+    sort_by_severity,
+    summarize_report,
+)
 from schemaman_cli.checking import run_check
 from schemaman_cli.group import command
-from schemaman_cli.options import CommandContext, format_option, offer, with_context
+from schemaman_cli.library import make_workspace
+from schemaman_cli.options import CommandContext, format_option, offer, sql_options, with_context
 
-EXIT_CODES = {"pass": 0, "fail": 1, "unknown": FAILED}
-"""The exit code of each verdict: a check that could not read all records was not possible."""
+FORMATS = (
+    "text", "concise", "json", "jsonl", "sarif", "junit", "github", "gitlab", "azure", "markdown", "html"
+)  # fmt: skip
+_WITHOUT_VERDICT = ("concise", "jsonl", "sarif", "junit", "gitlab")
+"""Formats without a line for people; the verdict is then a line on stderr."""
 
 
 @command("check", "schemaman check", "schemaman check orders --against 1 --format github")
@@ -35,7 +46,15 @@ EXIT_CODES = {"pass": 0, "fail": 1, "unknown": FAILED}
     type=click.Choice(["break", "danger", "note", "off"]),
     help="Lowest severity that fails the check (default: break).",
 )
-@format_option("text", "json", "github", "markdown")
+@format_option(*FORMATS)
+@click.option(
+    "-o",
+    "--output",
+    "outputs",
+    multiple=True,
+    metavar="FORMAT=FILE",
+    help="Also write the result to a file, such as sarif=check.sarif. Repeatable.",
+)
 @click.option(
     "--batch",
     metavar="FILE",
@@ -45,6 +64,7 @@ EXIT_CODES = {"pass": 0, "fail": 1, "unknown": FAILED}
 @click.option(
     "--base", metavar="BRANCH", help="Branch that the files are compared with (default: that of the CI job)."
 )
+@sql_options
 @with_context
 def check(
     context: CommandContext,
@@ -54,7 +74,10 @@ def check(
     batch: str | None,
     source: bool,
     base: str | None,
+    sql: tuple[str, ...],
+    word: str | None,
     format: str,
+    outputs: tuple[str, ...],
     **_: object,
 ) -> int:
     """Check what a branch changes, or what the source did, against the accepted state.
@@ -63,21 +86,53 @@ def check(
     snapshots, or each PATH. No store is needed. With --source, or for a TABLE, every revision in the store
     since the snapshots at the merge base is checked.
 
+    --sql applies the statements of SQL migrations to the accepted state, and executes nothing. That state is
+    the snapshots at the merge base or in the working tree, --against file:schema.sql, or the newest versions
+    in the store.
+
     orders@3 is checked up to version 3. orders@1..3 is checked against version 1, as with --against.
+
+    concise and jsonl write a line for each finding. With these and other formats for programs, the verdict is
+    a line on stderr.
 
     The exit code is 1 if a finding at or above --fail-on is not waived, 2 without a baseline, and 3 if a
     TABLE has no history, or if nothing fails but records of a table could not be read.
     """
     if batch is not None:
-        if tables or source or any(option is not None for option in (against, base, level)):
+        if tables or source or sql or any(option is not None for option in (against, base, level, word)):
             raise UsageError(
                 "--batch takes everything from its lines", hint="omit TABLE and the other options"
             )
         return _answer_batch(context, batch)
-    result = run_check(context, tables, against=against, base=base, level=level, source=source)
-    judged = sort_by_severity(JudgedFinding(f, s) for f, s in result.findings)
-    context.console.show(build_check_report(judged, result, result.fail_on, result.waivers), format)
+    files = [_split_output(output) for output in outputs]
+    result = run_check(
+        context, tables, against=against, base=base, level=level, source=source, sql=sql, word=word
+    )
+    judged = sort_by_severity(list_judged(result))
+    options = {"--against": against, "--base": base, "--level": level, "--dialect": word}
+    given = [part for name, value in options.items() if value is not None for part in (name, value)]
+    given += [part for script in sql for part in ("--sql", script)]
+    again = build_command(("check",), tables, *given, *(["--source"] if source else []))
+    report = build_check_report(judged, result, result.fail_on, result.waivers, again)
+    for name, path in files:
+        write_text(path, REPORT_FORMATS.get(name).render(report))
+    context.console.show(report, format)
+    if context.settings.notify.value:
+        from schemaman.api.notifying import notify_of_check  # loads a client for HTTP
+
+        notify_of_check(make_workspace(context), result)
+    if format in _WITHOUT_VERDICT:
+        context.console.inform(summarize_report(report))
     return EXIT_CODES[result.verdict]
+
+
+def _split_output(text: str) -> tuple[str, Path]:
+    """Split FORMAT=FILE, and find the format before the check runs. Raises `UsageError`."""
+    name, sign, path = text.partition("=")
+    if not sign or not path:
+        raise UsageError(f"{text!r} is not FORMAT=FILE", hint="--output sarif=check.sarif")
+    REPORT_FORMATS.get(name)
+    return name, Path(path)
 
 
 def _answer_batch(context: CommandContext, source: str) -> int:
@@ -86,7 +141,7 @@ def _answer_batch(context: CommandContext, source: str) -> int:
     passed = True
     for answer in answer_batch(lines):
         passed &= answer.get("compatible") is True
-        context.console.write(json.dumps(answer, ensure_ascii=False) + "\n")
+        context.console.write(format_json(answer, None) + "\n")
     return 0 if passed else 1
 
 

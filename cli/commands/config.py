@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import click
 
+from schemaman.compat.consumers import Consumer
 from schemaman.migration.policy import PolicyRule, ProjectionRule
 from schemaman.migration.settings import CatalogSetting
 from schemaman.report.document import Grid, Report, Text
-from schemaman.settings import TargetSetting, is_secret
+from schemaman.settings import NotifySetting, TargetSetting, is_secret
 from schemaman.store.urls import without_password
 from schemaman_cli.group import command
 from schemaman_cli.options import CommandContext, format_option, with_context
@@ -45,10 +46,15 @@ def _format_value(value: object) -> str:
     if isinstance(value, ProjectionRule):
         chosen = ", ".join(f"{option} = {_format_option(choice)}" for option, choice in value.options)
         return f"{chosen} for {', '.join(value.tables)} to {', '.join(value.targets)}"
+    if isinstance(value, NotifySetting):
+        return f"{', '.join(value.events)} to {_mask_webhook(value.webhook)}"
     if isinstance(value, CatalogSetting):
         return ", ".join(
             [f"{value.name} ({value.type})", *(f"{k}={_mask_pair((k, v))}" for k, v in value.options)]
         )
+    if isinstance(value, Consumer):
+        read = ", ".join((*value.tables, *value.sql))
+        return f"{value.name} ({value.kind}): {read}"
     if isinstance(value, tuple):
         pairs = [f"{v[0]}={_mask_pair(v)}" if isinstance(v, tuple) else _format_value(v) for v in value]
         return ", ".join(pairs) or "none"
@@ -79,6 +85,8 @@ def _build_value(value: object) -> object:
     if isinstance(value, ProjectionRule):
         options = {o: dict(c) if isinstance(c, tuple) else c for o, c in value.options}
         return options | {"tables": list(value.tables), "targets": list(value.targets)}
+    if isinstance(value, NotifySetting):
+        return {"webhook": _mask_webhook(value.webhook), "events": list(value.events)}
     if isinstance(value, CatalogSetting):
         return {
             "name": value.name,
@@ -86,11 +94,29 @@ def _build_value(value: object) -> object:
             "options": {name: _mask_pair((name, text)) for name, text in value.options},
             "packages": list(value.packages),
         }
+    if isinstance(value, Consumer):
+        return {
+            "name": value.name,
+            "kind": value.kind,
+            "tables": list(value.tables),
+            "columns": list(value.columns),
+            "owner": value.owner,
+            "contact": value.contact,
+            "sql": list(value.sql),
+            "dialect": value.language,
+        }
     if isinstance(value, tuple):
         if all(isinstance(v, tuple) for v in value) and value:
             return {pair[0]: _mask_pair(pair) for pair in value}
         return [_build_value(v) for v in value]
     return value if isinstance(value, bool) else _mask_text(value)
+
+
+def _mask_webhook(webhook: str) -> str:
+    """Return a webhook without its path, which is the secret of many services."""
+    scheme, sign, rest = webhook.partition("://")
+    host, slash, _ = without_password(rest).partition("/")
+    return f"{scheme}{sign}{host}{slash and '/***'}" if sign else webhook
 
 
 def _mask_pair(pair: tuple[str, object]) -> str:

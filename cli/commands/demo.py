@@ -254,7 +254,7 @@ class _DemoScript:
         self.line(f"   no drift in {len(found['tables'])} tables since the last migration")
         for format, rows in lakes.items():
             columns = wanted[format]["wanted"]["columns"]
-            reader, seen = _read_metadata(rows, format)
+            reader, seen = _METADATA_READERS[format](rows)
             if not rows.read_right(columns) or seen != tuple((c["name"], c["type"]) for c in columns):
                 raise CouldNotDo(f"the {format} table differs from what was planned and written")
             self.line(
@@ -270,13 +270,18 @@ class _DemoScript:
         return path
 
 
-def _read_metadata(rows: Rows, format: str) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """Return the name of a lake table's metadata files, and the columns in them."""
-    if format == "delta":
-        return "Delta's log", delta_columns(Path("lake") / TABLE)
+def _read_delta_metadata(rows: Rows) -> tuple[str, tuple[tuple[str, str], ...]]:
+    return "Delta's log", delta_columns(Path("lake") / TABLE)
+
+
+def _read_iceberg_metadata(rows: Rows) -> tuple[str, tuple[tuple[str, str], ...]]:
     newest = f"SELECT file FROM {rows.table}.metadata_log_entries ORDER BY timestamp DESC LIMIT 1"
     file = str(rows.executor.query(newest)[0][0]).removeprefix("file:")
     return "Iceberg's metadata file", iceberg_columns(Path(file))
+
+
+_METADATA_READERS = {"delta": _read_delta_metadata, "iceberg": _read_iceberg_metadata}
+"""Read the metadata files of a lake table without Spark: their name, and the columns in them."""
 
 
 def _format_begin(version: Mapping[str, Any]) -> str:

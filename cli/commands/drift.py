@@ -22,10 +22,11 @@ from schemaman.migration.apply.journal import (
     read_drift,
 )
 from schemaman.migration.apply.resume import resume_plan
+from schemaman.migration.exchanged_names import accept_names
 from schemaman.migration.layout import describe_layout_change, find_layout_changes, record_layout
 from schemaman.migration.plan import describe_change
 from schemaman.migration.plan_file import from_text
-from schemaman.migration.properties.names import SOURCE_PROPERTY
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.registry import Registry
 from schemaman.report.json.migrations import Drift
@@ -49,11 +50,23 @@ _Selection = tuple[set[str] | None, set[str]]
     metavar="LAKE_TABLE",
     help="Stop checking LAKE_TABLE, because it was dropped on purpose. Repeatable.",
 )
-@click.option("-y", "--yes", is_flag=True, help="With --forget: forget without a question.")
+@click.option(
+    "--accept-names",
+    "accepted",
+    multiple=True,
+    metavar="LAKE_TABLE",
+    help="Accept the names that the columns of LAKE_TABLE have, though others exchanged them. Repeatable.",
+)
+@click.option("-y", "--yes", is_flag=True, help="With --forget or --accept-names: ask no question.")
 @format_option("text", "json", "markdown", "html", "github")
 @with_context
 def drift(
-    context: CommandContext, tables: tuple[str, ...], dropped: tuple[str, ...], yes: bool, format: str
+    context: CommandContext,
+    tables: tuple[str, ...],
+    dropped: tuple[str, ...],
+    accepted: tuple[str, ...],
+    yes: bool,
+    format: str,
 ) -> int:
     """Compare lake tables with the result of their last migration: those that follow TABLE, or all.
 
@@ -62,7 +75,8 @@ def drift(
 
     Drift that an earlier run found and accepted is reported once. The exit code is 1 if a table has changed,
     and 3 if a table cannot be read or TABLE has no known lake table. A table given to --forget is checked
-    again after the next plan for it is applied.
+    again after the next plan for it is applied. Where others exchanged names of columns, no plan is made
+    until the names are as before, or accepted with --accept-names.
     """
     registry = open_registry(context)
     if dropped:
@@ -71,6 +85,13 @@ def drift(
                 "--forget takes no other TABLE", hint=f"schemaman drift --forget {quote(dropped[0])}"
             )
         return _forget_targets(context, registry, dropped, yes)
+    if accepted:
+        if tables:
+            raise UsageError(
+                "--accept-names takes no other TABLE",
+                hint=f"schemaman drift --accept-names {quote(accepted[0])}",
+            )
+        return _accept_names(context, registry, accepted, yes)
     sources = {str(h.table) for h in registry.select(*tables)} if tables else None
     journal: dict[str, list[MigrationEntry]] = {}
     for line in registry.journal():
@@ -102,13 +123,7 @@ def _forget_targets(context: CommandContext, registry: Registry, tables: Sequenc
     Raises:
         UsageError: no migration of such a target is known, or the target exists.
     """
-    known = dict.fromkeys(line.target for line in registry.journal() if line.state == "finished")
-    targets: list[str] = []
-    for table in tables:
-        named = [t for format in TARGETS.names() if (t := target_id(format, table)) in known]
-        if not named:
-            raise UsageError(f"no migration of {table} is known", hint="schemaman status lists the targets")
-        targets += named
+    targets = _find_targets(registry, tables)
     spark = open_executor(make_workspace(context))
     for target in targets:
         _require_dropped(context, spark, target)
@@ -118,6 +133,40 @@ def _forget_targets(context: CommandContext, registry: Registry, tables: Sequenc
         registry.note(*map(forget_target, targets))
         context.console.inform(f"{', '.join(named)} is not checked until a plan for it is applied")
     return 0
+
+
+def _accept_names(context: CommandContext, registry: Registry, tables: Sequence[str], yes: bool) -> int:
+    """Accept the names of the columns of lake tables, all or none.
+
+    Raises:
+        UsageError: no migration of such a target is known, or the table does not exist.
+    """
+    spark = open_executor(make_workspace(context))
+    entries: list[MigrationEntry] = []
+    for target in _find_targets(registry, tables):
+        format, _, table = target.partition(":")
+        lake = spark.inspect(table, format)
+        if lake is None:
+            raise UsageError(f"{table} does not exist", hint="schemaman status lists the targets")
+        entries.append(accept_names(target, lake))
+    example = f"schemaman drift {' '.join(f'--accept-names {quote(table)}' for table in tables)}"
+    question = f"Does each column of {', '.join(tables)} contain the values that its name says?"
+    if confirm(question, yes, example):
+        registry.note(*entries)
+        context.console.inform(f"the names of {', '.join(tables)} are accepted")
+    return 0
+
+
+def _find_targets(registry: Registry, tables: Sequence[str]) -> list[str]:
+    """Find the migrated targets that have these names. Raises `UsageError` for an unknown one."""
+    known = dict.fromkeys(line.target for line in registry.journal() if line.state == "finished")
+    targets: list[str] = []
+    for table in tables:
+        named = [t for format in TARGETS.names() if (t := target_id(format, table)) in known]
+        if not named:
+            raise UsageError(f"no migration of {table} is known", hint="schemaman status lists the targets")
+        targets += named
+    return targets
 
 
 def _require_dropped(context: CommandContext, spark: Executor, target: str) -> None:
@@ -226,7 +275,7 @@ def _is_requested(lake: LakeTable | None, lines: Sequence[MigrationEntry], selec
     sources, inspected = selection
     if sources is None:
         return True
-    source = lake.properties.get(SOURCE_PROPERTY) if lake is not None else None
+    source = read_record(lake.properties).source if lake is not None else None
     planned = _find_source(lines)
     follows = sources & {source or "", planned}
     inspected |= follows

@@ -7,44 +7,75 @@ from pathlib import Path
 import click
 
 from schemaman.api.files import read_text, write_text
+from schemaman.api.readership import RegistryRelations, build_readership
+from schemaman.api.reporting import find_changes_since
+from schemaman.errors import UsageError
 from schemaman.migration.plan_file import from_text, to_document
+from schemaman.report.document import FORMATS, Report
 from schemaman.report.views.overview import build_report
-from schemaman.report.views.table_changes import build_chapter
+from schemaman.report.views.since_accepted import build_since_report
+from schemaman.report.views.table_changes import build_chapter, keep_shared_once
 from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace, open_registry
 from schemaman_cli.options import CommandContext, format_option, offer, with_context
 
 
 @command(
-    "report", "schemaman report --format html -o report.html", "schemaman report orders --format markdown"
+    "report",
+    "schemaman report --format html -o report.html",
+    "schemaman report --against accepted --format markdown",
 )
 @click.argument("tables", nargs=-1, metavar="[TABLE]...", shell_complete=offer("tables"))
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write.")
 @click.option("--full", is_flag=True, help="Write a chapter for each table, even for many tables.")
+@click.option(
+    "--against",
+    shell_complete=offer("references"),
+    metavar="REF",
+    help="Report only what changed since accepted (the snapshots in git), or since a REF of one TABLE.",
+)
 @click.option("--plan", "plans", multiple=True, metavar="FILE", help="Plan file to include. Repeatable.")
-@format_option("text", "markdown", "html", "json")
+@format_option("text", "markdown", "html", "json", "jsonl", "concise", "sarif", "junit", "gitlab")
 @with_context
 def report(
     context: CommandContext,
     tables: tuple[str, ...],
     output: Path | None,
     full: bool,
+    against: str | None,
     plans: tuple[str, ...],
     format: str,
 ) -> None:
-    """Report on each TABLE, or all tables: columns, history, broken readers, uncertain facts."""
-    judge = make_workspace(context).build_judge()
-    read = [from_text(read_text(path)) for path in plans]
-    chapters = [
-        build_chapter(h, judge, (p for p in read if p.source.table == str(h.table)))
-        for h in open_registry(context).select(*tables)
-    ]
-    whole = build_report(chapters, {p.table: to_document(p) for p in read}, full=full or bool(tables))
+    """Report on each TABLE, or all tables: columns, history, broken readers, uncertain facts.
+
+    With --against accepted, report what changed since the accepted state: the verdict, each finding once, and
+    the steps that are expected in the lake of each target. The exit code is 0 whatever the verdict is.
+    """
+    whole = _build_whole(context, tables, full, against, plans)
     if output is None:
         context.console.show(whole, format)
     else:
-        write_text(output, context.console.render(whole, format))
+        write_text(output, FORMATS.get(format).render(whole))
         context.console.inform(f"written to {output}")
+
+
+def _build_whole(
+    context: CommandContext, tables: tuple[str, ...], full: bool, against: str | None, plans: tuple[str, ...]
+) -> Report:
+    if against is not None:
+        if full or plans:
+            raise UsageError("--against has its own chapters", hint="omit --full and --plan")
+        changes = find_changes_since(make_workspace(context), open_registry(context), tables, against)
+        return build_since_report(changes)
+    workspace, registry = make_workspace(context), open_registry(context)
+    judge = workspace.build_judge(build_readership(workspace, RegistryRelations(workspace, registry)))
+    read = [from_text(read_text(path)) for path in plans]
+    chapters = [
+        build_chapter(h, judge, (p for p in read if p.source.table == str(h.table)))
+        for h in registry.select(*tables)
+    ]
+    documents = {p.table: to_document(p) for p in read}
+    return build_report(keep_shared_once(chapters), documents, full=full or bool(tables))
 
 
 COMMAND = report

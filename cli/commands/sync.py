@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from schemaman.api.notifying import notify_of_tables
 from schemaman.api.sources import find_sources, follow_sources, read_sources
 from schemaman.api.syncing import LakeSync
 from schemaman.api.target_tables import warn_of_other_streams
@@ -75,6 +76,7 @@ def sync(
         lake.note_records(read)
         tables = lake.run_round(workspace.read_decisions())
         context.console.show(build_sync_report(read, tables), format)
+        notify_of_tables(workspace, tables)
         rejected = rate_rejects(context, read, max_rejects, found_sources)
         return max((rejected, *(table.code for table in tables)))
     before: Sequence[FollowedTable] | None = None
@@ -88,6 +90,7 @@ def sync(
         tables = () if decisions is None else lake.run_round(decisions)
         if before is None or read.new or (decisions is not None and list(tables) != list(before)):
             rounds.write_round(build_sync_report(read, tables), read)
+            notify_of_tables(workspace, [table for table in tables if table not in (before or ())])
             rate_rejects(context, read, max_rejects, found_sources)
         else:
             rounds.write_idle_round(build_sync_report(read, tables), read)

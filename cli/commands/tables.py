@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from schemaman.model.table_patterns import is_matched
 from schemaman.report.views.listings import build_tables_report
-from schemaman.settings import is_matched
 from schemaman_cli.group import command
 from schemaman_cli.library import open_registry
 from schemaman_cli.options import CommandContext, format_option, offer, with_context

@@ -12,7 +12,7 @@ from schemaman.report.json.answers import build_written_waiver
 from schemaman_cli.days import parse_last_day
 from schemaman_cli.findings import find_finding
 from schemaman_cli.group import command
-from schemaman_cli.options import CommandContext, format_option, offer, with_context
+from schemaman_cli.options import CommandContext, format_option, offer, sql_options, with_context
 
 
 @command(
@@ -27,6 +27,7 @@ from schemaman_cli.options import CommandContext, format_option, offer, with_con
 @click.option("--reason", required=True, metavar="TEXT", help="Why the finding is acceptable.")
 @click.option("--owner", required=True, metavar="NAME", help="Who is responsible for the waiver.")
 @click.option("--expires", required=True, metavar="WHEN", help="Last day: a date, or 14d.")
+@sql_options
 @format_option("text", "json")
 @with_context
 def waive(
@@ -35,6 +36,8 @@ def waive(
     places: tuple[str, ...],
     against: str | None,
     base: str | None,
+    sql: tuple[str, ...],
+    word: str | None,
     reason: str,
     owner: str,
     expires: str,
@@ -43,11 +46,12 @@ def waive(
     """Waive the finding with the fingerprint FINDING; it then fails no check. The first digits are enough.
 
     schemaman check still shows the finding, as waived. The waiver is added to schemaman.waivers.toml. Commit
-    that file. A finding of files is found again by the arguments of its check: PATH, --against, --base.
+    that file. A finding of files is found again by the arguments of its check: PATH, --against, --base, --sql
+    and --dialect.
     """
     if not reason.strip() or not owner.strip():
         raise UsageError("a waiver needs a reason and an owner", hint='--reason "no reader left" --owner ann')
-    found = find_finding(context, finding, places, against, base).finding
+    found = find_finding(context, finding, places, against, base, sql, word).finding
     until = parse_last_day(expires, "a waiver")
     waiver = Waiver(found.fingerprint, found.rule, str(found.table), reason, owner, until)
     path = resolve_path(context.settings.waivers)

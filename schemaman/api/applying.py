@@ -18,8 +18,10 @@ from schemaman.migration.apply.apply import Migration, MigrationProgress, StoreJ
 from schemaman.migration.apply.clone import make_rehearsal
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import plan_hash
+from schemaman.migration.properties.names import SOURCE_PROPERTY
 from schemaman.migration.statement_check import list_missing_approvals
 from schemaman.migration.target import TARGETS, Executor
+from schemaman.migration.target_id import target_id
 from schemaman.registry import Registry
 from schemaman.store.sql.store import SqlStore
 
@@ -106,7 +108,28 @@ class PlanApplier:
 
         A plan file says itself what needs approval, and a file can be edited.
         """
-        return list_missing_approvals(plan, self._workspace.settings.policy)
+        policy = self._workspace.settings.policy
+        missing = list_missing_approvals(plan, policy)
+        if missing or not policy.rules:
+            return missing
+        return list_missing_approvals(plan, policy, *self._find_names(plan))
+
+    def _find_names(self, plan: Plan) -> tuple[set[str], set[str]]:
+        """The source that the table of a plan names, and the targets that lead its sources into it."""
+        lake = self.executor.inspect(plan.table, plan.format)
+        sources = {plan.source.table} | ({lake.properties.get(SOURCE_PROPERTY, "")} if lake else set())
+        named = target_id(plan.format, plan.table)
+        tables = [table for table in self.store.tables() if str(table) in sources]
+        targets = {
+            target.name
+            for target in self._workspace.settings.targets.value
+            if target.format == plan.format
+            and any(
+                target.has_table(table) and target_id(target.format, target.address(table)) == named
+                for table in tables
+            )
+        }
+        return sources - {""}, targets
 
     def _report_step(self, progress: MigrationProgress) -> None:
         step = min(progress.done + 1, progress.steps)

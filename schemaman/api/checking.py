@@ -14,7 +14,10 @@ from schemaman.api.accepted_snapshots import (
     read_snapshot_texts,
 )
 from schemaman.api.checking_files import add_waivers, is_outside_history, make_policy, order_arguments
+from schemaman.api.finding_places import place_in_snapshots
+from schemaman.api.readership import RegistryRelations
 from schemaman.api.references import resolve_reference
+from schemaman.api.settings_files import resolve_path
 from schemaman.api.target_tables import cut_history
 from schemaman.api.unread_records import TopicRejects, find_unread, group_rejects
 from schemaman.api.workspace import Workspace
@@ -50,20 +53,23 @@ def check_tables(
         NoHistory: a table has no history.
     """
     tables, against = _split_baseline(tables, against)
-    policy = make_policy(workspace, level, fail_on, named=bool(tables))
+    policy = make_policy(
+        workspace, level, fail_on, RegistryRelations(workspace, registry), named=bool(tables)
+    )
     unchanged: frozenset[TableId] = frozenset()
-    if against is not None:
-        found = _select_histories(registry, tables)
-        baseline = _take_baseline(workspace, registry, found, against)
-    elif tables:
-        found = _select_histories(registry, tables)
-        baseline = read_named_snapshots(workspace, [history.table for history in found])
+    if tables or against is not None:
+        found, baseline = select_baseline(workspace, registry, tables, against)
     else:
         found, baseline, unchanged = _select_changed(workspace, registry, policy)
     unread = find_unread(registry, found, group_rejects(registry))
     result = gate.check(found, baseline, RULES.load_each(), policy, unread)
     result = replace(result, tables=tuple(sorted({*result.tables, *unchanged})))
-    if against is not None and is_outside_history(against):
+    if against is None:
+        folder = resolve_path(workspace.settings.snapshots)
+        placed = place_in_snapshots((finding for finding, _ in result.findings), folder)
+        rated = tuple((f, s) for f, (_, s) in zip(placed, result.findings, strict=True))
+        result = replace(result, findings=rated)
+    elif is_outside_history(against):
         # The store alone does not show these findings, since the baseline is not in it.
         again = order_arguments(tables, "--against", against)
         rated = tuple((replace(finding, arguments=again), s) for finding, s in result.findings)
@@ -103,6 +109,19 @@ def _find_rejected(summaries: Iterable[StoredSummary], rejects: TopicRejects) ->
     )
 
 
+def select_baseline(
+    workspace: Workspace, registry: Registry, tables: Sequence[str], against: str | None
+) -> tuple[tuple[TableHistory, ...], Baseline]:
+    """Select the histories to check and their baseline. Raises as `check_tables`."""
+    tables, against = _split_baseline(tables, against)
+    found = _select_histories(registry, tables)
+    if against is not None:
+        return found, _take_baseline(workspace, registry, found, against)
+    if tables:
+        return found, read_named_snapshots(workspace, [history.table for history in found])
+    return found, parse_snapshots(workspace, read_snapshot_texts(workspace))
+
+
 def _take_baseline(
     workspace: Workspace, registry: Registry, found: Sequence[TableHistory], against: str
 ) -> Mapping[TableId, Snapshot]:
@@ -117,11 +136,14 @@ def _take_baseline(
         return {table: Snapshot(table, resolved.schema)}
     if resolved.table != table:
         raise BadReference(f"{against} is not a version of {table}", hint=f"--against {quote(f'{table}@1')}")
-    if resolved.version not in found[0].versions:
+    number = resolved.version.number
+    # a question of time limits what is certain of its version, which is the same one otherwise
+    version = next((v for v in found[0].versions if v.number == number), None)
+    if version is None:
         raise UsageError(
             f"{against} is newer than {table}@{found[0].latest.number}", hint="the baseline is the older one"
         )
-    return {table: take_snapshot(found[0], resolved.version, resolved.revision)}
+    return {table: take_snapshot(found[0], version, resolved.revision)}
 
 
 def _split_baseline(tables: Sequence[str], against: str | None) -> tuple[Sequence[str], str | None]:

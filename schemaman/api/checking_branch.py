@@ -5,7 +5,6 @@ It needs no store and no network. What the source did meanwhile does not count h
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,14 +14,19 @@ from schemaman.api.checking_files import (
     SchemaSide,
     add_waivers,
     judge_sides,
+    list_side_relations,
     make_policy,
     order_arguments,
     read_side,
 )
+from schemaman.api.checking_migrations import BranchProposals, find_branch_proposals
 from schemaman.api.files import read_text
+from schemaman.api.finding_places import find_line, place_in_repository
+from schemaman.api.migration_scripts import choose_grammar, has_statements, judge_script
 from schemaman.api.settings_files import resolve_path
 from schemaman.api.workspace import Workspace
 from schemaman.compat.gate import CheckResult, judge_files
+from schemaman.compat.impact.relations import Relation
 from schemaman.compat.judge import Finding, Severity
 from schemaman.errors import UsageError
 from schemaman.io import git
@@ -50,11 +54,15 @@ def check_branch(
     base: str | None = None,
     level: str | None = None,
     fail_on: Severity | None = None,
+    word: str | None = None,
 ) -> CheckResult:
     """Check the schema files of the working tree against those at the merge base with `base`.
 
+    Without paths, the migrations of the settings that are new or changed since then are checked, too.
+
     `paths` are files and folders, by default the folder of snapshots. `base` is a branch or another revision,
-    by default the target branch of the pull request, else the default branch.
+    by default the target branch of the pull request, else the default branch. `word` names the connector or
+    the dialect of scripts that create tables.
 
     Raises:
         UsageError: there is no git repository, no base, or no schema file on either side.
@@ -69,7 +77,8 @@ def check_branch(
     for path in chosen:
         before |= _read_base(commit, path)
         after |= _read_tree(path)
-    if not before and (is_default or not after):
+    has_migrations = is_default and bool(workspace.settings.migrations.value)
+    if not before and (is_default or not after) and not has_migrations:
         places = ", ".join(map(str, chosen))
         raise UsageError(
             f"there is no baseline: git has no schema files in {places} at {commit[:12]}",
@@ -77,19 +86,37 @@ def check_branch(
         )
     changed = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
     prefix = git.find_prefix()
+    again = [v for flag, value in (("--base", base), ("--dialect", word)) if value for v in (flag, value)]
+    judged = {
+        name: (*_judge(workspace, word, name, (before.get(name), after.get(name)), commit),)
+        for name in changed
+    }
     found = [
         replace(
             f,
-            file=_place_in_repository(name, prefix),
-            line=_find_line(after.get(name, ""), f),
-            arguments=() if is_default else order_arguments([name], *(("--base", base) if base else ())),
+            file=place_in_repository(name, prefix),
+            line=f.line or find_line(after.get(name, ""), f),
+            arguments=() if is_default else order_arguments([name], *again),
         )
-        for name in changed
-        for f in _judge(name, before.get(name), after.get(name), commit)
+        for name, findings in judged.items()
+        for f in findings
     ]
-    tables = [TableId("", "", "", PurePath(name).stem) for name in sorted({*before, *after})]
-    policy = make_policy(workspace, level, fail_on)
-    result = judge_files(tables, len(changed), found, policy)
+    proposed = find_branch_proposals(workspace, commit, before) if has_migrations else BranchProposals()
+    known = {finding.fingerprint for finding in proposed.findings}
+    found = [*proposed.findings, *(finding for finding in found if finding.fingerprint not in known)]
+    names = {name: findings[0].table for name, findings in judged.items() if findings}
+    tables = [
+        names.get(name) or TableId("", "", "", PurePath(name).stem) for name in sorted({*before, *after})
+    ]
+    stems = {table.table for table in tables}
+    tables += [table for table in proposed.tables if str(table) not in stems and table not in tables]
+
+    def find_relations(_: object) -> Iterator[Relation]:
+        yield from _list_relations(workspace, before, after, commit)
+        yield from proposed.relations
+
+    policy = make_policy(workspace, level, fail_on, find_relations)
+    result = judge_files(tables, len(changed) + proposed.changed, found, policy)
     return add_waivers(workspace, result, whole="files" if is_default else None)
 
 
@@ -122,19 +149,31 @@ def _read_tree(path: Path) -> Mapping[str, str]:
     return {f"{path}/{file.relative_to(path).as_posix()}": read_text(file) for file in files}
 
 
-def _place_in_repository(name: str, prefix: str) -> str:
-    return PurePath(os.path.normpath(PurePath(prefix) / os.path.relpath(name))).as_posix()
+def _list_relations(
+    workspace: Workspace, before: Mapping[str, str], after: Mapping[str, str], commit: str
+) -> Iterator[Relation]:
+    for name in sorted({*before, *after}):
+        if has_statements(name, before.get(name)) or has_statements(name, after.get(name)):
+            continue
+        table, old, new = _read_sides(name, before.get(name), after.get(name), commit)
+        yield from list_side_relations(workspace, table, old, new)
 
 
-def _find_line(text: str, finding: Finding) -> int:
-    """Find the line of the column of a finding, from 1; the first line for a table or a dropped column."""
-    lines = text.splitlines()
-    words = [json.dumps(part, ensure_ascii=False) for part in reversed(finding.path)] + list(finding.path)
-    return next((n for word in words for n, line in enumerate(lines, 1) if word in line), 1 if lines else 0)
-
-
-def _judge(name: str, before: str | None, after: str | None, commit: str) -> Iterator[Finding]:
+def _read_sides(
+    name: str, before: str | None, after: str | None, commit: str
+) -> tuple[TableId, SchemaSide, SchemaSide]:
     old = SchemaSide() if before is None else read_side(before, f"{name} at {commit[:12]}")
     new = SchemaSide() if after is None else read_side(after, name)
-    table = new.table_id or old.table_id or TableId("", "", "", PurePath(name).stem)
+    return new.table_id or old.table_id or TableId("", "", "", PurePath(name).stem), old, new
+
+
+def _judge(
+    workspace: Workspace, word: str | None, name: str, texts: tuple[str | None, str | None], commit: str
+) -> Iterator[Finding]:
+    before, after = texts
+    if any(has_statements(name, text) for text in texts):
+        grammar = choose_grammar(workspace, [name], word)
+        yield from judge_script(grammar, (f"{commit[:12]}:{name}", name), texts)
+        return
+    table, old, new = _read_sides(name, before, after, commit)
     yield from judge_sides(table, old, new, f"{commit[:12]}:{name}", name)

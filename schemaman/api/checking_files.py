@@ -4,36 +4,41 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from schemaman.api.avro_checks import read_avro
 from schemaman.api.files import is_present, read_text
+from schemaman.api.finding_places import find_folder_prefix, find_line, place_in_repository
+from schemaman.api.migration_scripts import choose_grammar, has_statements, judge_script
+from schemaman.api.readership import RelationFinder, build_readership, build_relation
 from schemaman.api.references import read_outside_history
 from schemaman.api.workspace import Workspace
 from schemaman.compat.avro.branches import list_lost_branches
 from schemaman.compat.avro.levels import list_reasons
 from schemaman.compat.avro.resolution import AmbiguousField, list_leaf_causes
-from schemaman.compat.avro.schema import AvroSchema, InvalidAvroSchema
+from schemaman.compat.avro.schema import AvroSchema, InvalidAvroSchema, RecordOf, UnionOf
 from schemaman.compat.counterexample import add_counterexamples
 from schemaman.compat.gate import AVRO_READERS, CheckResult, GatePolicy, judge_files
-from schemaman.compat.judge import RULES, Finding, Reader, Severity, Transition, judge_transition
+from schemaman.compat.impact.relations import Relation
+from schemaman.compat.judge import RULES, Finding, Reader, Severity, StepFact, Transition, judge_transition
 from schemaman.compat.rules.avro_incompatible import NAME as INCOMPATIBLE
 from schemaman.compat.snapshots import from_text, is_snapshot, remove_ids
 from schemaman.compat.waivers import Scope, list_remarks
 from schemaman.errors import UnreadableInput
-from schemaman.history.references import FileRef, GitRef, Reference, TableRef, parse
+from schemaman.history.references import FileRef, GitRef, Reference, parse
 from schemaman.history.rename_detection import find_rename_candidates
 from schemaman.io import git
 from schemaman.languages.read import read_schema
 from schemaman.model.diff import diff
-from schemaman.model.schema import TableId, TableSchema
+from schemaman.model.schema import SCHEMES, TableId, TableSchema
 
 
 def is_outside_history(text: str) -> bool:
-    """Whether a text is a REF to a file, git, a schema registry or the lake."""
-    return not isinstance(parse(text), TableRef)
+    """Whether a text is a REF to a file, git, a schema registry or the lake; a time has a colon, too."""
+    scheme, colon, _ = text.partition(":")
+    return bool(colon) and scheme in SCHEMES
 
 
 def is_table(text: str) -> bool:
@@ -53,22 +58,37 @@ def check_schemas(
     *,
     level: str | None = None,
     fail_on: Severity | None = None,
+    word: str | None = None,
 ) -> CheckResult:
     """Check the schema of one REF against that of another; both are outside the history.
 
     Two Avro schemas are compared as they are, of any root; Avro's verdict then comes from their text. All
-    other schemas are compared as tables.
+    other schemas are compared as tables, and scripts that create tables by the tables that they create.
+    `word` names the connector or the dialect of their SQL.
 
     Raises:
         UnreadableInput: a REF has no schema, or no valid one.
         UnknownName: there is no such level.
     """
-    sides = [_read_reference(workspace, parse(text)) for text in (old, new)]
-    policy = make_policy(workspace, level, fail_on)
     table = TableId("", "", "", PurePath(new.rpartition(":")[2]).stem or new)
-    again = order_arguments([new], "--against", old)
-    judged = judge_sides(table, sides[0], sides[1], old, new)
+    again = order_arguments([new], "--against", old, *(("--dialect", word) if word else ()))
+    texts = (_find_text(parse(old)), _find_text(parse(new)))
+    relations: tuple[Relation, ...] = ()
+    if all(
+        text is not None and has_statements(ref, text) for ref, text in zip((old, new), texts, strict=True)
+    ):
+        grammar = choose_grammar(workspace, [new.rpartition(":")[2]], word)
+        judged = judge_script(grammar, (old.removeprefix("file:"), new.removeprefix("file:")), texts)
+    else:
+        sides = [_read_reference(workspace, parse(text)) for text in (old, new)]
+        judged = judge_sides(table, sides[0], sides[1], old, new)
+        relations = tuple(list_side_relations(workspace, table, sides[0], sides[1]))
+    policy = make_policy(workspace, level, fail_on, lambda _: relations)
     findings = [replace(finding, arguments=again) for finding in judged]
+    reference = parse(new)
+    if isinstance(reference, FileRef):
+        file, text = place_in_repository(reference.path, find_folder_prefix()), read_text(reference.path)
+        findings = [replace(f, file=file, line=f.line or find_line(text, f)) for f in findings]
     return add_waivers(workspace, judge_files((table,), 1, findings, policy))
 
 
@@ -93,21 +113,36 @@ class SchemaSide:
 
 
 def make_policy(
-    workspace: Workspace, level: str | None, fail_on: Severity | None, *, named: bool = False
+    workspace: Workspace,
+    level: str | None,
+    fail_on: Severity | None,
+    find_relations: RelationFinder,
+    *,
+    named: bool = False,
 ) -> GatePolicy:
     """Make the settings of the gate. A level alone decides about Avro; other readers must be declared.
 
-    `named`: the user named the tables.
+    `find_relations` finds the tables that the SQL of consumers names. `named`: the user named the tables.
     """
     settings = workspace.settings
     return GatePolicy(
-        settings.readers.value if level is None or settings.readers.origin != "default" else (),
+        workspace.list_readers(level),
         workspace.rule_overrides(),
         fail_on or settings.fail_on.value,
         level and level.upper(),
         named=named,
         waived=workspace.read_waivers().keys(),
+        readership=build_readership(workspace, find_relations, level),
     )
+
+
+def list_side_relations(
+    workspace: Workspace, table: TableId, old: SchemaSide, new: SchemaSide
+) -> Iterator[Relation]:
+    """List the relation of a table of two schemas; none if neither is a table."""
+    schema = new.table or old.table
+    if schema is not None:
+        yield build_relation(table, schema, [old.table] if old.table else [], workspace)
 
 
 def add_waivers(workspace: Workspace, result: CheckResult, *, whole: Scope | None = None) -> CheckResult:
@@ -149,7 +184,9 @@ def judge_sides(
     """Judge the step from one schema to another; two Avro schemas get Avro's verdict from their text."""
     findings: tuple[Finding, ...] = ()
     if old.table is not None or new.table is not None:
-        transition = Transition(table, old.table, new.table, old_ref=old_ref, new_ref=new_ref)
+        is_new = old.table is None and old.avro is None
+        facts = (StepFact("created"),) if is_new else _list_avro_facts(new.avro)
+        transition = Transition(table, old.table, new.table, old_ref=old_ref, new_ref=new_ref, facts=facts)
         if old.table is not None and new.table is not None:
             suspects = find_rename_candidates(old.table, new.table, append_only=False)
             transition = replace(transition, changes=diff(old.table, new.table), candidates=suspects)
@@ -158,6 +195,29 @@ def judge_sides(
         return findings
     pair = (f"schema {old.digest}", f"schema {new.digest}")
     return _apply_avro(findings, table, old.avro, new.avro, (old_ref, new_ref), pair)
+
+
+def _find_text(reference: Reference) -> str | None:
+    """Find the text of a file or of a file in git; None for any other REF."""
+    match reference:
+        case FileRef(path):
+            return read_text(path)
+        case GitRef(revision, path):
+            return git.read_file(revision, path)
+        case _:
+            return None
+
+
+def _list_avro_facts(new: AvroSchema | None) -> tuple[StepFact, ...]:
+    """List the optional fields of an Avro record that have no default."""
+    fields = new.root.fields if new is not None and isinstance(new.root, RecordOf) else ()
+    optional = [
+        field
+        for field in fields
+        if isinstance(field.type, UnionOf) and any(b.kind == "null" for b in field.type.branches)
+    ]
+    names = tuple(field.name for field in optional if not field.has_default)
+    return (StepFact("no-avro-default", columns=names),) if names else ()
 
 
 def _read_reference(workspace: Workspace, reference: Reference) -> SchemaSide:

@@ -10,7 +10,7 @@ from schemaman.migration.apply.journal import StoreJournal
 from schemaman.migration.plan import MigrationSource, Plan, Refusal
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import Policy
-from schemaman.migration.properties.names import SOURCE_PROPERTY
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.source import migration_source
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.registry import Registry, RegistryStore
@@ -59,7 +59,7 @@ class LakePlanner:
         if lake_table is None:
             plan = replace(plan, notes=(*plan.notes, *describe_near_tables(table)))
         plan = self.preflight.check_plan(plan, lake_table, table.history, table.address)
-        owner = None if lake_table is None else lake_table.properties.get(SOURCE_PROPERTY)
+        owner = None if lake_table is None else read_record(lake_table.properties).source
         if not table.others or owner == str(table.history.table):
             return plan
         return withhold_plan(plan, _refuse_shared_table(table))

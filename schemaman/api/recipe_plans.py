@@ -18,7 +18,6 @@ from schemaman.migration.recipes.recipes import RecipePlanner
 from schemaman.migration.rollback import (
     find_version_before,
     is_whole,
-    list_row_writes,
     plan_restore,
     plan_rollback,
 )
@@ -106,7 +105,7 @@ def plan_way_back(planner: LakePlanner, registry: Registry, text: str) -> Plan:
     done = count_steps_behind(plan, lake_table, *count_progress(lines))
     back = plan_rollback(plan, lake_table, done)
     version = find_version_before(lines)
-    if not is_whole(plan, back) and lake_table is not None and plan.format == "delta" and version:
+    if not is_whole(plan, back) and lake_table is not None and version:
         back = _plan_time_travel(planner.executor, plan, lake_table, version, back)
     source = next((table for table in registry.store.tables() if str(table) == plan.source.table), None)
     if source is None or lake_table is None:
@@ -125,12 +124,14 @@ def _read_started_plan(run: str, lines: Sequence[MigrationEntry]) -> Plan:
 def _plan_time_travel(
     executor: Executor, plan: Plan, lake_table: LakeTable, version: str, back: Plan
 ) -> Plan:
-    """Make a rollback by time travel, if no rows were written since."""
+    """Make a rollback by time travel, if the format has it and no rows were written since."""
     target = TARGETS.get(plan.format)
-    history = executor.query(f"DESCRIBE HISTORY {target.table_name(plan.table)}")
-    written = list_row_writes([(int(str(row[0])), str(row[4])) for row in history], version)
+    restored = plan_restore(plan, lake_table, version, target)
+    if restored is None:
+        return back
+    written = target.list_row_writes(executor, plan.table, version)
     if not written:
-        return plan_restore(plan, lake_table, version, target)
+        return restored
     reason = f"rows were written since then: {'; '.join(written)}"
     if not back.refusals:
         return replace(back, notes=(*back.notes, f"the table is not restored as a whole: {reason}"))

@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from schemaman.api.arguments import require_executor, require_known, require_text
 from schemaman.api.checking import check_tables
 from schemaman.api.planning import LakePlanner, make_preflight
+from schemaman.api.readership import RegistryRelations, build_readership, find_impact
 from schemaman.api.references import resolve_reference
 from schemaman.api.spark_session import open_executor
 from schemaman.api.target_tables import list_target_tables
 from schemaman.api.workspace import Workspace
 from schemaman.compat.gate import CheckResult
+from schemaman.compat.impact.impact import Impact
 from schemaman.compat.judge import SEVERITIES, Severity
 from schemaman.debezium.payload import SchemaLookup
 from schemaman.errors import UsageError
@@ -24,7 +26,7 @@ from schemaman.migration.target import Executor
 from schemaman.registry import Registry
 from schemaman.report.document import FORMATS
 from schemaman.report.views.overview import build_report
-from schemaman.report.views.table_changes import build_chapter
+from schemaman.report.views.table_changes import build_chapter, keep_shared_once
 from schemaman.resolve import ResolvedSchema
 from schemaman.settings import Settings, read_settings
 
@@ -87,11 +89,12 @@ class RegistryServices:
     ) -> CheckResult:
         """Check tables since a version or a REF. Raises as `check_tables`."""
         require_known("fail_on", fail_on, SEVERITIES)
-        if since is not None and not isinstance(since, int):
-            require_text("since", since, "use the number of a version, or a REF: since=3, since='orders@3'")
-        against = f"{tables[0]}@{since}" if isinstance(since, int) and tables else since
-        if isinstance(against, int):
-            raise UsageError("a version number as the baseline needs one table", hint="name the table")
+        hint = "use the number of a version, or a REF: since=3, since='latest', since='orders@3'"
+        if isinstance(since, bool) or not isinstance(since, int | None):
+            require_text("since", since, hint)
+        against = None if since is None else str(since)
+        if against is not None and not against.strip():
+            raise UsageError("since is empty", hint=hint)
         return check_tables(self.workspace, registry, tables, against=against, level=level, fail_on=fail_on)
 
     def plan(
@@ -121,13 +124,19 @@ class RegistryServices:
 
     def report(self, registry: Registry, tables: Sequence[str], plans: Sequence[Plan], format: str) -> str:
         """Render the compatibility report."""
-        judge = self.workspace.build_judge()
-        chapters = [
+        readership = build_readership(self.workspace, RegistryRelations(self.workspace, registry))
+        judge = self.workspace.build_judge(readership)
+        chapters = keep_shared_once(
             build_chapter(history, judge, (p for p in plans if p.source.table == str(history.table)))
             for history in registry.select(*tables)
-        ]
+        )
         documents = {plan.table: to_document(plan) for plan in plans}
         return FORMATS.get(format).render(build_report(chapters, documents, full=bool(tables)))
+
+    def impact(self, registry: Registry, name: str) -> Impact:
+        """Find who depends on a table or a column. Raises as `find_impact`."""
+        require_text("name", name, "registry.impact('orders.total')")
+        return find_impact(self.workspace, registry, name)
 
     def open_schema_registry(self) -> SchemaLookup | None:
         """Open the schema registry or the export of the settings; None without one."""

@@ -8,15 +8,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 
 from schemaman.api.client_options import open_schema_registry
 from schemaman.api.files import read_text, read_text_if_present
 from schemaman.api.messages import LogMessages, Messages
 from schemaman.api.settings_files import resolve_path, resolve_store_url
+from schemaman.compat.consumers import Readership
 from schemaman.compat.counterexample import add_counterexamples
-from schemaman.compat.judge import RULES, Severity, Transition, judge_transition, rate_finding
+from schemaman.compat.gate import GatePolicy
+from schemaman.compat.judge import RULES, Reader, Severity, Transition, judge_transition
 from schemaman.compat.waivers import Waiver, parse_waivers, select_unexpired
 from schemaman.history.decisions import Decisions, parse
 from schemaman.io.schema_registry import AnyRegistry
@@ -82,19 +84,35 @@ class Workspace:
             RULES.get(name)
         return overrides
 
-    def build_judge(self) -> TransitionJudge:
-        """Build a judge of transitions: it applies the rules, waivers and declared readers.
+    def list_readers(self, level: str | None = None) -> tuple[Reader, ...]:
+        """List the readers that count for every table.
+
+        Declared consumers count for what they read, and a level decides about Avro alone. With either, other
+        readers count only if the settings list them.
+        """
+        setting = self.settings.readers
+        is_narrowed = level is not None or bool(self.settings.consumers.value)
+        return () if is_narrowed and setting.origin == "default" else setting.value
+
+    def build_judge(self, readership: Readership | None = None) -> TransitionJudge:
+        """Build a judge of transitions: it applies rules and waivers, and rates for readers and consumers.
+
+        Without a `readership` no SQL is read, and a consumer with SQL counts for every table.
 
         Raises:
             UnknownName: an override names an unknown rule.
         """
-        overrides, rules, readers = self.rule_overrides(), RULES.load_all(), self.settings.readers.value
-        waivers = self.read_waivers()
+        declared = (
+            replace(c, tables=("*",), columns=("*",)) if c.sql else c for c in self.settings.consumers.value
+        )
+        known = readership or Readership(tuple(declared))
+        policy = GatePolicy(self.list_readers(), self.rule_overrides(), readership=known)
+        rules, waivers = RULES.load_all(), self.read_waivers()
 
         def judge(transition: Transition) -> tuple[JudgedFinding, ...]:
             found = add_counterexamples(transition, judge_transition(transition, rules))
             return tuple(
-                JudgedFinding(f, rate_finding(f, readers, overrides), waivers.get(f.fingerprint))
+                JudgedFinding(f, policy.rate(f), known.list_affected(f), waivers.get(f.fingerprint))
                 for f in found
             )
 

@@ -45,13 +45,17 @@ from schemaman.model.types import (
     widens,
 )
 
-Reason = Literal["one-structure", "names-collide", "values-unknown"]
+Reason = Literal["one-structure", "names-collide", "values-unknown", "outside-structures"]
 REASONS: dict[Reason, str] = {
     "one-structure": "the table appears or ends, so no datum is read before and after",
     "names-collide": "no schema can have both names, so no datum can be written",
     "values-unknown": "the values of the type are not known",
+    "outside-structures": "events are written in another form or come elsewhere, which no structure shows",
 }
 """Why no datum shows a break."""
+
+_COLLISIONS = frozenset(("avro-name-collision", "case-collision", "reserved-metadata-name"))
+"""The rules about two things of one name."""
 
 DATA_READERS: tuple[Reader, ...] = ("avro-backward", "avro-forward", "spark", "delta", "iceberg")
 """The readers whose breaks are shown; those of SQL and of merges need statements and several rows."""
@@ -136,7 +140,13 @@ def _find_for_avro(
             return BrokenDatum(
                 kind, written, shown, f"a reader with the {other} schema cannot decode it", part
             )
-    return "names-collide"
+    return _find_reason(finding)
+
+
+def _find_reason(finding: Finding) -> Reason:
+    """Find why no structure shows a break."""
+    rules = {finding.rule, *(claimed.rule for claimed in finding.claimed)}
+    return "outside-structures" if rules.isdisjoint(_COLLISIONS) else "names-collide"
 
 
 def _list_names(reader: TableSchema, writer: TableSchema, finding: Finding) -> frozenset[str]:
@@ -177,7 +187,29 @@ def _find_in_columns(transition: Transition, finding: Finding, reader: Reader) -
             return BrokenDatum(
                 reader, "new", _nest(path, None), f"an identifier field as {name} may not be null"
             )
-    return "names-collide"
+    return _find_in_facts(transition, new, reader) or _find_reason(finding)
+
+
+def _find_in_facts(
+    transition: Transition, schema: TableSchema, reader: Reader
+) -> BrokenDatum | Reason | None:
+    """Find a value of a column that events write in another form, or no longer at all."""
+    for fact in transition.facts:
+        is_lost = fact.kind in ("field-lost", "key-outside-row")
+        for column in map(schema.column, fact.columns):
+            if column is None or not (is_lost or fact.kind.endswith("encoding")):
+                continue
+            value = make_sample(column.type)
+            if value is None:
+                return "values-unknown"
+            form = (
+                f"events have {column.name} with {fact.after} now, no longer with {fact.before}: readers of "
+            )
+            effect = f"{form}the other form fail, or read another value"
+            if is_lost:
+                effect = f"the rows of events lack {column.name}, so its readers get no value"
+            return BrokenDatum(reader, "new", {column.name: value}, effect)
+    return None
 
 
 def _describe_absence(name: str, before: Column, after: Column | None, is_moved: bool) -> str:

@@ -6,12 +6,13 @@ change.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import zip_longest
 from typing import Literal
 
+from schemaman.compat.consumers import Readership
 from schemaman.compat.counterexample import add_counterexamples
 from schemaman.compat.judge import (
     LEVELS,
@@ -23,14 +24,19 @@ from schemaman.compat.judge import (
     RejectedRecords,
     Rule,
     Severity,
+    StepFact,
     Transition,
     judge_transition,
+    merge_verdicts,
     rate_finding,
 )
+from schemaman.compat.rules._keys import KEY_RULES
 from schemaman.compat.snapshots import Snapshot, remove_ids
 from schemaman.compat.waivers import Waiver
 from schemaman.errors import NoHistory, UnknownName
+from schemaman.history.fold.key_history import PASSING_KEY
 from schemaman.history.rename_detection import find_rename_candidates
+from schemaman.history.step_facts import Occurrence, find_version_facts, list_occurrences, make_moment
 from schemaman.history.versions import (
     Disagreement,
     RenameCandidate,
@@ -43,8 +49,12 @@ from schemaman.history.versions import (
 from schemaman.model.diff import diff
 from schemaman.model.display import DisplayedValue, count_noun
 from schemaman.model.schema import TableId, TableSchema
+from schemaman.model.types import Union
 
 GateVerdict = Literal["pass", "fail", "unknown"]
+EXIT_CODES: Mapping[GateVerdict, int] = {"pass": 0, "fail": 1, "unknown": 3}
+"""The exit code of each verdict: a check that could not read all records was not possible."""
+
 UNREAD = "records-not-read"
 """The rule whose findings let no check pass."""
 
@@ -62,7 +72,8 @@ class CheckResult(DisplayedValue):
     `remarks` list what the records leave open or lose of each table since its baseline; they count as notes.
     `verdict` is `unknown` if nothing fails, but records of a table could not be read.
     `fail_on` is the mildest severity that fails; `waivers` are those that have not expired, by fingerprints;
-    `waiver_remarks` tell of expired and unused ones.
+    `waiver_remarks` tell of expired and unused ones. `readership` are the declared consumers, which say whom
+    a finding concerns.
     """
 
     verdict: GateVerdict
@@ -75,6 +86,7 @@ class CheckResult(DisplayedValue):
     fail_on: Severity = "break"
     waivers: Mapping[str, Waiver] = field(default_factory=dict)
     waiver_remarks: tuple[str, ...] = ()
+    readership: Readership = field(default_factory=Readership)
 
     def __repr__(self) -> str:
         counts = Counter(severity for _, severity in self.findings)
@@ -92,8 +104,9 @@ class CheckResult(DisplayedValue):
 class GatePolicy:
     """The settings of the gate: declared readers, severities by rule name, the failing severity, the level.
 
-    `level` is one of Avro's compatibility levels; with None the readers decide. `named` is True if the user
-    named the tables. `waived` are the fingerprints of findings that do not fail the gate.
+    `readers` count for every table; the consumers of `readership` count for what they read. `level` is one of
+    Avro's compatibility levels; with None the readers decide. `named` is True if the user named the tables.
+    `waived` are the fingerprints of findings that do not fail the gate.
     """
 
     readers: tuple[Reader, ...] = READERS
@@ -102,12 +115,24 @@ class GatePolicy:
     level: str | None = None
     named: bool = False
     waived: Collection[str] = ()
+    readership: Readership = field(default_factory=Readership)
 
     def find_level(self) -> Level | None:
         """Returns the compatibility level, or None. Raises `UnknownName`."""
         if self.level is not None and self.level not in LEVELS:
             raise UnknownName(f"no compatibility level {self.level!r}; there are: {', '.join(LEVELS)}")
         return LEVELS[self.level] if self.level is not None else None
+
+    def rate(self, finding: Finding) -> Severity:
+        """Return the severity of a finding: the worst verdict among readers and consumers that it concerns.
+
+        Raises:
+            UnknownName: there is no such level.
+        """
+        severity = rate_finding(finding, _choose_readers(self, self.find_level()), self.overrides)
+        if self.overrides and finding.rule in self.overrides:
+            return severity
+        return max(severity, self.readership.rate(finding), key=SEVERITIES.index)
 
 
 def check(
@@ -138,7 +163,6 @@ def check(
             f"the baseline contains {', '.join(map(str, missing))}, without a history",
             hint="ingest the records of these tables, or remove their snapshots if they are no longer yours",
         )
-    readers = _choose_readers(policy, level)
     findings: list[tuple[Finding, Severity]] = []
     remarks: list[tuple[TableId, Disagreement]] = []
     steps_judged = 0
@@ -154,7 +178,8 @@ def check(
         if compared or earlier:
             all_rules = all_rules or tuple(rules)
         found = _collect_findings(compared, totals, earlier, all_rules)
-        findings += ((f, rate_finding(f, readers, policy.overrides)) for f in found)
+        findings += ((f, policy.rate(f)) for f in found)
+    findings = _merge_shared(findings)
     worst = _find_worst(findings, policy)
     unaccepted = tuple(t for t in sorted(tables) if t not in baseline)
     unmet = unaccepted if policy.named else ()
@@ -169,6 +194,7 @@ def check(
         without_baseline=unmet,
         remarks=tuple(remarks),
         fail_on=policy.fail_on,
+        readership=policy.readership,
     )
 
 
@@ -176,10 +202,12 @@ def judge_files(
     tables: Iterable[TableId], steps: int, findings: Iterable[Finding], policy: GatePolicy
 ) -> CheckResult:
     """Judges the findings of schemas without a history. Raises `UnknownName` for an unknown level."""
-    readers = _choose_readers(policy, policy.find_level())
-    rated = tuple((f, rate_finding(f, readers, policy.overrides)) for f in findings)
+    policy.find_level()
+    rated = tuple((f, policy.rate(f)) for f in findings)
     verdict = _decide(_find_worst(rated, policy), policy)
-    return CheckResult(verdict, rated, tuple(tables), steps, fail_on=policy.fail_on)
+    return CheckResult(
+        verdict, rated, tuple(tables), steps, fail_on=policy.fail_on, readership=policy.readership
+    )
 
 
 def _find_worst(findings: Iterable[tuple[Finding, Severity]], policy: GatePolicy) -> int:
@@ -210,30 +238,89 @@ def list_steps(history: TableHistory, baseline: Snapshot | None) -> tuple[Transi
     the baseline is compared with the present structure by column names.
     """
     if baseline is None:
-        last = _Structure.of(history, history.latest, history.latest.revisions[-1])
-        return (last.build_appearance(),) if not history.has_ended else ()
-    return _compare_in_order(history, *_split_at_baseline(history, baseline))
+        return (_list_structures(history)[-1].build_appearance(),) if not history.has_ended else ()
+    start, rest = _split_at_baseline(history, baseline)
+    return _compare_in_order(history, start, rest, _list_new_occurrences(history, baseline, rest))
+
+
+def _list_new_occurrences(
+    history: TableHistory, baseline: Snapshot, rest: Sequence[_Structure]
+) -> tuple[Occurrence, ...]:
+    """Lists what happened since the baseline; one without a count accepts all before the next version."""
+    found = list_occurrences(history) if baseline.version else ()
+    if baseline.occurrences is not None:
+        return found[baseline.occurrences :]
+    if not rest:
+        return ()
+    first = make_moment(rest[0].revision.at)
+    return tuple(one for one in found if make_moment(one.at) >= first)
 
 
 def list_all_steps(history: TableHistory) -> tuple[Transition, ...]:
     """Compares every version and revision of a table with the one before, from the first structure on."""
-    first, *rest = [_Structure.of(history, v, r) for v in history.versions for r in v.revisions]
-    return _compare_in_order(history, first, rest)
+    first, *rest = _list_structures(history)
+    return _compare_in_order(history, first, rest, list_occurrences(history))
 
 
 def _compare_in_order(
-    history: TableHistory, start: _Structure, rest: Iterable[_Structure]
+    history: TableHistory, start: _Structure, rest: list[_Structure], occurrences: Sequence[Occurrence]
 ) -> tuple[Transition, ...]:
+    """Compares each structure with the one before; what else happened is a step between them."""
     found: list[Transition] = []
-    for structure in rest:
+    open_ones = deque(occurrences)
+    for structure in _settle_passing_facts(start, rest):
+        facts: tuple[StepFact, ...] = ()
+        while open_ones and make_moment(open_ones[0].at) <= make_moment(structure.revision.at):
+            occurrence = open_ones.popleft()
+            if occurrence.at == structure.revision.at:
+                facts += occurrence.facts
+            else:
+                found.append(start.build_occurrence(occurrence))
         if structure.incarnation == start.incarnation:
-            found.append(start.compare_with(structure))
+            step = start.compare_with(structure)
+            found.append(replace(step, facts=(*step.facts, *facts)))
         else:
-            found += (start.build_end(is_recreated=True), structure.build_appearance())
+            found += (start.build_end(structure.schema), structure.build_appearance())
         start = structure
+    found += (start.build_occurrence(occurrence) for occurrence in open_ones)
     if history.has_ended:
-        found.append(start.build_end())
+        found.append(start.build_end(None if history.is_dropped else TableSchema(())))
     return tuple(found)
+
+
+def _list_structures(history: TableHistory) -> list[_Structure]:
+    """Lists every structure that the table had: phantoms are none, if there is any other."""
+    had = [v for v in history.versions if v.status != "phantom"] or history.versions
+    facts = find_version_facts(history)
+    return [_Structure.of(history, v, r, facts.get(v.number, ())) for v in had for r in v.revisions]
+
+
+def _settle_passing_facts(start: _Structure, rest: list[_Structure]) -> Iterator[_Structure]:
+    """Gives a fact that only the moment of a change shows back to the structure before.
+
+    Rows that lack columns of a later key show a part of it, and no record confirms that key. Rows without
+    schemas around a change of type show both types.
+    """
+    before = start
+    passing = {n for d in start.history.disagreements if d.kind == PASSING_KEY for n in d.versions}
+    for structure, following in zip_longest(rest, rest[1:]):
+        if (
+            following is not None
+            and structure.version.number in passing
+            and _has_passing_key(before, structure, following)
+        ):
+            structure = structure.keep_facts_of(before)
+        if following is not None and before.incarnation == following.incarnation:
+            structure = structure.keep_types_of(before, following)
+        yield structure
+        before = structure
+
+
+def _has_passing_key(before: _Structure, structure: _Structure, following: _Structure) -> bool:
+    """Returns whether a key in passing is another one than those before and after, and can be the former."""
+    same = before.incarnation == structure.incarnation == following.incarnation
+    keys = [s.schema.key for s in (before, structure, following)]
+    return same and keys[0] not in keys[1:] and set(keys[0]) <= set(structure.schema.names)
 
 
 def build_total(history: TableHistory, baseline: Snapshot | None) -> Transition | None:
@@ -243,53 +330,65 @@ def build_total(history: TableHistory, baseline: Snapshot | None) -> Transition 
     start, rest = _split_at_baseline(history, baseline)
     if len(rest) < 2 or rest[-1].incarnation != start.incarnation:
         return None
-    suspects = tuple(c for structure in rest for c in structure.candidates)
-    return replace(start.compare_with(rest[-1]), candidates=suspects)
+    return _compare_over_steps(start, rest)
 
 
 def build_unread(history: TableHistory, unread: tuple[RejectedRecords, ...]) -> Transition:
     """Builds the step from the newest structure to records that could not be read."""
-    last = _Structure.of(history, history.latest, history.latest.revisions[-1])
-    return replace(last.compare_with(last), candidates=(), unconfirmed=(), unread=unread)
+    last = _list_structures(history)[-1]
+    return replace(last.compare_with(last), candidates=(), unconfirmed=(), unread_records=unread)
 
 
 def list_all_totals(history: TableHistory) -> Iterator[Transition]:
     """Lists what a total may compare: each earlier structure of the newest incarnation with the present."""
     if history.has_ended:
         return
-    *earlier, last = [_Structure.of(history, v, r) for v in history.versions for r in v.revisions]
-    suspects: tuple[RenameCandidate, ...] = ()
-    for start, following in reversed(list(pairwise([*earlier, last]))):
-        if start.incarnation != last.incarnation:
+    structures = _list_structures(history)
+    for index in reversed(range(len(structures) - 1)):
+        if structures[index].incarnation != structures[-1].incarnation:
             return
-        suspects = (*following.candidates, *suspects)
-        yield replace(start.compare_with(last), candidates=suspects)
+        yield _compare_over_steps(structures[index], structures[index + 1 :])
+
+
+def _compare_over_steps(start: _Structure, rest: Sequence[_Structure]) -> Transition:
+    """Compares a structure with the last one after it; what the steps between are known to be counts, too."""
+    suspects = tuple(c for structure in rest for c in structure.candidates)
+    facts_of = {s.version.number: s.facts for s in rest if s.version.number != start.version.number}
+    facts = (fact for found in facts_of.values() for fact in found)
+    kept = tuple(fact for fact in facts if fact.kind != "dropped-earlier")
+    return replace(start.compare_with(rest[-1]), candidates=suspects, facts=kept)
 
 
 def compare_with_earlier(history: TableHistory) -> tuple[Transition, ...]:
     """Compares each earlier version of the newest incarnation with the present structure, newest first."""
-    latest = _Structure.of(history, history.latest, history.latest.revisions[-1])
-    earlier = [v for v in history.versions[:-1] if v.incarnation == latest.incarnation]
+    *earlier, latest = _list_structures(history)
+    last_of = {s.version.number: s for s in earlier if s.incarnation == latest.incarnation}
+    last_of.pop(latest.version.number, None)
     return tuple(
-        replace(_Structure.of(history, v, v.revisions[-1]).compare_with(latest), candidates=())
-        for v in reversed(earlier)
+        replace(
+            _compare_over_steps(structure, [*earlier[earlier.index(structure) + 1 :], latest]), candidates=()
+        )
+        for structure in reversed(last_of.values())
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Structure:
-    """A structure of a table at one moment of its history."""
+    """A structure of a table at one moment of its history, and the facts about the step to its version."""
 
     history: TableHistory
     version: SchemaVersion
     revision: Revision
     ref: str
     schema: TableSchema
+    facts: tuple[StepFact, ...] = ()
 
     @staticmethod
-    def of(history: TableHistory, version: SchemaVersion, revision: Revision) -> _Structure:
+    def of(
+        history: TableHistory, version: SchemaVersion, revision: Revision, facts: tuple[StepFact, ...]
+    ) -> _Structure:
         ref = f"{history.table}@{version.format_number(revision)}"
-        return _Structure(history, version, revision, ref, revision.schema)
+        return _Structure(history, version, revision, ref, revision.schema, facts)
 
     @property
     def incarnation(self) -> int:
@@ -300,17 +399,61 @@ class _Structure:
         """The suspected renames of the step to this structure."""
         return self.version.candidates if self.revision.number == 0 else ()
 
+    def keep_facts_of(self, before: _Structure) -> _Structure:
+        """Returns the structure with the key before, and its unconfirmed columns as nullable as before."""
+        columns = tuple(
+            replace(c, nullable=old.nullable)
+            if f"nullable:{c.name}" in self.version.unconfirmed and (old := before.schema.column(c.name))
+            else c
+            for c in self.schema.columns
+        )
+        return replace(self, schema=replace(self.schema, columns=columns, key=before.schema.key))
+
+    def keep_types_of(self, before: _Structure, following: _Structure) -> _Structure:
+        """Returns the structure with the types before, where it has those before and after at once."""
+        columns = tuple(
+            replace(c, type=old.type)
+            if isinstance(c.type, Union)
+            and (old := before.schema.column(c.name)) is not None
+            and (new := following.schema.column(c.name)) is not None
+            and old.type != new.type
+            and {old.type, new.type} <= {*c.type.members}
+            else c
+            for c in self.schema.columns
+        )
+        return (
+            self
+            if columns == self.schema.columns
+            else replace(self, schema=replace(self.schema, columns=columns))
+        )
+
     def compare_with(self, other: _Structure) -> Transition:
+        is_next = self.version.number != other.version.number
+        answers = other.version.field_answers if is_next else ()
+        renames = {answer.old: answer.new[-1] for answer in answers if answer.same}
         return Transition(
             table=self.history.table,
             old=self.schema,
             new=other.schema,
-            changes=diff(self.schema, other.schema),
+            changes=diff(self.schema, other.schema, field_renames=renames),
             candidates=other.candidates,
             unconfirmed=other.version.unconfirmed,
             old_ref=self.ref,
             new_ref=other.ref,
             at=other.revision.at,
+            facts=other.facts if is_next else (),
+        )
+
+    def build_occurrence(self, occurrence: Occurrence) -> Transition:
+        """Builds a step without another structure."""
+        return Transition(
+            self.history.table,
+            self.schema,
+            self.schema,
+            old_ref=self.ref,
+            new_ref=self.ref,
+            at=occurrence.at,
+            facts=occurrence.facts,
         )
 
     def build_appearance(self) -> Transition:
@@ -323,7 +466,7 @@ class _Structure:
             at=self.version.at,
         )
 
-    def build_end(self, *, is_recreated: bool = False) -> Transition:
+    def build_end(self, successor: TableSchema | None = None) -> Transition:
         event = self._find_end_event()
         at = self.version.until if event is None else event.at
         return Transition(
@@ -333,7 +476,7 @@ class _Structure:
             old_ref=self.ref,
             at=at,
             event=event,
-            is_recreated=is_recreated,
+            successor=successor,
         )
 
     def _find_end_event(self) -> TableEvent | None:
@@ -344,7 +487,7 @@ class _Structure:
 
 def _split_at_baseline(history: TableHistory, baseline: Snapshot) -> tuple[_Structure, list[_Structure]]:
     """Finds the structure of the baseline, and all structures after it."""
-    structures = [_Structure.of(history, v, r) for v in history.versions for r in v.revisions]
+    structures = _list_structures(history)
     at = _find_baseline(structures, baseline)
     if at is None:
         return _match_foreign_baseline(structures[-1], baseline)
@@ -393,9 +536,15 @@ class _JudgedStep:
     findings: tuple[Finding, ...]
 
     def list_subjects(self, *findings: Finding) -> Iterator[tuple[object, ...]]:
-        """List what findings are about: the rule, and the path with the column's id instead of its name."""
+        """List what findings are about: the rule, and the path with the column's id instead of its name.
+
+        A key is one subject, whatever rule tells of it.
+        """
         schemas = [s for s in (self.transition.old, self.transition.new) if s is not None]
         for finding in findings:
+            if finding.rule in KEY_RULES:
+                yield ("key",)
+                continue
             columns = [s.column(finding.path[0]) for s in schemas] if finding.path else []
             ids = {c.id for c in columns if c is not None and c.id is not None}
             for subject in ids or finding.path[:1] or ((),):
@@ -439,6 +588,25 @@ def _drop_repeats(reported: Iterable[_JudgedStep], more: Iterable[_JudgedStep]) 
                 new.append(finding)
             known.update(step.list_subjects(finding, *finding.claimed))
     return new
+
+
+def _merge_shared(findings: Iterable[tuple[Finding, Severity]]) -> list[tuple[Finding, Severity]]:
+    """Merges the findings of one cause that several tables have: the first table keeps it."""
+    merged: dict[str, tuple[Finding, Severity]] = {}
+    for finding, severity in findings:
+        key = finding.fingerprint if finding.scope else f"{len(merged)}"
+        known = merged.get(key)
+        if known is None:
+            merged[key] = (finding, severity)
+            continue
+        first, worst = known
+        both = replace(
+            first,
+            evidence=tuple(dict.fromkeys((*first.evidence, *finding.evidence))),
+            verdicts=merge_verdicts(first.verdicts, finding.verdicts),
+        )
+        merged[key] = (both, max(worst, severity, key=SEVERITIES.index))
+    return list(merged.values())
 
 
 def _restrict_to_avro(step: _JudgedStep) -> _JudgedStep:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from schemaman.debezium.records import Coordinates
+from schemaman.history.step_facts import FactKind as FactKind
+from schemaman.history.step_facts import StepFact as StepFact
 from schemaman.history.versions import RenameCandidate, TableEvent
 from schemaman.model.column_list import parse_columns
 from schemaman.model.diff import Diff, diff
@@ -81,10 +83,12 @@ class RejectedRecords:
 class Transition:
     """Two consecutive structures of one table, and the facts about the step between them.
 
-    `old` is None for a table that appears, `new` for a table that ends. `changes` is the diff of both.
-    `unconfirmed` names facts of `new` that may be newer than the record (`key`, `nullable:<column>`).
-    `event` is the event that ended the table, if there is one; `is_recreated`: a table of the same name
-    followed. `unread` are records after the step, which may hold another one.
+    `old` is None for a table that appears, `new` for a table that ends. `changes` is the diff of both; both
+    structures are equal if only `facts` changed. `unconfirmed` names facts of `new` that may be newer than
+    the record (`key`, `nullable:<column>`). `event` is the event that ended the table, if there is one;
+    `successor` is the first structure of a table of the same name that followed; it has no columns if no
+    record shows it. `unread_statements` are pairs of the beginning of a statement about the table that was
+    not read, and why. `unread_records` are records after the step, which may hold another one.
     """
 
     table: TableId
@@ -97,8 +101,18 @@ class Transition:
     new_ref: str = ""
     at: Coordinates | None = None
     event: TableEvent | None = None
-    is_recreated: bool = False
-    unread: tuple[RejectedRecords, ...] = ()
+    successor: TableSchema | None = None
+    unread_statements: tuple[tuple[str, str], ...] = ()
+    unread_records: tuple[RejectedRecords, ...] = ()
+    facts: tuple[StepFact, ...] = ()
+
+    def list_facts(self, kind: FactKind) -> tuple[StepFact, ...]:
+        """Lists the facts of one kind."""
+        return tuple(fact for fact in self.facts if fact.kind == kind)
+
+    def has_fact(self, kind: FactKind, column: str | None = None) -> bool:
+        """Returns whether the step has a fact of a kind, about a column if one is given."""
+        return any(column is None or column in fact.columns for fact in self.list_facts(kind))
 
     def has_key_column(self, *names: str) -> bool:
         """Returns whether one of the columns is part of the old or the new key."""
@@ -128,8 +142,9 @@ class Counterexample:
 class Finding:
     """A rule that fired: table and path, the state before and after, and a verdict for each affected reader.
 
-    `claims` are pairs (rule, path) of findings with the same cause. The judge lists those that it found as
-    `claimed`, adds their text to the evidence, and takes over their worse verdicts.
+    `claims` are pairs (rule, path) of findings with the same cause, or `EVERYTHING`. The judge lists those
+    that it found as `claimed`, adds their text to the evidence, and takes over their worse verdicts.
+    `scope` names what has the cause in common if it concerns several tables: they have one fingerprint.
     `commands` are the command lines at the ends of fixes, as a shell reads them.
     `witness` is a sentence with one value that the readers misread; `counterexamples` has one for each reader
     that breaks. `file` is the path of the schema file in its repository, and `line` the line of the column in
@@ -156,19 +171,22 @@ class Finding:
     line: int = 0
     arguments: tuple[str, ...] = ()
     claimed: tuple[Finding, ...] = ()
+    scope: str = ""
 
     @property
     def fingerprint(self) -> str:
-        """The id of the finding, from rule, table, path, before and after; rewording does not change it."""
-        subject = "\x00".join([self.rule, str(self.table), *self.path, "", self.before, self.after])
-        return "1" + hashlib.sha256(subject.encode()).hexdigest()[:15]
+        """The id: rule, table or scope, path, before and after; rewording does not change it."""
+        place = f"scope {self.scope}" if self.scope else str(self.table)
+        subject = "\x00".join([self.rule, place, *self.path, "", self.before, self.after])
+        return "1" + hashlib.sha256(subject.encode("utf-8", "surrogatepass")).hexdigest()[:15]
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
     """A pair of structures as column lists, and the paths at which the rule fires on them.
 
-    `old` and `new` are column lists as `column_list.parse_columns` reads them, empty for no table.
+    `old`, `new` and `successor` are column lists as `column_list.parse_columns` reads them, empty for no
+    table. `table` is None for an ordinary table.
     A near miss has no `fires`; its `why` names the rule that fires instead, or why none does.
     """
 
@@ -180,8 +198,11 @@ class Example:
     candidates: tuple[RenameCandidate, ...] = ()
     unconfirmed: tuple[str, ...] = ()
     event: TableEvent | None = None
-    is_recreated: bool = False
-    unread: tuple[RejectedRecords, ...] = ()
+    successor: str = ""
+    unread_statements: tuple[tuple[str, str], ...] = ()
+    unread_records: tuple[RejectedRecords, ...] = ()
+    facts: tuple[StepFact, ...] = ()
+    table: TableId | None = None
 
     def build_transition(self) -> Transition:
         """Builds the step that the example describes, of an example table."""
@@ -189,19 +210,30 @@ class Example:
         new = parse_columns(self.new) if self.new else None
         changes = diff(old, new, self.renames) if old and new else ()
         return Transition(
-            EXAMPLE_TABLE,
+            self.table or EXAMPLE_TABLE,
             old,
             new,
             changes,
             self.candidates,
             self.unconfirmed,
             event=self.event,
-            is_recreated=self.is_recreated,
-            unread=self.unread,
+            successor=parse_columns(self.successor) if self.successor else None,
+            unread_statements=self.unread_statements,
+            unread_records=self.unread_records,
+            facts=self.facts,
         )
 
 
 EXAMPLE_TABLE = TableId("shop", "app", "public", "orders")
+
+EVERYTHING: tuple[str, Path] = ("*", ())
+"""The claim of a finding that is the cause of all others of its step."""
+
+Family = Literal[
+    "columns", "types", "meanings", "nullability", "defaults", "keys", "names", "tables", "values",
+    "generated", "comments", "connector", "documents",
+]  # fmt: skip
+"""What a rule is about: columns come and go, types, meanings of one type, and so on."""
 
 Check = Callable[[Transition], Iterator[Finding]]
 LastResort = Callable[[Transition, Finding, Sequence[Finding]], Finding | None]
@@ -223,6 +255,7 @@ class Rule:
     examples: tuple[Example, ...]
     page: str = ""
     last_resort: LastResort | None = None
+    family: Family | None = None
 
 
 def judge_transition(transition: Transition, rules: Iterable[Rule]) -> tuple[Finding, ...]:
@@ -242,7 +275,10 @@ def judge_transition(transition: Transition, rules: Iterable[Rule]) -> tuple[Fin
     found = [replace(f, old_ref=transition.old_ref, new_ref=transition.new_ref) for f in found]
     owner_of: dict[_FindingKey, _FindingKey] = {}
     for finding in found:
-        for claim in finding.claims:
+        claims = finding.claims
+        if EVERYTHING in claims:
+            claims = tuple(_finding_key(f) for f in found if f is not finding)
+        for claim in claims:
             if _find_owner(_finding_key(finding), owner_of) != claim:
                 owner_of.setdefault(claim, _finding_key(finding))
     claimed: dict[_FindingKey, list[Finding]] = {}

@@ -83,6 +83,14 @@ def is_snapshot(document: object) -> bool:
     return isinstance(document, dict) and "schemaman_snapshot" in document
 
 
+def is_snapshot_text(text: str) -> bool:
+    """Return whether a text is the JSON of a snapshot, of whatever layout."""
+    try:
+        return is_snapshot(json.loads(text)) if text.lstrip().startswith("{") else False
+    except (ValueError, RecursionError):
+        return False
+
+
 def _read_snapshot(document: Mapping[str, Any]) -> Snapshot:
     columns = tuple(_read_column(c) for c in document["columns"])
     key, comment, version = tuple(document["key"]), document["comment"], document["version"]
@@ -92,7 +100,11 @@ def _read_snapshot(document: Mapping[str, Any]) -> Snapshot:
     if not isinstance(version, str) or not isinstance(comment, str | None):
         raise ValueError("version or comment is not text")
     at = None if document["at"] is None else coordinates_from_json(document["at"])
-    return Snapshot(table_from_json(document["table"]), TableSchema(columns, key, comment), version, at)
+    occurrences = document.get("occurrences")
+    if not isinstance(occurrences, int | None):
+        raise ValueError("occurrences is no number")
+    schema = TableSchema(columns, key, comment)
+    return Snapshot(table_from_json(document["table"]), schema, version, at, occurrences)
 
 
 def _read_column(document: Mapping[str, Any]) -> Column:

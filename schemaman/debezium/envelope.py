@@ -157,7 +157,7 @@ def make_row_schema(row: Node, inferred: InferredFields, key: Body | None, origi
 def infer_fields(run: SchemaRun, shown: frozenset[FieldKind]) -> InferredFields:
     """Infer the fields of the first record of a run, if the scanner has not counted those of all records."""
     sightings = FieldCounter()
-    sightings.count_record(shown, run.first)
+    sightings.count_record(shown, run.first, run.sample)
     return sightings.get_fields()
 
 

@@ -3,6 +3,7 @@
 Laws: merging is commutative and associative, and empty fields are its neutral element. So the result is a
 function of the set of records, in any order and in any chunks. Beyond the bounds, a fixed priority selects
 the paths that are kept, so that their counts are exact: a path that the whole keeps was kept in each part.
+A record that is delivered again, as by a copied topic, is not another one among the earliest records.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 from schemaman.debezium.observation import FieldCount, InferredFields, Observation
-from schemaman.debezium.records import Coordinates
+from schemaman.debezium.records import Coordinates, Record, hash_record
 from schemaman.model.ddl import find_common_type
 from schemaman.model.schema import Column, Path, TableSchema
 from schemaman.model.types import Type, Unknown
@@ -73,17 +74,36 @@ def merge_inferred_fields(parts: Iterable[InferredFields]) -> InferredFields:
     return sightings.get_fields()
 
 
+_EarlyRecord = tuple[Moment, Coordinates, str]
+"""A record among the earliest, with the hash that identifies it or an empty text."""
+
+
+def identify_document(record: Record, coordinates: Coordinates) -> str:
+    """Identify a record by its bytes, so that the same record of a copied topic has the same hash.
+
+    Values without a key and without a time are not identified: several documents may have equal bytes.
+    """
+    is_dated = coordinates.ts_ms is not None or coordinates.read_ms is not None
+    return hash_record(record) if is_dated or record.key is not None else ""
+
+
 @dataclass(slots=True)
 class _KindCount:
     documents: int = 0
-    early: list[tuple[Moment, Coordinates]] = field(default_factory=list)
+    early: list[_EarlyRecord] = field(default_factory=list)
     last: tuple[Moment, Coordinates] | None = None
 
-    def add(
-        self, documents: int, early: Iterable[tuple[Moment, Coordinates]], last: tuple[Moment, Coordinates]
-    ) -> None:
-        self.documents += documents
-        self.early = sorted([*self.early, *early])[:EARLY]
+    def add_early(self, records: Iterable[_EarlyRecord]) -> None:
+        """Add records, each once: of several deliveries, the first one in time stays."""
+        kept: list[_EarlyRecord] = []
+        known: set[str] = set()
+        for one in sorted([*self.early, *records]):
+            if not one[2] or one[2] not in known:
+                kept.append(one)
+                known.add(one[2])
+        self.early = kept[:EARLY]
+
+    def add_last(self, last: tuple[Moment, Coordinates]) -> None:
         if self.last is None or self.last < last:
             self.last = last
 
@@ -107,22 +127,21 @@ class FieldCounter:
         self._documents = 0
         self._grown: set[str] = set()
 
-    def count_record(self, shown: Collection[FieldKind], coordinates: Coordinates) -> None:
+    def count_record(
+        self, shown: Collection[FieldKind], coordinates: Coordinates, record: Record | None = None
+    ) -> None:
         """Count one record with these fields; a record without any, as a delete, is no document."""
         self._documents += bool(shown)
-        now = (make_time_key(coordinates), coordinates)
+        now = make_time_key(coordinates)
+        hash: str | None = None
         for path, kind in shown:
             count = self._get_count(path, kind)
             count.documents += 1
-            early = count.early
-            if len(early) < EARLY:
-                early.append(now)
-                early.sort()
-            elif now < early[-1]:
-                early[-1] = now
-                early.sort()
-            if count.last is None or count.last < now:
-                count.last = now
+            if len(count.early) < EARLY or now < count.early[-1][0]:
+                if hash is None:
+                    hash = "" if record is None else identify_document(record, coordinates)
+                count.add_early([(now, coordinates, hash)])
+            count.add_last((now, coordinates))
         if self._grown:
             self._drop_excess(slack=2)
 
@@ -131,9 +150,11 @@ class FieldCounter:
         self._documents += inferred.documents
         self._cut |= () in inferred.truncated_paths
         for count in inferred.counts:
-            early = [(make_time_key(m), m) for m in count.early]
-            last = (make_time_key(count.last), count.last)
-            self._get_count(count.path, count.kind).add(count.documents, early, last)
+            known = self._get_count(count.path, count.kind)
+            known.documents += count.documents
+            hashes = count.hashes or ("",) * len(count.early)
+            known.add_early((make_time_key(m), m, hash) for m, hash in zip(count.early, hashes, strict=True))
+            known.add_last((make_time_key(count.last), count.last))
         for path in inferred.truncated_paths:
             if path and path[0] in self._columns:
                 self._columns[path[0]].cut = True
@@ -147,8 +168,9 @@ class FieldCounter:
                 path,
                 kind,
                 count.documents,
-                tuple(coordinates for _, coordinates in count.early),
+                tuple(coordinates for _, coordinates, _ in count.early),
                 count.last[1],
+                _list_hashes(count.early),
             )
             for column in self._columns.values()
             for (path, kind), count in column.counts.items()
@@ -184,6 +206,12 @@ class FieldCounter:
                 column.counts = {shown: column.counts[shown] for shown in first}
                 column.cut = True
         self._grown.clear()
+
+
+def _list_hashes(early: Iterable[_EarlyRecord]) -> tuple[str, ...]:
+    """List the hashes of records; none if nothing identifies any of them."""
+    hashes = tuple(hash for _, _, hash in early)
+    return hashes if any(hashes) else ()
 
 
 def _rank_column(name: str) -> tuple[bool, bytes]:

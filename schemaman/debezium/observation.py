@@ -58,8 +58,10 @@ class FieldCount:
     """The number of records that have a kind of value at a path.
 
     `path` has names of fields, and `inference.ELEMENT` inside arrays. `documents` counts records, not values:
-    a record with several values at the path counts once. `early` are the coordinates of the earliest few
-    records in time, in order; `last` are those of the latest one.
+    a record with several values at the path counts once, and again each time it is delivered. `early` are
+    the coordinates of the earliest few records in time, in order; `last` are those of the latest one.
+    `hashes` identify the `early` records, so that a record of a copied topic is early only once; the hash of
+    a record that nothing identifies is empty.
     """
 
     path: Path
@@ -67,6 +69,7 @@ class FieldCount:
     documents: int
     early: tuple[Coordinates, ...]
     last: Coordinates
+    hashes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +126,8 @@ class Observation:
     None for `drop`, `truncate` and `statement`, a DDL text without a structure; it may be None for a
     `rename`.
 
+    A `drop` of a table without a name ends all tables of the database (`is_of_database`).
+
     `create`: a statement created the table, and another table of its name was dropped. `previous` is the old
     identity of a `rename`, or the copy that replaced the table. `snapshot`: the connector read the row from
     the table, not from the log.
@@ -154,6 +159,11 @@ class Observation:
     unstated_attributes: tuple[Attribute, ...] = ()
     inferred: InferredFields | None = None
     writer: str = ""
+
+    @property
+    def is_of_database(self) -> bool:
+        """Whether it is an action on a whole database: then its table has no name."""
+        return self.action == "drop" and not self.table.table
 
     @property
     def is_key_unknown(self) -> bool:

@@ -1,4 +1,4 @@
-"""Readers of the bytes of a key or a value: JSON with or without its Connect schema, or framed Avro."""
+"""Readers of the bytes of a key or a value: JSON with or without its Connect schema, or framed bytes."""
 
 from __future__ import annotations
 
@@ -6,23 +6,25 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from schemaman.debezium.cloud_event import SPECVERSION, read_cloud_event, wrap_schema
-from schemaman.debezium.converters.avro import decode_body, decode_json, reduce_schema, to_connect
+from schemaman.debezium.converters.registered import decode_body, to_connect
 from schemaman.debezium.observation import UNKNOWN_SCHEMA
 from schemaman.debezium.raw_record import parse_json, prove_schema, read_tail_after
 from schemaman.debezium.wire_format import Framing, SchemaId, read_framing
 from schemaman.errors import UnreadableInput
 
 SchemaLookup = Callable[[SchemaId], str | None]
-"""A function: registry id → Avro schema text, None for an id that the registry does not know."""
+"""A function: registry id → schema text, None for an id that the registry does not know.
+
+The text is Avro's, or that of another language behind its name (`converters.registered`)."""
 
 Node = Mapping[str, Any]
 
 _ADDED = re.compile(r"__(?:source_)?(?:version|connector|name|db|schema|table|collection)")
 """Added fields of a flattened row that identify its table. Source: ExtractNewRecordState `add.fields`."""
+_REFERENCE = {"schemaId", "payload"}
 _IDENTITY = ("version", "connector", "name", "db", "schema", "table", "collection")
 
 
@@ -54,7 +56,7 @@ def read_body(data: bytes, schemas: SchemaLookup, framing: Framing | None = None
     """Read the bytes of a key or a value; the caller passes `framing` if headers or settings define it.
 
     Source: Kafka JsonConverter (an object of `schema` and `payload`), Confluent's wire format
-    (a zero byte, four bytes of schema id, the Avro body).
+    (a zero byte, four bytes of schema id, the body in Avro or, by its schema, in JSON).
 
     Raises:
         UnreadableInput: the bytes have neither form, or the registry does not know their schema.
@@ -62,7 +64,7 @@ def read_body(data: bytes, schemas: SchemaLookup, framing: Framing | None = None
     framing = framing or read_framing(data, (), "value")
     if framing is not None:
         text = _require_registered_schema(schemas, framing)
-        return Body(decode_avro(text, data, framing), to_connect(text))
+        return Body(decode_body(text, data, framing), to_connect(text))
     body = _unwrap_cloud_event(data, schemas) if SPECVERSION in data else None
     body = body or _read_json(data)
     if rb"\ud" in data.lower():
@@ -100,6 +102,15 @@ def _read_json(data: bytes) -> Body:
     return Body(document)
 
 
+def unwrap_reference(payload: object) -> object:
+    """Return the payload beside the number of its schema in a registry; any other payload as it is.
+
+    Source: Apicurio ExtJsonConverter, PrettyFormatStrategy.
+    """
+    inner = payload.get("payload") if isinstance(payload, dict) and payload.keys() == _REFERENCE else None
+    return payload if inner is None else inner
+
+
 def read_key(data: bytes, schemas: SchemaLookup, framing: Framing | None = None) -> Body:
     """Read the bytes of a key as `read_body` does, but read only the schema of a framed or a damaged key.
 
@@ -118,6 +129,8 @@ def read_key(data: bytes, schemas: SchemaLookup, framing: Framing | None = None)
         if proven is None:
             raise
         body = Body({}, proven[1])
+    if body.schema is None:
+        body = Body(unwrap_reference(body.payload))
     _check_text(body.schema if body.schema is not None else tuple(body.fields))
     return body
 
@@ -168,24 +181,3 @@ def _require_registered_schema(schemas: SchemaLookup, framing: Framing) -> str:
     if text is None:
         raise UnreadableInput(f"{UNKNOWN_SCHEMA} {framing.schema}")
     return text
-
-
-def decode_avro(text: str, data: bytes, framing: Framing) -> Any:
-    """Decode a framed body with the Avro schema in `text`.
-
-    Raises:
-        UnreadableInput: the body does not fit the schema.
-    """
-    schema = _cache_reader_schema(text)
-    if framing.json:
-        return decode_json(schema, data[framing.start :])
-    try:
-        return decode_body(schema, data, framing.start)
-    except UnreadableInput as fault:
-        hint = "; if the id is Apicurio's, set --format-value" if framing.likely else ""
-        raise UnreadableInput(f"{fault.message}{hint}") from None
-
-
-@lru_cache(maxsize=4096)
-def _cache_reader_schema(text: str) -> str:
-    return reduce_schema(text)

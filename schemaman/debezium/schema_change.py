@@ -341,6 +341,7 @@ def observe_statements(change: SchemaChange, *, never: bool) -> tuple[Outcome, .
     """Observe a change with empty `tableChanges`; `never`: this connector never publishes structures.
 
     DROP TABLE and TRUNCATE are actions on a table, except the drops that precede the creations of a snapshot.
+    DROP DATABASE is an action on all tables of the database.
     Renames, defaults and comments are evidence for the structure in events.
     """
     ddl = change.ddl or ""
@@ -350,6 +351,7 @@ def observe_statements(change: SchemaChange, *, never: bool) -> tuple[Outcome, .
     observed: list[Outcome] = [
         make_observation(change, resolve_table(change, s.parts), action=s.action) for s in found
     ]
+    observed += _observe_dropped_databases(change)
     observed += _observe_table_renames(change)
     observed += _observe_creations(change)
     observed += _observe_column_statements(change)
@@ -364,6 +366,24 @@ def _observe_table_renames(change: SchemaChange) -> Iterator[Observation]:
     for old, new in change.ddl_facts.tables or _find_bare_renames(change):
         renamed = make_observation(change, resolve_table(change, new), action="rename")
         yield replace(renamed, previous=resolve_table(change, old))
+
+
+def _observe_dropped_databases(change: SchemaChange) -> Iterator[Observation]:
+    """Observe the databases that a streamed statement drops, each as a table without a name.
+
+    A snapshot writes such statements in front of its structures; they end nothing.
+    """
+    if change.origin.snapshot or not is_named_by_database(change.origin):
+        return
+    for subject in find_subjects(change.ddl or ""):
+        if _drops_database(subject):
+            database = subject.parts[-1] if subject.parts else change.database
+            table = TableId(change.origin.server, database, "", "", change.stream)
+            yield make_observation(change, table, action="drop")
+
+
+def _drops_database(subject: Subject) -> bool:
+    return subject.kind == "database" and (subject.verb == "DROP" or subject.anew)
 
 
 def _observe_creations(change: SchemaChange) -> Iterator[Observation]:
@@ -402,10 +422,9 @@ def _observe_column_statements(change: SchemaChange) -> Iterator[Observation]:
 
 def _note_subject(change: SchemaChange, subject: Subject, never: bool) -> Outcome | None:
     match subject:
-        case Subject("DROP", "database", parts) if parts and not change.origin.snapshot:
-            message = (
-                f"DROP DATABASE {parts[-1]}: its tables are dropped, and none of them has a DROP of its own"
-            )
+        case Subject(_, "database", parts) if _drops_database(subject) and not change.origin.snapshot:
+            name = parts[-1] if parts else change.database
+            message = f"{subject.verb} DATABASE {name}: its tables are dropped, without a DROP of their own"
             return make_note(change, "database-dropped", message)
         case Subject("CREATE" | "ALTER" | "RENAME", "table", parts) if parts:
             return _note_missing_structure(change, parts, _NEVER if never else _NOT_NOW)

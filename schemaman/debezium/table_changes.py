@@ -112,7 +112,7 @@ def unquote_label(value: str) -> str:
     return value[1:-1].replace("''", "'") if quoted else value
 
 
-def _map_type(column: DeclaredColumn, connector: Connector) -> Type:
+def map_column_type(column: DeclaredColumn, connector: Connector) -> Type:
     """Map a declared column to its logical type; `Unknown` if its sizes are impossible for the type."""
     type = connector.declared_type(column)
     try:
@@ -125,7 +125,7 @@ def _map_type(column: DeclaredColumn, connector: Connector) -> Type:
 def _make_column(column: DeclaredColumn, connector: Connector) -> Column:
     return Column(
         name=column.name,
-        type=_map_type(column, connector),
+        type=map_column_type(column, connector),
         nullable=column.nullable,
         default=column.default,
         comment=column.comment,

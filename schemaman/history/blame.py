@@ -93,11 +93,11 @@ def _list_facts(now: TableSchema) -> Iterator[tuple[Kind, Column | None, Getter]
 
 
 def _make_getter(column: Column, get: Callable[[Column], Value]) -> Getter:
-    def told(schema: TableSchema) -> object:
+    def read(schema: TableSchema) -> object:
         found = next((c for c in schema.columns if _is_same_column(c, column)), None)
         return _ABSENT if found is None else get(found)
 
-    return told
+    return read
 
 
 def _is_same_column(one: Column, other: Column) -> bool:

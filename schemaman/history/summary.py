@@ -20,7 +20,7 @@ class TableSummary:
     `versions` counts versions; `number`, `revision`, `id`, `status`, `columns` (a count), `key`,
     `unconfirmed`, `after` and `at` are those of the newest one. `topics` are the topics of its rows, each
     once; `current_topics` those it has now. `disputes` counts the disagreements that are no remarks.
-    `is_settled`: the table exists, and nothing is open about its newest version.
+    `is_settled`: the table exists, its newest version is no phantom, and nothing is open about it.
     """
 
     table: TableId
@@ -71,9 +71,15 @@ def summarize_history(history: TableHistory) -> TableSummary:
         len(history.disagreements),
         sum(not d.is_remark for d in history.disagreements),
         history.is_key_unknown(latest),
-        not history.has_ended and not list_unresolved(history, latest.number, latest.number),
+        _is_settled(history),
         history.is_dropped,
         history.end,
         history.topics,
         tuple(dict.fromkeys(now)),
     )
+
+
+def _is_settled(history: TableHistory) -> bool:
+    latest = history.latest
+    is_open = list_unresolved(history, latest.number, latest.number)
+    return not history.has_ended and latest.status != "phantom" and not is_open

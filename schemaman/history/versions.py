@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from importlib import import_module
 from typing import Literal
 
 from schemaman.debezium.observation import EvidenceKind, Observation
@@ -13,6 +12,10 @@ from schemaman.errors import UnknownName
 from schemaman.history.epochs import NO_SETTINGS_SHOWN, ConnectorSettingsShown, Epoch, EventSchema
 from schemaman.model.display import DisplayedValue, count_noun
 from schemaman.model.schema import Path, TableId, TableSchema
+from schemaman.plugins import Port
+
+FIND_VERSION: Port[Callable[[TableHistory, str], SchemaVersion]] = Port("find a version")
+"""Finds the version that a reference names; references are read above the histories that they name."""
 
 INTERNAL_NULLABILITY = "internal-nullability-differs"
 """The disagreement of a connector's own schema history about which columns take nulls."""
@@ -347,9 +350,7 @@ class TableHistory(DisplayedValue):
             UsageError: two versions may have been valid then, or the text is malformed.
             NoHistory: the history begins later, or the table had been dropped.
         """
-        # References are read above the histories that they name, so the reader is loaded by name.
-        version: SchemaVersion = import_module("schemaman.resolve").find_version(self, when)
-        return version
+        return FIND_VERSION.load()(self, when)
 
     @property
     def records(self) -> int:

@@ -6,10 +6,15 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
+from collections.abc import Callable
 from inspect import Signature, signature
 from types import ModuleType
 from typing import Any
+
+from schemaman.plugins import Port
+
+INGEST: Port[Callable[..., Any]] = Port("ingest records")
+"""The function of the API."""
 
 
 class _IngestPackage(ModuleType):
@@ -17,15 +22,15 @@ class _IngestPackage(ModuleType):
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         """Read records into the history; see `schemaman.api.functions.ingest`."""
-        return import_module("schemaman.api.functions").ingest(*arguments, **options)
+        return INGEST.load()(*arguments, **options)
 
     @property
     def __doc__(self) -> str | None:  # type: ignore[override]
-        return str(import_module("schemaman.api.functions").ingest.__doc__)
+        return INGEST.load().__doc__
 
     @property
     def __signature__(self) -> Signature:
-        return signature(import_module("schemaman.api.functions").ingest)
+        return signature(INGEST.load())
 
 
 sys.modules[__name__].__class__ = _IngestPackage

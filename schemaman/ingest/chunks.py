@@ -12,8 +12,9 @@ from functools import lru_cache
 from itertools import groupby, islice
 
 from schemaman.debezium.connector import CONNECTORS, Connector
+from schemaman.debezium.converters.registered import decode_body
 from schemaman.debezium.observation import SchemaRun, is_awaiting_schema
-from schemaman.debezium.payload import SchemaLookup, decode_avro
+from schemaman.debezium.payload import SchemaLookup
 from schemaman.debezium.raw_record import DecodeContext
 from schemaman.debezium.records import (
     NO_POSITION,
@@ -115,13 +116,13 @@ class ChunkPart:
 
 def build_reading(schemas: SchemaLookup, forms: Forms = AUTO) -> DecodeContext:
     """Builds the functions by which the scanner uses connectors, registry and settings."""
-    return DecodeContext(read_position, schemas, decode_avro, _find_order, forms)
+    return DecodeContext(read_position, schemas, decode_body, _find_order, forms)
 
 
 def read_position(connector: str, source: Mapping[str, object]) -> Position:
     """Reads the position in a source block of a connector; `NO_POSITION` for an unknown connector."""
-    dialect = _find_connector(connector)
-    return NO_POSITION if dialect is None else dialect.position(dict(source))
+    found = _find_connector(connector)
+    return NO_POSITION if found is None else found.position(dict(source))
 
 
 def read_chunks(
@@ -352,5 +353,5 @@ def _find_connector(connector: str) -> Connector | None:
 
 
 def _find_order(connector: str) -> Order:
-    dialect = _find_connector(connector)
-    return () if dialect is None else dialect.order
+    found = _find_connector(connector)
+    return () if found is None else found.order

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field, replace
 
 from schemaman.debezium.cloud_event import SPECVERSION, CloudEvent, read_cloud_event, wrap_schema
-from schemaman.debezium.converters.avro import to_connect
+from schemaman.debezium.converters.registered import to_connect
 from schemaman.debezium.decode import classify_without_value
 from schemaman.debezium.document import is_document_schema
 from schemaman.debezium.event_shapes import names_table, restore_event
@@ -55,9 +55,9 @@ from schemaman.ingest.probe_json import (
     encode_schema_block,
     list_fields_without_schema,
     list_shown_fields,
-    parse_object,
-    read_avro_name,
     read_position,
+    read_registered,
+    read_registered_name,
     split_schema,
 )
 from schemaman.ingest.probe_patterns import Outline, Texts, learn_outline, learn_payload_pattern
@@ -259,7 +259,7 @@ class Prober:
             framing = read_framing(key, record.headers, "key", self._reading.forms.key)
             if framing is not None:
                 text = self._registered(framing)
-                routed, name = PHYSICAL_TABLE_FIELD.decode() in text, read_avro_name(text)[0]
+                routed, name = PHYSICAL_TABLE_FIELD.decode() in text, read_registered_name(text)[0]
             else:
                 routed, name = PHYSICAL_TABLE_FIELD in key, self._read_key_name(record.topic, key)
         except (ValueError, UnreadableInput):
@@ -329,7 +329,7 @@ class Prober:
                 raise ValueError("the data of the CloudEvent is base64, but not framed as Avro")
             text = self._registered(framing)
             payload = event.build_payload(self._reading.decode_body(text, event.data, framing))
-            proof, schema = b"data " + framing.build_proof(event.data), parse_object(text)
+            proof, schema = b"data " + framing.build_proof(event.data), read_registered(text)
         if schema is None:
             facts = read_facts(payload, "")
             row, shown = list_fields_without_schema(payload, facts)
@@ -345,7 +345,7 @@ class Prober:
         text = self._registered(framing)
         named = self._names.get(framing.schema)
         if named is None:
-            named = self._names[framing.schema] = read_avro_name(text)
+            named = self._names[framing.schema] = read_registered_name(text)
         name, document = named
         payload = self._restored(record, self._reading.decode_body(text, value, framing), name)
         facts = self._facts(record, payload, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from schemaman.debezium.converters.registered import is_json, to_connect
 from schemaman.debezium.document import (
     collect_document_kinds,
     collect_row_kinds,
@@ -72,15 +73,17 @@ def encode_json(document: object) -> bytes:
     return json.dumps(document, separators=(",", ":")).encode()
 
 
-def read_avro_name(text: str) -> tuple[str, bool]:
+def read_registered_name(text: str) -> tuple[str, bool]:
     """The full name of a registered record, and whether it is one of documents."""
-    schema = parse_object(text)
+    schema = read_registered(text)
     name, space = str(schema.get("name") or ""), schema.get("namespace")
     return f"{space}.{name}" if space and "." not in name else name, is_document_schema(schema)
 
 
-def parse_object(text: str) -> JsonObject:
-    """The object that a registered schema is; an empty one for a schema that is none."""
+def read_registered(text: str) -> JsonObject:
+    """The object that a registered schema is, of Avro or of Connect; an empty one if it is none."""
+    if is_json(text):
+        return to_connect(text)
     schema = parse_json(text.encode())
     return schema if isinstance(schema, dict) else {}
 

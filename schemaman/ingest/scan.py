@@ -74,11 +74,11 @@ class _OpenRun:
     count: int = 1
     sightings: FieldCounter | None = None
 
-    def see(self, record: Record, look: Probe) -> None:
+    def see(self, record: Record, probed: Probe) -> None:
         """Counts the fields of a record whose schema does not have its structure."""
-        if look.shown_fields is not None:
+        if probed.shown_fields is not None:
             self.sightings = self.sightings or FieldCounter()
-            self.sightings.count_record(look.shown_fields, _build_coordinates(record, look))
+            self.sightings.count_record(probed.shown_fields, _build_coordinates(record, probed), record)
 
 
 @dataclass(slots=True)
@@ -100,7 +100,7 @@ class Scanner:
     """Turns records into runs; memory grows with shapes and alternations, not with records."""
 
     def __init__(self, reading: DecodeContext, *, quick: bool = True) -> None:
-        self._looker = Prober(reading, quick=quick)
+        self._prober = Prober(reading, quick=quick)
         self._contents = ContentCache(reading)
         self._quick = quick
         self._partitions: dict[TopicPartition, _PartitionRuns] = {}
@@ -110,9 +110,9 @@ class Scanner:
         partition = self._partitions.get((record.topic, record.partition))
         if partition is None:
             partition = self._partitions[record.topic, record.partition] = _PartitionRuns()
-        glance = self._looker.match_outline(record) if self._quick else None
-        if glance is not None:
-            outline, shape, texts = glance
+        outlined = self._prober.match_outline(record) if self._quick else None
+        if outlined is not None:
+            outline, shape, texts = outlined
             table = partition.tables.get(outline.table)
             run = None if table is None else table.open
             if run is not None and run.shape == shape and _is_forward(run, outline.layout, texts):
@@ -135,30 +135,30 @@ class Scanner:
         return tuple(run for place in sorted(self._partitions) for run in self.cut(*place))
 
     def _take(self, partition: _PartitionRuns, record: Record) -> str | None:
-        look = self._looker.probe_record(record)
-        if not look.table:
-            partition.unreadable.append(_build_run(record, look, record, look, 1))
-            return look.fault
-        table = partition.tables.setdefault(look.table, _TableRuns())
+        probed = self._prober.probe_record(record)
+        if not probed.table:
+            partition.unreadable.append(_build_run(record, probed, record, probed, 1))
+            return probed.fault
+        table = partition.tables.setdefault(probed.table, _TableRuns())
         run = table.open
-        if run is None or run.shape != look.shape or not self._goes_on(run, look):
+        if run is None or run.shape != probed.shape or not self._goes_on(run, probed):
             self._close(table)
-            table.open = _OpenRun(look.shape, record, look, record, look, look.layout, look.texts)
-            table.open.see(record, look)
+            table.open = _OpenRun(probed.shape, record, probed, record, probed, probed.layout, probed.texts)
+            table.open.see(record, probed)
             return None
-        run.see(record, look)
+        run.see(record, probed)
         run.count += 1
-        run.last, run.probe, run.layout, run.texts = record, look, look.layout, look.texts
+        run.last, run.probe, run.layout, run.texts = record, probed, probed.layout, probed.texts
         return None
 
-    def _goes_on(self, run: _OpenRun, look: Probe) -> bool:
-        last = run.probe or self._looker.probe_record(run.last)
-        return last.position.kind == look.position.kind and look.rank >= last.rank
+    def _goes_on(self, run: _OpenRun, probed: Probe) -> bool:
+        last = run.probe or self._prober.probe_record(run.last)
+        return last.position.kind == probed.position.kind and probed.rank >= last.rank
 
     def _close(self, table: _TableRuns) -> None:
         run, table.open = table.open, None
         if run is not None:
-            last = run.probe or self._looker.probe_record(run.last)
+            last = run.probe or self._prober.probe_record(run.last)
             seen = None if run.sightings is None else run.sightings.get_fields()
             table.closed.append(_build_run(run.first, run.first_probe, run.last, last, run.count, seen))
             if len(table.closed) > max(_RUNS_BEFORE_COLLAPSE, table.room):
@@ -173,29 +173,34 @@ def _is_forward(run: _OpenRun, layout: bytes | None, texts: Texts) -> bool:
 
 
 def _build_run(
-    first: Record, look: Probe, last: Record, last_look: Probe, count: int, seen: InferredFields | None = None
+    first: Record,
+    probed: Probe,
+    last: Record,
+    last_probed: Probe,
+    count: int,
+    seen: InferredFields | None = None,
 ) -> SchemaRun:
     return SchemaRun(
-        shape=look.shape,
-        first=_build_coordinates(first, look),
-        last=_build_coordinates(last, last_look),
+        shape=probed.shape,
+        first=_build_coordinates(first, probed),
+        last=_build_coordinates(last, last_probed),
         count=count,
         sample=first,
-        fault=look.fault,
-        table=look.table,
+        fault=probed.fault,
+        table=probed.table,
         inferred=seen,
         last_hash=hash_record(last),
     )
 
 
-def _build_coordinates(record: Record, look: Probe) -> Coordinates:
+def _build_coordinates(record: Record, probed: Probe) -> Coordinates:
     return Coordinates(
         record.topic,
         record.partition,
         record.offset,
-        look.position,
-        look.ts_ms,
-        look.read_ms,
+        probed.position,
+        probed.ts_ms,
+        probed.read_ms,
         record.timestamp_ms,
     )
 

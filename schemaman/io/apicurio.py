@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from schemaman.debezium.converters.avro_references import inline_references
+from schemaman.debezium.converters.registered import mark_text
 from schemaman.debezium.observation import AMBIGUOUS_FORM, UNKNOWN_SCHEMA
 from schemaman.debezium.wire_format import SchemaId
 from schemaman.errors import BadConfiguration, EngineUnavailable, UnreadableInput
@@ -35,8 +36,13 @@ class Apicurio(RegistryClient):
     def fetch_text(self, id: SchemaId) -> str | None:
         """Fetches the text of a schema. Raises the errors of `__call__`."""
         path = self._path(id)
-        text = self._content(path)
-        return None if text is None else inline_references(text, self._collect_texts(path, ()))
+        found = self._fetch_content(path)
+        if found is None:
+            return None
+        kind, text = found
+        if kind != "AVRO":
+            return mark_text(kind, text, path)
+        return inline_references(text, self._collect_texts(path, ()))
 
     def _path(self, id: SchemaId) -> str:
         if isinstance(id, int):
@@ -59,22 +65,20 @@ class Apicurio(RegistryClient):
         names = (quote(group, safe=""), quote(artifact, safe=""), quote(version, safe="="))
         return "groups/{}/artifacts/{}/versions/{}".format(*names)
 
-    def _content(self, path: str) -> str | None:
+    def _fetch_content(self, path: str) -> tuple[str, str] | None:
+        """Fetches the type and the text of a schema; None if the registry does not have it."""
         whole = f"{path}/content" if path.startswith("groups/") and self.url.endswith("v3") else path
         answer = self._fetch_answer(whole)
-        kind = "AVRO" if answer is None else answer.headers.get(_TYPE, "AVRO")
-        if kind != "AVRO":
-            raise UnreadableInput(f"the schema {path} is of type {kind}; Avro is read")
-        return None if answer is None else str(answer.text)
+        return None if answer is None else (answer.headers.get(_TYPE, "AVRO"), str(answer.text))
 
     def _collect_texts(self, path: str, above: tuple[str, ...]) -> list[str]:
         """Collects the texts of referenced schemas, each after its own references."""
         found: list[str] = []
         for reference in self._references(path):
-            text = None if reference in above else self._content(reference)
-            if text is None:
+            referred = None if reference in above else self._fetch_content(reference)
+            if referred is None:
                 raise UnreadableInput(f"{UNKNOWN_SCHEMA} of {reference}, which another one refers to")
-            found += [*self._collect_texts(reference, (*above, reference)), text]
+            found += [*self._collect_texts(reference, (*above, reference)), referred[1]]
         return found
 
     def _references(self, path: str) -> list[str]:

@@ -12,6 +12,7 @@ from json import JSONDecodeError
 from typing import Any
 
 from schemaman.debezium.converters.avro_references import inline_references
+from schemaman.debezium.converters.registered import describe_unread, mark_text
 from schemaman.debezium.observation import UNKNOWN_SCHEMA
 from schemaman.debezium.wire_format import SchemaId
 from schemaman.errors import (
@@ -59,6 +60,8 @@ class Confluent(RegistryClient):
         found = self._fetch_answer(lambda client: client.get_version(name, wanted))
         if found is None:
             raise UnknownName(f"{self.url} has no subject {name!r}, or no version {wanted} of it")
+        if _read_type(found.schema) != "AVRO":
+            raise UnreadableInput(describe_unread(_read_type(found.schema), f"{name}@{wanted}"))
         return self._text(f"{name}@{wanted}", found.schema)
 
     def fetch_text(self, id: SchemaId) -> str | None:
@@ -83,8 +86,9 @@ class Confluent(RegistryClient):
     def _text(self, name: str, schema: Any) -> str:
         if not isinstance(schema.schema_str, str):
             raise self.build_answer_error(f"the schema {name} has no text")
-        if (schema.schema_type or "AVRO") != "AVRO":
-            raise UnreadableInput(f"the schema {name} is of type {schema.schema_type}; Avro is read")
+        kind = _read_type(schema)
+        if kind != "AVRO":
+            return mark_text(kind, schema.schema_str, name)
         return inline_references(schema.schema_str, self._collect_texts(schema, ()))
 
     def _collect_texts(self, schema: Any, above: tuple[tuple[str, int], ...]) -> list[str]:
@@ -140,6 +144,10 @@ class Confluent(RegistryClient):
                     f"invalid option of the registry client: {fault}", hint="check --registry-config"
                 ) from None
         return self._client, error
+
+
+def _read_type(schema: Any) -> str:
+    return str(schema.schema_type or "AVRO")
 
 
 def _fetch_version(version_key: tuple[str, int], client: Any) -> Any:

@@ -47,7 +47,8 @@ class RegistryClient(ABC):
         """Return the text of the schema with that id; None if the registry does not have it.
 
         Raises:
-            UnreadableInput: the id belongs to another kind of registry, or the schema is not Avro.
+            UnreadableInput: the id belongs to another kind of registry, or the schema is neither Avro nor
+                JSON Schema.
             RegistryUnavailable: the registry does not answer, or refuses the request.
             BadConfiguration: an option is invalid.
             EngineUnavailable: the client is not installed.

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from schemaman.debezium.converters.avro_references import inline_references
+from schemaman.debezium.converters.registered import describe_unread, is_readable, mark_text
 from schemaman.debezium.observation import UNKNOWN_SCHEMA
 from schemaman.debezium.wire_format import SchemaId
 from schemaman.errors import BadReference, UnknownName, UnreadableInput
@@ -26,16 +27,16 @@ class RegistryExport:
 
     schemas: Mapping[SchemaId, str] = field(default_factory=dict)
     other_types: Mapping[SchemaId, str] = field(default_factory=dict)
-    """The types of the schemas that are not Avro."""
+    """The types of the schemas that cannot be read."""
 
     def __call__(self, id: SchemaId) -> str | None:
         """Return the text of the schema with that id; None if the export does not have it.
 
         Raises:
-            UnreadableInput: the schema is not Avro.
+            UnreadableInput: the schema is neither Avro nor JSON Schema.
         """
         if id in self.other_types:
-            raise UnreadableInput(f"the schema {id} is of type {self.other_types[id]}; Avro is read")
+            raise UnreadableInput(describe_unread(self.other_types[id], id))
         return self.schemas.get(id)
 
 
@@ -101,8 +102,11 @@ def load_export(path: str) -> RegistryExport:
     for number, entry in enumerate(listed, 1):
         ids, text, references = _read_entry(path, number, entry)
         kind = _find_type(entry)
-        whole = _inline_references(text, references, listed) if kind == "AVRO" else None
-        others.update(dict.fromkeys(ids, kind) if kind != "AVRO" else {})
+        if not is_readable(kind):
+            others.update(dict.fromkeys(ids, kind))
+            continue
+        marked = mark_text(kind, text, number)
+        whole = _inline_references(text, references, listed) if marked == text else marked
         texts.update(dict.fromkeys(ids, whole) if whole is not None else {})
     return RegistryExport(texts, others)
 

@@ -39,11 +39,11 @@ def read_schema(text: str, where: str) -> TableSchema:
             raise UnreadableInput("the file is empty")
         if not text.startswith("{"):
             return parse_columns(text)
-        document = json.loads(text)
+        document = _load_document(text)
         if is_snapshot(document):
             return from_text(text, where).schema
         if isinstance(document, dict) and (language := _find_language(document)) is not None:
-            return language.read(text)
+            return language.read(json.dumps(document))
         if isinstance(document, dict) and {"schema_version", "columns"} <= document.keys():
             return _read_shown(document)
         value, key = _split_nodes(document)
@@ -57,6 +57,47 @@ def read_schema(text: str, where: str) -> TableSchema:
         # The message names the file and does not repeat its whole text.
         reason = error.message.removeprefix(f"{text!r}: ")
         raise UnreadableInput(f"{where}: {reason}", hint=_HINT) from error
+
+
+def _load_document(text: str) -> Any:
+    """Load the JSON of a text; of lake metadata the schema in it.
+
+    Source: Delta protocol, "Change Metadata": one action a line, and `metaData` has `schemaString`;
+    Iceberg spec, "Table Metadata Fields": `schemas` and `current-schema-id`, or `schema` in version 1.
+
+    Raises:
+        ValueError: it is no JSON.
+        UnreadableInput: the commit or the metadata has no schema.
+    """
+    try:
+        document = json.loads(text)
+    except ValueError:
+        actions = [json.loads(line) for line in text.splitlines() if line.strip()]
+        if not all(isinstance(action, dict) for action in actions):
+            raise
+        metadata = [action["metaData"] for action in actions if isinstance(action.get("metaData"), dict)]
+        if not metadata and not any(
+            {"commitInfo", "add", "remove", "protocol"} & action.keys() for action in actions
+        ):
+            raise
+        document = {"metaData": metadata[-1] if metadata else {}}
+    if not isinstance(document, dict):
+        return document
+    if isinstance(document.get("metaData"), dict):
+        document = document["metaData"]
+        if not isinstance(document.get("schemaString"), str):
+            raise UnreadableInput("this commit of a Delta table has no schema: it changes rows only")
+    if isinstance(document.get("schemaString"), str):
+        return json.loads(document["schemaString"])
+    if "format-version" in document:
+        schemas = document.get("schemas") if isinstance(document.get("schemas"), list) else []
+        current = document.get("current-schema-id")
+        found = (s for s in schemas if isinstance(s, dict) and s.get("schema-id", 0) == current)
+        schema = next(found, document.get("schema"))
+        if not isinstance(schema, dict):
+            raise UnreadableInput("this Iceberg metadata has no current schema")
+        return schema
+    return document
 
 
 def _find_language(node: Node) -> SchemaLanguage | None:

@@ -32,6 +32,10 @@ _NOT_MADE: tuple[Level, ...] = ("ignore", "quarantine")
 _LACKS_FEATURE = (
     "the table lacks a feature that this needs, and older readers cannot read tables that have it"
 )
+_VARIABLE = (
+    "a name in the statement has ${…}, into which Spark would put a setting or an environment variable"
+)
+_RENAME_IT = "rename it in the lake with spark.sql.variable.substitute = false"
 _KEPT_BEFORE = "it was kept when the source dropped it, and another policy alone drops nothing"
 
 ApprovalReasons = Mapping[tuple[type[Change], Path], str]
@@ -264,7 +268,10 @@ def _judge_change(inputs: PlanInputs, lake: LakeTable, change: Change) -> Verdic
 
 
 def _draft_change(inputs: PlanInputs, lake: LakeTable, change: Change) -> Draft | Refusal:
-    return refuse_during_swap(lake, change) or inputs.target.draft_change(lake, change)
+    answer = refuse_during_swap(lake, change) or inputs.target.draft_change(lake, change)
+    if isinstance(answer, Draft) and "${" in answer.statement:
+        return Refusal(describe_change(change), _VARIABLE, _RENAME_IT)
+    return answer
 
 
 def _suggest_acceptance(inputs: PlanInputs, change: Change, path: Path, refusal: Refusal) -> Refusal:

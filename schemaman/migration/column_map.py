@@ -6,14 +6,13 @@ no answer depends on the policy.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from schemaman.migration.plan import MigrationSource, PreviousVersion
-from schemaman.migration.properties.displaced_columns import DisplacedColumn, read_displaced
-from schemaman.migration.properties.names import NAMES_PROPERTY
+from schemaman.migration.properties.displaced_columns import read_displaced
 from schemaman.migration.properties.stamped_version import find_stamped_version, find_version
+from schemaman.migration.properties.table_record import DisplacedColumn, read_record
 from schemaman.migration.target import LakeTable
 
 
@@ -125,9 +124,9 @@ class FormerSpellings:
 
 def read_names(lake: LakeTable) -> dict[str, str]:
     """What a table says of its names, for columns that it has: name in the lake → the source's."""
-    source_names = json.loads(lake.properties.get(NAMES_PROPERTY, "{}"))
+    recorded = read_record(lake.properties).names
     return {
         lake_name: source_name
-        for lake_name, source_name in source_names.items()
+        for lake_name, source_name in recorded.items()
         if lake_name in lake.schema.names
     }

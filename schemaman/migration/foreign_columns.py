@@ -5,43 +5,37 @@ Law: no value of the source goes into a foreign column, and no row of the source
 
 from __future__ import annotations
 
-import json
+from collections.abc import Collection
 
 from schemaman.migration.plan import MigrationSource
 from schemaman.migration.properties.column_swaps import read_swaps
 from schemaman.migration.properties.displaced_columns import read_displaced
-from schemaman.migration.properties.names import (
-    ADDED_PROPERTY,
-    FOREIGN_PROPERTY,
-    KEPT_PROPERTY,
-    METADATA_PROPERTY,
-    NAMES_PROPERTY,
-)
 from schemaman.migration.properties.stamped_version import find_stamped_version
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import KEYED, KEYLESS, ORDER
 from schemaman.migration.target import LakeTable, find_column
 
 
 def read_foreign(lake: LakeTable) -> frozenset[str]:
     """The columns of a table that it records as foreign, by their names in it."""
-    return _read_names(lake, FOREIGN_PROPERTY)
+    return _select_present(lake, read_record(lake.properties).foreign)
 
 
 def is_recorded_foreign(lake: LakeTable, name: str) -> bool:
     """Whether a table records a column of this name as foreign, also if it has no such column now."""
-    return name.lower() in {each.lower() for each in json.loads(lake.properties.get(FOREIGN_PROPERTY, "[]"))}
+    return name.lower() in {each.lower() for each in read_record(lake.properties).foreign}
 
 
 def read_added(lake: LakeTable) -> frozenset[str]:
     """The columns that plans added beyond the version of the table's stamp, by their names in it."""
-    return _read_names(lake, ADDED_PROPERTY)
+    return _select_present(lake, read_record(lake.properties).added)
 
 
 def list_own_columns(lake: LakeTable) -> frozenset[str]:
     """The columns that plans made beside those of the source, in lower case: no name makes them others."""
     swapped = {name for e in read_swaps(lake) for name in (e.new, e.old)}
     row_columns = dict((*KEYED, *KEYLESS)) if find_column(lake.schema, ORDER) else {}
-    metadata = json.loads(lake.properties.get(METADATA_PROPERTY, "{}")).values()
+    metadata = read_record(lake.properties).metadata.values()
     return frozenset(name.lower() for name in (*read_displaced(lake), *metadata, *swapped, *row_columns))
 
 
@@ -55,7 +49,7 @@ def find_unrecorded_columns(source: MigrationSource, lake: LakeTable) -> dict[st
     if stamped is None:
         return {}
     before = {name.lower() for past in source.past[: stamped + 1] for name in past.names}
-    recorded = {name.lower() for name in json.loads(lake.properties.get(NAMES_PROPERTY, "{}"))}
+    recorded = {name.lower() for name in read_record(lake.properties).names}
     recorded |= {name.lower() for name in read_added(lake) | read_foreign(lake)}
     recorded |= before | list_own_columns(lake)
     found: dict[str, frozenset[str | None]] = {}
@@ -74,14 +68,14 @@ def find_foreign_columns(source: MigrationSource, lake: LakeTable) -> frozenset[
     """
     known = {name.lower() for past in source.past for name in past.names}
     known |= {name.lower() for name in source.schema.names} | list_own_columns(lake)
-    known |= {name.lower() for name in json.loads(lake.properties.get(NAMES_PROPERTY, "{}"))}
-    kept = json.loads(lake.properties.get(KEPT_PROPERTY, "[]"))
-    known |= {each.lower() for each in kept if isinstance(each, str)}
+    known |= {name.lower() for name in read_record(lake.properties).names}
+    known |= {path[0].lower() for path in read_record(lake.properties).kept if len(path) == 1}
     never = {name for name in lake.schema.names if name.lower() not in known}
     dropped = {name for name, now in find_unrecorded_columns(source, lake).items() if now == {None}}
     return frozenset(never | dropped) | read_foreign(lake)
 
 
-def _read_names(lake: LakeTable, key: str) -> frozenset[str]:
-    names = {name.lower() for name in json.loads(lake.properties.get(key, "[]"))}
+def _select_present(lake: LakeTable, recorded: Collection[str]) -> frozenset[str]:
+    """The recorded names that columns of the table have, as the table spells them."""
+    names = {name.lower() for name in recorded}
     return frozenset(name for name in lake.schema.names if name.lower() in names)

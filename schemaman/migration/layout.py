@@ -29,8 +29,13 @@ _WORDS = {
     "format-version": "format version",
     "features": "table features",
 }
-_PLURALS = _WORDS.keys() - {"clustering", "format-version"}
+IDENTITY = "identity"
+"""The entry with the table's own id, under which the ids of columns hold."""
+_COLUMNS = "columns"
+_SNAPSHOTS = "snapshots"
+_PLURALS = {*_WORDS.keys() - {"clustering", "format-version"}, _COLUMNS}
 _PROPERTIES = "properties"
+_OTHER_WORDS = {IDENTITY: "id of the table", _COLUMNS: "ids of columns"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,7 @@ class LayoutChange:
     @property
     def label(self) -> str:
         """Returns the words for the entry; a property has its own name."""
-        return _WORDS.get(self.name, self.name)
+        return (_WORDS | _OTHER_WORDS).get(self.name, self.name)
 
 
 def layout_of(lake: LakeTable | None) -> Mapping[str, str]:
@@ -67,7 +72,7 @@ def record_layout(target: Target, lake: LakeTable) -> dict[str, str]:
     """List the layout with format version, table features and settings, to compare it later.
 
     Former partition specs and sort orders are left out: maintenance removes them. `properties` are the
-    settings as a JSON object.
+    settings as a JSON object; `columns` has the ids of columns, as `record_columns` says.
     """
     layout = {name: text for name, text in layout_of(lake).items() if name != "former"}
     settings = {key: lake.properties[key] for key in sorted(lake.properties) if target.is_setting(key)}
@@ -75,7 +80,37 @@ def record_layout(target: Target, lake: LakeTable) -> dict[str, str]:
         "format-version": "" if lake.format_version is None else str(lake.format_version),
         "features": ", ".join(sorted(lake.features)),
         _PROPERTIES: json.dumps(settings, ensure_ascii=False),
+        **record_columns(lake),
     }
+
+
+def record_columns(lake: LakeTable) -> dict[str, str]:
+    """List the ids of columns and nested fields, with the table's own id and its snapshots.
+
+    It is empty if the table was read without its own id.
+    """
+    if not lake.column_ids:
+        return {}
+    ids = [[list(path), id] for path, id in sorted(lake.field_ids.items())]
+    return {
+        IDENTITY: lake.identity,
+        _COLUMNS: json.dumps(ids, ensure_ascii=False),
+        _SNAPSHOTS: " ".join(map(str, lake.snapshots)),
+    }
+
+
+def read_column_ids(layout: Mapping[str, str]) -> dict[Path, str]:
+    """Read the ids of a recorded layout; empty if it has none."""
+    return {tuple(path): id for path, id in json.loads(layout.get(_COLUMNS, "[]"))}
+
+
+def is_replaced(before: Mapping[str, str], after: Mapping[str, str]) -> bool:
+    """Whether the first snapshot of a table is younger than the newest one of an earlier layout."""
+    if not before.get(_SNAPSHOTS) or not after.get(_SNAPSHOTS):
+        return False
+    newest, first = before[_SNAPSHOTS].split(" ")[1], after[_SNAPSHOTS].split(" ")[0]
+    # The first snapshot of a table that had none has the number 1.
+    return max(int(newest), 1) < int(first)
 
 
 def find_layout_changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[LayoutChange, ...]:
@@ -92,7 +127,21 @@ def find_layout_changes(before: Mapping[str, str], after: Mapping[str, str]) -> 
             for name in sorted({*old, *new})
             if old.get(name) != new.get(name)
         )
-    return tuple(changes)
+    return (*changes, *_find_id_changes(before, after))
+
+
+def _find_id_changes(before: Mapping[str, str], after: Mapping[str, str]) -> list[LayoutChange]:
+    """Find columns that have another id than before, or a table that has another one."""
+    if IDENTITY not in before or IDENTITY not in after:
+        return []
+    if before[IDENTITY] != after[IDENTITY]:
+        return [LayoutChange(IDENTITY, before[IDENTITY], after[IDENTITY])]
+    old, new = read_column_ids(before), read_column_ids(after)
+    other = [path for path, id in new.items() if old.get(path, id) != id]
+    if not other:
+        return []
+    texts = (", ".join(f"{_format_path(path)} {ids[path]}" for path in other) for ids in (old, new))
+    return [LayoutChange(_COLUMNS, *texts)]
 
 
 def describe_layout_change(change: LayoutChange) -> str:
@@ -134,6 +183,8 @@ def apply_changes(lake: LakeTable, schema: TableSchema, changes: Iterable[Change
         sort=rename_fields(lake.sort),
         former_layout=None if former is None else tuple(map(rename_path, former)),
         partition_names={name: rename_path(path) for name, path in lake.partition_names.items()},
+        field_ids={rename_path(path): id for path, id in lake.field_ids.items()},
+        equality_deletes=tuple(map(rename_path, lake.equality_deletes)),
     )
 
 

@@ -5,16 +5,14 @@ Law: the new table takes over the columns that the source does not have, so that
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from schemaman.migration import casts as conversion
 from schemaman.migration.convertible import ORDINARY, RESPELLED, SNAPSHOT, explain_unconvertible
 from schemaman.migration.plan import MigrationSource, Refusal, describe_change
 from schemaman.migration.projection.project import Projection
-from schemaman.migration.properties.column_swaps import read_phase, read_swaps, suggest_resume
+from schemaman.migration.properties.column_swaps import read_swaps, suggest_resume
 from schemaman.migration.properties.displaced_columns import displace_column, format_displaced, read_displaced
 from schemaman.migration.properties.names import (
     DISPLACED_PROPERTY,
@@ -23,8 +21,10 @@ from schemaman.migration.properties.names import (
     METADATA_PROPERTY,
     NAMES_PROPERTY,
     TRUNCATED_PROPERTY,
+    format_paths,
     format_property,
 )
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import refuse_key
 from schemaman.migration.stamp import find_outlived_columns
 from schemaman.migration.target import LakeTable, find_column
@@ -104,7 +104,7 @@ def _refuse_replacement(source: MigrationSource, lake: LakeTable, current: Proje
     change = f"fill a new table from {lake.name}"
     rekeyed = describe_change(ChangeKey(lake.schema.key, source.schema.key))
     refusals = [each for each in current.refusals if each.change != rekeyed]
-    if read_phase(lake) == "swap":
+    if read_record(lake.properties).phase == "swap":
         refusals.append(
             Refusal(change, "another plan was interrupted during a column swap", suggest_resume(lake))
         )
@@ -170,26 +170,21 @@ def _carried_properties(
 ) -> dict[str, str]:
     """Merge the properties of the carried columns with those of the new table."""
     carried_names = {column.name for column in columns}
+    before, after = read_record(current.properties), read_record(new.properties)
     properties: dict[str, str] = {}
     names = {
         lake_name: source_name
-        for lake_name, source_name in _read_property(current, NAMES_PROPERTY).items()
+        for lake_name, source_name in before.names.items()
         if lake_name in carried_names
     }
     if names:
-        properties[NAMES_PROPERTY] = format_property(names | _read_property(new, NAMES_PROPERTY))
-    roles = {
-        r: name for r, name in _read_property(current, METADATA_PROPERTY).items() if name in carried_names
-    }
+        properties[NAMES_PROPERTY] = format_property(names | {**after.names})
+    roles = {r: name for r, name in before.metadata.items() if name in carried_names}
     if roles:
-        properties[METADATA_PROPERTY] = format_property(roles | _read_property(new, METADATA_PROPERTY))
-    kept = [
-        e
-        for e in _read_property(current, KEPT_PROPERTY)
-        if (e if isinstance(e, str) else e[0]) in carried_names
-    ]
+        properties[METADATA_PROPERTY] = format_property(roles | {**after.metadata})
+    kept = [path for path in before.kept if path[0] in carried_names]
     if kept:
-        properties[KEPT_PROPERTY] = format_property(kept)
+        properties[KEPT_PROPERTY] = format_paths(kept)
     foreign = sorted(current.foreign & carried_names)
     if foreign:
         properties[FOREIGN_PROPERTY] = format_property(foreign)
@@ -205,7 +200,3 @@ def _carried_properties(
     if TRUNCATED_PROPERTY in lake.properties:
         properties[TRUNCATED_PROPERTY] = lake.properties[TRUNCATED_PROPERTY]
     return properties
-
-
-def _read_property(projection: Projection, property: str) -> Any:
-    return json.loads(projection.properties.get(property, "{}"))

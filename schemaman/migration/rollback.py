@@ -24,13 +24,9 @@ from schemaman.migration.plan import (
     StepKind,
 )
 from schemaman.migration.plan_file import plan_hash
-from schemaman.migration.properties.column_swaps import (
-    ColumnSwap,
-    is_between_names,
-    parse_swaps,
-    suggest_resume,
-)
-from schemaman.migration.properties.names import KEY_PROPERTY
+from schemaman.migration.properties.column_swaps import is_between_names, suggest_resume
+from schemaman.migration.properties.names import KEY_PROPERTY, RECIPE_PROPERTY
+from schemaman.migration.properties.table_record import ColumnSwap, read_record
 from schemaman.migration.recipes.phases import count_differing, count_unfit_keys
 from schemaman.migration.statement_check import find_structure_after
 from schemaman.migration.target import TARGETS, LakeTable, Target
@@ -56,12 +52,6 @@ _APPROVED = "the step that it undoes needed approval"
 _MADE = "the plan created the table, and its rows may be needed"
 _IN_USE = "the table may be in use by now, and its rows may be needed"
 _UNMOVED = "the table is as the plan left it"
-_HARMLESS = frozenset({
-    "ADD COLUMNS", "DROP COLUMNS", "RENAME COLUMN", "CHANGE COLUMN", "CHANGE COLUMNS", "SET TBLPROPERTIES",
-    "UNSET TBLPROPERTIES", "ADD CONSTRAINT", "DROP CONSTRAINT", "SET TABLE COMMENT", "UPGRADE PROTOCOL",
-    "UPDATE SCHEMA", "OPTIMIZE", "VACUUM START", "VACUUM END", "COMPUTE STATS",
-})  # fmt: skip
-"""Operations of a Delta table's history that write no rows. Source: Delta `DeltaOperations`."""
 
 
 def find_version_before(lines: Iterable[MigrationEntry]) -> str | None:
@@ -121,36 +111,29 @@ def is_whole(plan: Plan, back: Plan) -> bool:
     return not back.refusals and fingerprint_structure(back.wanted) == before
 
 
-def plan_restore(plan: Plan, lake: LakeTable, version: str, target: Target) -> Plan:
-    """Plan to restore a Delta table to its version before a plan, where no statements undo the plan.
+def plan_restore(plan: Plan, lake: LakeTable, version: str, target: Target) -> Plan | None:
+    """Plan to restore a table to its version before a plan, where no statements undo the plan.
 
-    No rows may have been written since then. Source: Delta "Restore a Delta table to an earlier state".
+    No rows may have been written since then. Return None if the format restores no version.
     """
-    name = target.table_name(plan.table)
+    there = target.restore_version(plan.table, version)
+    if there is None:
+        return None
     post = {"structure": fingerprint_structure(plan.base_schema)}
     step = Step(
         "restore",
-        f"RESTORE TABLE {name} TO VERSION AS OF {int(version)}",
+        there,
         "metadata",
         "time-travel",
         {"structure": fingerprint_structure(lake.schema), "version": lake.version},
         post,
-        f"RESTORE TABLE {name} TO VERSION AS OF {int(lake.version)}",
+        target.restore_version(plan.table, lake.version),
         ("streams that read the table: they stop at this change",),
     )
     back = _make_plan(plan, lake, lake, (step,), ())
     back = replace(back, wanted=plan.base_schema or back.wanted)
     why = "the whole table is restored to that version; enabled features stay enabled"
     return replace(back, approvals_needed=(f"restore: {step.statement} ({why})",))
-
-
-def list_row_writes(operations: Sequence[tuple[int, str]], version: str) -> tuple[str, ...]:
-    """List the operations after a version that may have written rows; `operations` are of Delta's history."""
-    return tuple(
-        f"{name} made version {number}"
-        for number, name in sorted(operations)
-        if number > int(version) and name not in _HARMLESS
-    )
 
 
 def _make_plan(
@@ -365,7 +348,10 @@ def _list_renames(step: Step) -> Iterator[tuple[str, str]]:
 def _find_swaps(taken: Sequence[Step]) -> tuple[ColumnSwap, ...]:
     """Find the column swaps of the steps in the property that they write."""
     properties = [each.postcondition.get("properties") for each in taken]
-    found = [parse_swaps(each) for each in properties if isinstance(each, Mapping)]
+    texts = (
+        {RECIPE_PROPERTY: str(p.get(RECIPE_PROPERTY, "{}"))} for p in properties if isinstance(p, Mapping)
+    )
+    found = [read_record(each).swaps for each in texts]
     return next((each for each in found if each), ())
 
 

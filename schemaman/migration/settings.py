@@ -15,6 +15,7 @@ from schemaman.migration.spark_sql import split_table_name
 from schemaman.migration.type_mapping import CHOICES, ROLES, Role, parse_decimal
 from schemaman.model.ddl import quote_name
 from schemaman.model.schema import TableId
+from schemaman.model.table_patterns import is_matched
 
 SELECTORS = ("tables", "targets")
 
@@ -209,12 +210,6 @@ def _path_step(name: str) -> str:
     """Turn a name into one step of a path, which cannot leave the folder."""
     step = name.replace("/", "_")
     return "_" * len(step) if set(step) == {"."} else step
-
-
-def is_matched(table: TableId, pattern: str) -> bool:
-    """Whether the whole name of a table, or any suffix of it, matches a pattern with `*` and `?`."""
-    suffixes = (".".join(table.parts[i:]) for i in range(len(table.parts)))
-    return any(fnmatchcase(name, pattern) for name in (str(table), *suffixes))
 
 
 def read_targets(value: object) -> tuple[TargetSetting, ...]:

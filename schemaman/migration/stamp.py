@@ -6,16 +6,14 @@ Law: it speaks of the names that it has, so a plan that leaves some as they are 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 from schemaman.migration.column_map import FormerSpellings, read_names
 from schemaman.migration.foreign_columns import read_added
 from schemaman.migration.plan import MigrationSource
 from schemaman.migration.projection.project import Projection
 from schemaman.migration.properties.displaced_columns import (
-    DisplacedColumn,
     format_displaced,
-    read_all_displaced,
     read_displaced,
 )
 from schemaman.migration.properties.names import (
@@ -28,12 +26,13 @@ from schemaman.migration.properties.names import (
     NAMES_PROPERTY,
     SOURCE_PROPERTY,
     VERSION_PROPERTY,
+    format_paths,
     format_property,
 )
 from schemaman.migration.properties.stamped_version import find_stamped_version, format_began
+from schemaman.migration.properties.table_record import DisplacedColumn, read_record
 from schemaman.migration.step_order import find_former_path
 from schemaman.migration.target import LakeTable
-from schemaman.model.schema import Path
 
 VERSION_STAMP = frozenset({VERSION_PROPERTY, BEGAN_PROPERTY})
 """Table properties: which version of its source a table follows, and which of several of one shape."""
@@ -57,7 +56,7 @@ def make_stamp(
     """
     facts = {SOURCE_PROPERTY: source.table, KEY_PROPERTY: json.dumps(key, ensure_ascii=False)}
     version = {VERSION_PROPERTY: source.id, BEGAN_PROPERTY: format_began(source.began)}
-    recorded = read_all_displaced(lake) if lake else {}
+    recorded = read_record(lake.properties).displaced if lake else {}
     # What is said of a column that was dropped would be said of the next one of its name.
     stay = {
         name for name in projection.wanted.names if name in had or recorded.get(name, _NO_COLUMN).was != name
@@ -85,8 +84,8 @@ def find_outlived_columns(
     past = source.past[stamped]
     before = FormerSpellings(read_names(lake), (each.names for each in source.past[: stamped + 1]))
     since = {name.lower() for each in source.past[stamped + 1 :] for name in each.names}
-    kept: list[str | list[str]] = json.loads(projection.properties.get(KEPT_PROPERTY, "[]"))
-    found = {name: before.find_name(name) for name in kept if isinstance(name, str)}
+    kept = (path[0] for path in read_record(projection.properties).kept if len(path) == 1)
+    found = {name: before.find_name(name) for name in kept}
     return {
         name: DisplacedColumn(name, column, past.id, format_began(past.began))
         for name, column in found.items()
@@ -116,7 +115,7 @@ def _merge_names(
     """What columns were called stays told while the version does; new is what is said of new names."""
     if NAMES_PROPERTY not in projection.properties:
         return {}
-    new: Mapping[str, str] = json.loads(projection.properties[NAMES_PROPERTY])
+    new = read_record(projection.properties).names
     stayed = set(had) - (set(projection.renames.values()) if renamed else set())
     kept = {
         lake_name: source_name for lake_name, source_name in read_names(lake).items() if lake_name in stayed
@@ -131,7 +130,5 @@ def _rename_kept(projection: Projection, renamed: bool) -> dict[str, str]:
         return {}
     was = {(*path[:-1], new): path[-1] for path, new in projection.field_renames.items()}
     was |= {} if renamed else {(new,): old for old, new in projection.renames.items()}
-    kept: list[str | list[str]] = json.loads(projection.properties[KEPT_PROPERTY])
-    paths: list[Path] = [(each,) if isinstance(each, str) else tuple(each) for each in kept]
-    here = (find_former_path(was, path) for path in paths)
-    return {KEPT_PROPERTY: format_property([path[0] if len(path) == 1 else list(path) for path in here])}
+    here = (find_former_path(was, path) for path in read_record(projection.properties).kept)
+    return {KEPT_PROPERTY: format_paths(here)}

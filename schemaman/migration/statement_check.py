@@ -8,7 +8,7 @@ or with another effect on the structure than its step promises does not pass.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from schemaman.errors import StalePlan
 from schemaman.migration import spark_sql as sql
@@ -16,6 +16,14 @@ from schemaman.migration.conditions import fingerprint_structure
 from schemaman.migration.plan import Plan, Step, StepKind
 from schemaman.migration.policy import ChangeKind, Policy
 from schemaman.migration.policy_checks import PolicyCheck
+from schemaman.migration.properties.names import (
+    BATCH_PROPERTY,
+    FENCE_PROPERTY,
+    PLAN_PROPERTY,
+    READ_PROPERTY,
+    STORE_PROPERTY,
+    TRUNCATED_PROPERTY,
+)
 from schemaman.migration.sql_reader import SqlReader, UnreadableSql
 from schemaman.migration.step_order import place_at_end
 from schemaman.migration.target import TARGETS, Target
@@ -33,6 +41,10 @@ from schemaman.model.schema import Column, Path, TableSchema, walk_fields
 from schemaman.model.types import Field, Struct, Type, Unknown
 
 _OWN_PROPERTY = "schemaman."
+_OF_RUNS = frozenset({
+    BATCH_PROPERTY, FENCE_PROPERTY, PLAN_PROPERTY, READ_PROPERTY, STORE_PROPERTY, TRUNCATED_PROPERTY,
+})  # fmt: skip
+"""The own properties that runs and the sink set, and no step of a plan."""
 _OWN_CONSTRAINT = "schemaman_"
 _FROM_ONE_TABLE = re.compile(r" FROM `(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)*(?: WHERE false)?$")
 _VALUES_LOST = "values are lost"
@@ -70,13 +82,24 @@ def require_own_statements(plan: Plan) -> None:
             ) from error
 
 
-def list_missing_approvals(plan: Plan, policy: Policy) -> tuple[str, ...]:
-    """List the approvals that the policy demands now, but the plan does not ask for."""
-    check = PolicyCheck(policy, plan.source.table, (plan.target, plan.format))
+def list_missing_approvals(
+    plan: Plan, policy: Policy, sources: Collection[str] = (), targets: Collection[str] = ()
+) -> tuple[str, ...]:
+    """List the approvals that the policy demands now, but the plan does not ask for.
+
+    `sources` and `targets` are names that the table itself and the settings give, beside those that the plan
+    states: an edited plan may state others, for which the policy demands less.
+    """
+    checks = [
+        PolicyCheck(policy, source, (target, plan.format))
+        for source in {plan.source.table, *sources}
+        for target in {plan.target, *targets}
+    ]
     return tuple(
         f"{step.kind}: {step.statement} ({why})"
         for step in plan.steps
-        if (why := _find_demand(plan, step, check)) and not _is_asked(plan, step)
+        if (why := next(filter(None, (_find_demand(plan, step, check) for check in checks)), ""))
+        and not _is_asked(plan, step)
     )
 
 
@@ -90,8 +113,6 @@ def _is_asked(plan: Plan, step: Step) -> bool:
 def _find_demand(plan: Plan, step: Step, check: PolicyCheck) -> str:
     """Find why a person has to approve a step, whatever the plan asks for; empty if no approval is needed."""
     phase = plan.phase.name if plan.phase is not None else None
-    if phase == "rollback":
-        return _VALUES_LOST if step.kind in ("drop-columns", "restore") else ""
     if step.kind == "restore" or (phase is not None and step.kind == "drop-columns"):
         return _VALUES_LOST
     kind = _POLICY_KINDS.get(step.kind)
@@ -180,7 +201,7 @@ def _require_known(target: Target, properties: Mapping[str, object]) -> None:
     strange = [
         key
         for key in properties
-        if not key.startswith(_OWN_PROPERTY) and key not in target.feature_properties
+        if key in _OF_RUNS or not (key.startswith(_OWN_PROPERTY) or key in target.feature_properties)
     ]
     if strange:
         raise ValueError(f"no plan sets the property {strange[0]!r}")

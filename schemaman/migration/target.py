@@ -43,7 +43,10 @@ class LakeTable:
     of Iceberg's identifier fields; only Iceberg has `format_version`. `partition_names` are the present and
     former names of partition fields, each with the path of the only column that may have this name, empty if
     none may. `column_ids` changes if a column is dropped and one of its name is created; it is empty if the
-    format has no ids.
+    format has no ids. `field_ids` are the ids of columns and nested fields that survive a rename, as far as
+    the format shows them. `equality_deletes` are the columns and nested fields whose values in a delete file
+    of Iceberg delete rows. `snapshots` are the sequence numbers of the first snapshot of the table as it is,
+    0 if unknown, and of the newest one.
     """
 
     name: str
@@ -63,6 +66,9 @@ class LakeTable:
     format_version: int | None = None
     partition_names: Mapping[str, Path] = field(default_factory=dict)
     column_ids: str = ""
+    field_ids: Mapping[Path, str] = field(default_factory=dict)
+    equality_deletes: tuple[Path, ...] = ()
+    snapshots: tuple[int, int] = (0, 0)
 
     @property
     def checks(self) -> Mapping[str, str]:
@@ -119,6 +125,9 @@ class Target(Protocol):
     def is_in_session_catalog(self, table: str) -> bool:
         """Whether a table name is one of the session's own catalogue, which may forget it."""
 
+    def find_catalog(self, table: str) -> str:
+        """Find the catalogue in a table name: empty for a path, the session's own if none is named."""
+
     def refuse_names(self, schema: TableSchema) -> Mapping[str, Refusal]:
         """Refuse the columns whose names the format would accept, but then could not read."""
 
@@ -170,6 +179,16 @@ class Target(Protocol):
 
     def is_setting(self, property: str) -> bool:
         """Whether a property is a setting of the table that only people change, unlike a feature or CHECK."""
+
+    def restore_version(self, table: str, version: str) -> str | None:
+        """Write the statement that restores a table to an earlier version; None if the format has none."""
+
+    def list_row_writes(self, executor: Executor, table: str, version: str) -> tuple[str, ...]:
+        """List the operations after a version that may have written rows, in words.
+
+        Raises:
+            StatementFailed: the operations cannot be read.
+        """
 
     def drop_clone(self, clone: str) -> str:
         """Write the statement that drops a clone if it exists; the name as SQL writes it."""

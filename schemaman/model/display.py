@@ -1,12 +1,16 @@
 """Values that print themselves: HTML in a notebook, text for `print`.
 
-Reports stand above the values that they show, so `schemaman.report.display` is loaded by name when a value is
-shown, as a plug-in is.
+Reports stand above the values that they show, so a port calls them.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
+from collections.abc import Callable
+
+from schemaman.plugins import Port
+
+RENDER_REPORT: Port[Callable[[object, str], str]] = Port("render a report")
+"""Renders the report of a value as an HTML fragment (`html`) or as text (`text`)."""
 
 
 class DisplayedValue:
@@ -16,18 +20,12 @@ class DisplayedValue:
 
     def _repr_html_(self) -> str:
         """The report as an HTML fragment, without script. Source: IPython "Rich display"."""
-        return render_value(self, "html")
+        return RENDER_REPORT.load()(self, "html")
 
     def __str__(self) -> str:
-        return render_value(self, "text")
+        return RENDER_REPORT.load()(self, "text")
 
 
 def count_noun(number: int, noun: str) -> str:
     """Format a count for a `repr`: `1 table`, `2 tables`."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def render_value(value: object, format: str) -> str:
-    """The report of a value as an HTML fragment (`html`) or as text (`text`)."""
-    rendered: str = import_module("schemaman.report.display").render(value, format)
-    return rendered

@@ -43,5 +43,7 @@ def _format_character(ch: str) -> str:
     if ch in "\\%":
         return ch * 2
     if ch == "'" or escape_invisible(ch) != ch:
-        return "".join(f"\\{byte:03o}" for byte in ch.encode("utf-8", "surrogateescape"))
+        # other lone surrogates come from no argument, so that no text is read back as one
+        handler = "surrogateescape" if "\udc80" <= ch <= "\udcff" else "surrogatepass"
+        return "".join(f"\\{byte:03o}" for byte in ch.encode("utf-8", handler))
     return ch

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import singledispatch
 
 from schemaman.compat.gate import CheckResult
+from schemaman.compat.impact.impact import Impact
 from schemaman.compat.judge import RULES, Transition, judge_transition, rate_finding
 from schemaman.history.versions import TableHistory
 from schemaman.ingest.ingest import Summary
@@ -14,7 +15,8 @@ from schemaman.migration.plan_file import to_document
 from schemaman.report.document import Report
 from schemaman.report.formats.html import HtmlFormat
 from schemaman.report.formats.text import TextFormat
-from schemaman.report.views.findings import build_check_report, sort_by_severity
+from schemaman.report.views.findings import build_check_report, list_judged, sort_by_severity
+from schemaman.report.views.impact import build_impact_report
 from schemaman.report.views.ingest import build_ingest_report
 from schemaman.report.views.listings import build_history_report, build_show_report
 from schemaman.report.views.migrations import build_apply_report, build_plan_report
@@ -54,8 +56,13 @@ def _(resolved: ResolvedSchema) -> Report:
 
 @build_value_report.register
 def _(result: CheckResult) -> Report:
-    judged = sort_by_severity(JudgedFinding(finding, severity) for finding, severity in result.findings)
+    judged = sort_by_severity(list_judged(result))
     return build_check_report(judged, result, result.fail_on, result.waivers)
+
+
+@build_value_report.register
+def _(impact: Impact) -> Report:
+    return build_impact_report(impact)
 
 
 @build_value_report.register

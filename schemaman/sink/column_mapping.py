@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from schemaman.history.versions import TableHistory
-from schemaman.migration.properties.names import BEGAN_PROPERTY, VERSION_PROPERTY
 from schemaman.migration.properties.stamped_version import format_began
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.source import migration_source
 from schemaman.migration.target import LakeTable
 
 
 def find_incarnation(live: LakeTable, history: TableHistory) -> int | None:
     """The incarnation of the source whose rows a lake table holds, by its version stamp; None if unknown."""
-    stamp, began = live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY)
+    record = read_record(live.properties)
+    stamp, began = record.version, record.began
     if stamp is None:
         return None
     source, last = migration_source(history), history.latest.incarnation

@@ -14,9 +14,9 @@ from schemaman.history.struct_fields import find_unsettled_fields, lower_path, r
 from schemaman.history.versions import TableHistory
 from schemaman.migration.projection.column_names import spell_name
 from schemaman.migration.properties.column_swaps import find_free_name
-from schemaman.migration.properties.displaced_columns import DisplacedColumn, read_displaced
-from schemaman.migration.properties.names import BEGAN_PROPERTY, VERSION_PROPERTY
+from schemaman.migration.properties.displaced_columns import read_displaced
 from schemaman.migration.properties.stamped_version import format_began
+from schemaman.migration.properties.table_record import DisplacedColumn, read_record
 from schemaman.migration.source import migration_source
 from schemaman.migration.target import LakeTable
 from schemaman.migration.type_mapping import Names
@@ -88,8 +88,8 @@ def _describe_displaced(history: TableHistory, column: Column) -> DisplacedColum
 def has_newest_version_stamp(live: LakeTable, history: TableHistory) -> bool:
     """Whether a table has the stamp of the newest version."""
     newest = migration_source(history).past[-1]
-    stamp = live.properties.get(VERSION_PROPERTY), live.properties.get(BEGAN_PROPERTY)
-    return stamp == (newest.id, format_began(newest.began))
+    record = read_record(live.properties)
+    return (record.version, record.began) == (newest.id, format_began(newest.began))
 
 
 def add_columns(history: TableHistory, columns: Collection[Column]) -> TableHistory:

@@ -11,10 +11,10 @@ from decimal import Decimal
 from typing import Any
 
 from schemaman.debezium.cloud_event import SPECVERSION
-from schemaman.debezium.converters.avro import to_connect
 from schemaman.debezium.converters.connect import DECIMAL, Node
+from schemaman.debezium.converters.registered import decode_body, is_json, to_connect
 from schemaman.debezium.observation import UNKNOWN_SCHEMA
-from schemaman.debezium.payload import SchemaLookup, decode_avro, read_body
+from schemaman.debezium.payload import SchemaLookup, read_body, unwrap_reference
 from schemaman.debezium.raw_record import prove_schema
 from schemaman.debezium.records import Record
 from schemaman.debezium.wire_format import AUTO, Forms, SchemaId, Side, read_framing
@@ -52,7 +52,7 @@ class BodyReader:
         self._schemas = schemas
         self._framings = forms
         self._json: dict[tuple[str, Side], list[BodySchema]] = {}
-        self._avro: dict[SchemaId, tuple[str, BodySchema]] = {}
+        self._registered: dict[SchemaId, tuple[str, BodySchema]] = {}
         self._other_schemas: dict[str, BodySchema] = {}
         self._schemaless = BodySchema(None, "json", has_decimals=True)
 
@@ -65,24 +65,30 @@ class BodyReader:
         framing = read_framing(data, record.headers, side, self._framings.get_form(side))
         if framing is not None:
             text, form = self._find_registered(framing.schema)
-            return decode_avro(text, data, framing), form
+            if is_json(text):
+                return _parse_whole(data[framing.start :], exact=form.has_decimals), form
+            return decode_body(text, data, framing), form
         if data[:1] == b"{":
             found = self._read_by_prefix(record.topic, side, data)
             if found is not None:
                 return found
         if SPECVERSION not in data:
-            return self._read_whole(data)
+            payload, form = self._read_whole(data)
+            return (unwrap_reference(payload) if side == "key" and form.schema is None else payload), form
         body = read_body(data, self._schemas, framing)
         written: CellEncoding = "avro" if body.schema is not None and _is_framed(data) else "json"
         return body.payload, self._find_schema(body.schema, written)
 
     def _find_registered(self, id: SchemaId) -> tuple[str, BodySchema]:
-        known = self._avro.get(id)
+        known = self._registered.get(id)
         if known is None:
             text = self._schemas(id)
             if text is None:
                 raise UnreadableInput(f"{UNKNOWN_SCHEMA} {id}")
-            known = self._avro[id] = (text, BodySchema(to_connect(text), "avro"))
+            node = to_connect(text)
+            written: CellEncoding = "json" if is_json(text) else "avro"
+            known = (text, BodySchema(node, written, has_decimals=is_json(text) and _has_decimals(node)))
+            self._registered[id] = known
         return known
 
     def _read_by_prefix(self, topic: str, side: Side, data: bytes) -> tuple[Any, BodySchema] | None:
@@ -108,15 +114,7 @@ class BodyReader:
             return None  # damaged, or members follow the payload: reading it as a whole gives the reason
 
     def _read_whole(self, data: bytes) -> tuple[Any, BodySchema]:
-        try:
-            document = _parse_json(data, exact=True)
-        except UnicodeDecodeError as error:
-            raise UnreadableInput(f"not UTF-8: byte {error.start} cannot be read") from None
-        except json.JSONDecodeError as error:
-            what = error.msg.removesuffix(" at")  # some messages already end in "at"
-            raise UnreadableInput(f"not JSON: {what} at character {error.pos}") from None
-        except (ValueError, ArithmeticError, RecursionError):
-            raise UnreadableInput("not JSON that can be read: a number or the nesting is too large") from None
+        document = _parse_whole(data, exact=True)
         if isinstance(document, dict) and document.keys() == {"schema", "payload"}:
             schema = document["schema"]
             if schema is None:
@@ -130,6 +128,23 @@ class BodyReader:
             return self._schemaless
         text = json.dumps([written, schema], sort_keys=True, default=str)
         return self._other_schemas.setdefault(text, BodySchema(schema, written, has_decimals=True))
+
+
+def _parse_whole(data: bytes, exact: bool) -> Any:
+    """Parse JSON as `_parse_json` does.
+
+    Raises:
+        UnreadableInput: the bytes are no JSON; the message says what is wrong and where.
+    """
+    try:
+        return _parse_json(data, exact)
+    except UnicodeDecodeError as error:
+        raise UnreadableInput(f"not UTF-8: byte {error.start} cannot be read") from None
+    except json.JSONDecodeError as error:
+        what = error.msg.removesuffix(" at")  # some messages already end in "at"
+        raise UnreadableInput(f"not JSON: {what} at character {error.pos}") from None
+    except (ValueError, ArithmeticError, RecursionError):
+        raise UnreadableInput("not JSON that can be read: a number or the nesting is too large") from None
 
 
 def _parse_json(data: bytes, exact: bool) -> Any:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from schemaman.history.versions import TableHistory
+from schemaman.migration.exchanged_names import check_names, refuse_exchanged_names
 from schemaman.migration.plan import Plan, Refusal
 from schemaman.migration.properties.names import (
     BEGAN_PROPERTY,
@@ -76,6 +77,12 @@ class Preflight:
         Raises:
             StatementFailed: the lake cannot be queried.
         """
+        if lake is not None:
+            names = check_names(self.journal(target_id(plan.format, lake.name)), lake)
+            exchanged = refuse_exchanged_names(names, TARGETS.get(plan.format), lake)
+            if exchanged is not None:
+                return withhold_plan(plan, exchanged)
+            plan = replace(plan, notes=(*plan.notes, *names.notes))
         if not plan.steps:
             return plan
         if lake is not None and READ_PROPERTY in lake.properties:
@@ -93,6 +100,11 @@ class Preflight:
             history, plan.format, plan.table, None if lake is not None else address
         )
         return plan if missing is None else _require_approval(plan, missing)
+
+    def find_exchanged_names(self, lake: LakeTable, format: str) -> Refusal | None:
+        """Find names of a lake table that others exchanged: no row may be written by them."""
+        lines = self.journal(target_id(format, lake.name))
+        return refuse_exchanged_names(check_names(lines, lake), TARGETS.get(format), lake)
 
     def find_stale_rows(self, history: TableHistory, lake: LakeTable, format: str) -> StaleRows | None:
         """Find rows that were read by a wrong structure: their table must not change.

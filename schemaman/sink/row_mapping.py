@@ -91,14 +91,14 @@ class EndedIncarnation:
 
 
 def map_columns(
-    told: TableHistory, live: LakeTable, joined: TableHistory | None = None, *, drops: bool = False
+    recorded: TableHistory, live: LakeTable, joined: TableHistory | None = None, *, drops: bool = False
 ) -> RowMap:
     """Map the columns of a table's history to those of a migrated lake table.
 
-    `joined` is the history with more renames applied: rows are read by the ids of `told`. `drops`:
+    `joined` is the history with more renames applied: rows are read by the ids of `recorded`. `drops`:
     the policy lets the lake drop what the source has dropped, so such values may be left out.
     """
-    history = told if joined is None else joined
+    history = recorded if joined is None else joined
     newest = history.latest
     metadata = read_metadata_columns(live)
     own = {c.name for c in list_row_columns(live.schema.key)}
@@ -115,7 +115,7 @@ def map_columns(
     }
     current_names = {name: lake_name for name, lake_name in current.items() if name != lake_name}
     key, incarnation = live.schema.key, newest.incarnation
-    same = _match_ids(told, history)
+    same = _match_ids(recorded, history)
     names = {id: column_map.names[current] for id, current in same.items() if current in column_map.names}
     undecided = find_undecided_columns(history)
     present = {c.id for c in newest.schema.columns}
@@ -127,7 +127,7 @@ def map_columns(
     }
     types = {c.name: c.type for c in columns}
     held_types = {id: types[n] for id, n in names.items() if n in types}
-    renamings = dict(find_field_renamings(told, history, column_map.stamped, held_types))
+    renamings = dict(find_field_renamings(recorded, history, column_map.stamped, held_types))
     missing = _find_missing(history)
     mapped = {lake_name for name, lake_name in current.items() if name not in missing}
     dropped = frozenset(c.name for c in columns).difference(mapped, metadata.values())

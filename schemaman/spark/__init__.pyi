@@ -4,5 +4,14 @@ from schemaman.spark.session import start_session as start_session
 from schemaman.spark.streaming.batch_report import BatchReport as BatchReport
 from schemaman.spark.streaming.quarantine import Quarantine as Quarantine
 from schemaman.spark.streaming.sink import LakeSink as LakeSink
+from schemaman.spark.views import read_views as read_views
 
-__all__ = ["BatchReport", "ConnectorModes", "Executor", "LakeSink", "Quarantine", "start_session"]
+__all__ = [
+    "BatchReport",
+    "ConnectorModes",
+    "Executor",
+    "LakeSink",
+    "Quarantine",
+    "read_views",
+    "start_session",
+]

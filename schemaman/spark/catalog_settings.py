@@ -10,7 +10,6 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from schemaman.errors import EngineUnavailable
-from schemaman.migration.spark_sql import split_table_name
 from schemaman.spark.sql_errors import RAISED, find_condition
 
 SESSION_CATALOG = "spark_catalog"
@@ -46,14 +45,6 @@ def read_setting(spark: SparkSession, name: str, default: str = "") -> str:
     # Spark checks a default that it is given as if it were a value: it is given none.
     conf: Any = spark.conf
     return str(conf.get(name, None) or default)
-
-
-def find_catalog(name: str) -> str:
-    """Find the catalogue in an SQL table name: empty for a path, the session's own if none is named."""
-    parts = split_table_name(name)
-    if parts[0] == "delta" and len(parts) == 2:
-        return ""
-    return parts[0] if len(parts) > 2 else SESSION_CATALOG
 
 
 def _can_parse(spark: SparkSession, statement: str) -> bool:

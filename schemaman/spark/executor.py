@@ -9,11 +9,11 @@ from pyspark.sql import SparkSession
 
 from schemaman.errors import SessionLost, UsageError
 from schemaman.migration.target import TARGETS, LakeTable
-from schemaman.spark.catalog_settings import find_catalog, require_literals
+from schemaman.spark.catalog_settings import require_literals
 from schemaman.spark.session import is_classic, is_stopped
 from schemaman.spark.spark_format import SPARK_FORMATS
 from schemaman.spark.sql_errors import RAISED, make_failure
-from schemaman.spark.statements import collect_rows, query_rows
+from schemaman.spark.statements import collect_rows, query_rows, run_statement
 
 
 class SparkExecutor:
@@ -45,8 +45,8 @@ class SparkExecutor:
         """
         self._require_running()
         on_spark = SPARK_FORMATS.get(format)
-        name = TARGETS.get(format).table_name(table)
-        catalog = find_catalog(name)
+        target = TARGETS.get(format)
+        name, catalog = target.table_name(table), target.find_catalog(table)
         if (format, catalog) not in self._checked:
             try:
                 require_literals(self._spark)
@@ -66,7 +66,7 @@ class SparkExecutor:
         """
         self._require_running()
         try:
-            self._spark.sql(statement)
+            run_statement(self._spark, statement)
         except RAISED as error:
             formats = SPARK_FORMATS.load_all()
             if not any(f.clear_interrupted_creation(self._spark, statement, error) for f in formats):

@@ -41,8 +41,8 @@ def decide_all(histories: Iterable[TableHistory]) -> dict[TableId, Verdicts]:
     decided: dict[TableId, Verdicts] = {}
     for scope in scopes.values():
         if any(found.settings_shown.changes for found in scope.values()):
-            told = decide_changes({name: found.settings_shown for name, found in scope.items()})
-            decided |= {scope[name].table: verdicts for name, verdicts in told.items()}
+            decisions = decide_changes({name: found.settings_shown for name, found in scope.items()})
+            decided |= {scope[name].table: verdicts for name, verdicts in decisions.items()}
     return decided
 
 

@@ -161,6 +161,10 @@ def _inferred_to_json(inferred: InferredFields) -> Json:
     """Encode inferred fields; a field count refers to coordinates by index in `marks`: many are equal."""
     marks = dict.fromkeys(mark for tally in inferred.counts for mark in (*tally.early, tally.last))
     indexes = {mark: index for index, mark in enumerate(marks)}
+    hashes = [""] * len(marks)
+    for tally in inferred.counts:
+        for mark, hash in zip(tally.early, tally.hashes, strict=False):
+            hashes[indexes[mark]] = hash
     return {
         "documents": inferred.documents,
         "marks": [coordinates_to_json(mark) for mark in marks],
@@ -168,14 +172,25 @@ def _inferred_to_json(inferred: InferredFields) -> Json:
             [list(t.path), t.kind, t.documents, [indexes[m] for m in t.early], indexes[t.last]]
             for t in inferred.counts
         ],
-        **drop_nones(cut=[list(path) for path in inferred.truncated_paths] or None),
+        **drop_nones(
+            cut=[list(path) for path in inferred.truncated_paths] or None,
+            hashes=hashes if any(hashes) else None,
+        ),
     }
 
 
 def _inferred_from_json(value: Parsed) -> InferredFields:
     marks = [coordinates_from_json(mark) for mark in value["marks"]]
+    hashes = value.get("hashes") or [""] * len(marks)
     tallies = tuple(
-        FieldCount(tuple(path), kind, documents, tuple(marks[index] for index in early), marks[last])
+        FieldCount(
+            tuple(path),
+            kind,
+            documents,
+            tuple(marks[index] for index in early),
+            marks[last],
+            found if any(found := tuple(hashes[index] for index in early)) else (),
+        )
         for path, kind, documents, early, last in value["tallies"]
     )
     return InferredFields(value["documents"], tallies, tuple(tuple(path) for path in value.get("cut", ())))

@@ -301,10 +301,10 @@ def _make_entry(outcome: LoggedOutcome) -> Entry:
 
 def _join_ranges(group: Sequence[CoveredRange]) -> CoveredRange:
     """Join entries that touch or are in each other's gaps."""
-    asides: Counter[str] = Counter()
+    skipped: Counter[str] = Counter()
     for one in group:
         for kind, count in one.skipped_counts:
-            asides[kind] += count
+            skipped[kind] += count
     pieces = sorted(span for one in group for span in list_spans(one))
     gaps: list[tuple[int, int]] = []
     for (_, end), (start, _) in pairwise(pieces):
@@ -321,7 +321,7 @@ def _join_ranges(group: Sequence[CoveredRange]) -> CoveredRange:
         group[0],
         last=last.last,
         last_hash=last.last_hash,
-        skipped_counts=tuple(sorted(asides.items())),
+        skipped_counts=tuple(sorted(skipped.items())),
         gaps=tuple(gaps),
         edges=(),
     )

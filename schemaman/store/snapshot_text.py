@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from schemaman.debezium.records import Coordinates
+from schemaman.history.step_facts import count_occurrences
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.model.schema import TableId, TableSchema
 from schemaman.store.schema_json import column_to_json, coordinates_to_json, table_to_json
@@ -26,19 +27,22 @@ class Snapshot:
 
     `version` is the id of the version, `at` the coordinates of its beginning: together they find the version
     in a history with other numbers. Both are empty if the structure comes from a file or a lake table.
-    The columns have no ids, because another store assigns other ids.
+    The columns have no ids, because another store assigns other ids. `occurrences` counts what had happened
+    to the table and shows in no structure, as a truncation; None in files that do not count it.
     """
 
     table: TableId
     schema: TableSchema
     version: str = ""
     at: Coordinates | None = None
+    occurrences: int | None = None
 
 
 def take_snapshot(history: TableHistory, version: SchemaVersion, revision: int | None = None) -> Snapshot:
     """Takes the snapshot of a version with the attributes of one of its revisions, or of the last."""
     found = next((r for r in version.revisions if r.number == revision), version.revisions[-1])
-    return Snapshot(history.table, remove_ids(found.schema), version.id, version.at)
+    occurrences = count_occurrences(history, version, found.number)
+    return Snapshot(history.table, remove_ids(found.schema), version.id, version.at, occurrences)
 
 
 def remove_ids(schema: TableSchema) -> TableSchema:
@@ -54,6 +58,7 @@ def to_text(snapshot: Snapshot) -> str:
         ("table", _format_json(table_to_json(snapshot.table))),
         ("version", _format_json(snapshot.version)),
         ("at", _format_json(None if snapshot.at is None else coordinates_to_json(snapshot.at))),
+        *([] if snapshot.occurrences is None else [("occurrences", str(snapshot.occurrences))]),
         ("columns", _format_rows(column_to_json(c) for c in remove_ids(schema).columns)),
         ("key", _format_json(list(schema.key))),
         ("comment", _format_json(schema.comment)),

@@ -47,7 +47,7 @@ def test_a_column_is_known_from_the_first_row_that_carries_it():
 
 
 @pytest.mark.case(2)
-def test_a_required_column_comes_with_its_default_at_once_or_later():
+def test_a_required_column_gets_its_default_at_once_or_later():
     connector = changed({"id": INT}, {"id": INT, "n": node("int32")})
     connector.rows({"id": INT, "n": node("int32", default=5)})
     history = connector.told()["t"]
@@ -72,7 +72,7 @@ def test_a_default_that_is_a_placeholder_is_never_written_into_a_lake(at: Node, 
 
 
 @pytest.mark.case(4)
-def test_a_column_that_is_gone_was_dropped_and_stays_in_the_lake():
+def test_a_dropped_column_stays_in_the_lake():
     history = changed({"id": INT, "sku": NOTE}, {"id": INT}).told()["t"]
     ((dropped,),) = steps(history)
     assert isinstance(dropped, DropColumn)
@@ -85,7 +85,7 @@ def test_a_column_that_is_gone_was_dropped_and_stays_in_the_lake():
 
 
 @pytest.mark.case(5)
-def test_a_rename_is_a_question():
+def test_a_suspected_rename_waits_for_a_decision():
     history = changed({"id": INT, "note": NOTE, "n": INT}, {"id": INT, "memo": NOTE, "n": INT}).told()["t"]
     (suspected,) = history.latest.candidates
     assert (suspected.old, suspected.new) == ("note", "memo")
@@ -134,7 +134,7 @@ def test_a_decimal_that_loses_its_scale_is_another_type():
 
 
 @pytest.mark.case(12)
-def test_another_unit_under_the_same_physical_type_breaks_readers():
+def test_another_unit_in_the_same_integer_type_breaks_readers():
     history = changed({"id": INT, "at": time("Timestamp")}, {"id": INT, "at": time("MicroTimestamp")}).told()[
         "t"
     ]
@@ -143,7 +143,7 @@ def test_another_unit_under_the_same_physical_type_breaks_readers():
 
 
 @pytest.mark.case(13)
-def test_a_time_that_gets_a_zone_is_another_type():
+def test_a_timestamp_that_gets_a_zone_is_another_type():
     zoned = time("ZonedTimestamp", "string")
     history = changed({"id": INT, "at": time("MicroTimestamp")}, {"id": INT, "at": zoned}).told()["t"]
     assert steps(history) == [(ChangeType(("at",), Timestamp(6, zoned=False), Timestamp(6, zoned=True)),)]
@@ -204,7 +204,7 @@ def test_a_large_value_that_was_not_sent_is_a_value():
 
 
 @pytest.mark.case(54)
-def test_a_default_that_turns_a_union_round_is_a_revision():
+def test_a_default_that_changes_the_order_of_a_union_is_a_revision():
     history = changed({"id": INT, "n": NOTE}, {"id": INT, "n": {**NOTE, "default": "x"}}).told()["t"]
     assert revised(history.latest) == [(ChangeDefault(("n",), None, "x"),)]
     assert history.latest.schema.columns[1].nullable

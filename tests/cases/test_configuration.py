@@ -73,7 +73,7 @@ def test_four_releases_in_turn_make_no_version_by_themselves(run: str):
 
 
 @pytest.mark.case(21)
-def test_another_width_of_tinyint_on_the_wire_is_no_change_of_the_table():
+def test_another_width_of_tinyint_in_events_is_no_change_of_the_table():
     connector = declared("mysql", column("n", "TINYINT", 2), version="3.6.3.Final")
     connector.rows({"id": INT, "n": node("int16", optional=True)})
     connector.version = "3.7.0.Final"
@@ -105,7 +105,7 @@ def test_an_excluded_column_is_missing_from_events_and_not_from_the_table():
 
 
 @pytest.mark.case(50)
-def test_a_collision_of_columns_is_foretold_from_the_declared_names():
+def test_a_collision_of_columns_is_reported_from_the_declared_names():
     assert find_collisions(["a-b", "a_b", "c"], "avro") == (("a-b", "a_b"),)
 
 
@@ -166,7 +166,7 @@ def test_a_new_id_for_an_equal_structure_is_no_version():
 
 
 @pytest.mark.case(55)
-def test_a_schema_that_the_registry_does_not_have_is_waited_for():
+def test_records_wait_for_a_schema_that_the_registry_does_not_have():
     texts: dict[int | str, str] = {1: registered(("id", "int"))}
     connector = Connector(schemas=texts.get)
     framed(connector, 1)

@@ -28,7 +28,7 @@ def table(*columns: Any, key: tuple[str, ...] = ("id",)) -> dict[str, object]:
     ("mysql", MYSQL, "ALTER TABLE t RENAME COLUMN name TO memo"),
     ("oracle", '"shop"."public"."t"', 'ALTER TABLE "public"."t" RENAME COLUMN "name" TO "memo"'),
 ])  # fmt: skip
-def test_a_rename_that_the_statement_tells_is_certain(name: str, id: str, ddl: str):
+def test_a_rename_that_the_statement_states_is_certain(name: str, id: str, ddl: str):
     connector = Connector(name)
     connector.change(entry("CREATE", id, table(ID, NAME)), ddl="CREATE TABLE t (id INT, name VARCHAR(20))")
     connector.change(entry("ALTER", id, table(ID, MEMO)), ddl=ddl)
@@ -40,7 +40,7 @@ def test_a_rename_that_the_statement_tells_is_certain(name: str, id: str, ddl: s
 
 
 @pytest.mark.case(29)
-def test_a_unique_index_as_key_is_lost_on_the_wire_and_that_is_said():
+def test_a_unique_index_that_events_lose_as_key_is_reported():
     history = chain.history("db2/shop-3.4.1-json", "DB2INST1.UNIQ_ONLY")
     assert [v.schema.key for v in history.versions] == [("CODE",)]
     assert {d.kind for d in history.disagreements} == {"key-differs", "key-not-told"}
@@ -69,7 +69,7 @@ def test_the_same_image_again_is_no_version(name: str):
 
 
 @pytest.mark.case(32)
-def test_a_table_that_falls_silent_was_not_dropped():
+def test_a_table_without_records_was_not_dropped():
     for history in chain.histories("db2/shop-3.4.1-json"):
         assert history.events == ()
         assert not history.is_dropped
@@ -93,7 +93,7 @@ def test_events_without_a_new_column_are_of_the_old_version_until_the_change_is_
 
 
 @pytest.mark.case(34)
-def test_events_go_on_with_the_old_name_of_a_column_until_the_refresh():
+def test_events_keep_the_old_name_of_a_column_until_the_refresh():
     history = chain.history("db2/shop-3.4.1-json", "DB2INST1.ORDERS")
     assert "NOTE" in history.versions[0].schema.names
     assert "REMARK" in history.latest.schema.names
@@ -101,7 +101,7 @@ def test_events_go_on_with_the_old_name_of_a_column_until_the_refresh():
 
 
 @pytest.mark.case(34)
-def test_rows_under_the_old_name_behind_the_change_are_of_the_renamed_column():
+def test_rows_with_the_old_name_after_the_change_are_of_the_renamed_column():
     connector = Connector("db2")
     id = '"public"."t"'
     connector.change(entry("CREATE", id, table(ID, NAME)), snapshot="true")
@@ -140,7 +140,7 @@ def test_a_second_capture_instance_begins_a_version_where_it_starts():
     change(entry("DROP", MYSQL, table(ID)), ddl="DROP TABLE t"),
     change(ddl="DROP TABLE t"),
 ], ids=["null table", "full table", "statement alone"])  # fmt: skip
-def test_every_form_of_a_drop_ends_a_life(dropped: dict[str, Any]):
+def test_every_form_of_a_drop_ends_an_incarnation(dropped: dict[str, Any]):
     connector = Connector("mysql")
     connector.change(entry("CREATE", MYSQL, table(ID)), ddl="CREATE TABLE t (id INT)")
     last = connector.change(*dropped["tableChanges"], ddl=dropped["ddl"])
@@ -150,7 +150,7 @@ def test_every_form_of_a_drop_ends_a_life(dropped: dict[str, Any]):
 
 
 @pytest.mark.case(37)
-def test_a_table_that_was_renamed_keeps_its_lineage():
+def test_a_table_that_was_renamed_keeps_its_history():
     connector = Connector("mysql")
     connector.change(entry("CREATE", '"shop"."old"', table(ID)), ddl="CREATE TABLE old (id INT)", table="old")
     connector.change(entry("ALTER", '"shop"."t"', table(ID)), ddl="RENAME TABLE old TO t")
@@ -161,7 +161,7 @@ def test_a_table_that_was_renamed_keeps_its_lineage():
 
 
 @pytest.mark.case(38)
-def test_a_copy_that_takes_the_place_of_a_table_is_one_change_of_it():
+def test_a_copy_that_replaces_a_table_is_one_change_of_it():
     connector = Connector("mysql")
     connector.change(entry("CREATE", MYSQL, table(ID)), ddl="CREATE TABLE t (id INT)")
     connector.rows({"id": INT})
@@ -184,7 +184,7 @@ def test_a_copy_that_takes_the_place_of_a_table_is_one_change_of_it():
 
 
 @pytest.mark.case(39)
-def test_a_table_made_by_a_statement_that_nobody_read_is_known_when_its_structure_comes():
+def test_a_table_of_an_unread_statement_is_known_when_its_structure_arrives():
     connector = Connector("mysql")
     connector.change(ddl="CREATE TABLE t LIKE other")
     assert connector.told().histories == {}
@@ -219,7 +219,7 @@ def test_a_previous_id_that_is_the_tables_own_is_no_rename():
 
 
 @pytest.mark.case(40)
-def test_a_snapshot_taken_again_is_no_new_life():
+def test_a_snapshot_taken_again_is_no_new_incarnation():
     connector = Connector("mysql")
     connector.change(entry("CREATE", MYSQL, table(ID)), ddl="CREATE TABLE t (id INT)")
     connector.rows({"id": INT})
@@ -232,7 +232,7 @@ def test_a_snapshot_taken_again_is_no_new_life():
 
 
 @pytest.mark.case(41)
-def test_rows_of_an_incremental_snapshot_do_not_move_the_clock():
+def test_rows_of_an_incremental_snapshot_do_not_move_the_position_of_a_change():
     wide = {"id": INT, "name": TEXT}
     connector = Connector()
     connector.rows({"id": INT})
@@ -248,7 +248,7 @@ def test_rows_of_an_incremental_snapshot_do_not_move_the_clock():
 @pytest.mark.case(41)
 @pytest.mark.parametrize("kind", ["ALTER", "CREATE"])
 @pytest.mark.parametrize("wide", [{"id": INT, "name": NOTE}, {"id": LONG}])
-def test_rows_that_were_read_behind_a_statement_are_of_what_it_made(kind: str, wide: Mapping[str, Node]):
+def test_rows_that_were_read_after_a_statement_have_its_structure(kind: str, wide: Mapping[str, Node]):
     """Nothing was streamed between: they neither close the version before nor stand in it."""
     connector = Connector("mysql")
     connector.change(entry("CREATE", MYSQL, table(ID)), ddl="CREATE TABLE t (id INT)", snapshot="true")
@@ -276,7 +276,7 @@ def test_a_table_outside_the_include_list_is_known_by_its_declaration_alone():
 
 
 @pytest.mark.case(65)
-def test_a_table_that_was_dropped_and_created_has_a_second_life():
+def test_a_table_that_was_dropped_and_created_has_a_second_incarnation():
     connector = Connector("mysql")
     connector.change(entry("CREATE", MYSQL, table(ID)), ddl="CREATE TABLE t (id INT)")
     connector.change(entry("DROP", MYSQL, None), ddl="DROP TABLE t")
@@ -289,7 +289,7 @@ def test_a_table_that_was_dropped_and_created_has_a_second_life():
 
 @pytest.mark.case(65)
 @pytest.mark.parametrize("again", ["CREATE TABLE IF NOT EXISTS t (id INT)", "SELECT 1"])
-def test_a_drop_alone_parts_two_lives_whatever_the_statement_behind_it_says(again: str):
+def test_a_drop_alone_separates_two_incarnations_whatever_the_next_statement_is(again: str):
     connector = Connector("mysql")
     for _ in range(10):
         connector.change(entry("CREATE", MYSQL, table(ID)), ddl=again)

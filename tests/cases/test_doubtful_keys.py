@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from schemaman.compat.gate import list_all_steps
+from schemaman.compat.judge import RULES, judge_transition
 from schemaman.history.versions import TableHistory
 from tests.cases.connector import INT, NOTE, TEXT, Connector, entry, shapes
 from tests.support.records import Node
@@ -89,6 +91,8 @@ def test_a_table_that_a_statement_replaced_is_not_dropped():
     assert not history.is_dropped
     assert [e.kind for e in history.events] == ["dropped", "created"]
     assert [d.kind for d in history.disagreements] == ["altered-unseen"]
+    (step,) = list_all_steps(history)
+    assert [f.rule for f in judge_transition(step, RULES.load_all())] == ["table-recreated"]
 
 
 def test_a_table_that_is_dropped_after_it_was_replaced_is_dropped():

@@ -21,7 +21,7 @@ def flat(connector: Connector, payload: dict[str, object] | None, **added: Any) 
 
 
 @pytest.mark.case(19)
-def test_a_geometry_with_a_member_more_is_the_same_column():
+def test_a_geometry_with_one_more_nested_field_is_the_same_column():
     members = [{**node("bytes"), "field": "wkb"}, {**INT, "optional": True, "field": "srid"}]
     extensions = {"type": "map", "keys": TEXT, "values": NOTE, "optional": True, "field": "extensions"}
     name = "io.debezium.data.geometry.Geometry"
@@ -34,7 +34,7 @@ def test_a_geometry_with_a_member_more_is_the_same_column():
 
 
 @pytest.mark.case(49)
-def test_two_tables_that_meet_in_one_topic_have_two_histories():
+def test_two_tables_that_share_a_topic_have_two_histories():
     one, two = (chain.history("db2/shop-3.4.1-json", f"DB2INST1.{name}") for name in ("EMP#NO", "EMP$NO"))
     topics = [{a.name for a in h.aliases if a.kind == "topic"} for h in (one, two)]
     assert "db2.DB2INST1.EMP_NO" in topics[0] & topics[1]
@@ -55,7 +55,7 @@ def test_a_scrubbed_name_is_the_declared_column():
 
 
 @pytest.mark.case(56)
-def test_what_flattening_adds_is_no_column():
+def test_fields_that_flattening_adds_are_no_columns():
     connector = Connector()
     flat(connector, {"id": 1, "note": "x"})
     added = {"__deleted": NOTE, "__op": NOTE, "__source_lsn": node("int64", optional=True)}

@@ -26,7 +26,7 @@ def test_another_key_is_another_version(key: tuple[str, ...]):
 
 
 @pytest.mark.case(24)
-def test_a_key_of_the_future_is_provisional_until_a_later_record_has_it():
+def test_a_later_key_is_provisional_until_a_later_record_has_it():
     connector = Connector()
     connector.rows(ROW, key=("id",))
     connector.lag_ms = 60_000
@@ -41,7 +41,7 @@ def test_a_key_of_the_future_is_provisional_until_a_later_record_has_it():
 
 
 @pytest.mark.case(24)
-def test_keys_that_no_table_ever_had_are_never_confirmed():
+def test_keys_that_no_table_had_are_never_confirmed():
     partial = chain.history("postgres/shop-downtime", "shop.payments")
     wrong = [v for v in partial.versions if v.schema.key == ("currency",)]
     assert wrong
@@ -49,7 +49,7 @@ def test_keys_that_no_table_ever_had_are_never_confirmed():
 
 
 @pytest.mark.case(25)
-def test_null_that_is_allowed_before_its_statement_is_a_weak_claim():
+def test_null_that_is_allowed_before_its_statement_is_provisional():
     connector = Connector()
     connector.rows({"id": INT, "n": TEXT})
     connector.lag_ms = 60_000
@@ -74,7 +74,7 @@ def test_a_row_that_changes_its_key_is_no_change_of_structure():
 
 
 @pytest.mark.case(27)
-def test_a_truncate_without_a_key_is_an_event_of_life():
+def test_a_truncate_without_a_key_is_an_event_of_the_table():
     connector = Connector()
     connector.rows(ROW)
     connector.row(ROW, op="t")
@@ -85,7 +85,7 @@ def test_a_truncate_without_a_key_is_an_event_of_life():
 
 
 @pytest.mark.case(63)
-def test_an_old_structure_from_another_partition_opens_nothing():
+def test_an_old_structure_from_another_partition_begins_no_version():
     wide = {**ROW, "more": NOTE}
     connector = Connector()
     connector.rows(ROW, partition=0)
@@ -101,7 +101,7 @@ def test_an_old_structure_from_another_partition_opens_nothing():
 
 
 @pytest.mark.case(64)
-def test_records_that_a_restart_sends_again_open_nothing():
+def test_records_that_a_restart_repeats_begin_no_version():
     wide = {**ROW, "more": NOTE}
     connector = Connector()
     connector.rows(ROW)
@@ -114,7 +114,7 @@ def test_records_that_a_restart_sends_again_open_nothing():
 
 
 @pytest.mark.case(65)
-def test_a_table_made_anew_under_its_name_shows_as_another_structure():
+def test_a_table_created_anew_under_its_name_shows_another_structure():
     connector = Connector()
     connector.rows({"id": INT, "a": TEXT})
     connector.rows({"code": TEXT, "b": INT, "c": INT}, key=("code",))

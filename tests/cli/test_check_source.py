@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +20,7 @@ __all__ = ["place", "run"]
 
 TOPIC = "srv.public.t"
 FIRST = {"id": INT, "n": LONG}
+FORMATS = ("text", "concise", "jsonl", "sarif", "junit", "github", "gitlab", "azure", "markdown")
 
 
 def read(records: Sequence[Record]) -> None:
@@ -62,6 +64,13 @@ def test_a_check_that_could_not_read_does_not_pass(connector: Connector, run: Ru
     assert answer["verdict"] == "unknown"
     (unread,) = answer["unread"]
     assert (unread["table"], unread["first"]) == ("srv.shop.public.t", f"{TOPIC}[0]@3")
+    outputs = {name: run("check", "--source", "--format", name) for name in FORMATS}
+    told = {(done.code, "unknown · 1 danger" in done.out + done.err) for done in outputs.values()}
+    assert told == {(3, True)}
+    (log,) = json.loads(outputs["sarif"].out)["runs"]
+    assert (log["invocations"][0]["exitCode"], log["invocations"][0]["executionSuccessful"]) == (3, False)
+    assert '<testsuites name="schemaman" tests="2" failures="0" errors="1">' in outputs["junit"].out
+    assert "##vso[task.complete result=Failed;]the check could not read all" in outputs["azure"].out
     assert run("check", "--source", "--fail-on", "danger").code == 1
     assert run("check", "--source", "--fail-on", "off").code == 0
     assert run("check", "u").code == 0
@@ -81,6 +90,18 @@ def test_a_later_record_shows_what_the_unread_ones_might_have(connector: Connect
     connector.write("srv.public.other", None, b"?")
     read(connector.records)
     assert run("check", "--source").code == 0, "a topic of no table"
+
+
+def test_a_truncation_is_found_although_no_structure_shows_it(
+    connector: Connector, run: Run, place: Path
+) -> None:
+    connector.row(FIRST, op="t")
+    read(connector.records)
+    found = run("check", "--source", "--format", "json").json["findings"]
+    assert [(f["rule"], f["table"]) for f in found] == [("table-truncated", "srv.shop.public.t")]
+    assert run("accept", "t").code == 0
+    commit(place)
+    assert run("check", "--source", "--format", "json").json["findings"] == []
 
 
 def test_only_the_tables_that_changed_are_read(

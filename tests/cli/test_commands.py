@@ -633,6 +633,8 @@ def test_the_gate_compares_with_the_snapshots_in_git(run: Run, repository: Path)
     done = run("check", "--source", "--format", "json")
     assert done.code == 1
     assert {f["table"] for f in done.json["findings"]} == {"shopdb.shop.shop.orders"}
+    assert {f["file"] for f in done.json["findings"]} == {"schemas/shopdb.shop.shop.orders.json"}
+    assert all(f["line"] for f in done.json["findings"])
     assert run("check", "stock").code == 0
     assert run("accept", "orders").code == 0
     commit("accept orders")

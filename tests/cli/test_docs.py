@@ -8,13 +8,18 @@ import io
 import pytest
 
 from schemaman.compat.judge import RULES
+from schemaman.compat.rules._left_out import LEFT_OUT
 from schemaman_cli.main import main
 from tests.support.checkout import ROOT
 from tests.support.policy_pages import policy_page, projection_page
 
 WRITTEN = "<!-- Written by `make bless`; change the source of what it shows. -->\n\n"
 COMMANDS = tuple(
-    sorted(p.stem for p in (ROOT / "cli" / "commands").glob("*.py") if not p.stem.startswith("_"))
+    sorted(
+        p.stem.replace("_", "-")
+        for p in (ROOT / "cli" / "commands").glob("*.py")
+        if not p.stem.startswith("_")
+    )
 )
 
 
@@ -31,7 +36,19 @@ def rules_page() -> str:
     """The catalogue and every rule's page."""
     names = RULES.names()
     pages = [printed("rules", name, "--format", "markdown") for name in names]
-    return "# Rules\n\n" + WRITTEN + printed("rules", "--format", "markdown") + "\n" + "\n".join(pages)
+    families: dict[str, list[str]] = {}
+    for rule in RULES.load_all():
+        families.setdefault(rule.family or "", []).append(f"`{rule.name}`")
+    listed = [f"- **{family}**: {', '.join(found)}" for family, found in sorted(families.items())]
+    missing = [f"- `{name}`: {reason}." for name, reason in LEFT_OUT.items()]
+    return "\n".join(
+        [
+            "# Rules\n\n" + WRITTEN + printed("rules", "--format", "markdown"),
+            "## Families\n", *listed,
+            "\n## Changes without a rule\n", *missing, "",
+            *pages,
+        ]
+    )  # fmt: skip
 
 
 def commands_page() -> str:

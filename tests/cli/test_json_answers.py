@@ -64,6 +64,7 @@ def list_successes(run: Run, place: Path) -> dict[str, list[str]]:
         "decide": ["decide", "rename", "orders", pair["old"], pair["new"]],
         "diff": ["diff", "orders"],
         "explain": ["explain", finding],
+        "git-diff": ["git-diff", "x.json", "/dev/null", ".", ".", "/dev/null", ".", "."],
         "history": ["history", "orders"],
         "ingest": ["ingest", str(CAPTURES / "postgres" / "shop-json")],
         "names": ["names"],
@@ -76,6 +77,7 @@ def list_successes(run: Run, place: Path) -> dict[str, list[str]]:
         "status": ["status"],
         "store": ["store", "check"],
         "tables": ["tables"],
+        "textconv": ["textconv", "orders.ddl"],
         "waive": ["waive", finding, "--reason", "unread", "--owner", "ann", "--expires", "30d"],
     }
 

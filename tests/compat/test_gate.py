@@ -21,7 +21,7 @@ from schemaman.compat.gate import (
 from schemaman.compat.judge import LEVELS, RULES, Finding, Reader, Severity
 from schemaman.compat.snapshots import Snapshot, remove_ids, take_snapshot
 from schemaman.errors import NoHistory, UnknownName
-from schemaman.history.versions import Disagreement, TableHistory
+from schemaman.history.versions import Disagreement, TableEvent, TableHistory
 from schemaman.model.column_list import format_columns
 from schemaman.model.diff import patch
 from schemaman.model.schema import Column, TableId, TableSchema
@@ -208,12 +208,21 @@ def test_a_table_that_was_dropped_is_found() -> None:
     assert step.at == mark(1)
 
 
+def test_a_table_that_exists_again_without_a_structure_was_made_anew() -> None:
+    history = told(KEYED, None)
+    again = TableEvent("created", mark(2), 2)
+    assert told_by(gate(replace(history, events=(*history.events, again)))) == [
+        ("table-recreated", "", "break")
+    ]
+
+
 def test_a_table_made_again_shares_nothing_with_the_one_before() -> None:
     history = told(
         KEYED, None, "id BIGINT NOT NULL, a INT, `b-` INT, b_ INT", "id INT NOT NULL, a INT, `b-` INT, b_ INT"
     )
     assert told_by(gate(history)) == [
         ("table-recreated", "", "break"),
+        ("avro-incompatible", "id", "break"),
         ("avro-name-collision", "b_", "break"),
         ("integer-narrowed", "id", "break"),
     ]
@@ -243,7 +252,7 @@ def test_a_baseline_is_found_by_shape_and_beginning_though_numbers_shift() -> No
     assert told_by(gate(history, since=3)) == [("column-added-required", "c", "break")]
     assert told_by(gate(history, since=1)) == [
         ("column-dropped", "b", "break"),
-        ("column-added-nullable", "b", "note"),
+        ("column-readded", "b", "danger"),
         ("column-added-required", "c", "break"),
     ]
     elsewhere = replace(take_snapshot(history, history.versions[0]), at=mark(77))
@@ -318,9 +327,8 @@ def test_provisional_facts_do_not_fail_a_build() -> None:
     result = gate(history)
     assert result.verdict == "pass"
     assert {rule: severity for rule, _, severity in told_by(result)} == {
-        "became-required": "danger",
         "column-added-required": "note",
-        "key-column-added": "danger",
+        "primary-key-gained": "danger",
     }
 
 
@@ -359,6 +367,6 @@ def test_a_finding_about_the_key_does_not_hide_another_type() -> None:
     history = told("id INTERVAL NOT NULL, n INT, PRIMARY KEY (id)")
     before = Snapshot(ORDERS, TableSchema((Column("id", Uuid(), nullable=False), Column("n", Integer(32)))))
     result = check((history,), {ORDERS: before}, ALL_RULES)
-    assert {("key-column-added", "id"), ("interval-encoding-changed", "id")} <= {
+    assert {("primary-key-gained", "id"), ("interval-encoding-changed", "id")} <= {
         each[:2] for each in told_by(result)
     }

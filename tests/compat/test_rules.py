@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import permutations
 
 import pytest
 
 from schemaman.compat.judge import READERS, RULES, SEVERITIES, Example, Finding, Rule, judge_transition
 from schemaman.compat.rules._kinds import TYPE_RULES
+from schemaman.compat.rules._left_out import LEFT_OUT
 from schemaman.model.diff import ChangeType
 from schemaman.model.schema import Path
 from tests.support.checkout import FIXTURES
 
 ALL_RULES = RULES.load_all()
+CATALOGUE, RULES_OF_THE_CATALOGUE = 148, 122
+"""The rules of the catalogue of changes that are there; docs/rules.md names the others."""
 FIRST_RELEASE = {
     "avro-name-collision",
     "became-required",
@@ -38,61 +42,53 @@ def all_examples() -> Iterator[tuple[Rule, int, Example]]:
             yield rule, number, example
 
 
-def test_the_twelve_rules_are_there() -> None:
+def test_the_rules_are_there() -> None:
     assert set(RULES.names()) >= FIRST_RELEASE
-
-
-@pytest.mark.parametrize("name", RULES.names())
-def test_the_file_is_called_as_the_rule(name: str) -> None:
-    assert RULES.get(name).name == name
+    beyond = {
+        "avro-incompatible", "decimal-to-integer", "emitted-name-changed", "floating-to-integer",
+        "integer-to-decimal", "not-judged", "records-not-read", "statement-not-read",
+    }  # fmt: skip
+    assert len({*RULES.names()} - beyond) >= RULES_OF_THE_CATALOGUE
+    assert LEFT_OUT.keys().isdisjoint(RULES.names())
+    assert len({*RULES.names()} - beyond) + len(LEFT_OUT) == CATALOGUE
 
 
 @each_rule
-def test_a_page_says_what_why_what_to_do_and_where_from(rule: Rule) -> None:
+def test_a_rule_fires_exactly_where_its_examples_say_and_its_page_is_complete(rule: Rule) -> None:
+    assert RULES.get(rule.name) is rule
+    assert rule.family is not None
+    assert re.fullmatch("[a-z].*[^.]", rule.title)
     first, *parts = rule.page.strip().split("\n\n")
     assert re.fullmatch(r"[A-Z].*\.", first)
     starts = [part.split(":")[0] for part in parts]
     assert starts == ["What happened", "Why it hurts", "What to do", "Sources"]
-    assert rule.title
-    assert rule.title[0].islower()
-
-
-@each_rule
-def test_a_rule_has_an_example_and_two_near_misses(rule: Rule) -> None:
     misses = [e for e in rule.examples if not e.fires]
     assert len(rule.examples) > len(misses) >= 2
-    assert all(e.why for e in misses)
-    assert not any(e.why for e in rule.examples if e.fires)
+    for example in rule.examples:
+        assert bool(example.why) != bool(example.fires)
+        check_example(rule, example)
 
 
-@pytest.mark.parametrize(
-    ("rule", "example"), [pytest.param(r, e, id=f"{r.name}-{n}") for r, n, e in all_examples()]
-)
-def test_a_rule_fires_exactly_where_its_example_says(rule: Rule, example: Example) -> None:
-    fired: list[Path] = []
+def check_example(rule: Rule, example: Example) -> None:
+    """The rule fires at the paths of the example; a near miss names the rule that fires instead."""
     transition = example.build_transition()
+    judged = judge_transition(transition, ALL_RULES)
     found: Iterable[Finding] = rule.check(transition)
     if rule.last_resort is not None:
-        found = [f for f in judge_transition(transition, ALL_RULES) if f.rule == rule.name]
+        found = [f for f in judged if f.rule == rule.name]
+    fired: list[Path] = []
     for finding in found:
         fired.append(finding.path)
         assert finding.rule == rule.name
-        assert set(finding.verdicts) <= set(READERS)
         assert finding.verdicts
+        assert set(finding.verdicts) <= set(READERS)
         assert finding.fixes
         assert "\n" not in finding.message
         assert finding.before in finding.message or finding.after in finding.message or finding.path
-    assert tuple(fired) == example.fires
-
-
-@pytest.mark.parametrize(
-    ("rule", "example"), [pytest.param(r, e, id=f"{r.name}-{n}") for r, n, e in all_examples() if e.why]
-)
-def test_a_near_miss_names_the_rule_that_fires_instead(rule: Rule, example: Example) -> None:
-    findings = judge_transition(example.build_transition(), ALL_RULES)
-    fired = {f.rule for finding in findings for f in (finding, *finding.claimed)}
+    assert tuple(fired) == example.fires, example
+    instead = {f.rule for owner in judged for f in (owner, *owner.claimed)}
     named = {word for word in re.findall(r"[a-z]+(?:-[a-z]+)+", example.why) if word in RULES.names()}
-    assert named <= fired
+    assert named <= instead, example
     assert rule.name not in named
 
 
@@ -105,7 +101,8 @@ TYPES = (
     "TIMESTAMP(3)", "TIMESTAMP(6)", "INTERVAL", "INTERVAL DAY TO SECOND", "UUID", "JSON", "XML",
     "ENUM('a','b')", "ENUM('b','a')", "ENUM('a','b','c')", "ENUM('a','x')", "SET('a')", "SET('a','b')",
     "ARRAY<INT>", "MAP<STRING, INT>", "STRUCT<x: INT>", "UNION<INT, STRING>", "UNION<BOOLEAN, INT, STRING>",
-    "UNION<ARRAY<INT>, INT>", "UNION<INT, STRUCT<x: INT>>", "UNKNOWN('box')", "UNKNOWN('circle')",
+    "STRUCT<wkb: BINARY, srid: INT>", "UNION<ARRAY<INT>, INT>", "UNION<INT, STRUCT<x: INT>>",
+    "UNKNOWN('box')", "UNKNOWN('circle')",
 )  # fmt: skip
 """Types of each kind, and of each kind some that differ in a limit, a unit, a zone or a label."""
 
@@ -142,31 +139,32 @@ def is_exotic(old: str, new: str) -> bool:
 
 
 PLACES = ("a {}", "s STRUCT<a: {}>", "a ARRAY<{}>", "a MAP<STRING, {}>")
+OF_FACTS = {"binary-encoding-changed", "id-type-changed", "numeric-kind-widened"}
+"""Rules about a change of type that the types alone do not show."""
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_one_change_of_a_type_has_exactly_one_rule(place: str) -> None:
-    ordinary = [rule for rule in ALL_RULES if rule.last_resort is None]
+def test_one_change_of_a_type_has_exactly_one_rule() -> None:
+    ordinary = [rule for rule in ALL_RULES if rule.last_resort is None and rule.name in TYPE_RULES]
     fired: set[str] = set()
-    for old, new in permutations(TYPES, 2):
-        transition = Example(place.format(old), place.format(new)).build_transition()
-        told = [f for rule in ordinary for f in rule.check(transition)]
-        fired.update(f.rule for f in told)
-        retyped = [c for c in transition.changes if isinstance(c, ChangeType)]
-        assert len(told) <= max(1, len(transition.changes)), (old, new, [f.rule for f in told])
-        for change in retyped:
-            rules = [f.rule for f in told if f.path == change.path]
-            assert len(rules) == (not is_exotic(old, new)), (old, new, rules)
-        assert judge_transition(transition, ALL_RULES), (old, new)
-    assert fired <= {*TYPE_RULES}
-    assert fired == set(TYPE_RULES) - {"map-key-type-changed"}
+    for place in PLACES:
+        for old, new in permutations(TYPES, 2):
+            transition = Example(place.format(old), place.format(new)).build_transition()
+            told = [f for rule in ordinary for f in rule.check(transition)]
+            fired.update(f.rule for f in told)
+            for change in transition.changes:
+                if isinstance(change, ChangeType):
+                    rules = [f.rule for f in told if f.path == change.path]
+                    assert len(rules) == (not is_exotic(old, new)), (place, old, new, rules)
+    assert fired == set(TYPE_RULES) - OF_FACTS - {"map-key-type-changed"}
 
 
 def test_one_change_of_a_key_type_is_one_finding() -> None:
-    for old, new in permutations([t for t in TYPES if "<" not in t], 2):
+    for old, new in permutations([t for t in TYPES if "<" not in t][::2], 2):
         keyed = Example(f"a {old} NOT NULL, PRIMARY KEY (a)", f"a {new} NOT NULL, PRIMARY KEY (a)")
         plain = Example(f"a {old} NOT NULL", f"a {new} NOT NULL")
-        (finding,) = judge_transition(keyed.build_transition(), ALL_RULES)
+        found = judge_transition(keyed.build_transition(), ALL_RULES)
+        assert len(found) == 1, (old, new, found)
+        finding = found[0]
         (other,) = judge_transition(plain.build_transition(), ALL_RULES)
         assert finding.rule in ("key-column-type-changed", other.rule)
         for reader, verdict in other.verdicts.items():
@@ -180,11 +178,33 @@ def test_a_change_of_the_key_of_a_map_has_exactly_one_rule() -> None:
             assert [f.rule for f in judge_transition(transition, ALL_RULES)] == ["map-key-type-changed"]
 
 
+def test_a_change_and_its_reverse_are_both_told(bless: bool) -> None:
+    """The mirror of each rule: what the examples that fire say when they are read backwards."""
+    mirrors: dict[str, set[str]] = {}
+    for rule, _, example in all_examples():
+        if not example.fires or not example.old or not example.new or example.old == example.new:
+            continue
+        back = {new: old for old, new in example.renames.items()}
+        pairs = tuple(replace(c, old=c.new, new=c.old) for c in example.candidates)
+        reverse = replace(
+            example, old=example.new, new=example.old, renames=back, candidates=pairs, unconfirmed=()
+        )
+        findings = judge_transition(reverse.build_transition(), ALL_RULES)
+        assert findings, (rule.name, example)
+        mirrors.setdefault(rule.name, set()).update(f.rule for f in findings)
+    text = "".join(f"{name}: {', '.join(sorted(mirrors[name]))}\n" for name in sorted(mirrors))
+    golden = FIXTURES / "rules" / "mirrors.txt"
+    if bless:
+        golden.write_text(text, encoding="utf-8")
+    assert text == golden.read_text(encoding="utf-8")
+
+
 def test_every_rule_looks_at_every_example(bless: bool) -> None:
     """What all rules say to all examples, so that a rule which speaks too much is seen."""
     lines: list[str] = []
     for rule, number, example in all_examples():
-        lines.append(f"{rule.name} {number}: {example.old or 'no table'}  ->  {example.new or 'no table'}")
+        after = example.new or ", then ".join(["no table", *filter(None, [example.successor])])
+        lines.append(f"{rule.name} {number}: {example.old or 'no table'}  ->  {after}")
         for finding in judge_transition(example.build_transition(), ALL_RULES):
             verdicts = ", ".join(f"{r} {finding.verdicts[r]}" for r in READERS if r in finding.verdicts)
             lines.append(f"    {finding.rule} {'.'.join(finding.path) or '(table)'}: {verdicts}")

@@ -318,6 +318,9 @@ def test_a_record_that_refers_to_its_schema_is_read_without_it() -> None:
     assert names(seen) == ("nr", "name")
     lone = observed({"schemaId": 7, "payload": {"before": None, "after": BOAT, "op": "c"}}, key=KEY)
     assert (lone.table, lone.weak) == (TableId("ferry", "", "harbour", "boat"), True)
+    keyed = observed({"schemaId": 7, "payload": payload}, key={"schemaId": 6, "payload": {"nr": 4}})
+    assert keyed.schema is not None
+    assert keyed.schema.key == ("nr",)
 
 
 # Schema changes in a text

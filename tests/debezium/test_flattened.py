@@ -72,7 +72,7 @@ def test_a_row_that_tells_nothing_goes_by_its_topic():
 
 
 @pytest.mark.case(56)
-def test_what_was_added_is_no_column():
+def test_fields_that_flattening_adds_are_never_columns():
     """The topic gained `__deleted`, `__op` and more, the table did not change."""
     added = {"__deleted": (TEXT, "false"), "__op": (TEXT, "u"), "__table": (TEXT, "t"), "__lsn": (NUMBER, 7),
              "__source_ts_ms": (NUMBER, 9), "__ts_ms": (NUMBER, 10), "__source_txId": (NUMBER, 3),

@@ -200,9 +200,9 @@ def test_what_leaves_no_trace_is_listed_only_where_it_happens(figure: Callable[[
         own = {(table, step) for table, steps in tables.items() for step in steps}
         assert own <= found.get(run, own)
     whole = sum((answers(run)[0] for run in ASKED), Counter[str]())
-    whole["of changes that left no trace in the records, each listed"] = whole.pop("wrong", 0)
+    whole["of changes that no record shows, each listed"] = whole.pop("wrong", 0)
     told = ", ".join(f"{number} {kind}" for kind, number in whole.most_common())
-    figure(f"answers as of a place, {len(ASKED)} recordings", told)
+    figure(f"answers as of a position, {len(ASKED)} recordings", told)
 
 
 @pytest.mark.parametrize("run", TIMED)

@@ -138,7 +138,7 @@ def test_a_type_that_changes_alone_is_the_tables_even_at_an_upgrade() -> None:
 
 
 @pytest.mark.case(20)
-def test_a_column_that_comes_with_an_upgrade_may_always_have_been_there() -> None:
+def test_a_column_that_appears_with_an_upgrade_may_have_existed_before() -> None:
     found = history(streamed(table("id"), 1, "1.9.8.Final"), streamed(table("id", "vector"), 2))
     assert (len(found.versions), told(found)) == (2, ["connector-changed"])
 

@@ -97,7 +97,7 @@ def test_a_column_that_was_added_begins_behind_the_last_record_without_it() -> N
 
 
 @pytest.mark.case(2)
-def test_a_required_column_comes_with_its_default_or_gets_it_later() -> None:
+def test_a_required_column_has_its_default_at_once_or_gets_it_later() -> None:
     five = node("int32", default=5)
     (_, second) = versions(event(0, ROW), event(1, ROW | {"n": node("int32")}), event(2, ROW | {"n": five}))
     column = second.schema.column("n")
@@ -151,7 +151,7 @@ def test_a_key_that_came_later_is_another_version() -> None:
 
 
 @pytest.mark.case(24)
-def test_a_key_from_the_future_is_confirmed_by_nothing_that_was_written_before_it_was_read() -> None:
+def test_a_later_key_is_confirmed_by_no_row_that_was_written_before_it_was_read() -> None:
     both = {"id": ID, "owner": ID}
     lagging = [event(n, both, key=("owner", "id"), lag=60_000 - n * 1000) for n in range(1, 8)]
     found = versions(event(0, both, op="r", snapshot="last"), *lagging)
@@ -165,7 +165,7 @@ def test_a_key_from_the_future_is_confirmed_by_nothing_that_was_written_before_i
 
 
 @pytest.mark.case(24)
-def test_a_key_that_is_lost_for_a_moment_stays_in_doubt() -> None:
+def test_a_key_that_is_missing_for_a_moment_stays_unconfirmed() -> None:
     """And what else was read with it: columns that the catalogue did not find are told to be nullable."""
     found = versions(event(0, ROW), event(1, ROW, key=(), lag=90_000), event(2, ROW))
     assert [v.schema.key for v in found] == [("id",), (), ("id",)]
@@ -188,7 +188,7 @@ def test_a_key_in_passing_is_told_as_one() -> None:
 
 
 @pytest.mark.case(25)
-def test_not_null_that_is_dropped_before_the_row_was_written_is_in_doubt() -> None:
+def test_not_null_that_is_dropped_before_the_row_was_written_is_unconfirmed() -> None:
     required = {"id": ID, "note": node("string")}
     found = versions(event(0, required, op="r", snapshot="last"), event(1, ROW, lag=90_000))
     assert found[1].unconfirmed == ("nullable:note",)
@@ -209,7 +209,7 @@ def test_what_before_holds_proves_nothing(before: object) -> None:
 
 
 @pytest.mark.case(46)
-def test_a_value_that_toast_kept_back_is_a_value() -> None:
+def test_a_value_that_toast_leaves_out_is_a_value() -> None:
     told = json.loads(event(1, ROW, op="u").value or b"")
     told["payload"]["after"] = {"id": 1, "note": "__debezium_unavailable_value"}
     (version,) = versions(event(0, ROW), replace(event(1, ROW), value=json.dumps(told).encode()))
@@ -249,7 +249,7 @@ def test_a_truncate_is_an_event_and_takes_no_key() -> None:
 
 
 @pytest.mark.case(28)
-def test_a_tombstone_says_nothing() -> None:
+def test_a_tombstone_shows_no_structure() -> None:
     (version,) = versions(event(0, ROW), replace(event(1, ROW), value=None), event(2, ROW))
     assert version.records == 2
 
@@ -258,7 +258,7 @@ def test_a_tombstone_says_nothing() -> None:
 
 
 @pytest.mark.case(63)
-def test_an_old_structure_that_comes_late_in_another_partition_is_no_return() -> None:
+def test_an_old_structure_that_arrives_late_in_another_partition_is_no_version() -> None:
     more = ROW | {"more": TEXT}
     found = versions(
         event(0, ROW, lsn=1), event(1, more, lsn=30), event(0, ROW, lsn=2, partition=1),
@@ -301,7 +301,7 @@ def test_every_marker_of_a_snapshot(snapshot: Any) -> None:
 
 
 @pytest.mark.case(40)
-def test_a_new_snapshot_of_everything_is_no_new_life() -> None:
+def test_a_new_snapshot_of_everything_is_no_new_incarnation() -> None:
     found = remember(
         read(0, ROW, "first"), event(1, ROW), read(2, ROW, "true"), read(3, ROW, "last"), event(4, ROW)
     )
@@ -311,7 +311,7 @@ def test_a_new_snapshot_of_everything_is_no_new_life() -> None:
 
 @pytest.mark.case(41)
 @pytest.mark.parametrize("lsn", [None, 1, 999_999])
-def test_incremental_reads_never_move_the_clock_whatever_place_they_tell(lsn: int | None) -> None:
+def test_incremental_reads_never_move_the_position_of_a_change(lsn: int | None) -> None:
     more = ROW | {"more": TEXT}
     rows = [read(1, ROW), read(3, ROW), read(5, more)]
     for number, record in enumerate(rows):
@@ -327,7 +327,7 @@ def test_incremental_reads_never_move_the_clock_whatever_place_they_tell(lsn: in
 
 
 @pytest.mark.case(41)
-def test_a_change_inside_the_window_of_an_incremental_snapshot_is_flagged() -> None:
+def test_a_change_inside_the_window_of_an_incremental_snapshot_is_reported() -> None:
     more = ROW | {"more": TEXT}
     assert kinds(remember(event(0, ROW), read(1, ROW), event(2, more))) == ["changed-while-read"]
     assert kinds(remember(event(0, ROW), read(1, ROW), event(2, ROW))) == []
@@ -367,7 +367,7 @@ def test_a_column_that_is_left_out_and_in_no_key_looks_dropped() -> None:
 
 
 @pytest.mark.case(65)
-def test_a_table_made_anew_under_its_name_is_a_jump_and_told_as_a_doubt() -> None:
+def test_a_table_created_anew_under_its_name_is_reported_as_uncertain() -> None:
     other = {"label": node("string"), "size": TEXT, "place": TEXT}
     found = remember(event(0, ROW), event(1, other, key=("label",)))
     assert (len(found.versions), kinds(found)) == (2, ["perhaps-made-anew"])
@@ -399,7 +399,7 @@ SOURCES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.case(17, 18)
-def test_a_frame_of_every_release_around_one_table_is_one_version() -> None:
+def test_an_envelope_of_every_release_around_one_table_is_one_version() -> None:
     records = [
         source_of(event(offset, ROW, version=version, more=frame, **SOURCES.get(version, {})), version)
         for offset, (version, frame) in enumerate(FRAMES.items())

@@ -137,7 +137,7 @@ def test_a_decimal_that_loses_its_precision_is_another_type():
 
 
 @pytest.mark.case(12)
-def test_milliseconds_to_microseconds_under_one_wire_type():
+def test_milliseconds_to_microseconds_in_one_integer_type():
     found = streamed(node("int64", TIME + "Timestamp"), node("int64", TIME + "MicroTimestamp"))
     assert types(found) == ["TIMESTAMP_NTZ(3)", "TIMESTAMP_NTZ(6)"]
     assert "temporal-unit-changed" in rules(found)
@@ -173,7 +173,7 @@ def test_a_geometry_gains_extensions():
 
 
 @pytest.mark.case(20)
-def test_a_shape_that_a_newer_connector_knows_appears():
+def test_a_column_that_only_a_newer_connector_reads_appears():
     box = {**EXTENDED, "version": 2}
     ((only,),) = steps(streamed(None, box))
     assert isinstance(only, AddColumn)
@@ -218,7 +218,7 @@ def test_labels_grow_where_they_are_declared():
 
 
 @pytest.mark.case(68)
-def test_a_type_that_nobody_knows_appears_as_bytes():
+def test_an_unknown_type_appears_as_bytes():
     found = streamed(None, node("bytes"))
     ((only,),) = steps(found)
     assert isinstance(only, AddColumn)

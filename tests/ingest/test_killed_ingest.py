@@ -146,7 +146,7 @@ def test_a_killed_ingest_run_again_gives_the_same_log_and_history(
         found = remembered(store)
         assert found == expected, f"run {runs} of seed {seed}"
     assert within > 0, "no kill fell between two transactions"
-    told = f"{kills} in {runs} runs, {within} of them with something remembered; same log after each run"
+    told = f"{kills} in {runs} runs, {within} of them with records in the log; same log after each run"
     figure("kills of ingest", told)
 
 

@@ -43,4 +43,4 @@ def test_nothing_is_set_aside_without_a_reason(path: Path, figure: Callable[[str
     for reject in (s.entry.reject for s in store.read() if isinstance(s.entry, RejectEntry)):
         found[reject.reason] += reject.count
     assert found == explained(named(path))
-    figure(f"read of {named(path)}", f"{summary.read} records, {found.total()} set aside and explained")
+    figure(f"records of {named(path)}", f"{summary.read} read, {found.total()} skipped with a reason")

@@ -123,7 +123,7 @@ def test_ids_of_another_kind_of_registry_wait(served: Served, path: str, id: Sch
 
 
 @pytest.mark.case(55)
-def test_what_the_registry_does_not_know_yet_is_read_later() -> None:
+def test_records_of_an_unregistered_schema_are_read_later() -> None:
     late = [e for e in entries() if e["id"] <= 10]
     desk = Registry(MemoryStore(lambda: 0), lambda: 0)
     with serving(late) as served:

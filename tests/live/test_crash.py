@@ -47,7 +47,7 @@ def told(database: str, broker: str, tmp_path_factory: pytest.TempPathFactory) -
 
 
 @pytest.mark.case(64)
-def test_rows_that_came_twice_make_no_shape_come_back(told: Told) -> None:
+def test_rows_that_arrive_twice_make_no_version(told: Told) -> None:
     """By offset the dropped column would return; by the source's log it does not."""
     lsns = Counter(fact.source["lsn"] for fact in told.facts.values() if not fact.snapshot)
     assert sorted(lsns.values()) == [1, 1, 2, 2]

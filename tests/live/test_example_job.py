@@ -47,7 +47,7 @@ def test_the_example_mirrors_what_a_broker_has_and_what_comes(
     found = outcome(spark, tmp_path, NAME, "delta")
     assert unknown(NAME, found.differences) == []
     assert found.rows > 0
-    figure("mirror: example on a broker", f"{found.tables} tables, {found.rows} rows")
+    figure("example job on a broker", f"{found.tables} tables, {found.rows} rows")
 
 
 def _await(job: subprocess.Popen[bytes], log: Path, records: Sequence[Record]) -> None:

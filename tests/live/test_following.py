@@ -97,6 +97,10 @@ def test_what_comes_later_is_read_until_the_command_is_ended(
         for end in (5, 6, len(records)):
             send(broker, records[follower.new() : end])
             follower.awaits_new(end)
+        follower.awaits(lambda: follower.reports()[-1]["lag"] == 0)
+        ends = [r["offsets"][0]["offset"] for r in follower.reports() if r["offsets"]]
+        assert (ends == sorted(ends), ends[-1]) == (True, len(records) - 1)
+        assert [r["lag"] for r in follower.reports()] == [r["records"]["new"] for r in follower.reports()]
         follower.process.send_signal(by)
         assert follower.process.wait(PATIENCE) == code
     with pytest.MonkeyPatch.context() as here:

@@ -79,7 +79,7 @@ def incremental(stream: Streaming) -> list[int]:
 
 
 @pytest.mark.case(26, 28, 46)
-def test_no_kind_of_record_makes_a_structure_that_never_was(told: Stages) -> None:
+def test_no_kind_of_record_makes_a_false_structure(told: Stages) -> None:
     """A delete has NULLs where there were values, a long value is left out, a table is emptied."""
     assert told.steps.differences() == []
     assert {t: [v.schema.names for v in h.versions] for t, h in told.steps.histories.items()} == {
@@ -91,7 +91,7 @@ def test_no_kind_of_record_makes_a_structure_that_never_was(told: Stages) -> Non
 
 
 @pytest.mark.case(27)
-def test_a_truncated_table_is_told(told: Stages) -> None:
+def test_a_truncate_is_an_event_of_the_live_table(told: Stages) -> None:
     (event,) = told.steps.histories["loans"].events
     assert (event.kind, event.at.topic, event.at.offset) == ("truncated", f"{NAME}.shop.loans", 7)
 
@@ -110,7 +110,7 @@ def test_what_is_no_testimony_is_set_aside(
 
 
 @pytest.mark.case(41)
-def test_a_column_that_no_row_has_shown_comes_with_the_snapshot(told: Stages) -> None:
+def test_a_snapshot_shows_a_column_that_no_row_has_shown(told: Stages) -> None:
     """It began after the last row that was streamed, and the row of later is of the same version."""
     first, second = told.snapshot.histories["books"].versions
     assert second.schema.names == (*first.schema.names, "pages")

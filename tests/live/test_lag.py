@@ -102,7 +102,7 @@ def lagged(
 
 
 @pytest.mark.case(24, 25)
-def test_what_is_not_so_is_named_as_unconfirmed(lagged: Lagged) -> None:
+def test_every_wrong_fact_is_marked_as_unconfirmed(lagged: Lagged) -> None:
     assert {str(d) for d in lagged.caught_up.differences()} == UNTRUE[lagged.how]
 
 

@@ -84,7 +84,7 @@ def test_columns_are_those_of_the_catalogue(told: Told) -> None:
 
 
 @pytest.mark.case(23, 43)
-def test_all_else_is_so_or_known_not_to_be(told: Told) -> None:
+def test_every_other_fact_is_right_or_marked_as_unconfirmed(told: Told) -> None:
     """NOT NULL by a later statement of the transaction is in doubt; what is generated is not streamed.
 
     Debezium asks the catalogue for NOT NULL as it reads the transaction, which may be before others see that

@@ -118,6 +118,7 @@ def test_what_goes_back_in_time_is_not_tried() -> None:
     drawn = plan("delta", source("id BIGINT NOT NULL, a INT, PRIMARY KEY (id)"), made.live)
     done(drawn, made)
     back = plan_restore(drawn, live_of(made), version, TARGETS["delta"][0])
+    assert back is not None
     clones = Clones(made)
     with pytest.raises(CouldNotDo, match="which a clone does not have"):
         tried(back, clones)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from schemaman.migration.plan import Policy, Refusal
+from schemaman.migration.planner import make_plan
 from schemaman.migration.recipes.recipes import RecipePlanner
 from schemaman.migration.step_order import rename_columns
 from schemaman.migration.target import Draft, LakeTable, LayoutField
@@ -17,7 +18,7 @@ from schemaman.model.column_list import parse_columns
 from schemaman.model.diff import AddColumn, Change, ChangeType, DropColumn, RenameColumn
 from schemaman.model.schema import Column, Path
 from schemaman.model.types import Array, Integer, String
-from schemaman.spark.formats._iceberg_metadata import read_description, read_metadata
+from schemaman.spark.formats._iceberg_metadata import list_equality_heads, read_description, read_metadata
 from tests.support.plans import TARGETS, source
 
 FEED = {"delta.enableChangeDataFeed": "true"}
@@ -113,6 +114,38 @@ def test_nothing_is_dropped_while_the_metadata_cannot_be_read() -> None:
     assert "cannot be read" in answer_of(iceberg.TARGET, lake, drop("area"))
     added = AddColumn(("more",), Column("more", String()), None)
     assert answer_of(iceberg.TARGET, lake, added) == ""
+
+
+def test_a_column_by_which_delete_files_delete_rows_stays() -> None:
+    lake = table(COLUMNS, equality_deletes=(("area",), ("place", "x")))
+    for path in (("area",), ("place",), ("place", "x")):
+        answer = iceberg.TARGET.draft_change(lake, drop(*path))
+        assert isinstance(answer, Refusal)
+        assert "CALL `ice`.system.rewrite_data_files(table => 'db.t'" in answer.instead
+        assert answer_of(iceberg.TARGET, lake, RenameColumn(path, "other")) == ""
+    assert answer_of(iceberg.TARGET, lake, drop("place", "y")) == ""
+    moved = rename_columns(lake, [RenameColumn(("area",), "b")])
+    assert answer_of(iceberg.TARGET, moved, drop("b"))
+
+
+def test_only_snapshots_that_may_have_equality_deletes_are_searched() -> None:
+    def snapshot(id: int, **summary: str) -> Facts:
+        return {"snapshot-id": id, "summary": summary}
+
+    none, some = {"total-equality-deletes": "0"}, {"total-equality-deletes": "2"}
+    found: Facts = {
+        "format-version": 2, "current-snapshot-id": 3,
+        "snapshots": [
+            snapshot(1, **some), snapshot(2, **some), snapshot(3, **none), snapshot(4), snapshot(5, **some),
+        ],
+        "refs": {
+            "main": {"type": "branch", "snapshot-id": 3}, "audit": {"type": "branch", "snapshot-id": 2},
+            "other": {"type": "branch", "snapshot-id": 4}, "old": {"type": "tag", "snapshot-id": 5},
+        },
+    }  # fmt: skip
+    assert list_equality_heads(found) == (2, 4)
+    assert list_equality_heads(found | {"format-version": 1}) == ()
+    assert list_equality_heads({"format-version": 2, "current-snapshot-id": None}) == ()
 
 
 @pytest.mark.parametrize("format", ["delta", "iceberg"])
@@ -243,3 +276,12 @@ def test_a_swap_of_columns_ends_with_a_drop_that_is_possible(format: str, facts:
     else:
         assert refusals == []
         assert any(step.kind == "backfill" for plan in found for step in plan.steps)
+
+
+def test_a_statement_that_would_name_a_variable_is_refused() -> None:
+    """A key column of others, which the table has to lose, is named by them."""
+    lake = table("id INT NOT NULL, area INT, place STRUCT<`${env:HOME}`: INT, y: INT>")
+    told = source("id INT NOT NULL, area INT, place STRUCT<`${env:HOME}`: BIGINT, y: INT>")
+    plan = make_plan(told, lake, iceberg.TARGET, "ice.db.t", Policy())
+    assert not any("${" in step.statement for step in plan.steps)
+    assert plan.refusals

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from schemaman.errors import BadReference, StalePlan
 from schemaman.migration import spark_sql as sql
-from schemaman.migration.plan import MigrationSource, Plan, Policy, PreviousVersion, Step
+from schemaman.migration.plan import MigrationSource, Phase, PhaseName, Plan, Policy, PreviousVersion, Step
 from schemaman.migration.plan_file import from_text, to_text
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import PolicyRule
@@ -20,7 +21,11 @@ from schemaman.migration.statement_check import list_missing_approvals, require_
 from schemaman.migration.target import LakeTable, LakeType
 from schemaman.migration.targets import delta, iceberg
 from schemaman.model.column_list import parse_columns
+from tests.support.command_line import place
+from tests.support.memory_commands import Commands, commands
 from tests.support.strategies import TEXTS, TYPES
+
+__all__ = ["commands", "place"]
 
 TABLE = "/lake/orders"
 OTHER = "`delta`.`/lake/customers`"
@@ -107,7 +112,9 @@ def test_a_statement_has_the_effect_that_its_step_promises() -> None:
         require_own_statements(with_step(plan, dropped, postcondition=without))
 
 
-@pytest.mark.parametrize("key", ["delta.logRetentionDuration", "delta.appendOnly", "x"])
+@pytest.mark.parametrize(
+    "key", ["delta.logRetentionDuration", "delta.appendOnly", "x", "schemaman.store", "schemaman.truncated"]
+)
 def test_no_plan_sets_a_property_that_is_not_ours(key: str) -> None:
     plan = PLANS["alter"]
     number = step_of(plan, "set-properties")
@@ -185,6 +192,57 @@ def test_an_approval_that_was_taken_out_of_the_file_is_asked_for_all_the_same() 
     )
     allowed = Policy(rules=(PolicyRule("auto", ("drop-column",)),))
     assert list_missing_approvals(forged, allowed) == ()
+
+
+def test_no_phase_takes_a_step_out_of_the_policy() -> None:
+    """A rollback undoes with approval what was made with approval; a file can call anything a rollback."""
+    name = "`delta`.`/lake/orders`"
+    statement = sql.update_rows(name, [("name", "NULL")], "true")
+    emptied = Step("backfill", statement, "none", "reversible", {}, {})
+    phases: tuple[PhaseName, ...] = ("rollback", "backfill", "abandon", "fill")
+    for phase in phases:
+        plan = replace(PLANS["alter"], steps=(emptied,), phase=Phase(phase, 1, 1, ""), approvals_needed=())
+        (missing,) = list_missing_approvals(plan, Policy())
+        assert missing.startswith("backfill: UPDATE")
+
+
+def test_the_policy_of_another_source_or_target_does_not_hold() -> None:
+    lax = PolicyRule("auto", ("drop-column",), ("*.scratch",))
+    dev = PolicyRule("auto", ("drop-column",), targets=("dev",))
+    policy = Policy(rules=(lax, dev))
+    plan = replace(PLANS["alter"], approvals_needed=())
+    true = ({plan.source.table}, {"prod"})
+    for forged in (
+        replace(plan, source=replace(plan.source, table="shop.public.scratch")),
+        replace(plan, target="dev"),
+    ):
+        assert list_missing_approvals(forged, policy) == ()
+        (missing,) = list_missing_approvals(forged, policy, *true)
+        assert missing.startswith("drop-columns")
+
+
+def test_apply_asks_the_table_and_the_settings_whose_policy_holds(commands: Commands) -> None:
+    rules = '[[policy]]\ntables = "*.scratch"\ndrop-column = "auto"\n'
+    rules += '[[policy]]\ntargets = "dev"\ndrop-column = "auto"\n'
+    rules += '[[target]]\nname = "dev"\nformat = "iceberg"\ntables = "other.*"\ntable = "ice.dev.{table}"\n'
+    commands.settings(more=rules)
+    columns = (("id", "INT"), ("net", "INT"))
+    commands.learns(commands.table(columns, type="CREATE"))
+    assert commands.moved().code == 0
+    commands.learns(commands.table(columns[:1]))
+    Path("schemaman.toml").write_text(Path("schemaman.toml").read_text().replace("*.scratch", "app.*"))
+    assert commands("plan", "orders", "-o", "q.plan.json").code == 0
+    commands.settings(more=rules)
+    plan = from_text(Path("q.plan.json").read_text())
+    assert not plan.approvals_needed
+    for forged in (
+        replace(plan, source=replace(plan.source, table="srv.app.scratch")),
+        replace(plan, target="dev"),
+    ):
+        Path("f.plan.json").write_text(to_text(forged))
+        refused = commands("apply", "f.plan.json")
+        assert (refused.code, "needs approval: drop-columns" in refused.out + refused.err) == (1, True)
+    assert "net" in commands.live().schema.names
 
 
 def test_a_signed_plan_is_read_with_its_key_alone() -> None:

@@ -26,7 +26,7 @@ from schemaman.migration.projection.metadata_columns import read_metadata_column
 from schemaman.migration.projection.project import project
 from schemaman.migration.target import LakeTable, LakeType
 from schemaman.migration.targets import delta
-from schemaman.migration.type_mapping import CHOICES, DEFAULT, ROLES, VARIANT, Representation
+from schemaman.migration.type_mapping import CHOICES, DEFAULT, ROLES, VARIANT, Names, Representation
 from schemaman.model.column_list import parse_columns
 from schemaman.model.ddl import format_type, parse_type
 from schemaman.model.diff import AddColumn, ChangeType, RenameColumn, diff
@@ -69,6 +69,30 @@ def plan(
 
 def lake(format: str, ddl: str, how: Representation = DEFAULT) -> MemoryTable:
     return migrated(MemoryTable(TARGETS[format][1]), plan(format, source(ddl), None, how))
+
+
+NESTED = "Place STRUCT<City: STRING, zip: STRING, At: ARRAY<STRUCT<X: INT>>"
+
+
+@pytest.mark.parametrize(
+    ("style", "is_there", "names"),
+    [
+        ("lower", False, "`City`, `At`, `X`, `New`"),
+        ("avro-lower", True, "`New`"),
+        ("avro", False, ""),
+        ("source", False, ""),
+    ],
+)
+def test_a_plan_notes_the_nested_fields_that_keep_their_names(
+    style: Names, is_there: bool, names: str
+) -> None:
+    how = Policy(projections=(ProjectionRule((("names", style),)),))
+    target, table = TARGETS["delta"]
+    made = make_plan(source(f"id INT, {NESTED}>"), None, target, table, how)
+    live = migrated(MemoryTable(table), made).live
+    later = make_plan(source(f"id INT, {NESTED}, New: INT>"), live if is_there else None, target, table, how)
+    kept = [note.partition(" keep their names: ")[2] for note in later.notes if "nested fields keep" in note]
+    assert kept == ([names] if names else [])
 
 
 # Types.

@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from schemaman.compat.consumers import AffectedConsumer, Consumer
+from schemaman.compat.impact.graph import ConsumerUse, Place, Unread
+from schemaman.compat.impact.impact import Impact
 from schemaman.compat.judge import READERS, Rule
 from schemaman.debezium.observation import Note, Reject
 from schemaman.errors import UnknownName
@@ -22,6 +25,7 @@ from schemaman.model.types import Field as Member
 from schemaman.report.json import changes, schemas, status, tables
 from schemaman.report.json import ingest as intake
 from schemaman.report.json import migrations as lake
+from schemaman.report.json.impact import build_impact
 from schemaman.report.views.names import build_names_report
 from schemaman.report.views.overview import build_report
 from schemaman.store.log import Lease, MigrationEntry, RenumberingEntry, VersionMove
@@ -78,6 +82,12 @@ def documents() -> Iterator[tuple[str, Any]]:
     yield "check", changes.build_check(((j.finding, j.severity) for j in judged()), "fail")
     yield "check", changes.build_check((), "pass")
     yield "explain", changes.build_explain(judged()[0].finding, "break", RULE)
+    use = ConsumerUse("dash", "a.sql", 3, "v", "ann", "#ann", 2, ("u",), ("filter",))
+    consumer = Consumer("dash", "sql", owner="ann", contact="#ann")
+    affected = (AffectedConsumer(consumer, "break", (use,)),)
+    yield "explain", changes.build_explain(judged()[0].finding, "break", RULE, affected)
+    unread = Unread(Place("dash", "b.sql", 4, "w", "ann", "#ann"), "a template")
+    yield "impact", build_impact(Impact(ORDERS, ("id",), (use,), (consumer,), (unread,), 1, 1))
     yield "rules", changes.build_rules([RULE])
     yield "rejects", intake.build_rejects(REJECTS, NOTES)
     yield (

@@ -15,6 +15,7 @@ from schemaman.history.versions import TableHistory
 from schemaman.model.name_adjustment import misread_name
 from schemaman.model.schema import Column, TableId, TableSchema
 from schemaman.model.types import Integer
+from schemaman.report.formats.text import TextFormat
 from schemaman.report.views.names import (
     Collision,
     build_names_report,
@@ -58,7 +59,7 @@ def test_rules(name, emitted, rule):
 
 
 @pytest.mark.case(49)
-def test_tables_in_one_topic_are_told_and_kept_apart():
+def test_tables_in_one_topic_are_reported_and_kept_apart():
     """Two names become one topic, and its subject alternates between two schemas."""
     both = [table("EMP#NO", "srv.s.EMP_NO"), table("EMP$NO", "srv.s.EMP_NO")]
     assert find_topic_collisions(both) == (
@@ -149,3 +150,14 @@ def test_an_escaped_name_tells_what_it_may_be():
         "name": "schl_u00fcssel", "emitted_name": "schl_u00fcssel", "rule": "avro_unicode", "earlier": [],
         "originals": ["schlüssel"],
     }  # fmt: skip
+
+
+def test_names_that_differ_only_in_case_are_told():
+    """Source: Spark SQL, `spark.sql.caseSensitive` is false by default; names of tables in its catalogs."""
+    both = [table("People"), table("people"), table("pets")]
+    report = build_names_report(both[1:], whole=True, every=both)
+    found: Any = report.data
+    assert [c["names"] for c in found["table_collisions"]] == [["srv.d.s.People", "srv.d.s.people"]]
+    assert "catalogs of Spark" in TextFormat().render(report)
+    told = build_names_report(both[2:], whole=True, every=both)
+    assert told.data["table_collisions"] == []

@@ -290,7 +290,7 @@ def test_each_cell_is_what_a_reader_of_its_own_finds_in_it(run: str, figure: Fig
                         wanted,
                     )
                     compared += 1
-    figure(f"cells of {run} compared with a reader of its own", compared)
+    figure(f"cells of {run} compared with an independent reader", compared)
     assert compared > 50
 
 

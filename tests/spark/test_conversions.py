@@ -97,7 +97,7 @@ def test_a_number_that_comes_through_is_the_same_number(spark, figure) -> None:
                 one, other = _number(turned, new, printed=shown), _number(value, old, printed=shown)
                 assert one == other, (old, new, value, turned)
     assert through > COUNT
-    figure("numbers turned into other types", f"{COUNT * len(PAIRS)} values, {through} without loss")
+    figure("numbers converted into other types", f"{COUNT * len(PAIRS)} values, {through} without loss")
 
 
 def _number(text: str, type: str, *, printed: bool) -> Decimal:

@@ -22,4 +22,4 @@ def test_the_example_leaves_iceberg_tables_that_hold_what_the_events_tell(
     found = outcome(spark, tmp_path, name, "iceberg")
     assert unknown(name, found.differences) == []
     assert found.rows > 0
-    figure(f"mirror: example into Iceberg, {name}", f"{found.tables} tables, {found.rows} rows")
+    figure(f"example job into Iceberg, {name}", f"{found.tables} tables, {found.rows} rows")

@@ -60,7 +60,7 @@ def test_a_job_that_was_killed_again_and_again_leaves_what_its_events_tell(
             CAPTURES / NAME, store, list(lake(spark, executor, store, tmp_path)), withheld(spark, tmp_path)
         )
     assert unknown(NAME, found.differences) == []
-    figure("mirror: SIGKILLs of the example job", KILLS)
+    figure("kills of the example job", KILLS)
 
 
 def lake(spark, executor: SparkExecutor, store: SqlStore, folder: Path):

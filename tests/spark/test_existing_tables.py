@@ -17,6 +17,7 @@ from schemaman.model.types import Integer, String
 from schemaman.spark.executor import SparkExecutor
 from tests.spark.formats import both
 from tests.support.chain import TARGETS
+from tests.support.checkout import PROOF
 
 pytestmark = pytest.mark.spark
 
@@ -93,10 +94,55 @@ def test_a_plan_makes_no_change_that_the_engine_refuses_or_is_ruined_by(
     answers = [TARGETS[format].draft_change(inspect(executor, judged, format), each) for each in CHANGES]
     drafts = [answer for answer in answers if isinstance(answer, Draft)]
     assert 0 < len(drafts) < len(CHANGES) or "dataSkipping" in clauses
-    for table, draft in zip(tables, drafts, strict=False):
+    tried = drafts if PROOF else drafts[number % 2 :: 2]
+    for table, draft in zip(tables, tried, strict=False):
         name = make_table(executor, table, format, clauses, after)
         statement = draft.statement.replace(TARGETS[format].table_name(judged), name)
         assert works(executor, name, statement), statement
+
+
+def delete_by_value(spark, table: str, column: str, value: int) -> None:
+    """Delete rows as Flink does: by a delete file with the value of a column."""
+    iceberg = spark._jvm.org.apache.iceberg
+    loaded = iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, table)
+    schema = loaded.schema()
+    ids = spark.sparkContext._gateway.new_array(spark._jvm.int, 1)
+    ids[0] = schema.findField(column).fieldId()
+    chosen = schema.select(spark._jvm.java.util.List.of(column))
+    makes = iceberg.data.GenericAppenderFactory(schema, loaded.spec(), ids, chosen, None)
+    file = iceberg.io.OutputFileFactory.builderFor(loaded, 1, 1).build().newOutputFile()
+    writer = makes.newEqDeleteWriter(file, iceberg.FileFormat.PARQUET, None)
+    row = iceberg.data.GenericRecord.create(chosen)
+    row.setField(column, value)
+    writer.write(row)
+    writer.close()
+    loaded.newRowDelta().addDeletes(writer.toDeleteFile()).commit()
+
+
+def test_a_column_of_equality_deletes_stays_until_the_files_are_rewritten(
+    spark, executor: SparkExecutor
+) -> None:
+    table = "ice.theirs.deleting"
+    name = make_table(executor, table, "iceberg", "", [])
+    executor.run(f"INSERT INTO {name} VALUES (2, 3, NULL)")
+    delete_by_value(spark, table, "area", 2)
+    target = TARGETS["iceberg"]
+    refused, other = (
+        target.draft_change(inspect(by, table, "iceberg"), drop("area"))
+        for by in (executor, SparkExecutor(spark, java=False))
+    )
+    assert isinstance(refused, Refusal)
+    assert other == refused
+    assert isinstance(target.draft_change(inspect(executor, table, "iceberg"), drop("place")), Draft)
+    rewrite = refused.instead.partition("CALL ")[2].partition(";")[0]
+    for _ in range(2):
+        executor.query(f"CALL {rewrite}")
+    draft = target.draft_change(inspect(executor, table, "iceberg"), drop("area"))
+    assert isinstance(draft, Draft)
+    assert works(executor, name, draft.statement)
+    clean = "older_than => timestamp '2100-01-01', retain_last => 1, clean_expired_metadata => true"
+    executor.query(f"CALL ice.system.expire_snapshots(table => 'theirs.deleting', {clean})")
+    assert executor.query(f"SELECT DISTINCT id FROM {name}") == ((2,),)
 
 
 def test_a_name_of_the_change_data_feed_is_refused_as_delta_does(

@@ -7,9 +7,13 @@ from typing import Any
 
 import pytest
 
+from schemaman.errors import StatementFailed
 from schemaman.io.schema_registry import NO_REGISTRY
+from schemaman.migration.apply.journal import StoreJournal
+from schemaman.migration.exchanged_names import NameCheck, check_names
 from schemaman.migration.row_columns import DELETED
 from schemaman.migration.target import TARGETS
+from schemaman.migration.target_id import target_id
 from schemaman.model.schema import TableId
 from schemaman.spark.executor import SparkExecutor
 from schemaman.store.sql.store import SqlStore
@@ -115,3 +119,74 @@ def test_iceberg_writes_its_own_defaults(spark, tmp_path: Path) -> None:
         run.mirror()(frame(spark, [told(0, "c", {"id": 1, "n": 2})]), 0)
         assert rows(run) == [{"id": 1, "n": 2, "loaded_by": "etl"}]
         assert run.withheld() == []
+
+
+@both
+def test_no_row_goes_into_a_column_whose_name_others_exchanged(spark, tmp_path: Path, format: str) -> None:
+    """The ids of the columns show it; a table that was replaced has lost them."""
+    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as store:
+        run = Run(spark, store, format, f"exchanged_{format}", NO_REGISTRY)
+        executor = SparkExecutor(spark)
+        run.mirror()(frame(spark, [told(0, "c", {"id": 1, "n": 2, "m": 3})]), 0)
+        address = run.target().address(TABLE)
+        name = TARGETS.get(format).table_name(address)
+        for old, new in (("n", "between"), ("m", "n"), ("between", "m")):
+            executor.run(f"ALTER TABLE {name} RENAME COLUMN `{old}` TO `{new}`")
+        before = rows(run)
+        assert before == [{"id": 1, "n": 3, "m": 2}]
+        run.mirror()(frame(spark, [told(1, "c", {"id": 2, "n": 2, "m": 3})]), 1)
+        assert rows(run) == before
+        assert "`n` is the column that was `m`" in str(run.withheld())
+        for old, new in (("n", "between"), ("m", "n"), ("between", "m")):
+            executor.run(f"ALTER TABLE {name} RENAME COLUMN `{old}` TO `{new}`")
+        lake = executor.inspect(address, format)
+        assert lake is not None
+        journal = StoreJournal(store).read_target_lines(target_id(format, address))
+        assert check_names(journal, lake) == NameCheck({})
+        columns = ", ".join({"n": "m AS n", "m": "n AS m"}.get(n, n) for n in lake.schema.names)
+        executor.run(f"CREATE OR REPLACE TABLE {name} USING {format} AS SELECT {columns} FROM {name}")
+        replaced = executor.inspect(address, format)
+        assert replaced is not None
+        assert check_names(journal, replaced) == NameCheck({}, is_made_anew=True)
+
+
+@both
+def test_no_variable_in_what_others_named_is_substituted(spark, tmp_path: Path, format: str) -> None:
+    """A column, a nested field, a comment, a property and a default with a variable stay as they are."""
+    variable = "${spark.sql.session.timeZone}"
+    more = f"TBLPROPERTIES ('made.by' = '{variable}', 'delta.columnMapping.mode' = 'name'"
+    more += ", 'delta.feature.allowColumnDefaults' = 'supported')" if format == "delta" else ")"
+    default = f" DEFAULT '{variable}'" if format == "delta" else ""
+    with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as store:
+        run = Run(spark, store, format, f"variables_{format}", NO_REGISTRY)
+        spark.conf.set("spark.sql.variable.substitute", "false")
+        try:
+            name = standing(run, "id INT NOT NULL", "") if format == "iceberg" else ""
+            name = name or TARGETS.get(format).table_name(run.target().address(TABLE))
+            columns = f"id INT NOT NULL, n INT COMMENT '{variable}', `{variable}` STRING, by STRING{default}"
+            columns += f", s STRUCT<`{variable}`: INT>"
+            spark.sql(f"DROP TABLE IF EXISTS {name}")
+            spark.sql(f"CREATE TABLE {name} ({columns}) USING {format} {more}")
+            spark.sql(f"INSERT INTO {name} VALUES (1, 1, 'kept', 'b', named_struct('{variable}', 4))")
+        finally:
+            spark.conf.unset("spark.sql.variable.substitute")
+        run.mirror()(frame(spark, [told(0, "c", {"id": 1, "n": 2, "m": 3})]), 0)
+        assert run.withheld() == []
+        (row,) = rows(run)
+        assert (row["n"], row["m"], row[variable], row["by"]) == (2, 3, "kept", "b")
+        executor = SparkExecutor(spark)
+        lake = executor.inspect(run.target().address(TABLE), format)
+        assert lake is not None
+        assert [c.comment for c in lake.schema.columns if c.name == "n"] == [variable]
+        assert lake.properties["made.by"] == variable
+        for statement in (
+            f"ALTER TABLE {name} DROP COLUMNS (`{variable}`)",
+            f"SELECT `{variable}` FROM {name}",
+        ):
+            with pytest.raises(StatementFailed, match="not run"):
+                executor.run(statement)
+            with pytest.raises(StatementFailed, match="not run"):
+                executor.query(statement)
+        if format == "iceberg":
+            made = "\n".join(TARGETS.get(format).draft_clone(executor, name, name.replace("`t`", "`c`")))
+            assert "${" not in made

@@ -151,6 +151,7 @@ def test_a_metadata_file_that_nobody_can_read_is_made_up_for(spark, executor: Sp
         properties=other.properties,
         partition_names=dict.fromkeys(live.partition_names, ()),
         column_ids="",
+        field_ids={},
     )
     assert live.partition_names["s.x"] == ("s", "x")
     assert other.properties.items() <= live.properties.items()

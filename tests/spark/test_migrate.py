@@ -278,7 +278,7 @@ def test_a_killed_migration_is_taken_up_where_it_stopped(
                 assert commits(executor, drawn.format, name) == before[drawn.format] + len(drawn.steps)
                 assert executor.query(f"SELECT id, a, b, c, d FROM {name}") == ((1, "b", "a", 7, None),)
     if round == ROUNDS - 1:
-        figure("kills of apply", f"{ROUNDS}, amid four plans on two formats; same tables, each step once")
+        figure("kills of apply", f"{ROUNDS}, during four plans on two formats; same tables, each step once")
 
 
 @both

@@ -36,7 +36,7 @@ from tests.support.records import node, row_event
 pytestmark = pytest.mark.spark
 BOOKSHOP = "mariadb/bookshop-mariadb-3.5.0-json"
 CASES = [(name, format) for name in RECORDINGS for format in ("delta", "iceberg")]
-FEW = [("postgres/shop-crash", "delta"), (BOOKSHOP, "iceberg")]
+FEW = [("postgres/shop-names-none", "delta"), (BOOKSHOP, "iceberg")]
 
 
 def started(spark, name: str, format: str, folder: Path, tag: str = "") -> Run:
@@ -61,7 +61,7 @@ def test_a_recording_that_is_replayed_ends_in_the_state_of_its_events(
         assert all(reason for *_, reason in run.withheld())
         assert [view.name for view in spark.catalog.listTables() if view.isTemporary] == []
         counts = f"{found.tables} tables, {found.rows} rows, {found.cells} cells"
-        figure(f"mirror on Spark: {name}, {format}", counts)
+        figure(f"rows of {name} in {format} tables on Spark", counts)
 
 
 def test_a_truncate_stops_its_table_until_the_policy_lets_it_through(spark, tmp_path: Path) -> None:

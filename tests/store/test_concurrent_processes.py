@@ -80,7 +80,7 @@ def test_eight_processes_remember_what_one_does(
         url = schema_of_its_own(database)
         told_again += read_by_a_crowd(overlapping_parts(stream, folder, chance), url)
         assert same_history(remembered(url), expected), f"round {number} of seed {seed}"
-    told = f"{ROUNDS} rounds, {told_again} processes told to run again; the history of one process"
+    told = f"{ROUNDS} rounds, {told_again} processes asked to run again; same history as one process"
     figure(f"eight processes over {stream}", told)
 
 

@@ -15,6 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.debezium.observation import (
+    FieldCount,
+    InferredFields,
     Observation,
     Reject,
 )
@@ -61,8 +63,11 @@ CHOSEN: dict[tuple[type, str], st.SearchStrategy[Any]] = {
     (SchemaVersion, "revisions"): st.deferred(lambda: some(Revision, min_size=1)),
     (NestedFieldAnswer, "old"): PARTS,
     (NestedFieldAnswer, "new"): PARTS,
+    (FieldCount, "hashes"): st.just(()),
 }
-"""What a type does not tell: ids are hexadecimal, a version has a revision, a nested field two names."""
+"""What a type does not tell: ids are hexadecimal, a version has a revision, a nested field two names.
+
+The hashes of a field count are those of its early records."""
 
 
 def every(cls: type[Any]) -> st.SearchStrategy[Any]:
@@ -103,7 +108,19 @@ ENTRIES: st.SearchStrategy[Entry] = made(Entry)
 HISTORIES: st.SearchStrategy[TableHistory] = made(TableHistory).map(
     lambda history: replace(history, accepted_types=())
 )
+
 COVERED = CoveredRange("main", "t", 0, 0, 9, "aa", "bb")
+
+
+def test_hashes_of_early_records_come_back():
+    early = tuple(Coordinates("t", 0, offset) for offset in range(3))
+    counts = (
+        FieldCount(("a",), "int", 5, early[:2], early[2], ("aa", "")),
+        FieldCount(("b",), "int", 5, early[1:], early[2]),
+    )
+    assert codec._inferred_from_json(codec._inferred_to_json(InferredFields(5, counts))) == InferredFields(
+        5, counts
+    )
 
 
 @given(ENTRIES)

@@ -58,7 +58,7 @@ def test_a_server_that_is_killed_loses_nothing_and_keeps_nothing_twice(
             within += survived(url, expected)
         assert remembered(url) == expected, f"run {runs} of seed {seed}"
         assert runs < 10 * KILLS
-    told = f"{kills} in {runs} runs, {within} of them with something remembered; same log after each run"
+    told = f"{kills} in {runs} runs, {within} of them with records in the log; same log after each run"
     figure("kills of PostgreSQL", told)
 
 

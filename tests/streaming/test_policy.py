@@ -324,9 +324,7 @@ def test_rows_without_schemas_are_written_where_the_types_are_declared_and_the_m
             if modes is not DEFAULTS:
                 assert any("decimal.handling.mode is not configured" in r for r in lake.withheld().values())
     assert counts[DEFAULTS] > counts[ConnectorModes()]
-    figure(
-        "mirror: rows of JSON without schemas", f"{counts[DEFAULTS]} rows, {len(lake.withheld())} withheld"
-    )
+    figure("rows of JSON without schemas", f"{counts[DEFAULTS]} rows, {len(lake.withheld())} withheld")
 
 
 def test_rows_that_nobody_tells_the_types_of_wait_with_that_reason(tmp_path: Path) -> None:

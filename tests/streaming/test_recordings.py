@@ -75,7 +75,10 @@ def test_a_recording_ends_in_the_state_of_its_events(name: str, format: str, tmp
         assert unknown(name, found.differences) == []
         told += found.differences
     assert [k for k in known(name) if not any(d.startswith(k) for d in told)] == [], "it explains nothing"
-    figure(f"mirror: {name}, {format}", f"{found.tables} tables, {found.rows} rows, {found.cells} cells")
+    figure(
+        f"rows of {name} in {format} tables in memory",
+        f"{found.tables} tables, {found.rows} rows, {found.cells} cells",
+    )
 
 
 def test_records_of_partitions_that_are_read_one_after_the_other_end_alike(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from typing import Any
 import pyarrow as arrow
 
 from schemaman.errors import StatementFailed
-from schemaman.migration.properties.names import CHECK_PREFIX, read_key
+from schemaman.migration.properties.names import CHECK_PREFIX
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import DELETED, OFFSET, ORDER, PARTITION, TOPIC, list_row_columns
 from schemaman.migration.spark_sql import format_identifiers
 from schemaman.migration.target import TARGETS, LakeTable
@@ -94,7 +95,12 @@ class MemoryTable:
         if live is not None:
             ids = " ".join(str(self.fields[name]) for name in live.schema.names if name in self.fields)
             self.live = replace(
-                live, version=str(int(self.live.version) + 1 if self.live else 0), column_ids=ids
+                live,
+                version=str(int(self.live.version) + 1 if self.live else 0),
+                column_ids=ids,
+                field_ids={
+                    (name,): str(self.fields[name]) for name in live.schema.names if name in self.fields
+                },
             )
         self.ran.append(statement)
         self.after(statement)
@@ -199,7 +205,7 @@ class MemoryTable:
                 self.cells |= {(*renamed, *at[len(renamed) :]): held for at, held in inside.items()}
 
     def _keyed(self, live: LakeTable) -> LakeTable:
-        key = read_key(live.properties) or ()
+        key = read_record(live.properties).key or ()
         return replace(live, schema=replace(live.schema, key=key))
 
     def merge(self, staged: Mapping[str, Any], to: RowMap) -> bool:

@@ -84,20 +84,22 @@ NAMES = """\
 ## Names
 
 `names` is `source` (as they are), `avro` (Debezium's `field.name.adjustment.mode=avro`), `lower`, or
-`avro-lower`. Nested fields keep their names. A lake does not distinguish `id` and `ID`: columns whose names
-become equal are refused (`collisions = "refuse"`), or numbered by age (`"number"`): the oldest has the plain
-name, later ones `_2`, `_3`, …. A column in the lake keeps its name until the source renames it, even if
-`names` changes. A rename that changes case alone goes through a third name, since Spark ignores case; where
-the format refuses it, or needs a new feature for it, the lake keeps its spelling. No other column gets that
-name before. The table property `schemaman.names` maps the names.
+`avro-lower`. Nested fields keep their names; a plan that adds such fields lists them in a note. A lake does
+not distinguish `id` and `ID`: columns whose names become equal are refused (`collisions = "refuse"`), or
+numbered by age (`"number"`): the oldest has the plain name, later ones `_2`, `_3`, …. A column in the lake
+keeps its name until the source renames it, even if `names` changes. A rename that changes case alone goes
+through a third name, since Spark ignores case; where the format refuses it, or needs a new feature for it,
+the lake keeps its spelling. No other column gets that name before. The table property `schemaman.names`
+maps the names.
 
 A lake table is named by `table` or `path` of its `[[target]]`, with `{stream}`, `{server}`, `{database}`,
 `{schema}` and `{table}` for the source's names. Each name stays inside its part of the table name or path:
 for a source table `a.b`, `ice.raw.{table}` is ``ice.raw.`a.b` ``.
 
 `names = "lower"` in a `[[target]]` writes these names in small letters, and the names of new columns of its
-tables, too. If two source tables get the same lake table then, `schemaman plan` refuses to create it. If only
-case tells two lake tables apart, the plan says so, because Hive and Glue take them for one.
+tables, too; nested fields keep theirs. If two source tables get the same lake table then, `schemaman plan`
+refuses to create it. If only case tells two lake tables apart, the plan says so, because Hive and Glue take
+them for one.
 
 ## Metadata columns
 

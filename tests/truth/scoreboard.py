@@ -1,4 +1,4 @@
-"""The scoreboard: what the histories of all recordings say, fact by fact, beside what the databases said.
+"""The scoreboard: compares the histories of all recordings with what the databases reported, fact by fact.
 
 A fact is right if it was so and the history claims it. It is unknowable if two truths fit the same records:
 the history itself does not claim it and no record proves it, or a reviewed entry tells why. All else is
@@ -40,15 +40,13 @@ ADJUSTED: dict[str, Mode] = {
     "postgres/shop-upgrade-avro": "avro",
 }
 """Recordings in which the names of columns travel only as `field.name.adjustment.mode` makes them."""
-FORMS = "The form of a column changed, and no other table of the server tells whether a setting did that."
-UNCONFIRMED = "Nothing confirms it: no record of this structure was committed after it had first been read."
+FORMS = "The form of a column changed, and no other table of the server shows whether a setting did that."
+UNCONFIRMED = "Nothing confirms this fact: no record of this structure was committed after its first reading."
 NEVER_CLAIMED = (
-    "Only key or nullability make this version, and nothing confirms them: no record tells since when they "
-    "were so, or whether they ever were."
+    "Only the key or nullability makes this version, and nothing confirms them. No record shows when they "
+    "became so, or whether they ever were so."
 )
-SUSPECTED = (
-    "The stream tells names, and numbers neither of columns nor of tables. The history says what it suspects."
-)
+SUSPECTED = "The stream has names, and no numbers of columns or tables. The history lists what it suspects."
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,18 +83,18 @@ def judged(run: str, histories: Iterable[TableHistory]) -> Iterator[tuple[Judged
 
 
 @cache
-def _truth(run: str) -> Truth:
+def truth_of(run: str) -> Truth:
     mode = ADJUSTED.get(run, "none")
     return spelled(read_truth(CAPTURES / run), lambda name: adjust_field(name, mode))
 
 
 @cache
-def _records(run: str) -> dict[Place, Fact]:
+def records_of(run: str) -> dict[Place, Fact]:
     return facts(CAPTURES / run)
 
 
 def _against_steps(run: str, histories: Sequence[TableHistory]) -> Iterator[tuple[Judged, bool]]:
-    truth, records, types = _truth(run), _records(run), type_of(run)
+    truth, records, types = truth_of(run), records_of(run), type_of(run)
     proven = {
         (name_of(h.table), number, fact)
         for h in histories
@@ -125,7 +123,7 @@ def lines(run: str, histories: Iterable[TableHistory]) -> Iterator[Line]:
         open_ones = {
             (x.fact.table, x.fact.version, x.fact.fact): x.why for x in found if x.verdict == "unknowable"
         }
-        for answer in asked(told, _truth(run), list(_records(run).values()), type_of(run)):
+        for answer in asked(told, truth_of(run), list(records_of(run).values()), type_of(run)):
             yield _answered(answer, open_ones, DECIMALS.get(run))
 
 
@@ -184,7 +182,7 @@ def listed_in(run: str) -> Path:
 def board(told: Mapping[str, Sequence[Line]]) -> str:
     """A line a recording, and the sum."""
     facts = ("versions", "facts", "right", "wrong", "unknowable")
-    rows: list[tuple[str, ...]] = [("recording", *facts, "places", "told", "open", "refused")]
+    rows: list[tuple[str, ...]] = [("recording", *facts, "positions", "answered", "open", "refused")]
     rows += [(run, *map(str, _score(found))) for run, found in told.items()]
     sums = [_score(found) for found in told.values()]
     rows.append((f"{len(told)} recordings", *(str(sum(column)) for column in zip(*sums, strict=True))))
@@ -215,12 +213,12 @@ def unknowable(told: Mapping[str, Sequence[Line]]) -> Iterator[str]:
         yield f"\n**{why}**\n"
         for text, runs in entries.items():
             counted = Counter(runs).items()
-            where = (run if number == 1 else f"{run}, {number} places" for run, number in counted)
+            where = (run if number == 1 else f"{run}, {number} positions" for run, number in counted)
             yield f"- {text} ({'; '.join(where) if max(n for _, n in counted) > 1 else ', '.join(where)})"
 
 
 def _both(fact: Judged) -> str:
-    place = f"`{fact.table}@{fact.version}` {'as of a place' if fact.fact.startswith(AT) else fact.fact}"
+    place = f"`{fact.table}@{fact.version}` {'as of a position' if fact.fact.startswith(AT) else fact.fact}"
     if not fact.agrees:
         return f"{place}: {fact.says}, or {fact.truth} (which it was)"
     if fact.fact.startswith("type:"):
@@ -242,35 +240,35 @@ def all_lines() -> Mapping[str, Sequence[Line]]:
 
 def page(told: Mapping[str, Sequence[Line]]) -> str:
     """The scoreboard as a page of the documentation."""
-    return "\n".join([_HEAD, board(told), "\n## What no record tells", *unknowable(told)]) + "\n"
+    return "\n".join([_HEAD, board(told), "\n## What no record shows", *unknowable(told)]) + "\n"
 
 
 _HEAD = """# Scoreboard
 
 <!-- Written by `make bless`; change the source of what it shows. -->
 
-What the histories of all recordings say, fact by fact, beside what the databases said of themselves at every
-step: columns, types, nullability and keys of each version where it began and where it was last seen; the
-defaults that it tells; the interval in which it began; which column, and which table, is which from version
-to version; when a table ended. `make scoreboard` prints it, and fails when a fact is wrong.
+This page compares the histories of all recordings, fact by fact, with what the databases reported at each
+step. The facts are the columns, types, nullability and keys of each version, where it began and where it was
+last seen. Further facts are its defaults, the interval in which it began, and the end of a table. The last
+facts are which column, and which table, is the same from version to version. `make scoreboard` prints the
+board, and fails when a fact is wrong.
 
-- **right**: it was so, and the history claims it.
-- **wrong**: it was not so; or the history doubts what its records prove.
-- **unknowable**: two truths fit the same records. Each is listed below with both. The values in rows are not
-  asked: a null would prove of some columns that they take nulls.
+- **right**: the fact was so, and the history claims it.
+- **wrong**: the fact was not so, or the history is unsure of what its records prove.
+- **unknowable**: two truths fit the same records. The list below gives both. Values of rows are not examined:
+  a null would prove that a column is nullable.
 
-Then the history is asked for the structure at the place in the source's log of each streamed record, as in
-`show TABLE@lsn:…`. A column, a type, a key, a nullability or a default that it told and was not so counts as
-wrong, unless the answer itself calls it unconfirmed there; it is open where it is one of those below that no
-record tells. The history refuses where two versions may have stood: at the place of two records of two
-versions, and between two records of two versions.
+The second part asks each history for the structure at the position of each streamed record, as in
+`show TABLE@lsn:…`. An answer is wrong if a column, type, key, nullability or default differs and the answer
+does not mark it as unconfirmed. It is open if the list below has the fact. The history refuses an
+answer where two versions are possible: at one position with records of two versions, and between them.
 """
 
 
 def main(told: Mapping[str, Sequence[Line]]) -> int:
     """Print the scoreboard, what is wrong and what nobody can know; 1 if anything is wrong."""
     wrong = [(run, line) for run, found in told.items() for line in found if line.verdict == "wrong"]
-    out = [board(told), "\nWhat no record tells:", *unknowable(told)]
+    out = [board(told), "\nWhat no record shows:", *unknowable(told)]
     if wrong:
         out += ["\nWrong:\n", *(f"- {run} {line.fact} {line.why}".rstrip() for run, line in wrong)]
     sys.stdout.write("\n".join(out) + "\n")

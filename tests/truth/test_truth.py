@@ -70,7 +70,7 @@ def test_nothing_is_wrong_and_what_no_record_tells_is_reviewed(
     assert all(reviewed(listed_in(run)).values())
     versions = sum(len(h.versions) for h in chain.histories(run))
     unknowable = sum(line.verdict == "unknowable" for line in found)
-    score = f"{versions} versions, {len(found)} facts, none wrong, {unknowable} that no record tells"
+    score = f"{versions} versions, {len(found)} facts, none wrong, {unknowable} unknowable"
     figure(f"compared with the truth, {run}", score)
 
 

@@ -34,6 +34,7 @@ from schemaman.model.types import (
     Time,
     Timestamp,
     Type,
+    Unknown,
     Uuid,
     Xml,
 )
@@ -56,6 +57,7 @@ SCALARS: tuple[type[Scalar], ...] = (
 
 TYPE_RULES = (
     "array-shape-changed",
+    "binary-encoding-changed",
     "bit-length-changed",
     "boolean-to-integer",
     "bytes-to-string",
@@ -75,6 +77,8 @@ TYPE_RULES = (
     "float-widened",
     "floating-to-integer",
     "fraction-digits-changed",
+    "geometry-encoding-changed",
+    "id-type-changed",
     "integer-narrowed",
     "integer-to-decimal",
     "integer-to-floating",
@@ -82,10 +86,14 @@ TYPE_RULES = (
     "interval-encoding-changed",
     "json-and-struct-exchanged",
     "map-key-type-changed",
+    "mixed-array-elements",
     "nested-shape-changed",
     "number-to-string",
+    "numeric-kind-widened",
     "scalar-array-flip",
     "scalar-object-flip",
+    "semantic-name-gained",
+    "semantic-name-lost",
     "set-member-changed",
     "signedness-changed",
     "string-length-decreased",
@@ -95,6 +103,7 @@ TYPE_RULES = (
     "temporal-unit-changed",
     "text-semantic-changed",
     "timestamp-to-date",
+    "uuid-or-network-retyped",
     "zone-awareness-changed",
 )
 """The rules about one change of a type. A test compares them with the rules that fire."""
@@ -115,18 +124,52 @@ class TypeChange(Generic[Before, After]):
 
 
 def find_type_changes(
-    transition: Transition, old_kinds: tuple[type[A], ...], new_kinds: tuple[type[B], ...]
+    transition: Transition,
+    old_kinds: tuple[type[A], ...],
+    new_kinds: tuple[type[B], ...],
+    *,
+    of_documents: bool = False,
 ) -> Iterator[TypeChange[A, B]]:
-    """Finds the changes from one kind of type to another; keys of maps have their own rule."""
+    """Finds the changes from one kind of type to another; keys of maps have their own rule.
+
+    `of_documents` selects numbers of documents, which have a rule for all kinds of them; ids have one, too.
+    """
+    documents = transition.has_fact("documents")
     for change in transition.changes:
         match change:
             case ChangeType(path, old, new):
                 if not isinstance(old, old_kinds) or not isinstance(new, new_kinds):
                     continue
+                numbers = documents and isinstance(old, NUMBERS) and isinstance(new, NUMBERS)
+                if numbers != of_documents or (documents and path == ("_id",)):
+                    continue
                 if not is_in_map_key(transition, path):
                     yield TypeChange(path, old, new)
             case _:
                 continue
+
+
+def find_conversions(
+    rule: str,
+    verdicts: Verdicts,
+    transition: Transition,
+    old_kinds: tuple[type[A], ...],
+    new_kinds: tuple[type[B], ...],
+    effect: str,
+) -> Iterator[Finding]:
+    """Finds numbers that became texts, or the reverse; only the encoding of a decimal may have changed."""
+    for change in find_type_changes(transition, old_kinds, new_kinds):
+        is_decimal = isinstance(change.old, DECIMALS) or isinstance(change.new, DECIMALS)
+        if not is_decimal or not _words.keeps_source_type(transition, change.path):
+            yield build_finding(
+                rule,
+                verdicts,
+                transition,
+                change,
+                effect,
+                "add a second column at the target and fill it from both",
+                "or keep the old column at the source beside the new one until all readers have changed",
+            )
 
 
 def find_exchanges(
@@ -190,6 +233,7 @@ def build_finding(
         _words.apply_resolution(row, backward=backward, forward=forward, milder=milder),
         fixes=fixes,
         witness=example,
+        claims=() if keeps_values(change.old, change.new) else _words.claim_default(path),
     )
 
 
@@ -205,6 +249,58 @@ def keeps_unit(old: Type, new: Type) -> bool:
             return a.zoned == b.zoned and (a.zoned or choose_unit(a) == choose_unit(b))
         case _:
             return False
+
+
+def is_kind_of_value(type: Type) -> bool:
+    """Returns whether a type names the kind of values in rows or documents without a schema."""
+    return isinstance(type, Unknown) and type.name.startswith(("json:", "bson:"))
+
+
+def is_null_only(type: Type) -> bool:
+    """Returns whether rows or documents without a schema have shown no value but null."""
+    return type in (Unknown("json:null"), Unknown("bson:null"), Unknown("bson:unknown"))
+
+
+def find_parent(transition: Transition, path: Path) -> Type | None:
+    """Finds the type of the new structure that a path leads into with its last part; None for a column."""
+    column = transition.new.column(path[0]) if transition.new is not None else None
+    parent: Type | None = None
+    type: Type | None = None if column is None else column.type
+    for part in path[1:]:
+        parent = type
+        match type:
+            case Map(key, value, _):
+                type = key if part == "key" else value
+            case Array(element, _):
+                type = element
+            case Struct(fields):
+                type = next((f.type for f in fields if f.name == part), None)
+            case _:
+                return None
+    return parent
+
+
+def is_part_of_collection(transition: Transition, path: Path) -> bool:
+    """Returns whether a path leads to the element of an array, or to a key or value of a map."""
+    return isinstance(find_parent(transition, path), Array | Map)
+
+
+def is_geometry(type: Type) -> bool:
+    """Returns whether a type is the struct in which Debezium carries geometries."""
+    return isinstance(type, Struct) and {"wkb", "srid"} <= {field.name for field in type.fields}
+
+
+def keeps_number(old: Type, new: Type) -> bool:
+    """Returns whether one type is a plain integer and the other one a time that events carry as such."""
+    for time, number in ((old, new), (new, old)):
+        match time, number:
+            case Date(), Integer(bits, _):
+                return bits == 32
+            case ((Time(zoned=False) | Timestamp(zoned=False)), Integer(bits, _)):
+                return bits == (32 if isinstance(time, Time) and choose_unit(time) == 3 else 64)
+            case _:
+                continue
+    return False
 
 
 def keeps_values(old: Type, new: Type) -> bool:

@@ -5,28 +5,48 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from schemaman.compat.judge import Transition
-from schemaman.compat.rules._kinds import TypeChange, is_in_map_key
+from schemaman.compat.judge import Finding, Transition, Verdicts
+from schemaman.compat.rules._kinds import TypeChange, build_finding, find_parent, is_in_map_key
 from schemaman.model.diff import ChangeType
 from schemaman.model.types import Array, Map, Struct, Type, Union, list_members, widens, without_labels
 
-UnionChange = Literal["array", "object", "conflict", "drift"]
+UnionChange = Literal["array", "object", "conflict", "drift", "elements"]
 
 
 def find_union_changes(transition: Transition, kind: UnionChange) -> Iterator[TypeChange[Type, Type]]:
     """Finds changes of one kind from or to a union; other labels of its enums are no change.
 
     `array` and `object`: single values and arrays, or objects, began to mix. `conflict`: other types came.
-    `drift`: a type no longer occurs.
+    `drift`: a type no longer occurs. `elements`: any of these for the elements of an array.
     """
     for change in transition.changes:
         match change:
             case ChangeType(path, old, new) if isinstance(old, Union) or isinstance(new, Union):
                 same = without_labels(old) == without_labels(new)
-                if not same and _classify(old, new) == kind and not is_in_map_key(transition, path):
+                element = isinstance(find_parent(transition, path), Array)
+                is_id = path == ("_id",) and transition.has_fact("documents")
+                if same or is_id or is_in_map_key(transition, path):
+                    continue
+                if ("elements" if element else _classify(old, new)) == kind:
                     yield TypeChange(path, old, new)
             case _:
                 continue
+
+
+def find_mixed_values(
+    transition: Transition, kind: Literal["array", "object"], name: str, verdicts: Verdicts
+) -> Iterator[Finding]:
+    """Finds fields in which single values and arrays, or objects, began to mix, for the rule of that name."""
+    for change in find_union_changes(transition, kind):
+        yield build_finding(
+            name,
+            verdicts,
+            transition,
+            change,
+            "no column of a table holds both",
+            "agree on one type at the source",
+            "or leave the field out at the target until all documents have one type",
+        )
 
 
 def _classify(old: Type, new: Type) -> UnionChange:

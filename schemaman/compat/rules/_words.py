@@ -2,19 +2,47 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Literal
 
 from schemaman.compat.avro.tables import can_read_type, is_filled
-from schemaman.compat.judge import Finding, Transition, Verdict, Verdicts, cap_verdicts
+from schemaman.compat.judge import FactKind, Finding, Transition, Verdict, Verdicts, cap_verdicts
+from schemaman.debezium.ddl.online import find_online_original
 from schemaman.model.column_list import format_scalar
 from schemaman.model.ddl import format_type
 from schemaman.model.diff import AddColumn, ChangeAttribute, ColumnOrField, RenameColumn
-from schemaman.model.schema import Column, Path, TableSchema
+from schemaman.model.schema import Column, Path, TableId, TableSchema
 from schemaman.model.types import Type
 
 LATER = "read from the catalogue, perhaps at a later moment than the record"
 """The reason for the milder verdict of an unconfirmed fact."""
+
+
+_EXPRESSION = re.compile(
+    r"[\w.\"]+\(.*\)|"
+    r"(?:CURRENT[ _](?:DATE|TIME|TIMESTAMP|USER)|LOCALTIME(?:STAMP)?|SYSDATE|SYSTIMESTAMP|NULL)"
+    r"(?:\(\d*\))?|'?0000-00-00.*",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def is_expression(default: str) -> bool:
+    """Returns whether the text of a default is a function or a zero date, and no constant."""
+    return _EXPRESSION.fullmatch(default.strip()) is not None
+
+
+def find_working_copy(table: TableId) -> str | None:
+    """Finds the table of a working copy of an online schema change; None for any other table.
+
+    The tools work on databases whose tables have no schema.
+    """
+    return find_online_original(table.table) if not table.schema else None
+
+
+def is_moved(old: TableId, new: TableId) -> bool:
+    """Returns whether a renamed table is in another database or schema now."""
+    return (old.database, old.schema) != (new.database, new.schema)
 
 
 def join_path(path: Path) -> str:
@@ -137,13 +165,50 @@ def keeps_source_type(transition: Transition, path: Path) -> bool:
     return old is not None and new is not None and old.source_type == new.source_type is not None
 
 
+EXPLAINED_DROPS: tuple[FactKind, ...] = ("not-streamed", "excluded")
+"""Facts that may explain why a column is gone from events."""
+
+RULES_OF_DEFAULTS = (
+    "default-added",
+    "default-removed",
+    "default-changed",
+    "default-not-representable",
+    "default-invalid-for-type",
+    "null-shadowed-by-default",
+)
+"""The rules that tell of the default of a column."""
+
+
+def claim_default(path: Path) -> tuple[tuple[str, Path], ...]:
+    """Returns the claims of a change of type: the default of the column is written in the new type."""
+    return tuple((rule, path[:1]) for rule in RULES_OF_DEFAULTS)
+
+
 RULES_OF_NEW_COLUMNS = (
     "column-added-nullable",
     "column-added-required",
     "column-added-required-with-default",
     "nested-field-added",
+    "field-appeared",
 )
 """The rules that tell of a new column or nested field."""
+
+
+def claim_name_notes(path: Path) -> tuple[tuple[str, Path], ...]:
+    """Returns the claims of a finding about a new name: what else is to know of the name."""
+    return (("avro-name-adjusted", path), ("sql-keyword-name", path))
+
+
+def claim_new_name(name: str) -> tuple[tuple[str, Path], ...]:
+    """Returns the claims of a rename: what else is to know of the new name."""
+    path = (name,)
+    rules = ("target-illegal-characters", "reserved-metadata-name", "name-too-long")
+    return (("avro-incompatible", path), *claim_name_notes(path), *((rule, path) for rule in rules))
+
+
+def claim_new_column(path: Path) -> tuple[tuple[str, Path], ...]:
+    """Returns the claims of a finding that tells more of a new column than that it is new."""
+    return tuple((rule, path) for rule in RULES_OF_NEW_COLUMNS)
 
 
 def find_new_names(transition: Transition) -> set[str]:

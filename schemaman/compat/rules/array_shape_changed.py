@@ -44,6 +44,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     examples=(
         Example("a INT", "a ARRAY<INT>", fires=(("a",),)),
         Example("a ARRAY<STRING>", "a STRING", fires=(("a",),)),

@@ -1,7 +1,7 @@
 """Avro refuses to read rows or keys across the change, and no other rule says why.
 
 What happened: The structures before and after the change differ, and Avro's schema resolution fails between
-them.
+them. A table that was dropped and created again keeps its topic and its subject, so that it counts, too.
 
 Why it hurts: A schema registry with a compatibility level refuses the new schema, and the connector's task
 stops. Without a level, consumers fail on the first record of the other schema.
@@ -37,8 +37,8 @@ VERDICTS = parse_verdicts("B B · · · · ·")
 
 def check(transition: Transition) -> Iterator[Finding]:
     """Finds the columns at which Avro cannot read old data by the new schema, or new data by the old one."""
-    old, new = transition.old, transition.new
-    if old is None or new is None or not transition.changes:
+    old, new = transition.old, transition.new or transition.successor
+    if old is None or new is None or not new.columns or not (transition.changes or transition.successor):
         return
     causes: dict[str, dict[Reader, list[str]]] = {}
     _collect_causes(causes, "avro-backward", new, old)
@@ -107,11 +107,14 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     last_resort=keep_unexplained,
     examples=(
         Example("id INT NOT NULL, `a-b` INT", "id INT NOT NULL, a_b STRING", fires=(("a_b",),)),
         Example("id INT NOT NULL, a BIGINT", "id INT NOT NULL, a INT", why="integer-narrowed says why"),
         Example("id INT NOT NULL", "id INT NOT NULL, a INT", why="both ways can be read"),
+        Example("id INT, a INT", "", fires=(("a",),), successor="id INT, a STRING"),
+        Example("id INT, a INT", "", why="table-recreated says why", successor="id INT, b STRING"),
         Example("a BINARY", "a STRING", why="Avro reads bytes as text and text as bytes"),
     ),
 )

@@ -68,6 +68,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="names",
     examples=(
         Example("id INT, `a-b` INT", "id INT, `a-b` INT, a_b INT", fires=(("a_b",),)),
         Example("", "`größe` INT, `gr--e` INT", fires=(("gr--e",),)),

@@ -44,6 +44,7 @@ def check(transition: Transition) -> Iterator[Finding]:
                         backward=False,
                         forward=not unsure and not _words.is_renamed(transition, path),
                     ),
+                    claims=(("null-shadowed-by-default", path),),
                     fixes=(
                         f"give the readers of {name} the new schema before the source writes a NULL",
                         f"or keep NOT NULL at the source, with a default for rows without {path[-1]}",
@@ -60,6 +61,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="nullability",
     examples=(
         Example("id INT NOT NULL, note STRING NOT NULL", "id INT NOT NULL, note STRING", fires=(("note",),)),
         Example(

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
-from schemaman.compat.rules import _words
+from schemaman.compat.rules import _kinds, _words
 from schemaman.model.diff import ChangeNullable
 
 NAME = "became-required"
@@ -28,7 +28,7 @@ def check(transition: Transition) -> Iterator[Finding]:
     """Finds columns, nested fields and elements that allowed NULL and forbid it now."""
     for change in transition.changes:
         match change:
-            case ChangeNullable(path, True, False):
+            case ChangeNullable(path, True, False) if not _kinds.is_part_of_collection(transition, path):
                 name = _words.join_path(path)
                 message = (
                     f"{name} was nullable and is NOT NULL: a new reader cannot read the nulls of old data"
@@ -59,9 +59,12 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="nullability",
     examples=(
         Example("id INT NOT NULL, note STRING", "id INT NOT NULL, note STRING NOT NULL", fires=(("note",),)),
-        Example("tags ARRAY<STRING>", "tags ARRAY<STRING NOT NULL>", fires=(("tags", "element"),)),
+        Example(
+            "tags ARRAY<STRING>", "tags ARRAY<STRING NOT NULL>", why="elements of an array: nested-not-null"
+        ),
         Example("note STRING", "note STRING NOT NULL", fires=(("note",),), unconfirmed=("nullable:note",)),
         Example("note STRING NOT NULL", "note STRING", why="the other way round: became-nullable"),
         Example("id INT", "id INT, note STRING NOT NULL", why="the column is new: column-added-required"),

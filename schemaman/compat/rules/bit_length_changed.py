@@ -47,6 +47,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     examples=(
         Example("b BITS(1)", "b BITS(8)", fires=(("b",),)),
         Example("b BITS(8)", "b BITS(16)", fires=(("b",),)),

@@ -45,6 +45,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     examples=(
         Example("f BOOLEAN", "f SMALLINT", fires=(("f",),)),
         Example("f TINYINT", "f BOOLEAN", fires=(("f",),)),

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
-from schemaman.compat.rules import _kinds
+from schemaman.compat.rules import _kinds, _words
 from schemaman.model.types import Binary
 
 NAME = "bytes-to-string"
@@ -28,6 +28,8 @@ VERDICTS = parse_verdicts("D D B B B B B")
 def check(transition: Transition) -> Iterator[Finding]:
     """Finds bytes that became texts, and texts that became bytes."""
     for change in _kinds.find_exchanges(transition, (Binary,), _kinds.TEXTS):
+        if _words.keeps_source_type(transition, change.path):
+            continue
         yield _kinds.build_finding(
             NAME,
             VERDICTS,
@@ -45,6 +47,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     examples=(
         Example("b BINARY", "b STRING", fires=(("b",),)),
         Example("b UUID", "b BINARY(16)", fires=(("b",),)),
@@ -57,6 +60,11 @@ RULE = Rule(
                     "b",
                 ),
             ),
+        ),
+        Example(
+            "b BINARY SOURCE 'blob'",
+            "b STRING SOURCE 'blob'",
+            why="the source has bytes: binary-encoding-changed",
         ),
         Example("b BINARY(8)", "b BINARY(16)", why="bytes still: string-length-increased"),
         Example("b BITS(8)", "b STRING", why="a bit string: not-judged"),

@@ -57,6 +57,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="names",
     examples=(
         Example("id INT", "id INT, ID STRING", fires=(("ID",),)),
         Example("", "a INT, A INT", fires=(("A",),)),

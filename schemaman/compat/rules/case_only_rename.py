@@ -39,7 +39,7 @@ def check(transition: Transition) -> Iterator[Finding]:
                     f"column {old} is spelled {new} now: readers of events miss {old}, and SQL does not",
                     _words.resolve_rename(VERDICTS, transition, old, new),
                     fixes=(f"keep {old} at the target; give readers of events the name {new}",),
-                    claims=(("avro-incompatible", (new,)),),
+                    claims=_words.claim_new_name(new),
                 )
             case _:
                 continue
@@ -51,6 +51,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="names",
     examples=(
         Example(
             "id INT, Price INT NOT NULL",

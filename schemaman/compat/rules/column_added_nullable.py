@@ -40,6 +40,7 @@ def check(transition: Transition) -> Iterator[Finding]:
                     definition,
                     f"{name} is new, {definition}: no reader needs it, and old rows have NULL there",
                     VERDICTS,
+                    claims=_words.claim_name_notes(path),
                     fixes=(
                         "add it at the target with the next plan; fill its old rows if they need a value",
                     ),
@@ -54,6 +55,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="columns",
     examples=(
         Example("id INT NOT NULL", "id INT NOT NULL, note STRING", fires=(("note",),)),
         Example("id INT NOT NULL", "id INT NOT NULL, n INT DEFAULT 0", fires=(("n",),)),

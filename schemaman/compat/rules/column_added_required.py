@@ -45,6 +45,7 @@ def check(transition: Transition) -> Iterator[Finding]:
                     definition,
                     message,
                     _words.apply_resolution(VERDICTS, backward=backward, forward=False),
+                    claims=_words.claim_name_notes(path),
                     fixes=(
                         f"give it a default at the source: ALTER COLUMN {quote_name(path[-1])} SET DEFAULT …",
                         f"or add it as a nullable {format_type(column.type)}, fill it, then forbid NULL",
@@ -72,6 +73,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="columns",
     examples=(
         Example("id INT NOT NULL", "id INT NOT NULL, note STRING NOT NULL", fires=(("note",),)),
         Example("s STRUCT<a: INT>", "s STRUCT<a: INT, b: INT NOT NULL>", fires=(("s", "b"),)),

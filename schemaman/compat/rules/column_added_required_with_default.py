@@ -43,6 +43,7 @@ def check(transition: Transition) -> Iterator[Finding]:
                     definition,
                     f"{name} is new, {definition}: old rows have it at the source and NULL in the lake",
                     _words.apply_resolution(VERDICTS, backward=refused, forward=False),
+                    claims=_words.claim_name_notes(path),
                     fixes=(f"fill {name} of old rows at the target with {format_scalar(column.default)}",),
                 )
                 yield _words.mark_unsure(finding, "note") if unsure else finding
@@ -56,6 +57,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="columns",
     examples=(
         Example("id INT NOT NULL", "id INT NOT NULL, n INT NOT NULL DEFAULT 0", fires=(("n",),)),
         Example("id INT NOT NULL", "id INT NOT NULL, n INT NOT NULL DEFAULT 'nextval(1)'", fires=(("n",),)),

@@ -46,6 +46,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="comments",
     examples=(
         Example("n INT COMMENT 'net'", "n INT COMMENT 'net, in euro'", fires=(("n",),)),
         Example(

@@ -1,7 +1,6 @@
 """A column was dropped at the source.
 
-What happened: The table, or a struct inside it, no longer has this column, and no other column seems to
-replace it.
+What happened: The table no longer has this column, and no other column seems to replace it.
 
 Why it hurts: Queries that select the column get no new values, or fail. An old Avro reader fails on new data
 unless the column was optional or has a default. If it has one, the reader silently reads null or the default
@@ -32,11 +31,13 @@ _RULES_OF_THE_NEXT = (*_words.RULES_OF_NEW_COLUMNS, "avro-incompatible")
 
 
 def check(transition: Transition) -> Iterator[Finding]:
-    """Finds dropped columns and nested fields."""
+    """Finds dropped columns."""
     added = {c.path for c in transition.changes if isinstance(c, AddColumn)}
     for change in transition.changes:
         match change:
-            case DropColumn(path, column):
+            case DropColumn((_,) as path, Column() as column):
+                if any(transition.has_fact(kind, path[0]) for kind in _words.EXPLAINED_DROPS):
+                    continue
                 name, definition = _words.join_path(path), _words.describe_column(column)
                 message = f"column {name} ({definition}) was dropped: readers of {name} get no new values"
                 if path in added:
@@ -51,7 +52,7 @@ def check(transition: Transition) -> Iterator[Finding]:
                     definition,
                     "",
                     message,
-                    _find_verdicts(transition, change),
+                    _find_verdicts(transition, path[0], column),
                     fixes=(
                         f"keep {name} in the lake (the default): it becomes nullable and gets no new values",
                         f"if another column replaces it: {command}",
@@ -63,20 +64,10 @@ def check(transition: Transition) -> Iterator[Finding]:
                 continue
 
 
-def _find_verdicts(transition: Transition, change: DropColumn) -> Verdicts:
-    name = change.path[0]
-    verdicts = _words.restrict_to_column(VERDICTS, transition, *([name] if len(change.path) == 1 else []))
-    column = change.column
-    if isinstance(column, Column) and transition.new is not None:
-        return _words.apply_resolution(
-            verdicts, backward=False, forward=_words.is_unfilled(column, transition.new)
-        )
-    return _words.apply_resolution(verdicts, backward=False, forward=_is_required_field(transition, change))
-
-
-def _is_required_field(transition: Transition, change: DropColumn) -> bool:
-    """Returns whether an old Avro reader misses a required field of a struct that it still finds."""
-    return not change.column.nullable and not _words.is_renamed(transition, change.path)
+def _find_verdicts(transition: Transition, name: str, column: Column) -> Verdicts:
+    verdicts = _words.restrict_to_column(VERDICTS, transition, name)
+    forward = transition.new is not None and _words.is_unfilled(column, transition.new)
+    return _words.apply_resolution(verdicts, backward=False, forward=forward)
 
 
 RULE = Rule(
@@ -85,13 +76,14 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="columns",
     examples=(
         Example("id INT NOT NULL, note STRING", "id INT NOT NULL", fires=(("note",),)),
         Example("id INT NOT NULL, total INT NOT NULL", "id INT NOT NULL", fires=(("total",),)),
         Example(
             "id INT NOT NULL, at STRUCT<street: STRING, city: STRING>",
             "id INT NOT NULL, at STRUCT<street: STRING>",
-            fires=(("at", "city"),),
+            why="the column stays and lost a nested field: nested-field-dropped",
         ),
         Example(
             "id INT NOT NULL, price INT",

@@ -16,13 +16,14 @@ ALTER TABLE ADD COLUMN (columns are only appended).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
+from schemaman.compat.judge import Example, Finding, Rule, StepFact, Transition, parse_verdicts
 from schemaman.compat.rules import _words
+from schemaman.history.rename_detection import find_rename_candidates
 from schemaman.history.versions import RenameCandidate
-from schemaman.model.diff import AddColumn, DropColumn
-from schemaman.model.schema import Column
+from schemaman.model.diff import AddColumn, ColumnOrField, DropColumn
+from schemaman.model.schema import Column, Path, TableSchema
 from schemaman.model.shell import build_command
 from schemaman.model.types import widens
 
@@ -38,9 +39,65 @@ def check(transition: Transition) -> Iterator[Finding]:
         old, new = drops.get((candidate.old,)), adds.get((candidate.new,))
         if isinstance(old, Column) and isinstance(new, Column) and _is_similar(candidate, old, new):
             yield _build_finding(transition, candidate, old, new)
+    for parent in dict.fromkeys(path[:-1] for path in drops if len(path) > 1):
+        yield from _find_nested(transition, parent, drops, adds)
 
 
-def _is_similar(candidate: RenameCandidate, old: Column, new: Column) -> bool:
+def _find_nested(
+    transition: Transition,
+    parent: Path,
+    drops: Mapping[Path, ColumnOrField],
+    adds: Mapping[Path, ColumnOrField],
+) -> Iterator[Finding]:
+    """Finds a dropped and an added field of one struct that resemble each other."""
+    before, after = (
+        TableSchema(tuple(_make_column(f) for path, f in fields.items() if path[:-1] == parent))
+        for fields in (drops, adds)
+    )
+    denied = {(fact.before, fact.after) for fact in transition.list_facts("not-renamed")}
+    for candidate in find_rename_candidates(before, after, append_only=False):
+        paths = (*parent, candidate.old), (*parent, candidate.new)
+        old, new = drops[paths[0]], adds[paths[1]]
+        if (_words.join_path(paths[0]), _words.join_path(paths[1])) in denied:
+            continue
+        if _is_similar(candidate, old, new):
+            yield _build_nested_finding(transition, candidate, paths, (old, new))
+
+
+def _make_column(field: ColumnOrField) -> Column:
+    return Column(field.name, field.type, field.nullable)
+
+
+def _build_nested_finding(
+    transition: Transition,
+    candidate: RenameCandidate,
+    paths: tuple[Path, Path],
+    fields: tuple[ColumnOrField, ColumnOrField],
+) -> Finding:
+    (a, b), (old, new) = map(_words.join_path, paths), fields
+    arguments = (str(transition.table), a, b)
+    commands = tuple(build_command(("decide", answer), arguments) for answer in ("rename", "not-rename"))
+    likelihood = "is likely" if candidate.grade == "likely" else "is possibly"
+    return Finding(
+        NAME,
+        transition.table,
+        paths[0],
+        f"{a} {_words.describe_column(old)}",
+        f"{b} {_words.describe_column(new)}",
+        f"the nested field {b} {likelihood} {a} under a new name: a person has to decide",
+        _words.apply_resolution(
+            _words.restrict_to_column(VERDICTS, transition),
+            backward=not new.nullable and not _words.is_renamed(transition, paths[1]),
+            forward=not old.nullable and not _words.is_renamed(transition, paths[0]),
+        ),
+        fixes=commands,
+        commands=commands,
+        evidence=(f"grade {candidate.grade}", *candidate.evidence),
+        claims=(("nested-field-dropped", paths[0]), *_words.claim_new_column(paths[1])),
+    )
+
+
+def _is_similar(candidate: RenameCandidate, old: ColumnOrField, new: ColumnOrField) -> bool:
     """Returns whether the pair needs an answer: an unlikely pair with unrelated types needs none."""
     related = widens(old.type, new.type) or widens(new.type, old.type)
     return candidate.grade != "possible" or related
@@ -67,7 +124,7 @@ def _build_finding(transition: Transition, candidate: RenameCandidate, old: Colu
             *((rule, (b,)) for rule in _words.RULES_OF_NEW_COLUMNS),
             ("key-column-removed", (a,)),
             ("key-column-added", (b,)),
-            ("avro-incompatible", (b,)),
+            *_words.claim_new_name(b),
         ),
     )
 
@@ -78,6 +135,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="columns",
     examples=(
         Example(
             "id INT NOT NULL, name VARCHAR(20) NOT NULL, city STRING",
@@ -106,6 +164,15 @@ RULE = Rule(
             "id INT NOT NULL, quantity INT NOT NULL",
             candidates=(RenameCandidate("note", "quantity", "possible", ("the only pair",)),),
             why="a text does not become a number by a rename: column-dropped and column-added-required",
+        ),
+        Example(
+            "s STRUCT<a: INT, street: STRING>", "s STRUCT<a: INT, road: STRING>", fires=(("s", "street"),)
+        ),
+        Example(
+            "s STRUCT<street: STRING>",
+            "s STRUCT<road: STRING>",
+            facts=(StepFact("not-renamed", "s.street", "s.road"),),
+            why="a person said that it is another field: nested-field-dropped",
         ),
         Example("id INT NOT NULL, note STRING", "id INT NOT NULL", why="no column was added: column-dropped"),
     ),

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
+from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, parse_verdicts
 from schemaman.compat.rules import _words
 from schemaman.model.ddl import quote_name
 from schemaman.model.diff import RenameColumn
@@ -51,10 +51,34 @@ def check(transition: Transition) -> Iterator[Finding]:
                         f"offer a view with {quote_name(new)} AS {quote_name(old)} until readers use {new}",
                     ),
                     commands=(command,),
-                    claims=(("avro-incompatible", (new,)),),
+                    claims=_words.claim_new_name(new),
+                )
+            case RenameColumn((_, _, *_) as path, new):
+                name, other = _words.join_path(path), _words.join_path((*path[:-1], new))
+                yield Finding(
+                    NAME,
+                    transition.table,
+                    path,
+                    name,
+                    other,
+                    f"the nested field {name} is now called {other}: its readers fail or read null",
+                    _find_nested_verdicts(transition, path[0]),
+                    fixes=(f"rename it at the target: {command}",),
+                    commands=(command,),
+                    claims=(("avro-incompatible", path[:1]),),
                 )
             case _:
                 continue
+
+
+def _find_nested_verdicts(transition: Transition, name: str) -> Verdicts:
+    row = _words.restrict_to_column(VERDICTS, transition)
+    old = transition.old.column(_words.find_former_name(transition, name)) if transition.old else None
+    new = transition.new.column(name) if transition.new else None
+    if old is None or new is None:
+        return row
+    backward, forward = _words.check_resolution(transition, (name,), old.type, new.type)
+    return _words.apply_resolution(row, backward=backward, forward=forward)
 
 
 RULE = Rule(
@@ -63,6 +87,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="columns",
     examples=(
         Example(
             "id INT NOT NULL, price INT NOT NULL",

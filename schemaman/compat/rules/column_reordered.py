@@ -56,6 +56,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="columns",
     examples=(
         Example("id INT, a INT, b INT", "id INT, b INT, a INT", fires=((),)),
         Example("s STRUCT<a: INT, b: INT>, c INT", "s STRUCT<b: INT, a: INT>, c INT", fires=(("s",),)),

@@ -16,8 +16,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from schemaman.compat.avro.tables import list_column_causes
-from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, parse_verdicts
+from schemaman.compat.judge import Example, Finding, Rule, StepFact, Transition, Verdicts, parse_verdicts
 from schemaman.compat.rules import _words
+from schemaman.model.diff import AddColumn, DropColumn
 from schemaman.model.shell import build_command
 
 NAME = "columns-swapped"
@@ -45,6 +46,37 @@ def check(transition: Transition) -> Iterator[Finding]:
             commands=(command,),
             claims=tuple(("avro-incompatible", (name,)) for name in names),
         )
+    for fact in transition.list_facts("swapped"):
+        yield from _find_suspected(transition, fact.columns)
+
+
+def _find_suspected(transition: Transition, names: tuple[str, ...]) -> Iterator[Finding]:
+    """Finds columns in other positions than before: they exchanged their names, or were added again."""
+    paths = [(name,) for name in names]
+    drops, adds = (
+        {c.path for c in transition.changes if isinstance(c, kind)} for kind in (DropColumn, AddColumn)
+    )
+    if len(names) < 2 or not all(path in drops & adds for path in paths):
+        return
+    text = ", ".join(names)
+    command = build_command(("decide", "rename"), (str(transition.table), names[0], names[1]))
+    rules = ("column-dropped", "column-readded", "column-rename-suspected", "avro-incompatible")
+    yield Finding(
+        NAME,
+        transition.table,
+        paths[0],
+        text,
+        text,
+        f"{text} are in other positions than before: they exchanged their names, or were dropped and added "
+        "again; each name has other values",
+        _find_verdicts(transition, names),
+        fixes=(f"ask who changed the table, and answer with: {command}",),
+        commands=(command,),
+        claims=(
+            *((rule, path) for rule in rules for path in paths),
+            *(claim for path in paths for claim in _words.claim_new_column(path)),
+        ),
+    )
 
 
 def _find_verdicts(transition: Transition, names: tuple[str, ...]) -> Verdicts:
@@ -65,7 +97,14 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="columns",
     examples=(
+        Example(
+            "a INT ID 1, b INT ID 2",
+            "b INT ID 3, a INT ID 4",
+            fires=(("a",),),
+            facts=(StepFact("swapped", columns=("a", "b")),),
+        ),
         Example(
             "id INT, net INT, gross INT",
             "id INT, gross INT, net INT",

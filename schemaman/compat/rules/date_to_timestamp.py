@@ -46,6 +46,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     examples=(
         Example("d DATE", "d TIMESTAMP_NTZ(6)", fires=(("d",),)),
         Example("d DATE", "d TIMESTAMP(6)", fires=(("d",),)),

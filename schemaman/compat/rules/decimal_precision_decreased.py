@@ -43,6 +43,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     examples=(
         Example("n DECIMAL(12,2)", "n DECIMAL(10,2)", fires=(("n",),)),
         Example(

@@ -45,6 +45,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     examples=(
         Example("n DECIMAL(10,2)", "n DECIMAL(12,2)", fires=(("n",),)),
         Example(

@@ -55,6 +55,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     examples=(
         Example("n DECIMAL(10,2)", "n DOUBLE", fires=(("n",),)),
         Example("n DOUBLE", "n DECIMAL(10,2)", fires=(("n",),)),

@@ -60,6 +60,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     examples=(
         Example("id INT, price DECIMAL(10,2)", "id INT, price DECIMAL(10,4)", fires=(("price",),)),
         Example("id INT, price DECIMAL(10,2)", "id INT, price DECIMAL(12,4)", fires=(("price",),)),

@@ -49,6 +49,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     examples=(
         Example("n DECIMAL(12,2)", "n INT", fires=(("n",),)),
         Example("n NUMERIC", "n BIGINT", fires=(("n",),)),

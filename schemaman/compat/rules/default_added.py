@@ -48,6 +48,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="defaults",
     examples=(
         Example(
             "id INT NOT NULL, n INT NOT NULL", "id INT NOT NULL, n INT NOT NULL DEFAULT 0", fires=(("n",),)

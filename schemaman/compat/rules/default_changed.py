@@ -64,6 +64,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="defaults",
     examples=(
         Example("n INT NOT NULL DEFAULT 0", "n INT NOT NULL DEFAULT 1", fires=(("n",),)),
         Example("s STRING DEFAULT 'a'", "s STRING DEFAULT 'b'", fires=(("s",),)),

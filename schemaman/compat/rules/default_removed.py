@@ -58,6 +58,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="defaults",
     examples=(
         Example(
             "id INT NOT NULL, n INT NOT NULL DEFAULT 0", "id INT NOT NULL, n INT NOT NULL", fires=(("n",),)

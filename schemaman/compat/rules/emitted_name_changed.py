@@ -56,6 +56,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="names",
     examples=(
         Example(
             "id INT, `a-b` INT NOT NULL EMITTED 'a-b'",

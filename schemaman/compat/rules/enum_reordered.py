@@ -44,6 +44,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="values",
     examples=(
         Example("e ENUM('a','b')", "e ENUM('b','a')", fires=(("e",),)),
         Example(

@@ -43,6 +43,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="values",
     examples=(
         Example("e ENUM('a','b')", "e ENUM('a','b','c')", fires=(("e",),)),
         Example("e ENUM('a','c')", "e ENUM('a','b','c')", fires=(("e",),)),

@@ -43,6 +43,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="values",
     examples=(
         Example("e ENUM('a','b','c')", "e ENUM('a','b')", fires=(("e",),)),
         Example("e ENUM('a','b','c')", "e ENUM('b','c','d')", fires=(("e",),)),

@@ -45,6 +45,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="values",
     examples=(
         Example("e ENUM('new','paid')", "e ENUM('open','paid')", fires=(("e",),)),
         Example("e ENUM('a','b')", "e ENUM('a','x','c')", fires=(("e",),)),

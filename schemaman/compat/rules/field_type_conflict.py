@@ -43,6 +43,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="documents",
     examples=(
         Example("a INT", "a UNION<INT, STRING>", fires=(("a",),)),
         Example(

@@ -18,6 +18,7 @@ from collections.abc import Iterator
 
 from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
 from schemaman.compat.rules import _kinds, _unions
+from schemaman.model.types import Array, Json, Map, Struct, Type, Unknown
 
 NAME = "field-type-drift"
 VERDICTS = parse_verdicts("D D B B B B D")
@@ -25,7 +26,14 @@ VERDICTS = parse_verdicts("D D B B B B D")
 
 def check(transition: Transition) -> Iterator[Finding]:
     """Finds fields of several types of which some no longer occur."""
-    for change in _unions.find_union_changes(transition, "drift"):
+    kinds: tuple[type[Type], ...] = (*_kinds.SCALARS, Json, Array, Map, Struct, Unknown)
+    between_kinds = (
+        change
+        for change in _kinds.find_type_changes(transition, kinds, kinds)
+        if any(map(_kinds.is_kind_of_value, (change.old, change.new)))
+        and not any(map(_kinds.is_null_only, (change.old, change.new)))
+    )
+    for change in (*_unions.find_union_changes(transition, "drift"), *between_kinds):
         yield _kinds.build_finding(
             NAME,
             VERDICTS,
@@ -43,7 +51,9 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="documents",
     examples=(
+        Example("a UNKNOWN('json:number')", "a UNKNOWN('json:string')", fires=(("a",),)),
         Example("a UNION<INT, STRING>", "a STRING", fires=(("a",),)),
         Example("a UNION<INT, STRING>", "a UNION<BOOLEAN, INT>", fires=(("a",),)),
         Example("a INT", "a UNION<INT, STRING>", why="all types still occur: field-type-conflict"),

@@ -44,6 +44,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     examples=(
         Example("n DOUBLE", "n FLOAT", fires=(("n",),)),
         Example(

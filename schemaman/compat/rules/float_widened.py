@@ -45,6 +45,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     examples=(
         Example("n FLOAT", "n DOUBLE", fires=(("n",),)),
         Example(

@@ -45,6 +45,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     examples=(
         Example("at TIMESTAMP_NTZ(4)", "at TIMESTAMP_NTZ(6)", fires=(("at",),)),
         Example("at TIMESTAMP(6)", "at TIMESTAMP(0)", fires=(("at",),)),

@@ -54,6 +54,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     examples=(
         Example("id INT NOT NULL, n BIGINT", "id INT NOT NULL, n INT", fires=(("n",),)),
         Example("id INT NOT NULL, n INT", "id INT NOT NULL, n SMALLINT", fires=(("n",),)),

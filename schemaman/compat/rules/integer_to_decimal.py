@@ -51,6 +51,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     examples=(
         Example("n INT", "n DECIMAL(12,2)", fires=(("n",),)),
         Example("n BIGINT", "n NUMERIC", fires=(("n",),)),

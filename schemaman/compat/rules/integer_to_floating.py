@@ -52,6 +52,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     examples=(
         Example("n INT", "n DOUBLE", fires=(("n",),)),
         Example("n BIGINT", "n FLOAT", fires=(("n",),)),

@@ -51,6 +51,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     examples=(
         Example("id INT NOT NULL, n INT", "id INT NOT NULL, n BIGINT", fires=(("n",),)),
         Example("n SMALLINT", "n INT", fires=(("n",),)),

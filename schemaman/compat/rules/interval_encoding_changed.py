@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
-from schemaman.compat.rules import _kinds
+from schemaman.compat.judge import Example, Finding, Rule, StepFact, Transition, parse_verdicts
+from schemaman.compat.rules import _facts, _kinds
 from schemaman.model.types import Interval, Type
 
 NAME = "interval-encoding-changed"
@@ -41,6 +41,17 @@ def check(transition: Transition) -> Iterator[Finding]:
             "or convert old rows into a second column at the target",
         )
 
+    for fact in transition.list_facts("interval-encoding"):
+        yield _facts.build_fact_finding(
+            NAME,
+            VERDICTS,
+            transition,
+            fact,
+            f"the connector writes spans of time as {fact.after} now, no longer as {fact.before}: "
+            "the tables are the same",
+            "set interval.handling.mode of the connector as it was",
+        )
+
 
 RULE = Rule(
     name=NAME,
@@ -48,11 +59,18 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="meanings",
     examples=(
+        Example(
+            "a INT",
+            "a INT",
+            fires=((),),
+            facts=(StepFact("interval-encoding", "x", "y", ("a",), "main:shop"),),
+        ),
         Example("i INTERVAL", "i BIGINT", fires=(("i",),)),
         Example("i STRING", "i INTERVAL", fires=(("i",),)),
         Example("i INTERVAL", "i INTERVAL DAY TO SECOND", fires=(("i",),)),
-        Example("at TIMESTAMP_NTZ(6)", "at BIGINT", why="a moment, no span: temporal-encoding-changed"),
+        Example("at TIMESTAMP_NTZ(6)", "at BIGINT", why="a moment, no span: semantic-name-lost"),
         Example("i INTERVAL", "i INTERVAL", why="nothing changed"),
     ),
 )

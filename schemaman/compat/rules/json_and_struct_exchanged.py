@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
-from schemaman.compat.rules import _kinds
+from schemaman.compat.judge import Example, Finding, Rule, StepFact, Transition, parse_verdicts
+from schemaman.compat.rules import _facts, _kinds
 from schemaman.model.types import Array, Json, Map, Struct
 
 NAME = "json-and-struct-exchanged"
@@ -39,6 +39,17 @@ def check(transition: Transition) -> Iterator[Finding]:
             "or add a second column at the target for the new form",
         )
 
+    for fact in transition.list_facts("map-encoding"):
+        yield _facts.build_fact_finding(
+            NAME,
+            VERDICTS,
+            transition,
+            fact,
+            f"the connector writes maps as {fact.after} now, no longer as {fact.before}: "
+            "the tables are the same",
+            "set hstore.handling.mode of the connector as it was",
+        )
+
 
 RULE = Rule(
     name=NAME,
@@ -46,7 +57,11 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     examples=(
+        Example(
+            "a INT", "a INT", fires=((),), facts=(StepFact("map-encoding", "x", "y", ("a",), "main:shop"),)
+        ),
         Example("j JSON", "j STRUCT<a: INT>", fires=(("j",),)),
         Example("j ARRAY<INT>", "j JSON", fires=(("j",),)),
         Example("j JSON", "j STRING", why="a text still: text-semantic-changed"),

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
-from schemaman.compat.rules import _words
+from schemaman.compat.rules import _keys, _words
 from schemaman.model.ddl import quote_name
 from schemaman.model.diff import ChangeKey, ChangeNullable
 
@@ -28,6 +28,10 @@ VERDICTS = parse_verdicts("N B D N B D B")
 
 def check(transition: Transition) -> Iterator[Finding]:
     """Finds key columns that allow NULL and did not before, and nullable columns that joined the key."""
+    yield from _keys.join_findings(transition, _find_nullable(transition))
+
+
+def _find_nullable(transition: Transition) -> Iterator[Finding]:
     new = transition.new
     if new is None or transition.old is None:
         return
@@ -53,7 +57,7 @@ def check(transition: Transition) -> Iterator[Finding]:
                 f"keep {name} NOT NULL at the source, or leave it out of the key",
                 f"or merge with the null-safe operator: {quote_name(name)} <=> {quote_name(name)}",
             ),
-            claims=(("became-nullable", (name,)),),
+            claims=(("became-nullable", (name,)), ("null-shadowed-by-default", (name,))),
         )
         yield _words.mark_unsure(finding) if unsure else finding
 
@@ -64,6 +68,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="keys",
     examples=(
         Example("id INT NOT NULL, PRIMARY KEY (id)", "id INT, PRIMARY KEY (id)", fires=(("id",),)),
         Example(

@@ -1,48 +1,42 @@
 """The key lost a column.
 
-What happened: A column is no longer part of the primary key, or the table has no key any more.
+What happened: A column is no longer part of the primary key, and others still are.
 
 Why it hurts: Rows that differ only in the removed column have the same key now: they overwrite each other, or
-the merge fails because several source rows match one target row. Without a key, PostgreSQL sends no updates
-and deletes under the default replica identity. An old Avro reader of keys refuses new keys.
+the merge fails because several source rows match one target row. An old Avro reader of keys refuses new
+keys.
 
 What to do: Rewrite the key of the target in one step with the change, after a check that the remaining key is
-unique there. If the table has no key, declare one with `message.key.columns` or a replica identity.
+unique there.
 
-Sources: Debezium documentation, change event keys; PostgreSQL documentation, ALTER TABLE REPLICA IDENTITY;
-Spark SQL reference, MERGE INTO (one source row a target row).
+Sources: Debezium documentation, change event keys; Spark SQL reference, MERGE INTO (one source row
+a target row).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from schemaman.compat.avro.tables import list_unfilled_keys
 from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, parse_verdicts
-from schemaman.compat.rules import _words
+from schemaman.compat.rules import _keys, _words
 from schemaman.model.diff import ChangeKey, DropColumn
 
 NAME = "key-column-removed"
 VERDICTS = parse_verdicts("N B D N D D B")
-KEY_LOST = parse_verdicts("N N D N D D B")
 
 
 def check(transition: Transition) -> Iterator[Finding]:
-    """Finds columns that were part of the old key and are not part of the new one.
+    """Finds columns that were part of the old key and are not part of the new one, if there is a new one.
 
     The first of them claims the others, and the columns that joined the key in the same step.
     """
     for change in transition.changes:
         match change:
-            case ChangeKey(old, new):
+            case ChangeKey(old, (_, *_) as new):
                 removed = [name for name in old if name not in new]
-                added = [name for name in new if name not in old]
-                others = [(NAME, (n,)) for n in removed[1:]] + [("key-column-added", (n,)) for n in added]
-                for name in removed:
-                    finding = _build_finding(transition, old, new, name)
-                    claims = (*finding.claims, *(others if name == removed[0] else ()))
-                    yield replace(finding, claims=claims)
+                found = (_build_finding(transition, old, tuple(new), name) for name in removed)
+                yield from _keys.join_findings(transition, found)
             case _:
                 continue
 
@@ -50,13 +44,9 @@ def check(transition: Transition) -> Iterator[Finding]:
 def _build_finding(transition: Transition, old: tuple[str, ...], new: tuple[str, ...], name: str) -> Finding:
     before, after = f"({', '.join(old)})", f"({', '.join(new)})"
     message = f"the key went from {before} to {after}: rows that differ only in {name} become one in a merge"
-    if not new:
-        message = f"the table lost its key {before}: updates and deletes cannot find their rows"
-    elif any(n not in old for n in new):
+    if any(n not in old for n in new):
         message = f"the key went from {before} to {after}: a merge by it misses the rows written before"
     fix = f"rewrite the target's key to {after} once its rows are unique by it"
-    if not new:
-        fix = f"declare a key for the connector: message.key.columns={transition.table.table}:{','.join(old)}"
     dropped = any(isinstance(c, DropColumn) and c.path == (name,) for c in transition.changes)
     finding = Finding(
         NAME,
@@ -65,7 +55,7 @@ def _build_finding(transition: Transition, old: tuple[str, ...], new: tuple[str,
         before,
         after,
         message,
-        _find_verdicts(transition, new, name),
+        _find_verdicts(transition, name),
         fixes=(fix, "stop merges into the target until its key has changed, too"),
         claims=(("column-dropped", (name,)),) if dropped else (),
     )
@@ -74,13 +64,11 @@ def _build_finding(transition: Transition, old: tuple[str, ...], new: tuple[str,
     return _words.mark_unsure(finding) if unsure else finding
 
 
-def _find_verdicts(transition: Transition, new: tuple[str, ...], name: str) -> Verdicts:
+def _find_verdicts(transition: Transition, name: str) -> Verdicts:
     before, after = transition.old, transition.new
     former = _words.find_former_name(transition, name)
     refused = before and after and former in list_unfilled_keys(before, after)
-    return _words.apply_resolution(
-        VERDICTS if new else KEY_LOST, backward=False, forward=bool(new and refused)
-    )
+    return _words.apply_resolution(VERDICTS, backward=False, forward=bool(refused))
 
 
 RULE = Rule(
@@ -89,13 +77,16 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="keys",
     examples=(
         Example(
             "id INT NOT NULL, shop INT NOT NULL, PRIMARY KEY (id, shop)",
             "id INT NOT NULL, shop INT NOT NULL, PRIMARY KEY (id)",
             fires=(("shop",),),
         ),
-        Example("id INT NOT NULL, PRIMARY KEY (id)", "id INT NOT NULL", fires=(("id",),)),
+        Example(
+            "id INT NOT NULL, PRIMARY KEY (id)", "id INT NOT NULL", why="no key is left: primary-key-lost"
+        ),
         Example(
             "id INT NOT NULL, shop INT NOT NULL, PRIMARY KEY (id, shop)",
             "id INT NOT NULL, PRIMARY KEY (id)",

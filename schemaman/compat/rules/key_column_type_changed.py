@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdict, parse_verdicts
-from schemaman.compat.rules import _kinds, _words
+from schemaman.compat.rules import _keys, _kinds, _words
 from schemaman.model.ddl import format_type
 from schemaman.model.diff import ChangeKey, ChangeType
 from schemaman.model.types import widens
@@ -33,11 +33,17 @@ VERDICTS = parse_verdicts("N B D N N D B")
 def check(transition: Transition) -> Iterator[Finding]:
     """Finds key columns whose values have another type; a limit alone, as a length, changes no key."""
     key = transition.new.key if transition.new else ()
+    yield from _keys.join_findings(transition, _find_retyped(transition, key))
+
+
+def _find_retyped(transition: Transition, key: tuple[str, ...]) -> Iterator[Finding]:
     arrived = {n for c in transition.changes if isinstance(c, ChangeKey) for n in c.new if n not in c.old}
     for change in transition.changes:
         match change:
             case ChangeType((name, *_) as path, old, new) if name in key and name not in arrived:
-                if _kinds.keeps_values(old, new):
+                if _kinds.keeps_values(old, new) or _kinds.is_null_only(old):
+                    continue
+                if name == "_id" and transition.has_fact("documents"):
                     continue
                 before, after = format_type(old), format_type(new)
                 backward, forward = _words.check_resolution(transition, path, old, new)
@@ -55,7 +61,10 @@ def check(transition: Transition) -> Iterator[Finding]:
                         f"rewrite the key column of the target to {after} in one step with the change",
                         "compare a few keys from both sides of the change",
                     ),
-                    claims=tuple((rule, path) for rule in (*_kinds.TYPE_RULES, "not-judged")),
+                    claims=(
+                        *((rule, path) for rule in (*_kinds.TYPE_RULES, "not-judged")),
+                        *_words.claim_default(path),
+                    ),
                 )
                 yield _words.mark_unsure(finding) if transition.is_unconfirmed("key") else finding
             case _:
@@ -68,6 +77,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="keys",
     examples=(
         Example(
             "id INT NOT NULL, PRIMARY KEY (id)", "id BIGINT NOT NULL, PRIMARY KEY (id)", fires=(("id",),)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
-from schemaman.compat.rules import _words
+from schemaman.compat.rules import _keys, _words
 from schemaman.model.diff import ChangeKey
 
 NAME = "key-columns-reordered"
@@ -26,6 +26,10 @@ VERDICTS = parse_verdicts("D D D N N N D")
 
 def check(transition: Transition) -> Iterator[Finding]:
     """Finds keys with the same columns in another order."""
+    yield from _keys.join_findings(transition, _find_reordered(transition))
+
+
+def _find_reordered(transition: Transition) -> Iterator[Finding]:
     for change in transition.changes:
         match change:
             case ChangeKey(old, new) if sorted(old) == sorted(new):
@@ -56,6 +60,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="keys",
     examples=(
         Example(
             "a INT NOT NULL, b INT NOT NULL, PRIMARY KEY (a, b)",

@@ -56,6 +56,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     examples=(
         Example(
             "m MAP<INT, STRING>",

@@ -39,6 +39,7 @@ def check(transition: Transition) -> Iterator[Finding]:
                     definition,
                     f"{name} is new, {definition}: jobs with a fixed schema of the struct do not have it",
                     VERDICTS,
+                    claims=_words.claim_name_notes(path),
                     fixes=("add the field at the target with the next plan, before jobs write the struct",),
                 )
             case _:
@@ -51,6 +52,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="columns",
     examples=(
         Example(
             "s STRUCT<a: INT>",

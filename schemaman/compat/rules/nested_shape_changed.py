@@ -33,6 +33,8 @@ def check(transition: Transition) -> Iterator[Finding]:
         *_kinds.find_exchanges(transition, grouped, _kinds.SCALARS),
     )
     for change in changes:
+        if _kinds.is_geometry(change.old) or _kinds.is_geometry(change.new):
+            continue
         yield _kinds.build_finding(
             NAME,
             VERDICTS,
@@ -49,6 +51,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="columns",
     examples=(
         Example("a STRING", "a STRUCT<x: STRING>", fires=(("a",),)),
         Example("a STRUCT<x: INT>", "a MAP<STRING, INT>", fires=(("a",),)),

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
-from schemaman.compat.rules import _words
+from schemaman.compat.judge import Example, Finding, Rule, StepFact, Transition, parse_verdicts
+from schemaman.compat.rules import _facts, _words
 from schemaman.model.ddl import format_type
 from schemaman.model.diff import ChangeType
 from schemaman.model.types import without_labels
@@ -51,10 +51,20 @@ def check(transition: Transition) -> Iterator[Finding]:
                         "compare records from both sides of the change; "
                         "waive the finding if your readers read both",
                     ),
-                    claims=(("avro-incompatible", path[:1]),),
+                    claims=(("avro-incompatible", path[:1]), *_words.claim_default(path)),
                 )
             case _:
                 continue
+    for fact in transition.list_facts("encoding"):
+        yield _facts.build_fact_finding(
+            NAME,
+            VERDICTS,
+            transition,
+            fact,
+            f"no rule covers the encoding of {', '.join(fact.columns)}, which went from {fact.before} "
+            f"to {fact.after}: which readers it breaks is not known",
+            "compare records from both sides of the change; waive the finding if your readers read both",
+        )
 
 
 def keep_unexplained(transition: Transition, finding: Finding, others: Sequence[Finding]) -> Finding | None:
@@ -76,9 +86,11 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     last_resort=keep_unexplained,
     examples=(
         Example("a INTERVAL", "a BOOLEAN", fires=(("a",),)),
+        Example("a INT", "a INT", fires=((),), facts=(StepFact("encoding", "x", "y", ("a",), "main:shop"),)),
         Example("a BIGINT", "a INT", why="integer-narrowed covers it"),
         Example("a INT", "a INT", why="nothing changed"),
     ),

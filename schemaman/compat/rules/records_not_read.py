@@ -27,7 +27,7 @@ _WAITING = RejectedRecords("shop.public.orders", 0, 7, 2, "no schema with the id
 
 def check(transition: Transition) -> Iterator[Finding]:
     """Finds the unread records behind the newest readable one, once for each partition."""
-    for unread in transition.unread:
+    for unread in transition.unread_records:
         first = f"{unread.topic}[{unread.partition}]@{unread.offset}"
         command = build_command(("rejects", "--topic"), (), unread.topic)
         yield Finding(
@@ -51,8 +51,9 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="tables",
     examples=(
-        Example("a INT", "a INT", fires=((),), unread=(_WAITING,)),
+        Example("a INT", "a INT", fires=((),), unread_records=(_WAITING,)),
         Example("a INT", "a INT", why="all records could be read"),
         Example("a INT", "a BIGINT", why="the records show a change: integer-widened"),
     ),

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
-from schemaman.compat.rules import _kinds, _unions
+from schemaman.compat.rules import _unions
 
 NAME = "scalar-object-flip"
 VERDICTS = parse_verdicts("B B B B B B ·")
@@ -26,16 +26,7 @@ VERDICTS = parse_verdicts("B B B B B B ·")
 
 def check(transition: Transition) -> Iterator[Finding]:
     """Finds fields in which single values and objects began to mix."""
-    for change in _unions.find_union_changes(transition, "object"):
-        yield _kinds.build_finding(
-            NAME,
-            VERDICTS,
-            transition,
-            change,
-            "no column of a table holds both",
-            "agree on one type at the source",
-            "or leave the field out at the target until all documents have one type",
-        )
+    return _unions.find_mixed_values(transition, "object", NAME, VERDICTS)
 
 
 RULE = Rule(
@@ -44,6 +35,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="documents",
     examples=(
         Example("a STRING", "a UNION<STRING, STRUCT<x: INT>>", fires=(("a",),)),
         Example("a STRUCT<x: INT>", "a UNION<INT, STRUCT<x: INT>>", fires=(("a",),)),

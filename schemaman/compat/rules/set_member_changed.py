@@ -44,6 +44,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="values",
     examples=(
         Example("e SET('a','b')", "e SET('a','b','c')", fires=(("e",),)),
         Example("e SET('a','b')", "e SET('b')", fires=(("e",),)),

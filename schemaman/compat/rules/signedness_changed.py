@@ -52,6 +52,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     examples=(
         Example("n INT UNSIGNED", "n INT", fires=(("n",),)),
         Example("n INT", "n INT UNSIGNED", fires=(("n",),)),

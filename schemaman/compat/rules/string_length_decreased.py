@@ -43,6 +43,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     examples=(
         Example("s VARCHAR(20)", "s VARCHAR(10)", fires=(("s",),)),
         Example("s STRING", "s VARCHAR(255)", fires=(("s",),)),

@@ -43,6 +43,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     examples=(
         Example("s VARCHAR(10)", "s VARCHAR(20)", fires=(("s",),)),
         Example("s VARCHAR(10)", "s STRING", fires=(("s",),)),

@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
-from schemaman.compat.rules import _kinds, _words
+from schemaman.compat.rules import _kinds
 
 NAME = "string-to-number"
 VERDICTS = parse_verdicts("B B B B B B B")
@@ -26,19 +26,8 @@ VERDICTS = parse_verdicts("B B B B B B B")
 
 def check(transition: Transition) -> Iterator[Finding]:
     """Finds texts that became numbers; a decimal of the same source type has another encoding only."""
-    for change in _kinds.find_type_changes(transition, _kinds.TEXTS, _kinds.NUMBERS):
-        decimal = isinstance(change.new, _kinds.DECIMALS)
-        if decimal and _words.keeps_source_type(transition, change.path):
-            continue
-        yield _kinds.build_finding(
-            NAME,
-            VERDICTS,
-            transition,
-            change,
-            "readers of texts cannot read numbers",
-            "add a second column at the target and fill it from both",
-            "or keep the old column at the source beside the new one until all readers have changed",
-        )
+    kinds = _kinds.TEXTS, _kinds.NUMBERS
+    return _kinds.find_conversions(NAME, VERDICTS, transition, *kinds, "readers of texts cannot read numbers")
 
 
 RULE = Rule(
@@ -47,6 +36,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     examples=(
         Example("n STRING", "n BIGINT", fires=(("n",),)),
         Example("n VARCHAR(20)", "n DECIMAL(10,2)", fires=(("n",),)),

@@ -45,6 +45,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="comments",
     examples=(
         Example("n INT, COMMENT 'orders'", "n INT, COMMENT 'all orders'", fires=((),)),
         Example("n INT", "n INT, COMMENT 'orders'", fires=((),)),

@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
+from schemaman.compat.judge import Example, Finding, Rule, StepFact, Transition, parse_verdicts
+from schemaman.compat.rules import _words
 
 NAME = "table-dropped"
 VERDICTS = parse_verdicts("· · B B B B B")
@@ -26,7 +27,9 @@ def check(transition: Transition) -> Iterator[Finding]:
     """Finds the end of a table that no other table follows."""
     event, table = transition.event, transition.table
     renamed = event is not None and event.kind == "renamed" and event.other is not None
-    if transition.old is None or transition.new is not None or renamed or transition.is_recreated:
+    if transition.old is None or transition.new is not None or renamed or transition.successor is not None:
+        return
+    if _words.find_working_copy(table) is not None:
         return
     message = f"{table} was dropped at the source: its copy in the lake gets no more changes"
     fixes = ("keep the lake's table as an archive (the default) and inform its readers",)
@@ -39,15 +42,16 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="tables",
     examples=(
         Example("id INT NOT NULL, PRIMARY KEY (id)", "", fires=((),)),
         Example(
             "id INT NOT NULL, PRIMARY KEY (id)",
             "",
-            is_recreated=True,
+            successor="id INT NOT NULL, PRIMARY KEY (id)",
             why="a table of its name followed: table-recreated",
         ),
-        Example("", "id INT NOT NULL, PRIMARY KEY (id)", why="a table appeared: table-created"),
+        Example("", "id INT", why="a table appeared: table-created", facts=(StepFact("created"),)),
         Example(
             "id INT NOT NULL, note STRING",
             "id BIGINT, city STRING",

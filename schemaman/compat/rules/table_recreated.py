@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
+from schemaman.compat.judge import EVERYTHING, Example, Finding, Rule, StepFact, Transition, parse_verdicts
+from schemaman.model.shell import build_command
 
 NAME = "table-recreated"
 VERDICTS = parse_verdicts("D D D D D D B")
@@ -24,8 +25,9 @@ VERDICTS = parse_verdicts("D D D D D D B")
 
 def check(transition: Transition) -> Iterator[Finding]:
     """Finds the end of a table that another one of its name followed."""
-    if transition.old is not None and transition.new is None and transition.is_recreated:
-        table = transition.table
+    table = transition.table
+    command = build_command(("accept",), (str(table),))
+    if transition.old is not None and transition.new is None and transition.successor is not None:
         yield Finding(
             NAME,
             table,
@@ -36,9 +38,26 @@ def check(transition: Transition) -> Iterator[Finding]:
             VERDICTS,
             fixes=(
                 "empty the target, or start another one, and load it from a snapshot",
-                "then accept the new structure: schemaman snapshot",
+                f"then accept the new structure: {command}",
             ),
-            commands=("schemaman snapshot",),
+            commands=(command,),
+        )
+    if transition.old is not None and transition.new is not None and transition.has_fact("made-anew"):
+        yield Finding(
+            NAME,
+            table,
+            (),
+            str(table),
+            str(table),
+            f"{table} has another key and other columns at once: it was perhaps dropped and created again, "
+            "and this source does not tell",
+            VERDICTS,
+            fixes=(
+                "ask who changed the table; if it is another one, empty the target and load it again",
+                f"then accept the new structure: {command}",
+            ),
+            commands=(command,),
+            claims=(EVERYTHING,),
         )
 
 
@@ -48,8 +67,20 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="tables",
     examples=(
-        Example("id INT NOT NULL, PRIMARY KEY (id)", "", fires=((),), is_recreated=True),
+        Example(
+            "id INT NOT NULL, a INT, b INT, PRIMARY KEY (id)",
+            "no INT NOT NULL, c INT, PRIMARY KEY (no)",
+            fires=((),),
+            facts=(StepFact("made-anew"),),
+        ),
+        Example(
+            "id INT NOT NULL, PRIMARY KEY (id)",
+            "",
+            fires=((),),
+            successor="id INT NOT NULL, PRIMARY KEY (id)",
+        ),
         Example("id INT NOT NULL, PRIMARY KEY (id)", "", why="no table of the name followed: table-dropped"),
         Example("id INT", "id BIGINT", why="it is one table, and its column changed: integer-widened"),
     ),

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
+from schemaman.compat.rules import _words
 from schemaman.debezium.records import Coordinates
 from schemaman.history.versions import TableEvent
 from schemaman.model.schema import TableId
@@ -32,6 +33,8 @@ def check(transition: Transition) -> Iterator[Finding]:
     table, event = transition.table, transition.event
     ended = transition.old is not None and transition.new is None
     if ended and event is not None and event.kind == "renamed" and event.other is not None:
+        if _words.find_working_copy(table) is not None or _words.is_moved(table, event.other):
+            return
         command = build_command(("plan",), (str(event.other),))
         yield Finding(
             NAME,
@@ -52,6 +55,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="tables",
     examples=(
         Example("id INT NOT NULL, PRIMARY KEY (id)", "", fires=((),), event=_RENAMED),
         Example("id INT NOT NULL, PRIMARY KEY (id)", "", why="nothing shows another name: table-dropped"),

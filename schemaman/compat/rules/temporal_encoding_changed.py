@@ -28,6 +28,8 @@ def check(transition: Transition) -> Iterator[Finding]:
     """Finds dates, times and timestamps that became numbers or texts, and back."""
     others: tuple[type[_kinds.Number | _kinds.Text], ...] = (*_kinds.NUMBERS, *_kinds.TEXTS)
     for change in _kinds.find_exchanges(transition, _kinds.TEMPORALS, others):
+        if _kinds.keeps_number(change.old, change.new):
+            continue
         yield _kinds.build_finding(
             NAME,
             VERDICTS,
@@ -45,13 +47,14 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="meanings",
     examples=(
-        Example("at TIMESTAMP_NTZ(6)", "at BIGINT", fires=(("at",),)),
+        Example("at TIMESTAMP_NTZ(6)", "at DOUBLE", fires=(("at",),)),
         Example("at STRING", "at TIMESTAMP(6)", fires=(("at",),)),
         Example("d DATE", "d STRING", fires=(("d",),)),
         Example(
             "a ARRAY<TIME(6)>",
-            "a ARRAY<BIGINT>",
+            "a ARRAY<STRING>",
             fires=(
                 (
                     "a",
@@ -60,6 +63,9 @@ RULE = Rule(
             ),
         ),
         Example("at TIMESTAMP_NTZ(6)", "at TIMESTAMP(6)", why="a timestamp still: zone-awareness-changed"),
+        Example(
+            "at TIMESTAMP_NTZ(6)", "at BIGINT", why="the same number without its name: semantic-name-lost"
+        ),
         Example("i INTERVAL", "i STRING", why="a span, no moment: interval-encoding-changed"),
     ),
 )

@@ -89,6 +89,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="meanings",
     examples=(
         Example("at TIMESTAMP_NTZ(3)", "at TIMESTAMP_NTZ(6)", fires=(("at",),)),
         Example("at TIMESTAMP_NTZ(9)", "at TIMESTAMP_NTZ(0)", fires=(("at",),)),

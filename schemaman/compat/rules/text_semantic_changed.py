@@ -20,6 +20,7 @@ from collections.abc import Iterator
 
 from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
 from schemaman.compat.rules import _kinds
+from schemaman.model.types import Uuid
 
 NAME = "text-semantic-changed"
 VERDICTS = parse_verdicts("D D D N N D D")
@@ -29,6 +30,8 @@ def check(transition: Transition) -> Iterator[Finding]:
     """Finds texts of another type; other lengths and other labels have their own rules."""
     for change in _kinds.find_type_changes(transition, _kinds.TEXTS, _kinds.TEXTS):
         if type(change.old) is type(change.new) and _kinds.keeps_values(change.old, change.new):
+            continue
+        if isinstance(change.old, Uuid) or isinstance(change.new, Uuid):
             continue
         yield _kinds.build_finding(
             NAME,
@@ -46,9 +49,10 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="meanings",
     examples=(
         Example("t STRING", "t JSON", fires=(("t",),)),
-        Example("t UUID", "t STRING", fires=(("t",),)),
+        Example("t UUID", "t STRING", why="a UUID: uuid-or-network-retyped"),
         Example("t ENUM('a','b')", "t VARCHAR(10)", fires=(("t",),)),
         Example("t CHAR(10)", "t VARCHAR(10)", fires=(("t",),)),
         Example(

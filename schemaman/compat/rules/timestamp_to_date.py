@@ -44,6 +44,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     examples=(
         Example("d TIMESTAMP_NTZ(6)", "d DATE", fires=(("d",),)),
         Example("d TIMESTAMP(6)", "d DATE", fires=(("d",),)),

@@ -50,6 +50,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     examples=(
         Example("id INT SOURCE 'int4'", "id INT SOURCE 'integer'", fires=(("id",),)),
         Example("n INT SOURCE 'INT(11)'", "n INT SOURCE 'INT'", fires=(("n",),)),

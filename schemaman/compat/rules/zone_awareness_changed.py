@@ -46,6 +46,7 @@ RULE = Rule(
     verdicts=VERDICTS,
     check=check,
     page=__doc__ or "",
+    family="types",
     examples=(
         Example("at TIMESTAMP_NTZ(6)", "at TIMESTAMP(6)", fires=(("at",),)),
         Example("at TIMESTAMP(3)", "at TIMESTAMP_NTZ(6)", fires=(("at",),)),

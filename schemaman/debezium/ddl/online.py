@@ -23,6 +23,13 @@ def find_ghost_original(name: str) -> str | None:
     return _match_table(_WORK, name)
 
 
+def find_online_original(name: str) -> str | None:
+    """Find the table of any table that a tool makes and drops by itself, by its name."""
+    return next(
+        (found for p in (_WORK, _COPY, _REMAINS) if (found := _match_table(p, name)) is not None), None
+    )
+
+
 def is_working_copy(observed: Observation) -> bool:
     """Return whether events are those of gh-ost's working table, which has no history of its own."""
     return (

@@ -31,7 +31,7 @@ class Subject:
     """The subject of a statement: `CREATE`, `ALTER`, `RENAME` or `DROP` of a table, an index or a database.
 
     `parts` are the parts of the name of the table, of the index's table, or of the database. `anew`: the
-    statement creates the table even if there is one of that name.
+    statement creates the table even if there is one of that name, or replaces the database.
     """
 
     verb: str
@@ -44,7 +44,7 @@ def find_subjects(ddl: str) -> tuple[Subject, ...]:
     """Find the subjects of a text's statements, in order, without views, grants, settings and the like.
 
     Source: MySQL and MariaDB manuals, CREATE TABLE, CREATE INDEX, DROP INDEX, ALTER TABLE, RENAME TABLE,
-    DROP DATABASE; Oracle SQL reference, CREATE TABLE.
+    DROP DATABASE, CREATE OR REPLACE DATABASE; Oracle SQL reference, CREATE TABLE.
     """
     return tuple(found for words in _split_statements(ddl) if (found := _read_subject(words)) is not None)
 
@@ -100,7 +100,8 @@ def _read_subject(words: list[Word]) -> Subject | None:
             on = next((i for i, word in enumerate(plain) if word == "ON"), len(plain))
             return Subject(verb, "index", _read_name(words, on + 1))
         case ["DATABASE"] | ["SCHEMA"]:
-            return Subject(verb, "database", _read_name(words, _skip_condition(plain, at + 1)))
+            parts = _read_name(words, _skip_condition(plain, at + 1))
+            return Subject(verb, "database", parts, verb == "CREATE" and "REPLACE" in plain[:at])
         case _:
             return None
 

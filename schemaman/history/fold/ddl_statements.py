@@ -11,21 +11,28 @@ from dataclasses import replace
 
 from schemaman.debezium.observation import Attribute, Observation
 from schemaman.debezium.records import Position
+from schemaman.history.fold.timeline import Point
 from schemaman.model.schema import Column, TableId, TableSchema
 
 
 class PendingStatements:
-    """The statements of a table that no structure has shown yet; `has_statement`: there was one."""
+    """The statements of a table that no structure has shown yet; `has_statement`: there was one.
+
+    `unseen` is the point of the newest one after which no record has shown a schema, None if there is none.
+    """
 
     def __init__(self) -> None:
         self.has_statement = False
+        self.unseen: Point | None = None
         self._renames: Renames = ()
         self._recreated: frozenset[str] = frozenset()
         self._done: set[tuple[Position, str | None]] = set()
         self._swapped: set[tuple[Position, str | None]] = set()
 
-    def add_statement(self, observation: Observation) -> None:
+    def add_statement(self, point: Point) -> None:
         """Keep a statement without a schema."""
+        observation = point.observation
+        self.unseen = point
         self._recreated = self._rename_recreated(observation) | self._take_recreated_once(observation)
         self._renames, self.has_statement = (
             compose_renames(self._renames, self._take_new_renames(observation)),

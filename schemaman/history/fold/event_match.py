@@ -214,10 +214,10 @@ def find_loss(source: Type, wire: Type, spelled: str | None = None) -> str | Non
             return "numbers other than 0 and 1"
         case Floating(64), Floating(32):
             return "digits after the seventh"
-        case (Time(told, False), Time(other, False)) | (Timestamp(told, False), Timestamp(other, False)):
+        case (Time(own, False), Time(other, False)) | (Timestamp(own, False), Timestamp(other, False)):
             # isostring has more digits than its types, which have microseconds
             unless = ", unless they are texts" if other == _MICROSECONDS else ""
-            return f"fractions of a second after digit {other}{unless}" if other < told else None
+            return f"fractions of a second after digit {other}{unless}" if other < own else None
         case Interval("" | "YEAR TO MONTH"), Interval("DAY TO SECOND"):
             return "months, of which each counts as 30.4375 days"
         case Array(element, _), Array(other_element, _):

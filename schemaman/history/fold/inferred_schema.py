@@ -102,7 +102,7 @@ def publish_observations(
 
     A run counts for the schema that was valid at the beginning of the run.
     """
-    inferred = merge_inferred_fields(o.inferred for o in observations if o.inferred is not None)
+    inferred = _merge_partitions(observations)
     versions = publish_schemas(inferred, keyed=any(o.connector == DOCUMENTS for o in observations))
     starts = [make_time_key(version.at) for version in versions]
     counts: Counter[int] = Counter()
@@ -117,6 +117,20 @@ def publish_observations(
         observation = replace(newest, first=version.at, last=last, count=counts[index], schema=version.schema)
         result.append((replace(observation, inferred=None, snapshot=False, interrupted=False), version.after))
     return tuple(result), inferred
+
+
+def _merge_partitions(observations: Iterable[Observation]) -> InferredFields:
+    """Merge the inferred fields of all partitions; documents of a copied partition do not count again."""
+    partitions: dict[tuple[str, int], list[InferredFields]] = {}
+    for one in observations:
+        if one.inferred is not None:
+            partitions.setdefault((one.first.topic, one.first.partition), []).append(one.inferred)
+    merged = [merge_inferred_fields(parts) for parts in partitions.values()]
+    distinct = {
+        tuple((t.path, t.kind, t.documents, t.hashes or t.early) for t in part.counts): part.documents
+        for part in merged
+    }
+    return replace(merge_inferred_fields(merged), documents=sum(distinct.values()))
 
 
 @dataclass(slots=True)
@@ -173,7 +187,7 @@ def list_remarks(inferred: InferredFields, lasts: Mapping[tuple[str, int], int])
         # a path inside of a rare value is rare, too
         outer = [t for t in rare if all(t.path[:n] not in rare_paths for n in range(1, len(t.path)))]
         words = [
-            f"{_format_path(t.path)} as {t.kind} in {t.documents} of {inferred.documents}" for t in outer
+            f"{_format_path(t.path)} as {t.kind} in {len(t.early)} of {inferred.documents}" for t in outer
         ]
         message = f"seen in too few documents to be published: {_format_words(words)}"
         remarks.append(("rarely-seen", message, (rare[0].early[0], rare[-1].last)))
@@ -200,7 +214,7 @@ def _has_support(tally: FieldCount, start: Moment) -> bool:
     """Whether a kind of value has enough support to be published."""
     if tally.kind in NULLS:
         return False
-    return tally.documents >= MIN_DOCUMENTS or tally.path[0] == KEY or make_time_key(tally.early[0]) == start
+    return len(tally.early) >= MIN_DOCUMENTS or tally.path[0] == KEY or make_time_key(tally.early[0]) == start
 
 
 def _find_ripe_record(tally: FieldCount, start: Moment) -> Coordinates:

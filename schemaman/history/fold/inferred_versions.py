@@ -16,7 +16,7 @@ from schemaman.debezium.records import Coordinates
 from schemaman.history.fold.column_ids import identify_columns
 from schemaman.history.fold.inferred_schema import list_remarks, publish_observations
 from schemaman.history.fold.timeline import Point, build_timeline, merge_runs
-from schemaman.history.fold.version_builder import OpenVersion, fingerprint_names
+from schemaman.history.fold.version_builder import OpenVersion, VersionShape, fingerprint_names
 from schemaman.history.versions import Revision
 from schemaman.model.schema import TableSchema, fingerprint
 
@@ -69,8 +69,8 @@ def build_document_versions(documents: Sequence[Observation]) -> DocumentVersion
         edges = [Point((order, (), 0, 0, "", 0, n), m, one) for n, m in enumerate((one.first, one.last))]
         if versions:
             versions[-1].until = one.first
-        first = Revision(0, known, one.first)
-        versions.append(OpenVersion(fingerprint(known), 1, False, after, one.first, [first], edges))
+        shape = VersionShape(fingerprint(known), (Revision(0, known, one.first),))
+        versions.append(OpenVersion(1, after, one.first, shape, edges))
     return DocumentVersions(
         tuple(versions), list_remarks(inferred, _find_last_offsets(documents)), line.repeated
     )
@@ -105,7 +105,8 @@ def uncover_types(versions: Sequence[OpenVersion]) -> None:
 
 
 def _set_schema(version: OpenVersion, schema: TableSchema) -> None:
-    version.revisions[-1] = replace(version.revisions[-1], schema=schema)
+    *earlier, last = version.shape.revisions
+    version.shape = replace(version.shape, revisions=(*earlier, replace(last, schema=schema)))
 
 
 def _find_last_offsets(observations: Iterable[Observation]) -> Mapping[tuple[str, int], int]:

@@ -19,22 +19,22 @@ def renumber_columns(versions: Sequence[OpenVersion], index: int, emitted: Table
     Returns the next id. Columns that already have new ids keep them.
     """
     version = versions[index]
-    if not version.is_phantom or not _is_in_declared_order(version, emitted):
+    if not version.caveats.is_phantom or not _is_in_declared_order(version, emitted):
         return next_id
-    before, first = versions[index - 1].schema, version.revisions[0].schema
+    before, first = versions[index - 1].schema, version.shape.revisions[0].schema
     stayed = {c.id for c in identify_columns(before, first, (), True, next_id).columns}
     had = {c.id for c in before.columns}
     others = [c.id for c in first.columns if c.id in had and c.id not in stayed]
     ids = dict(zip(others, range(next_id, next_id + len(others)), strict=True))
     for later in versions[index:] if ids else ():
         if later.incarnation == version.incarnation:
-            later.revisions = [replace(r, schema=_replace_ids(r.schema, ids)) for r in later.revisions]
+            later.replace_schemas(lambda schema: _replace_ids(schema, ids))
     return next_id + len(others)
 
 
 def _is_in_declared_order(version: OpenVersion, emitted: TableSchema) -> bool:
     """Whether an event has the columns in their declared order, all of them."""
-    wire = [version.emitted_names.get(name, name) for name in version.schema.names]
+    wire = [version.event_forms.names.get(name, name) for name in version.schema.names]
     return [c.emitted_name or c.name for c in emitted.columns] == wire
 
 

@@ -30,7 +30,8 @@ class StatedIndexes:
     """The indexes of a table that statements named so far: unique ones with their columns, and others.
 
     `doubted_key` is the key that the table may have lost since; empty if there is none. `is_unstated`: that
-    is in doubt since a structure named no key, so that one with the key settles it.
+    is in doubt since a structure named no key, so that one with the key settles it. `is_key_from_snapshot`:
+    the newest key was read from the table itself.
     """
 
     def __init__(self) -> None:
@@ -39,6 +40,7 @@ class StatedIndexes:
         self._has_primary_key = False
         self.doubted_key: tuple[str, ...] = ()
         self.is_unstated = False
+        self.is_key_from_snapshot = False
 
     def begin_table(self, observation: Observation, key: tuple[str, ...]) -> None:
         """Forget all, because another table begins under the name; its statement names its first indexes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from schemaman.debezium.inference import hide_types
@@ -18,40 +18,88 @@ from schemaman.model.name_adjustment import list_adjusted_forms
 from schemaman.model.schema import TableSchema, fingerprint
 
 
-@dataclass(slots=True)
-class OpenVersion:
-    """A version while it is being built.
+@dataclass(frozen=True, slots=True)
+class VersionShape:
+    """What makes a version, as far as its records show it: its schema, and the revisions of its attributes.
 
-    `is_declared`: a declared image gave its structure; `has_statement`: a statement was read that led to it;
+    `is_declared`: a declared image gave the schema. `previous_ids` are the ids that the version had before
+    later records completed its schema.
+    """
+
+    id: str
+    revisions: tuple[Revision, ...]
+    is_declared: bool = False
+    previous_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class VersionCaveats:
+    """What limits the certainty of a version.
+
+    `is_phantom`: the schema may be of another table. `has_statement`: a statement was read that led to it.
     `uncertain_types` names columns whose form changed, where a setting of the connector may have done that.
     `is_key_doubted`: its newest structure has a key that the table may have lost. `is_key_unknown`: no record
     of it shows its key, and none before it does.
     """
 
-    id: str
-    incarnation: int
-    is_declared: bool
-    after: Coordinates | None
-    at: Coordinates
-    revisions: list[Revision]
-    points: list[Point] = field(default_factory=list)
-    repeats: list[Observation] = field(default_factory=list)
-    emitted_names: dict[str, str] = field(default_factory=dict)
-    until: Coordinates | None = None
     is_phantom: bool = False
     has_statement: bool = False
-    internal_observations: list[Observation] = field(default_factory=list)
-    event_schemas: list[tuple[int, Coordinates, EventFields]] = field(default_factory=list)
     uncertain_types: tuple[str, ...] = ()
     is_key_doubted: bool = False
     is_key_unknown: bool = False
-    previous_ids: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class EventForms:
+    """How events carry the columns of a version: declared name → name in events, and the event schemas."""
+
+    names: dict[str, str] = field(default_factory=dict)
+    schemas: list[tuple[int, Coordinates, EventFields]] = field(default_factory=list)
+
+    def add_schema(self, epoch: int, mark: Coordinates, event_fields: EventFields) -> None:
+        """Keep the event schema if it is new."""
+        if not self.schemas or self.schemas[-1][2] != event_fields:
+            self.schemas.append((epoch, mark, event_fields))
+
+    def rename_columns(self, fit: ColumnFit, emitted: TableSchema) -> None:
+        """Put the event schemas under the names that were declared later."""
+        self.names = map_event_names(fit, emitted)
+        self.schemas = [
+            (epoch, mark, dict(zip(fit.translate_names(event_fields), event_fields.values(), strict=True)))
+            for epoch, mark, event_fields in self.schemas
+        ]
+
+
+@dataclass(slots=True)
+class OpenVersion:
+    """A version while it is being built: what it is, what supports it, and what limits its certainty."""
+
+    incarnation: int
+    after: Coordinates | None
+    at: Coordinates
+    shape: VersionShape
+    points: list[Point] = field(default_factory=list)
+    caveats: VersionCaveats = VersionCaveats()
+    until: Coordinates | None = None
+    repeats: list[Observation] = field(default_factory=list)
+    internal_observations: list[Observation] = field(default_factory=list)
+    event_forms: EventForms = field(default_factory=EventForms)
     known_fields: tuple[TableSchema, frozenset[str]] | None = field(default=None, compare=False)
+
+    @property
+    def id(self) -> str:
+        """The id of the shape."""
+        return self.shape.id
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether a declared image gave the structure."""
+        return self.shape.is_declared
 
     @property
     def schema(self) -> TableSchema:
         """The structure as of the last revision."""
-        return self.revisions[-1].schema
+        return self.shape.revisions[-1].schema
 
     @property
     def fields(self) -> frozenset[str]:
@@ -62,37 +110,37 @@ class OpenVersion:
             self.known_fields = (schema, frozenset(forms))
         return self.known_fields[1]
 
-    def add_event_schema(self, epoch: int, mark: Coordinates, event_fields: EventFields) -> None:
-        """Keep the event schema if it is new."""
-        if not self.event_schemas or self.event_schemas[-1][2] != event_fields:
-            self.event_schemas.append((epoch, mark, event_fields))
+    def replace_schemas(self, change: Callable[[TableSchema], TableSchema]) -> None:
+        """Change the schema of each revision."""
+        revisions = tuple(replace(r, schema=change(r.schema)) for r in self.shape.revisions)
+        self.shape = replace(self.shape, revisions=revisions)
 
     def mark_uncertain_types(self, fields: Iterable[str]) -> None:
         """The columns of these fields may be as they were before."""
         names = {c.emitted_name or c.name: c.name for c in self.schema.columns}
-        self.uncertain_types += tuple(names[field] for field in fields if field in names)
+        uncertain = (*self.caveats.uncertain_types, *(names[field] for field in fields if field in names))
+        self.caveats = replace(self.caveats, uncertain_types=uncertain)
 
     def add_revision(self, schema: TableSchema, at: Coordinates, after: Coordinates | None) -> None:
         """Other attributes from `at` on; `after` is the last record before."""
-        self.revisions.append(Revision(self.revisions[-1].number + 1, schema, at, after))
+        known = self.shape.revisions
+        revision = Revision(known[-1].number + 1, schema, at, after)
+        self.shape = replace(self.shape, revisions=(*known, revision))
 
     def refine_structure(self, fit: ColumnFit, schema: TableSchema, point: Point) -> None:
         """Replace the schema from events with the declared schema."""
-        known = {c.name: c.id for c in self.schema.columns}
+        emitted = self.schema
+        known = {c.name: c.id for c in emitted.columns}
         columns = tuple(replace(c, id=known[fit.names[c.name]]) for c in schema.columns)
         refined = replace(schema, columns=columns)
-        self.emitted_names = map_event_names(fit, self.schema)
-        self.rename_event_schemas(fit)
-        self.id, self.is_declared = fingerprint(refined), True
-        self.revisions = [Revision(0, refined, self.at)]
+        self.event_forms.rename_columns(fit, emitted)
+        self.shape = replace(
+            self.shape,
+            id=fingerprint(refined),
+            revisions=(Revision(0, refined, self.at),),
+            is_declared=True,
+        )
         self.points.append(point)
-
-    def rename_event_schemas(self, fit: ColumnFit) -> None:
-        """The event schemas, under the names that were declared later."""
-        self.event_schemas = [
-            (epoch, mark, dict(zip(fit.translate_names(event_fields), event_fields.values(), strict=True)))
-            for epoch, mark, event_fields in self.event_schemas
-        ]
 
 
 def is_untyped(observation: Observation) -> bool:
@@ -115,15 +163,17 @@ def set_key(schema: TableSchema, key: tuple[str, ...], evidence: EvidenceKind) -
 
 def learn_key(version: OpenVersion, key: tuple[str, ...], observation: Observation) -> None:
     """Give a version the key that a record showed later, if the version has its columns."""
-    version.is_key_unknown = False
+    version.caveats = replace(version.caveats, is_key_unknown=False)
     if not key or not set(key) <= set(version.schema.names):
         return
-    version.previous_ids += (version.id,)
-    version.revisions = [
-        replace(r, schema=set_key(r.schema, key, observation.evidence)) for r in version.revisions
-    ]
-    first = version.revisions[0].schema
-    version.id = fingerprint_names(first) if is_untyped(observation) else fingerprint(first)
+    previous = version.shape
+    version.replace_schemas(lambda schema: set_key(schema, key, observation.evidence))
+    first = version.shape.revisions[0].schema
+    version.shape = replace(
+        version.shape,
+        id=fingerprint_names(first) if is_untyped(observation) else fingerprint(first),
+        previous_ids=(*previous.previous_ids, previous.id),
+    )
 
 
 def map_event_names(fit: ColumnFit, emitted: TableSchema) -> dict[str, str]:
@@ -144,7 +194,7 @@ def set_emitted_names(revision: Revision, emitted: dict[str, str]) -> Revision:
 def list_event_schemas(version: OpenVersion, schema: TableSchema) -> tuple[EventSchema, ...]:
     """The event schemas of the version, compared with its closed schema; none if they are equal."""
     event_schemas: list[EventSchema] = []
-    for epoch, mark, event_fields in version.event_schemas:
+    for epoch, mark, event_fields in version.event_forms.schemas:
         event_schema = make_event_schema(epoch, mark, schema, event_fields)
         if event_schema.fields != (event_schemas[-1].fields if event_schemas else ()):
             event_schemas.append(event_schema)
@@ -156,9 +206,9 @@ def find_status(version: OpenVersion, unconfirmed: tuple[str, ...]) -> Status:
     kinds = {p.observation.evidence for p in version.points}
     if kinds == {"inferred"}:
         return "inferred"
-    if version.is_phantom and "emitted" not in kinds:
+    if version.caveats.is_phantom and "emitted" not in kinds:
         return "phantom"
-    if version.is_declared and not version.is_key_doubted:
+    if version.is_declared and not version.caveats.is_key_doubted:
         return "confirmed" if "emitted" in kinds else "declared"
     return "provisional" if unconfirmed else "confirmed"
 

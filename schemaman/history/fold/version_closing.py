@@ -34,7 +34,7 @@ def close_versions(
     points = [(v.schema, v.incarnation, v.points) for v in versions]
     facts = assess_certainty(points, find_connector)
     defaults = find_late_defaults(
-        [(*t, v.revisions) for t, v in zip(points, versions, strict=True)], find_connector
+        [(*t, v.shape.revisions) for t, v in zip(points, versions, strict=True)], find_connector
     )
     certainties = [
         _add_uncertain(confirmation, required, late)
@@ -79,7 +79,7 @@ def _prove_new_defaults(
     older = {c.id for c in previous.schema.columns} if previous is not None and same else set()
     proofs = {p.fact: p for p in confirmation.proofs}
     result = []
-    for column in version.revisions[0].schema.columns:
+    for column in version.shape.revisions[0].schema.columns:
         with_it = proofs.get(f"nullable:{column.name}")
         fresh = column.default is not None and (column.id not in older or column.id in open_columns)
         open_columns.discard(column.id)
@@ -95,10 +95,10 @@ def _find_candidates(
 ) -> tuple[RenameCandidate, ...]:
     opened = version.points[0].observation
     # A parsed statement names its renames: no rename has to be suspected.
-    stated = opened.ddl is not None or version.has_statement
+    stated = opened.ddl is not None or version.caveats.has_statement
     if before is None or before.incarnation != version.incarnation or stated:
         return ()
-    first = set_emitted_names(version.revisions[0], version.emitted_names)
+    first = set_emitted_names(version.shape.revisions[0], version.event_forms.names)
     return find_rename_candidates(before.schema, first.schema, find_connector(opened.connector).append_only)
 
 
@@ -109,9 +109,10 @@ def _close_version(
     confirmation: VersionCertainty,
     suspects: tuple[RenameCandidate, ...],
 ) -> SchemaVersion:
-    revisions = tuple(set_emitted_names(r, version.emitted_names) for r in version.revisions)
-    doubted = ("key",) if version.is_key_doubted and "key" not in confirmation.unconfirmed else ()
-    unconfirmed = (*doubted, *confirmation.unconfirmed, *(f"type:{name}" for name in version.uncertain_types))
+    revisions = tuple(set_emitted_names(r, version.event_forms.names) for r in version.shape.revisions)
+    doubted = ("key",) if version.caveats.is_key_doubted and "key" not in confirmation.unconfirmed else ()
+    types = (f"type:{name}" for name in version.caveats.uncertain_types)
+    unconfirmed = (*doubted, *confirmation.unconfirmed, *types)
     return SchemaVersion(
         number=number,
         id=version.id,
@@ -135,7 +136,7 @@ def _close_version(
 def _list_undeclared_ids(version: OpenVersion) -> tuple[str, ...]:
     """The ids that its events alone give a version: it had one of them if they were read first."""
     if not version.is_declared:
-        return version.previous_ids
+        return version.shape.previous_ids
     observations = (p.observation for p in version.points)
     shown = dict.fromkeys(o.schema for o in observations if o.evidence == "emitted" and o.schema is not None)
     ids = (fingerprint(schema) for schema in shown if fit_columns(version.schema, schema).is_exact)

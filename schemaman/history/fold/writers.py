@@ -69,7 +69,7 @@ class Writers:
 
 
 def _has_statement(versions: Sequence[OpenVersion]) -> bool:
-    return any(version.is_declared or version.has_statement for version in versions)
+    return any(version.is_declared or version.caveats.has_statement for version in versions)
 
 
 def _has_interrupted(versions: Sequence[OpenVersion]) -> bool:

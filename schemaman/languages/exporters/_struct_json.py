@@ -7,10 +7,14 @@ Source: Spark `DataType.json`; Delta protocol, "Schema Serialization Format"; VA
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from schemaman.errors import UnreadableInput
+from schemaman.languages.exporters import _lake
 from schemaman.migration import spark_sql as sql
+from schemaman.migration.plan import Refusal
+from schemaman.migration.target import LakeType
+from schemaman.migration.targets import delta
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import (
     Array,
@@ -29,6 +33,32 @@ from schemaman.model.types import (
 )
 
 _INTEGERS = {8: "byte", 16: "short", 32: "integer", 64: "long"}
+
+
+class StructLanguage:
+    """A language of Spark's schema JSON, with the types that a plan uses to create a Delta table.
+
+    The text has no name for the rows, no key and no comment of the table.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def hold_type(self, type: Type) -> LakeType | Refusal:
+        """Returns Spark's type for a logical type."""
+        return _lake.hold_type(delta.TARGET, type, lengths=True)
+
+    def refuse_names(self, schema: TableSchema) -> Mapping[str, Refusal]:
+        """Refuses names that Spark cannot distinguish or misreads."""
+        return _lake.refuse_columns(delta.TARGET, schema)
+
+    def write(self, schema: TableSchema, name: str) -> str:
+        """Writes JSON over several lines."""
+        return write_struct(schema)
+
+    def read(self, text: str) -> TableSchema:
+        """Reads the columns."""
+        return read_struct(text)
 
 
 def write_struct(schema: TableSchema) -> str:

@@ -1,40 +1,10 @@
 """Writes the schema of a Delta table as its log keeps it, `schemaString` of the metadata.
 
-Source: Delta protocol, "Schema Serialization Format".
+Column mapping adds its ids when a table is created. Source: Delta protocol, "Schema Serialization Format".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from schemaman.languages.exporters._struct_json import StructLanguage
 
-from schemaman.languages.exporters import _lake, _struct_json
-from schemaman.migration.plan import Refusal
-from schemaman.migration.target import LakeType
-from schemaman.migration.targets import delta
-from schemaman.model.schema import TableSchema
-from schemaman.model.types import Type
-
-
-class DeltaLanguage:
-    """Writes the schema of a table that a plan creates; column mapping adds its ids at creation."""
-
-    name = "delta"
-
-    def hold_type(self, type: Type) -> LakeType | Refusal:
-        """Returns Delta's type for a logical type."""
-        return _lake.hold_type(delta.TARGET, type, lengths=True)
-
-    def refuse_names(self, schema: TableSchema) -> Mapping[str, Refusal]:
-        """Refuses names that Spark cannot distinguish or misreads."""
-        return _lake.refuse_columns(delta.TARGET, schema)
-
-    def write(self, schema: TableSchema, name: str) -> str:
-        """Writes JSON over several lines; it has no name for the rows."""
-        return _struct_json.write_struct(schema)
-
-    def read(self, text: str) -> TableSchema:
-        """Reads the columns; Delta has no key, and keeps the table's comment elsewhere."""
-        return _struct_json.read_struct(text)
-
-
-LANGUAGE = DeltaLanguage()
+LANGUAGE = StructLanguage("delta")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from schemaman.errors import Conflict, Locked
+from schemaman.migration.exchanged_names import NAMES_ACCEPTED
 from schemaman.migration.target_id import canonicalize_target
 from schemaman.migration.target_id import target_id as target_id
 from schemaman.model.column_list import parse_columns
@@ -138,12 +139,15 @@ class ExpectedTable:
 def find_expected_table(lines: Iterable[MigrationEntry], format: str, table: str) -> ExpectedTable | None:
     """Find what the last finished migration of a table left; None if there was none."""
     target = target_id(format, table)
-    finished = [
-        line for line in lines if canonicalize_target(line.target) == target and line.state == "finished"
-    ]
-    if not finished:
-        return None
-    return ExpectedTable(parse_columns(finished[-1].statement), dict(finished[-1].layout))
+    structure, layout = None, dict[str, str]()
+    for line in lines:
+        if canonicalize_target(line.target) != target:
+            continue
+        if line.state == "finished":
+            structure, layout = line.statement, dict(line.layout)
+        elif line.statement == NAMES_ACCEPTED:
+            layout |= dict(line.layout)
+    return None if structure is None else ExpectedTable(parse_columns(structure), layout)
 
 
 def find_expected_structure(lines: Iterable[MigrationEntry], format: str, table: str) -> TableSchema | None:

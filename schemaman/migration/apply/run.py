@@ -6,7 +6,7 @@ run that a later one replaced notices it at its next inspection, or at its next 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -30,6 +30,7 @@ from schemaman.migration.apply.journal import (
 )
 from schemaman.migration.apply.resume import REPLAN, cut_plan, describe_move, resume_plan
 from schemaman.migration.conditions import find_unmet_query, is_met
+from schemaman.migration.exchanged_names import check_names, refuse_exchanged_names
 from schemaman.migration.layout import (
     LayoutChange,
     describe_layout_change,
@@ -41,6 +42,7 @@ from schemaman.migration.layout import (
 from schemaman.migration.plan import Plan, Step, describe_change
 from schemaman.migration.plan_file import to_text
 from schemaman.migration.properties.names import FENCE_PROPERTY, PLAN_PROPERTY, STORE_PROPERTY
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.model.column_list import format_columns
 from schemaman.model.diff import Diff, diff
@@ -224,6 +226,7 @@ class PlanRun:
         expected = find_expected_table(before, self.plan.format, self.plan.table)
         if lake is None or expected is None or is_in_progress(before):
             return lake, at, ()
+        self.require_names(lake, before)
         self.foreign_layout = find_layout_changes(expected.layout, self.record_layout(lake))
         return lake, at, diff(expected.structure, lake.schema)
 
@@ -231,9 +234,16 @@ class PlanRun:
         """List the layout of the table; empty for a missing one."""
         return record_layout(TARGETS.get(self.plan.format), lake) if lake else {}
 
+    def require_names(self, lake: LakeTable, lines: Sequence[MigrationEntry]) -> None:
+        """Raises `StalePlan` if others exchanged names of columns since the last migration."""
+        target = TARGETS.get(self.plan.format)
+        refusal = refuse_exchanged_names(check_names(lines, lake), target, lake)
+        if refusal is not None:
+            raise StalePlan(f"{self.plan.table}: {refusal.reason}", hint=refusal.instead)
+
     def require_ours(self, lake: LakeTable | None) -> None:
         """Raises `OtherStore` for a table that belongs to another store."""
-        keeper = lake.properties.get(STORE_PROPERTY) if lake else None
+        keeper = read_record(lake.properties).store if lake else None
         if keeper and self.options.store and keeper != self.options.store and not self.options.take_over:
             raise OtherStore(
                 f"{self.plan.table} belongs to the store {keeper}, and this store is {self.options.store}",
@@ -429,7 +439,7 @@ def _has_mark(lake: LakeTable | None, mark: Mapping[str, str], *names: str) -> b
 
 
 def _describe_takeover(plan: Plan, lake: LakeTable | None) -> str:
-    other = lake.properties.get(PLAN_PROPERTY, "") if lake else ""
+    other = read_record(lake.properties).plan if lake else ""
     return f"{plan.table} has the mark of another run, of plan {other[:12]}, which took it over"
 
 

@@ -6,19 +6,16 @@ brought up to date is told by the table's own stamp; without one, by the names t
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from schemaman.migration.foreign_columns import find_unrecorded_columns, list_own_columns, read_foreign
 from schemaman.migration.plan import MigrationSource, Refusal
 from schemaman.migration.policy_checks import PolicyCheck
-from schemaman.migration.properties.column_swaps import find_free_name, read_phase, suggest_resume
-from schemaman.migration.properties.displaced_columns import DisplacedColumn, read_displaced
+from schemaman.migration.properties.column_swaps import find_free_name, suggest_resume
+from schemaman.migration.properties.displaced_columns import read_displaced
 from schemaman.migration.properties.names import (
     FOREIGN_PROPERTY,
-    KEPT_PROPERTY,
-    NAMES_PROPERTY,
     SOURCE_PROPERTY,
     VERSION_PROPERTY,
 )
@@ -28,6 +25,7 @@ from schemaman.migration.properties.stamped_version import (
     is_ended_incarnation,
     refuse_stamp,
 )
+from schemaman.migration.properties.table_record import DisplacedColumn, read_record
 from schemaman.migration.properties.validation import refuse_unreadable
 from schemaman.migration.target import LakeTable, find_column
 from schemaman.model.ddl import quote_name
@@ -159,7 +157,7 @@ def is_blocked(source: MigrationSource, lake: LakeTable, notes: PlanNotes) -> bo
     refusals += refuse_unreadable(lake)
     if refusals:
         return True
-    owner = lake.properties.get(SOURCE_PROPERTY)
+    owner = read_record(lake.properties).source
     if owner is not None and owner != source.table:
         refusals.append(
             Refusal(
@@ -174,7 +172,7 @@ def is_blocked(source: MigrationSource, lake: LakeTable, notes: PlanNotes) -> bo
         _report_ended_incarnation(source, lake, notes)
     if lost is not None:
         refusals.append(lost)
-    if read_phase(lake) == "swap":
+    if read_record(lake.properties).phase == "swap":
         refusals.append(
             Refusal(
                 f"migrate {lake.name} to {source.table}",
@@ -285,7 +283,7 @@ def _find_reused_names(
             meant.setdefault(then.lower(), now if past is source.past[stamped] else None)
     frozen: set[str] = set()
     displaced: dict[str, str] = {}
-    in_the_lake = json.loads(lake.properties.get(NAMES_PROPERTY, "{}"))
+    in_the_lake = read_record(lake.properties).names
     for column in lake.schema.columns:
         is_dropped = meant.get(column.name.lower(), "") is None
         if not is_dropped or column.name in undecided or find_column(source.schema, column.name) is None:
@@ -362,9 +360,7 @@ def _match_earlier_names(
     column under the newer name, and no plan kept it as a dropped one.
     """
     own = list_own_columns(lake) | {name.lower() for name in (*read_foreign(lake), *known_pairs)}
-    own |= {
-        each.lower() for each in json.loads(lake.properties.get(KEPT_PROPERTY, "[]")) if isinstance(each, str)
-    }
+    own |= {path[0].lower() for path in read_record(lake.properties).kept if len(path) == 1}
     own |= {name.lower() for name in source.past[stamped].names}
     pairs: dict[str, str] = {}
     for column in lake.schema.columns:

@@ -5,12 +5,11 @@ Law: a column of the source never becomes one of these, nor one of these a colum
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from schemaman.migration.plan import Refusal
-from schemaman.migration.properties.names import METADATA_PROPERTY
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.target import LakeTable, find_column
 from schemaman.migration.type_mapping import ROLES, Representation, Role
 from schemaman.model.ddl import quote_name
@@ -34,8 +33,10 @@ class MetadataColumns:
 
 def read_metadata_columns(lake: LakeTable | None) -> dict[str, str]:
     """The metadata columns that a table says it has, and has: role → name."""
-    existing = json.loads(lake.properties.get(METADATA_PROPERTY, "{}")) if lake else {}
-    return {role: name for role, name in existing.items() if lake and find_column(lake.schema, name)}
+    if lake is None:
+        return {}
+    recorded = read_record(lake.properties).metadata
+    return {role: name for role, name in recorded.items() if find_column(lake.schema, name)}
 
 
 def plan_metadata_columns(

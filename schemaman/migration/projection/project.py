@@ -6,11 +6,11 @@ source again gives the live table.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from schemaman.history.struct_fields import lower_path
 from schemaman.migration.convertible import list_row_types
 from schemaman.migration.foreign_columns import find_unrecorded_columns, list_own_columns, read_foreign
 from schemaman.migration.plan import (
@@ -30,6 +30,7 @@ from schemaman.migration.projection.column_names import (
     refuse_unusable_names,
     rename_to_lake,
     rename_to_source,
+    spell_name,
 )
 from schemaman.migration.projection.match_columns import (
     SPLIT_COLUMN,
@@ -52,13 +53,14 @@ from schemaman.migration.properties.names import (
     format_property,
 )
 from schemaman.migration.properties.stamped_version import find_stamped_version
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import ORDER, is_unfilled, refuse_key, refuse_numbered, refuse_unfilled
 from schemaman.migration.target import LakeTable, Target, find_column, has_known_key, is_same_key
 from schemaman.migration.type_mapping import Representation
 from schemaman.model.ddl import quote_name
 from schemaman.model.diff import ChangeType, RenameColumn
 from schemaman.model.name_adjustment import TEMPORARY_PREFIX
-from schemaman.model.schema import Column, Path, TableSchema
+from schemaman.model.schema import Column, Path, TableSchema, walk_fields
 from schemaman.model.types import Type
 
 _REKEY = (
@@ -192,15 +194,9 @@ def _make_tables(
         notes.check.ask("change-comment").level != "ignore",
         metadata,
         naming,
-        _read_kept(lake) if lake else frozenset(),
+        frozenset(read_record(lake.properties).kept) if lake else frozenset(),
         notes,
     )
-
-
-def _read_kept(lake: LakeTable) -> frozenset[Path]:
-    """Columns, and members of structs, that the source had dropped and an earlier plan kept."""
-    kept = json.loads(lake.properties.get(KEPT_PROPERTY, "[]"))
-    return frozenset((each,) if isinstance(each, str) else tuple(each) for each in kept)
 
 
 def _hold_columns(tables: _Tables) -> Mapping[str, Type]:
@@ -444,6 +440,8 @@ def _note_names(tables: _Tables, named: NamedTable) -> None:
         exact = tables.exact.get(source_name, source_name)
         if lake_name.lower() != exact.lower() and source_name.lower() not in own:
             notes.add_note((exact,), f"the lake calls it {quote_name(lake_name)}")
+    for name, fields in _list_unspelled_fields(tables, named.schema).items():
+        notes.add_note((name,), f"nested fields keep their names: {', '.join(map(quote_name, fields))}")
     for source_name in named.kept:
         kept = f"it keeps its name {quote_name(named.names[source_name])}: its new one is taken"
         notes.add_note((source_name,), kept)
@@ -454,6 +452,17 @@ def _note_names(tables: _Tables, named: NamedTable) -> None:
         if name.lower() not in {lake_name.lower() for lake_name in named.schema.names}:
             instead += "; or drop the other one first (`schemaman apply --partial`), and plan again"
         notes.add_refusal(f"name a column {quote_name(source_name)}", taken, instead)
+
+
+def _list_unspelled_fields(tables: _Tables, wanted: TableSchema) -> dict[str, list[str]]:
+    """New nested fields whose names `names` would change if they were columns, by their column."""
+    style = tables.representation.names
+    had = {lower_path(path) for path, _, _ in walk_fields(tables.lake.schema)} if tables.lake else set()
+    found: dict[str, list[str]] = {}
+    for path, _, _ in walk_fields(wanted):
+        if path[1:] and spell_name(path[-1], style) != path[-1] and lower_path(path) not in had:
+            found.setdefault(path[0], []).append(path[-1])
+    return found
 
 
 def _write_properties(

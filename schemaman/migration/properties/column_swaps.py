@@ -3,42 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Collection, Iterable
 
 from schemaman.migration.plan import Refusal, describe_change
-from schemaman.migration.properties.names import FENCE_PROPERTY, RECIPE_PROPERTY
+from schemaman.migration.properties.table_record import ColumnSwap, read_record
 from schemaman.migration.target import LakeTable
-from schemaman.model.ddl import format_type, parse_type, quote_name
+from schemaman.model.ddl import format_type, quote_name
 from schemaman.model.diff import Change, ChangeComment, ChangeKey, ChangeType, DropColumn, RenameColumn
 from schemaman.model.name_adjustment import TEMPORARY_PREFIX
 from schemaman.model.schema import walk_fields
-from schemaman.model.types import Type
 
 _CONTINUE = "`schemaman plan TABLE --recipe` continues the column swap or abandons it; then plan again"
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnSwap:
-    """A column whose values move to another one: `new` takes the name of `column`, which is kept as `old`."""
-
-    column: str
-    new: str
-    old: str
-    old_type: Type
-    new_type: Type
 
 
 def is_between_names(lake: LakeTable) -> bool:
     """Whether a plan stopped between two names of a column: no other plan knows which column is which."""
     temporary = any(path[-1].lower().startswith(TEMPORARY_PREFIX) for path, _, _ in walk_fields(lake.schema))
-    return temporary or read_phase(lake) == "swap"
+    return temporary or read_record(lake.properties).phase == "swap"
 
 
 def suggest_resume(lake: LakeTable) -> str:
     """Suggest the command that finishes the run which stopped on this table; the table names the run."""
-    run = lake.properties.get(FENCE_PROPERTY, "").partition(" ")[2]
+    run = read_record(lake.properties).run
     if run:
         return f"finish that plan with `schemaman resume {run}`; then plan again"
     return "finish that plan with `schemaman resume RUN` (`schemaman status` names the run); then plan again"
@@ -46,23 +32,7 @@ def suggest_resume(lake: LakeTable) -> str:
 
 def read_swaps(lake: LakeTable) -> tuple[ColumnSwap, ...]:
     """The exchanges that a table is in the midst of, as its own property tells."""
-    return parse_swaps(lake.properties)
-
-
-def parse_swaps(properties: Mapping[str, str]) -> tuple[ColumnSwap, ...]:
-    """The exchanges that properties of a table tell of."""
-    return tuple(
-        ColumnSwap(
-            each["column"], each["new"], each["old"], parse_type(each["was"]), parse_type(each["type"])
-        )
-        for each in _read_json(properties, RECIPE_PROPERTY).get("exchanges", ())
-    )
-
-
-def read_phase(lake: LakeTable) -> str | None:
-    """The phase of those exchanges that was begun last."""
-    phase = _read_json(lake.properties, RECIPE_PROPERTY).get("phase")
-    return None if phase is None else str(phase)
+    return read_record(lake.properties).swaps
 
 
 def refuse_during_swap(lake: LakeTable, change: Change) -> Refusal | None:
@@ -104,11 +74,3 @@ def find_free_name(name: str, suffix: str, taken: Collection[str]) -> str:
         number += 1
         wanted = f"{name}__{suffix}{number}"
     return wanted
-
-
-def _read_json(properties: Mapping[str, str], key: str) -> dict[str, Any]:
-    try:
-        document = json.loads(properties.get(key, "{}"))
-    except ValueError:
-        return {}
-    return document if isinstance(document, dict) else {}

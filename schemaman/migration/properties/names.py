@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+
+from schemaman.model.schema import Path
 
 SOURCE_PROPERTY = "schemaman.source"
 """Table property: the source table that a target table follows."""
@@ -51,12 +53,9 @@ FENCE_PROPERTY = "schemaman.fence"
 """Table property: number and name of the run that last changed the table; a store's numbers only grow."""
 
 
-def read_key(properties: Mapping[str, str]) -> tuple[str, ...] | None:
-    """Read the key from a table's property; None if it is missing or cannot be read."""
-    try:
-        return tuple(json.loads(properties[KEY_PROPERTY]))
-    except (KeyError, ValueError, TypeError):
-        return None
+def format_paths(paths: Iterable[Path]) -> str:
+    """Paths of columns and nested fields as a property keeps them: a column as its name alone."""
+    return format_property([path[0] if len(path) == 1 else list(path) for path in paths])
 
 
 def format_property(value: Mapping[str, str] | Sequence[object]) -> str:

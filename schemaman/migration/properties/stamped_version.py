@@ -13,6 +13,7 @@ from typing import Any
 from schemaman.debezium.records import Position, Rank
 from schemaman.migration.plan import MigrationSource, PreviousVersion, Refusal
 from schemaman.migration.properties.names import BEGAN_PROPERTY, VERSION_PROPERTY
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.target import LakeTable
 
 _UNSET = f"unset its property {VERSION_PROPERTY}"
@@ -85,7 +86,8 @@ def is_ended_incarnation(source: MigrationSource, lake: LakeTable) -> bool:
 
 
 def _read_stamp(lake: LakeTable) -> tuple[str | None, str | None]:
-    return lake.properties.get(VERSION_PROPERTY), lake.properties.get(BEGAN_PROPERTY)
+    record = read_record(lake.properties)
+    return record.version, record.began
 
 
 def _match_versions(versions: Sequence[PreviousVersion], id: str | None, began: str | None) -> list[int]:

@@ -12,9 +12,10 @@ from dataclasses import replace
 from schemaman.migration import casts as conversion
 from schemaman.migration import spark_sql as sql
 from schemaman.migration.plan import Refusal
-from schemaman.migration.properties.column_swaps import ColumnSwap, format_swaps
-from schemaman.migration.properties.displaced_columns import DisplacedColumn, format_displaced, read_displaced
+from schemaman.migration.properties.column_swaps import format_swaps
+from schemaman.migration.properties.displaced_columns import format_displaced, read_displaced
 from schemaman.migration.properties.names import DISPLACED_PROPERTY, KEY_PROPERTY, RECIPE_PROPERTY
+from schemaman.migration.properties.table_record import ColumnSwap, DisplacedColumn
 from schemaman.migration.row_columns import DELETED
 from schemaman.migration.step_sequence import StepSequence, set_on_table
 from schemaman.migration.target import Draft, LakeTable, Target

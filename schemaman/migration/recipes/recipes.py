@@ -26,8 +26,9 @@ from schemaman.migration.plan_file import plan_hash
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy_checks import PolicyCheck, refuse_blocked
 from schemaman.migration.projection.project import Projection, project
-from schemaman.migration.properties.column_swaps import ColumnSwap, read_phase, read_swaps, suggest_resume
+from schemaman.migration.properties.column_swaps import read_swaps, suggest_resume
 from schemaman.migration.properties.displaced_columns import is_moved_out, read_displaced
+from schemaman.migration.properties.table_record import ColumnSwap, read_record
 from schemaman.migration.properties.validation import refuse_unreadable
 from schemaman.migration.recipes.phases import PhaseDraft, find_missing_properties
 from schemaman.migration.recipes.swap_checks import INTO, SwapCheck
@@ -177,7 +178,7 @@ class RecipePlanner:
 
     def _refuse_half_swapped(self, lake: LakeTable, open_swaps: Sequence[ColumnSwap]) -> tuple[Refusal, ...]:
         change = f"continue the swap of {_list_columns(open_swaps)}"
-        half = read_phase(lake) != "expand"
+        half = read_record(lake.properties).phase != "expand"
         return (Refusal(change, "a phase is only partly applied", suggest_resume(lake)),) if half else ()
 
     def _refuse_drops(self, lake: LakeTable, ended: Sequence[ColumnSwap]) -> tuple[Refusal, ...]:

@@ -13,7 +13,8 @@ from schemaman.migration.plan import MigrationSource, Refusal, describe_change
 from schemaman.migration.policy_checks import PolicyCheck
 from schemaman.migration.projection.project import Projection
 from schemaman.migration.projection.widen_types import remove_comments
-from schemaman.migration.properties.column_swaps import ColumnSwap, find_free_name
+from schemaman.migration.properties.column_swaps import find_free_name
+from schemaman.migration.properties.table_record import ColumnSwap
 from schemaman.migration.recipes.phases import remove_identifiers
 from schemaman.migration.target import (
     LakeTable,

@@ -61,6 +61,12 @@ _NO_SETTINGS = (
     "delta.rowTracking.materialized",
 )  # fmt: skip
 """Beginnings of other properties. Source: Delta `DeltaConfigs`, `TableFeatureProtocolUtils`."""
+_HARMLESS = frozenset({
+    "ADD COLUMNS", "DROP COLUMNS", "RENAME COLUMN", "CHANGE COLUMN", "CHANGE COLUMNS", "SET TBLPROPERTIES",
+    "UNSET TBLPROPERTIES", "ADD CONSTRAINT", "DROP CONSTRAINT", "SET TABLE COMMENT", "UPGRADE PROTOCOL",
+    "UPDATE SCHEMA", "OPTIMIZE", "VACUUM START", "VACUUM END", "COMPUTE STATS",
+})  # fmt: skip
+"""Operations of a Delta table's history that write no rows. Source: Delta `DeltaOperations`."""
 _INTEGER_DIGITS = 10
 _BIGINT_DIGITS = 20
 
@@ -90,6 +96,15 @@ def widens_in_place(old: Type, new: Type, top_level: bool = True) -> bool:
             return True
         case _:
             return False
+
+
+def select_row_writes(operations: Sequence[tuple[int, str]], version: str) -> tuple[str, ...]:
+    """Select the operations of a table's history after a version that may have written rows, in words."""
+    return tuple(
+        f"{name} made version {number}"
+        for number, name in sorted(operations)
+        if number > int(version) and name not in _HARMLESS
+    )
 
 
 class DeltaTarget:
@@ -143,6 +158,13 @@ class DeltaTarget:
         """Whether a name has at most two parts, or begins with `spark_catalog`; a path has no catalogue."""
         own = table.count(".") < 2 or table.startswith("spark_catalog.")
         return "/" not in table and own
+
+    def find_catalog(self, table: str) -> str:
+        """Find the catalogue of a table by name; a path has none."""
+        parts = () if _find_path(table) is not None else sql.split_table_name(table)
+        if not parts or (len(parts) == 2 and parts[0].lower() == self.name):
+            return ""
+        return parts[0] if len(parts) > 2 else _SESSION
 
     def refuse_names(self, schema: TableSchema) -> Mapping[str, Refusal]:
         """Refuse nothing: Delta reads every name that column mapping lets it store."""
@@ -291,6 +313,15 @@ class DeltaTarget:
     def is_setting(self, property: str) -> bool:
         """Whether a property has Delta's prefix, is no feature, and is not maintained by Delta itself."""
         return property.startswith("delta.") and not property.startswith(_NO_SETTINGS)
+
+    def restore_version(self, table: str, version: str) -> str | None:
+        """Write `RESTORE TABLE`. Source: Delta "Restore a Delta table to an earlier state"."""
+        return f"RESTORE TABLE {self.table_name(table)} TO VERSION AS OF {int(version)}"
+
+    def list_row_writes(self, executor: Executor, table: str, version: str) -> tuple[str, ...]:
+        """List the operations of the table's history that may have written rows."""
+        history = executor.query(f"DESCRIBE HISTORY {self.table_name(table)}")
+        return select_row_writes([(int(str(row[0])), str(row[4])) for row in history], version)
 
     def drop_clone(self, clone: str) -> str:
         """Write a plain DROP TABLE: the files of a shallow clone belong to the source."""

@@ -1,4 +1,4 @@
-"""Helpers for every format: a sign for each tone, and the width of a text."""
+"""Helpers for every format: a sign for each tone, and the width and the length of a text."""
 
 from __future__ import annotations
 
@@ -18,3 +18,11 @@ def _count_cells(ch: str) -> int:
     if unicodedata.combining(ch) or unicodedata.category(ch) in ("Mn", "Me", "Cf"):
         return 0
     return 2 if unicodedata.east_asian_width(ch) in "WF" else 1
+
+
+def cut_text(text: str, limit: int) -> str:
+    """Cuts a text to a number of UTF-16 units, the characters of .NET and JavaScript; an ellipsis ends it."""
+    units = text.encode("utf-16-le", "surrogatepass")
+    if len(units) <= 2 * limit:
+        return text
+    return units[: 2 * limit - 2].decode("utf-16-le", "ignore") + "…"

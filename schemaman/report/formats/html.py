@@ -11,9 +11,9 @@ from importlib.resources import files
 from itertools import count, takewhile
 
 from jinja2 import Environment, StrictUndefined, Template
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from schemaman.model.printable import escape_invisible
+from schemaman.model.printable import escape_commands, escape_invisible
 from schemaman.report.document import Block, FactsBlock, Heading, Notice, Paragraph, Report, Tone
 from schemaman.report.formats._characters import SIGNS
 
@@ -101,7 +101,8 @@ def _escape_value(value: object) -> object:
     """Convert a value for the template: escape invisible characters in text, keep markup unchanged."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
-    return escape_invisible(value, lines=True)
+    shown = str(escape(escape_invisible(value, lines=True)))
+    return Markup(escape_commands(shown, number_sign="&#35;", colon="&#58;"))
 
 
 def _name_kind(block: Block) -> str:

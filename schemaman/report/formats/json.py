@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
+from schemaman.model.printable import format_json
 from schemaman.report.document import Report
 
 
@@ -16,9 +16,7 @@ class JsonFormat:
 
     def render(self, report: Report) -> str:
         """Render the data of the report."""
-        # A lone surrogate is no Unicode text and could not be written as UTF-8.
-        text = json.dumps(report.data, indent=2, ensure_ascii=False)
-        return text.encode("utf-8", "backslashreplace").decode() + "\n"
+        return format_json(report.data) + "\n"
 
 
 FORMAT = JsonFormat()

@@ -1,5 +1,8 @@
 """A report as GitHub-flavoured Markdown, for pull requests and pages; never raw HTML.
 
+The result of a check fits into a comment: it begins with the verdict, and whole findings are left out at the
+end.
+
 Source: GitHub Flavored Markdown Spec 0.29: backslash escapes (2.4), code spans (6.3),
 tables (4.10: a pipe is escaped also inside a code span).
 """
@@ -7,10 +10,12 @@ tables (4.10: a pipe is escaped also inside a code span).
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from schemaman.model.printable import escape_invisible
+from schemaman.model.printable import escape_commands, escape_invisible
 from schemaman.report.document import (
     Block,
     Code,
@@ -30,6 +35,12 @@ from schemaman.report.formats._characters import SIGNS
 _PUNCTUATION = re.compile(r"([\\`*_{}\[\]#!|~<>&@^$]|(?<=www)\.|:(?=//)|:(?=[a-z_+-]+:))", re.IGNORECASE)
 _OPENING = re.compile(r"^(\s*(?:\d+(?=[.)]))?)([-+=.)])")
 """Characters that begin a list or underline a heading at the start of a line."""
+_REFERENCE = re.compile(r"((?<!\w)\\@|\\#)(?=\w)")
+"""Escaped signs that GitHub takes for a mention or an issue; it looks for these in the rendered text."""
+COMMENT_LIMIT = 65_536
+"""The longest comment in characters. Source: GitHub's answer to a longer one, "body is too long"."""
+_REMARK = 200
+"""Characters for the remark about what was left out, without its command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +50,37 @@ class MarkdownFormat:
     name: str = "markdown"
 
     def render(self, report: Report) -> str:
-        """Render the whole report."""
-        return "\n\n".join("\n".join(_format_block(block)) for block in report.blocks) + "\n"
+        """Render the whole report, or as many findings of a check as fit into a comment."""
+        if report.gate is None or not report.gate.is_comment:
+            return _join_blocks(map(_render_block, report.blocks))
+        heads = [b for b in report.blocks if not isinstance(b, Notice)]
+        notices = [b for b in report.blocks if isinstance(b, Notice)]
+        parts = [*map(_render_block, heads), *map(_render_block, notices)]
+        if len(whole := _join_blocks(parts)) <= COMMENT_LIMIT:
+            return whole
+        kept, size = [], sum(len(part) + 2 for part in parts[: len(heads)])
+        for part in parts[len(heads) :]:
+            size += len(part) + 2
+            if size > COMMENT_LIMIT - _REMARK - len(report.gate.command):
+                break
+            kept.append(part)
+        remark = _describe_rest(notices[len(kept) :], report.gate.command)
+        return _join_blocks([*parts[: len(heads)], *kept, remark])
+
+
+def _describe_rest(rest: Sequence[Notice], command: str) -> str:
+    """Describe the notices that a comment has no room for."""
+    counts = Counter(notice.tone for notice in rest)
+    listed = ", ".join(f"{counts[tone]} {tone}" for tone in ("break", "danger", "note") if counts[tone])
+    return f"{len(rest)} more findings do not fit here ({listed}). All of them: {_format_code(command)}"
+
+
+def _join_blocks(parts: Iterable[str]) -> str:
+    return escape_commands("\n\n".join(parts), colon="\\:") + "\n"
+
+
+def _render_block(block: Block) -> str:
+    return "\n".join(_format_block(block))
 
 
 def _format_block(block: Block) -> list[str]:
@@ -55,9 +95,9 @@ def _format_block(block: Block) -> list[str]:
             return _format_grid(block)
         case Code(text, language):
             return _fence_code(escape_invisible(text, lines=True), language)
-        case TimelineBlock(caption, events):
+        case TimelineBlock(caption):
             head = [f"*{_escape_edges(caption)}*", ""] if caption else []
-            return head + [line for event in events for line in _format_event(event)]
+            return head + [line for event in block.shown for line in _format_event(event)]
         case Notice():
             return _format_notice(block)
         case _:
@@ -104,7 +144,8 @@ def _format_text(text: Text, *, table: bool) -> str:
 
 
 def _escape_text(text: str) -> str:
-    return _OPENING.sub(r"\1\\\2", _PUNCTUATION.sub(r"\\\1", escape_invisible(text)))
+    escaped = _OPENING.sub(r"\1\\\2", _PUNCTUATION.sub(r"\\\1", escape_invisible(text)))
+    return _REFERENCE.sub(r"\1&#8203;", escaped)
 
 
 def _escape_edges(text: str) -> str:

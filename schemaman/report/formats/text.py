@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import assert_never
 
-from schemaman.model.printable import escape_invisible
+from schemaman.model.printable import escape_commands, escape_invisible
 from schemaman.report.document import (
     Block,
     Code,
@@ -59,7 +59,9 @@ class TextFormat:
             if parts and not (isinstance(block, Notice) and not lines):
                 parts.append("")
             parts += lines
-        return "\n".join(parts) + "\n"
+        # A runner that executes commands in a log is no terminal, so its lines have no width.
+        shown = "\n".join(parts) + "\n"
+        return shown if self.width else escape_commands(shown)
 
     def _block(self, block: Block) -> list[str]:
         match block:
@@ -73,9 +75,9 @@ class TextFormat:
                 return self._grid(caption, header, rows)
             case Code(text, _):
                 return [f"    {line}" for line in escape_invisible(text, lines=True).splitlines()]
-            case TimelineBlock(caption, events):
+            case TimelineBlock(caption):
                 head = [self._paint(escape_invisible(caption), "muted")] if caption else []
-                return head + [line for event in events for line in self._event(event)]
+                return head + [line for event in block.shown for line in self._event(event)]
             case Notice():
                 return self._notice(block)
             case _:

@@ -44,6 +44,11 @@ def build_snapshots(written: Iterable[WrittenSnapshot], differing: Iterable[str]
     }
 
 
+def build_lines(file: str, lines: Iterable[str]) -> Answer:
+    """The document of `textconv` and `git-diff`: what they print of a file."""
+    return {"schema_version": SCHEMA_VERSION, "file": file, "lines": list(lines)}
+
+
 def build_decision(answer: str, table: TableId, words: Sequence[str], file: str, *, written: bool) -> Answer:
     """The document of `decide`; without `written` the file contained the answer already."""
     return {

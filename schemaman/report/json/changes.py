@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import assert_never
 
+from schemaman.compat.consumers import AffectedConsumer
 from schemaman.compat.gate import UNREAD, GateVerdict
 from schemaman.compat.judge import READERS, Finding, Rule, Severity
 from schemaman.compat.waivers import Waiver
@@ -26,6 +27,7 @@ from schemaman.model.diff import (
     RenameColumn,
 )
 from schemaman.model.schema import Column, Path, TableId
+from schemaman.report.json.impact import build_affected
 from schemaman.report.json.tables import SCHEMA_VERSION, Document, Json, build_candidate
 from schemaman.report.json.tables import build_column as column_document
 
@@ -113,12 +115,13 @@ def build_check(
     remarks: Iterable[tuple[TableId, Disagreement]] = (),
     waiver_remarks: Iterable[str] = (),
     waivers: Mapping[str, Waiver] | None = None,
+    affected: Mapping[str, tuple[AffectedConsumer, ...]] | None = None,
 ) -> Document:
     """The document of `check`: every finding with the severity that the declared readers give it.
 
     `tables` were checked; `unaccepted` are those without a baseline. `remarks` are what the records do not
-    decide or do not carry; `waivers` are keyed by fingerprint. `unjudged` repeats the findings of
-    `not-judged`, for readers of earlier releases. `unread` lists the tables with records that could not be
+    decide or do not carry; `waivers` and `affected` are keyed by fingerprint. `unjudged` repeats the findings
+    of `not-judged`, for readers of earlier releases. `unread` lists the tables with records that could not be
     read; without another failure the verdict is then `unknown`.
     """
     judged = tuple(findings)
@@ -126,7 +129,10 @@ def build_check(
         "schema_version": SCHEMA_VERSION,
         "verdict": verdict,
         "findings": [
-            build_finding(f, severity, (waivers or {}).get(f.fingerprint)) for f, severity in judged
+            build_finding(
+                f, severity, (waivers or {}).get(f.fingerprint), (affected or {}).get(f.fingerprint, ())
+            )
+            for f, severity in judged
         ],
         "tables": list(tables),
         "unaccepted": list(unaccepted),
@@ -160,8 +166,13 @@ def _build_waiver(waiver: Waiver) -> Document:
     return {"reason": waiver.reason, "owner": waiver.owner, "expires": waiver.expires.isoformat()}
 
 
-def build_finding(found: Finding, severity: Severity, waiver: Waiver | None = None) -> Document:
-    """One finding; `verdicts` in the order of the seven readers."""
+def build_finding(
+    found: Finding,
+    severity: Severity,
+    waiver: Waiver | None = None,
+    affected: Iterable[AffectedConsumer] = (),
+) -> Document:
+    """One finding; `verdicts` in the order of the seven readers, `affected` are consumers."""
     return {
         "fingerprint": found.fingerprint,
         "rule": found.rule,
@@ -172,6 +183,8 @@ def build_finding(found: Finding, severity: Severity, waiver: Waiver | None = No
         "old": found.old_ref,
         "new": found.new_ref,
         "message": found.message,
+        "file": found.file or None,
+        "line": found.line or None,
         "verdicts": {reader: found.verdicts[reader] for reader in READERS if reader in found.verdicts},
         "severity": severity,
         "status": "open" if waiver is None else "waived",
@@ -184,14 +197,21 @@ def build_finding(found: Finding, severity: Severity, waiver: Waiver | None = No
         ],
         "fixes": list(found.fixes),
         "commands": list(found.commands),
+        "consumers": [*build_affected(affected)],
     }
 
 
-def build_explain(found: Finding, severity: Severity, rule: Rule, waiver: Waiver | None = None) -> Document:
+def build_explain(
+    found: Finding,
+    severity: Severity,
+    rule: Rule,
+    affected: Iterable[AffectedConsumer] = (),
+    waiver: Waiver | None = None,
+) -> Document:
     """The document of `explain FINDING`: the finding and the page of its rule."""
     return {
         "schema_version": SCHEMA_VERSION,
-        "finding": build_finding(found, severity, waiver),
+        "finding": build_finding(found, severity, waiver, affected),
         "rule": _build_rule(rule),
     }
 

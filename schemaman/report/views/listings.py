@@ -241,10 +241,10 @@ def build_diff_report(
     `remarks` are what the records of these versions do not decide or do not carry. `repeated` is the earlier
     version with the new schema.
 
-    Column ids are valid only inside one incarnation of one table. Other schemas are matched by names, and
-    renames between them are only suspected.
+    Column ids are valid only inside one table. A table that was created again shares no column with the
+    dropped one. Other schemas are matched by names, and renames between them are only suspected.
     """
-    if _is_one_incarnation(old, new):
+    if _is_of_one_table(old, new):
         known, changes = tuple(candidates), diff(old.schema, new.schema)
     else:
         before, after = remove_ids(old.schema), remove_ids(new.schema)
@@ -289,10 +289,8 @@ def _is_recreated(old: ResolvedSchema, new: ResolvedSchema) -> bool:
     return old.version.incarnation != new.version.incarnation
 
 
-def _is_one_incarnation(old: ResolvedSchema, new: ResolvedSchema) -> bool:
-    if old.version is None or new.version is None:
-        return False
-    return old.table == new.table and old.version.incarnation == new.version.incarnation
+def _is_of_one_table(old: ResolvedSchema, new: ResolvedSchema) -> bool:
+    return old.version is not None and new.version is not None and old.table == new.table
 
 
 def build_rejects_report(rejects: Sequence[Reject], notes: Sequence[Note] = ()) -> Report:

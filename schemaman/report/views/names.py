@@ -18,15 +18,15 @@ from schemaman.report.json.tables import SCHEMA_VERSION
 MODES: tuple[Mode, ...] = ("avro", "avro_unicode", "scrubbed")
 ADJUSTING: tuple[Mode, ...] = ("none", "avro", "avro_unicode")
 
-CollisionKind = Literal["column", "topic", "schema"]
+CollisionKind = Literal["column", "table", "topic", "schema"]
 
 
 @dataclass(frozen=True, slots=True)
 class Collision:
     """Several names that are emitted as one name in a naming mode; `now` if events already show it.
 
-    `of` is what has the names: columns of a table, or tables as topics or schemas. `mode` is `case` for
-    columns that differ only in case, and `topic` for topics. It is `routed` if a transform routes tables with
+    `of` is what has the names: columns of a table, or tables, also as topics or schemas. `mode` is `case` for
+    names that differ only in case, and `topic` for topics. It is `routed` if a transform routes tables with
     different topic names to one topic, and `none` for other current collisions.
     """
 
@@ -44,7 +44,7 @@ def build_names_report(
 
     `every` are all tables, with which the given ones may collide; by default only the given ones.
     """
-    topics, row_schemas = _find_table_collisions(histories, every or histories)
+    topics, row_schemas, tables = _find_table_collisions(histories, every or histories)
     blocks: list[Block] = []
     for history in histories:
         schema = history.latest.schema
@@ -60,21 +60,21 @@ def build_names_report(
             rows = tuple(_build_row(column, _list_earlier_names(history, column)) for column in shown)
             blocks.append(Grid("", ("column", "name in events", "naming rule", "earlier"), rows))
         blocks += [_build_notice(c) for c in found]
-    blocks += [_build_notice(c) for c in (*topics, *row_schemas)]
+    blocks += [_build_notice(c) for c in (*topics, *row_schemas, *tables)]
     if not blocks:
         message = "every column has its own name in events, and no names collide"
         blocks.append(Paragraph((Text(message, "good"),)))
-    return Report("Names", tuple(blocks), _build_document(histories, topics, row_schemas))
+    return Report("Names", tuple(blocks), _build_document(histories, topics, row_schemas, tables))
 
 
 def _find_table_collisions(
     histories: Sequence[TableHistory], every: Sequence[TableHistory]
-) -> tuple[tuple[Collision, ...], tuple[Collision, ...]]:
-    """Find the collisions of topics and of row schemas in which one of the tables takes part."""
+) -> tuple[tuple[Collision, ...], tuple[Collision, ...], tuple[Collision, ...]]:
+    """Find the collisions of topics, row schemas and table names in which one of the tables takes part."""
     own = {str(h.table) for h in histories}
-    found = (find_topic_collisions(every), find_schema_collisions(every))
-    topics, row_schemas = (tuple(c for c in each if own.intersection(c.names)) for each in found)
-    return topics, row_schemas
+    found = (find_topic_collisions(every), find_schema_collisions(every), find_case_collisions(every))
+    topics, row_schemas, tables = (tuple(c for c in each if own.intersection(c.names)) for each in found)
+    return topics, row_schemas, tables
 
 
 def find_rule(column: Column) -> str | None:
@@ -177,6 +177,12 @@ def find_schema_collisions(histories: Sequence[TableHistory]) -> tuple[Collision
     return tuple(found)
 
 
+def find_case_collisions(histories: Sequence[TableHistory]) -> tuple[Collision, ...]:
+    """Find tables that exist side by side and whose names differ only in case."""
+    names_in_case = _group_tables((str(h.table).lower(), h) for h in histories if not h.has_ended)
+    return tuple(Collision("table", "case", name, own, False) for name, own in names_in_case)
+
+
 def _find_shared_names(histories: Sequence[TableHistory], kind: str) -> list[tuple[str, tuple[str, ...]]]:
     aliases = ((a.name, h) for h in histories for a in h.aliases if a.kind == kind and a.until is None)
     return _group_tables(aliases)
@@ -225,10 +231,15 @@ def _build_notice(found: Collision) -> Notice:
             message = f"the row schemas of {listed} have the same name, {one}."
         case "schema":
             message = f"the row schemas of {listed} would have the same name, {one}, in mode {mode}."
+        case "table":
+            message = f"{listed} differ only in case: catalogs of Spark take them for one table."
         case "column" if found.now:
             message = f"events carry {listed} as one field, {one}."
         case "column" if mode == "case":
-            message = f"{listed} differ only in case: the PostgreSQL connector fails on this since 3.4."
+            message = (
+                f"{listed} differ only in case: Spark, Delta and Iceberg through Spark take them for one "
+                "column, and the PostgreSQL connector fails on this since 3.4."
+            )
         case "column":
             message = f"{listed} would become one field, {one}, in mode {mode}."
         case _:
@@ -239,7 +250,10 @@ def _build_notice(found: Collision) -> Notice:
 
 
 def _build_document(
-    histories: Sequence[TableHistory], topics: Sequence[Collision], row_schemas: Sequence[Collision]
+    histories: Sequence[TableHistory],
+    topics: Sequence[Collision],
+    row_schemas: Sequence[Collision],
+    tables: Sequence[Collision],
 ) -> dict[str, object]:
     return {
         "schema_version": SCHEMA_VERSION,
@@ -258,6 +272,7 @@ def _build_document(
         ],
         "topic_collisions": [_build_collision(c) for c in topics],
         "schema_collisions": [_build_collision(c) for c in row_schemas],
+        "table_collisions": [_build_collision(c) for c in tables],
     }
 
 

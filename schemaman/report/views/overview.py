@@ -7,10 +7,22 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from schemaman.history.references import name_distinctly
 from schemaman.model.schema import TableId, quote_part
-from schemaman.report.document import Block, FactsBlock, Grid, Heading, Inline, Paragraph, Report, Text, Tone
+from schemaman.report.document import (
+    Block,
+    FactsBlock,
+    Gate,
+    Grid,
+    Heading,
+    Inline,
+    Paragraph,
+    Report,
+    Text,
+    Tone,
+)
 from schemaman.report.json import changes as change_documents
 from schemaman.report.json import tables as table_documents
 from schemaman.report.views import words
+from schemaman.report.views.findings import build_rule_pages
 from schemaman.report.views.table_changes import TableChapter, find_worst
 from schemaman.report.views.table_chapter import MATRIX_HEADER, build_table_blocks, build_verdict_cells
 
@@ -45,13 +57,16 @@ def build_report(
         blocks.append(Paragraph((Text(advice, "muted"),)))
     for story in chapters:
         blocks += build_table_blocks(story, titles[story.history.table], anchors[story.history.table])
-    return Report("Schema report", tuple(blocks), _build_data(stories, plans or {}))
+    rules = build_rule_pages(judged for story in stories for judged in story.findings)
+    tables = tuple(str(story.history.table) for story in stories)
+    gate = Gate(None, tables, rules, "schemaman report", is_comment=False)
+    return Report("Schema report", tuple(blocks), _build_data(stories, plans or {}), gate)
 
 
 def build_figures(stories: Sequence[TableChapter]) -> FactsBlock:
     """Build the figures that show whether a person has to act."""
-    breaks = sum(f.severity == "break" for s in stories for f in s.findings)
-    dangers = sum(f.severity == "danger" for s in stories for f in s.findings)
+    breaks = sum(f.severity == "break" for s in stories for f in s.newest_findings)
+    dangers = sum(f.severity == "danger" for s in stories for f in s.newest_findings)
     facts = sum(len(s.history.latest.unconfirmed) for s in stories)
     disputes = sum(not d.is_remark for s in stories for d in s.history.disagreements)
     return FactsBlock(
@@ -84,12 +99,16 @@ def _list_suffixes(parts: tuple[str, ...]) -> list[tuple[str, ...]]:
 def _build_matrix(stories: Sequence[TableChapter], titles: Mapping[TableId, str]) -> Grid:
     rows: list[tuple[Inline, ...]] = []
     for story in stories:
-        for stage in story.stages:
-            for judged in stage.findings:
+        steps = {
+            judged.anchor: words.format_version(stage.version, stage.revision.number)
+            for stage in story.stages
+            for judged in stage.findings
+        }
+        for judged in story.newest_findings:
+            if judged.anchor in steps:
                 path = ".".join((titles[story.history.table], *judged.finding.path))
-                step = words.format_version(stage.version, stage.revision.number)
-                head = ((Text(path, code=True),), (Text(step),), (Text(judged.finding.rule, code=True),))
-                rows.append((*head, *build_verdict_cells(judged)))
+                step, rule = Text(steps[judged.anchor]), Text(judged.finding.rule, code=True)
+                rows.append(((Text(path, code=True),), (step,), (rule,), *build_verdict_cells(judged)))
     return Grid("Verdict of each change for each reader", MATRIX_HEADER, tuple(rows))
 
 
@@ -157,7 +176,8 @@ def _build_data(stories: Sequence[TableChapter], plans: Mapping[str, object]) ->
             table_documents.build_history(s.history)
             | {
                 "findings": [
-                    change_documents.build_finding(f.finding, f.severity, f.waiver) for f in s.findings
+                    change_documents.build_finding(f.finding, f.severity, f.waiver, f.affected)
+                    for f in s.newest_findings
                 ],
                 "plans": [plans[p.table] for p in s.plans if p.table in plans],
             }

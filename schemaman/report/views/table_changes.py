@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 
+from schemaman.compat.consumers import AffectedConsumer
 from schemaman.compat.gate import list_all_steps
 from schemaman.compat.judge import SEVERITIES, Finding, Severity, Transition
 from schemaman.compat.waivers import Waiver
@@ -16,10 +17,11 @@ from schemaman.model.schema import Column
 
 @dataclass(frozen=True, slots=True)
 class JudgedFinding:
-    """A finding, its severity for the declared readers, and its waiver if it has a valid one."""
+    """A finding, its severity, the consumers that it concerns, and its waiver if it has a valid one."""
 
     finding: Finding
     severity: Severity
+    affected: tuple[AffectedConsumer, ...] = ()
     waiver: Waiver | None = None
 
     @property
@@ -63,6 +65,20 @@ class TableChapter:
         """All findings, oldest first."""
         return (*(f for stage in self.stages for f in stage.findings), *self.ending)
 
+    @property
+    def newest_findings(self) -> tuple[JudgedFinding, ...]:
+        """Each finding once, where it was found last; newest first."""
+        found: dict[str, JudgedFinding] = {}
+        for judged in reversed(self.findings):
+            found.setdefault(judged.finding.fingerprint, judged)
+        return tuple(found.values())
+
+    def select_stages(self, refs: Collection[str]) -> TableChapter:
+        """Return the chapter with only the stages of some REFs."""
+        numbers = {ref.rpartition("@")[2] for ref in refs}
+        kept = tuple(s for s in self.stages if s.version.format_number(s.revision) in numbers)
+        return replace(self, stages=kept)
+
 
 TransitionJudge = Callable[[Transition], Iterable[JudgedFinding]]
 
@@ -92,9 +108,27 @@ def build_chapter(
             end_findings = found
             continue
         stage = stages[label := transition.new_ref.rpartition("@")[2]]
-        stages[label] = replace(stage, changes=transition.changes, findings=(*end_findings, *found))
+        # What happened between two structures belongs to the stage of the first, which may have findings.
+        findings = (*stage.findings, *end_findings, *found)
+        stages[label] = replace(stage, changes=stage.changes or transition.changes, findings=findings)
         end_findings = ()
     return TableChapter(history, tuple(stages.values()), end_findings, tuple(plans))
+
+
+def keep_shared_once(chapters: Iterable[TableChapter]) -> tuple[TableChapter, ...]:
+    """Keep a finding that several tables share in the chapter of the first one only."""
+    known: set[str] = set()
+    kept: list[TableChapter] = []
+    for chapter in chapters:
+        shared = {f.finding.fingerprint for f in chapter.findings if f.finding.scope}
+        stages = tuple(replace(s, findings=_drop_repeated(s.findings, known)) for s in chapter.stages)
+        kept.append(replace(chapter, stages=stages) if shared & known else chapter)
+        known |= shared
+    return tuple(kept)
+
+
+def _drop_repeated(findings: Iterable[JudgedFinding], known: Collection[str]) -> tuple[JudgedFinding, ...]:
+    return tuple(f for f in findings if not f.finding.scope or f.finding.fingerprint not in known)
 
 
 def keep_recent_versions(history: TableHistory, count: int) -> TableHistory:

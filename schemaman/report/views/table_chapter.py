@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from schemaman.compat.judge import READERS, Reader, Verdict
 from schemaman.history.versions import Disagreement, RenameCandidate, SchemaVersion, TableHistory
@@ -15,6 +16,7 @@ from schemaman.report.document import (
     Grid,
     Heading,
     Inline,
+    Issue,
     Notice,
     Paragraph,
     Text,
@@ -52,17 +54,24 @@ def build_table_blocks(story: TableChapter, title: str, anchor: str) -> Iterator
     yield Heading("Columns now" if not history.is_dropped else "Columns at the end", 3, f"{anchor}-columns")
     yield build_columns_grid(history)
     yield Heading("History", 3, f"{anchor}-history")
-    yield build_timeline(story)
+    yield build_timeline(story, newest_first=True)
     if story.findings:
         yield Heading("Broken readers", 3, f"{anchor}-readers")
         yield build_matrix(story)
-        yield from (build_finding_notice(judged) for judged in story.findings)
+        yield from map(build_finding_notice, story.newest_findings)
     questions = tuple(build_questions(history))
     if questions:
         yield Heading("Open questions", 3, f"{anchor}-open")
-        yield from questions
+        yield from (_name_table(block, history) for block in questions)
     for plan in story.plans:
         yield from build_plan_blocks(plan, anchor)
+
+
+def _name_table(block: Block, history: TableHistory) -> Block:
+    """Return a notice with the table that it is about, for formats that have no headings."""
+    if not isinstance(block, Notice) or block.issue is not None:
+        return block
+    return replace(block, issue=Issue(str(history.table), (), "", block.tone))
 
 
 def build_columns_grid(history: TableHistory) -> Grid:
@@ -83,7 +92,7 @@ def build_columns_grid(history: TableHistory) -> Grid:
     return Grid(caption, tuple(header + ["comment"] * commented), tuple(rows))
 
 
-def build_timeline(story: TableChapter) -> TimelineBlock:
+def build_timeline(story: TableChapter, *, newest_first: bool = False) -> TimelineBlock:
     """Every version and revision with its interval of the source's log and what changed."""
     begun = {stage.version.incarnation: stage for stage in reversed(story.stages)}
     events = [
@@ -99,22 +108,23 @@ def build_timeline(story: TableChapter) -> TimelineBlock:
         events.append(
             Event(label, words.format_coordinates(event.at), words.SEVERITY_TONES[severity], other, badges)
         )
-    return TimelineBlock("", tuple(events))
+    return TimelineBlock("", tuple(events), newest_first)
 
 
 def build_matrix(story: TableChapter) -> Grid:
-    """Findings against the seven readers."""
+    """Each finding once against the seven readers, newest first."""
+    steps = {
+        judged.anchor: words.format_version(stage.version, stage.revision.number)
+        for stage in story.stages
+        for judged in stage.findings
+    }
     rows = []
-    for stage in story.stages:
-        for judged in stage.findings:
-            finding = judged.finding
-            step = words.format_version(stage.version, stage.revision.number)
-            subject = Text(words.join_path(finding.path) or "table", code=bool(finding.path))
-            rule = Text(finding.rule, link=judged.anchor)
-            rows.append(((subject,), (Text(step),), (rule,), *build_verdict_cells(judged)))
-    for judged in story.ending:
-        rule = Text(judged.finding.rule, link=judged.anchor)
-        rows.append(((Text("table"),), (Text("end"),), (rule,), *build_verdict_cells(judged)))
+    for judged in story.newest_findings:
+        finding = judged.finding
+        step = steps.get(judged.anchor, "end")
+        subject = Text(words.join_path(finding.path) or "table", code=bool(finding.path))
+        rule = Text(finding.rule, link=judged.anchor)
+        rows.append(((subject,), (Text(step),), (rule,), *build_verdict_cells(judged)))
     return Grid("Verdict of each change for each reader", MATRIX_HEADER, tuple(rows))
 
 

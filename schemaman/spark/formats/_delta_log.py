@@ -8,12 +8,14 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlparse
 
 from schemaman.errors import StatementFailed
 from schemaman.model.ddl import quote_name
+from schemaman.model.schema import Path as SchemaPath
 
 Query = Callable[[str], Sequence[Sequence[object]]]
 """Runs a query and returns its rows."""
@@ -21,6 +23,8 @@ Query = Callable[[str], Sequence[Sequence[object]]]
 _COMMIT = re.compile(r"(\d{20})\.json")
 _EXPRESSION = "delta.generationExpression"
 _IDENTITY = "delta.identity.start"
+_FIELD_ID = "delta.columnMapping.id"
+_PHYSICAL_NAME = "delta.columnMapping.physicalName"
 _FEATURES = frozenset({"generatedColumns", "identityColumns"})
 _CATALOG_COMMITS = frozenset({"catalogManaged", "catalogOwned-preview", "coordinatedCommits-preview"})
 
@@ -74,6 +78,15 @@ def find_generated_columns(location: str, features: Iterable[str], query: Query)
     return _read_generated(json.loads(max(schemas)[1]))
 
 
+def read_field_ids(schema: str) -> dict[SchemaPath, str]:
+    """Read id and physical name of each column and nested field from a schema with column mapping.
+
+    Both together are kept by a rename. An id alone is not enough: to switch column mapping off and on numbers
+    all columns anew. Source: Delta protocol, "Column Mapping".
+    """
+    return dict(_list_field_ids(json.loads(schema), ()))
+
+
 def clear_unfinished(folder: str) -> bool:
     """Remove a local folder with a begun Delta table without any commit.
 
@@ -89,6 +102,18 @@ def clear_unfinished(folder: str) -> bool:
         return False
     shutil.rmtree(path)
     return True
+
+
+def _list_field_ids(type: Any, above: SchemaPath) -> Iterator[tuple[SchemaPath, str]]:
+    if isinstance(type, str):
+        return
+    for field in type.get("fields", ()):
+        here, metadata = (*above, str(field["name"])), field.get("metadata", {})
+        if _FIELD_ID in metadata:
+            yield here, f"{metadata[_FIELD_ID]} {metadata.get(_PHYSICAL_NAME, '')}"
+        yield from _list_field_ids(field["type"], here)
+    for part, key in (("element", "elementType"), ("key", "keyType"), ("value", "valueType")):
+        yield from _list_field_ids(type.get(key, ""), (*above, part))
 
 
 def _read_generated(schema: Mapping[str, list[dict[str, dict[str, str]]]]) -> dict[str, str]:

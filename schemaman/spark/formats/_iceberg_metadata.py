@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
-from schemaman.migration.properties.names import read_key
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.spark_sql import format_identifiers, split_table_name
 from schemaman.migration.target import LakeTable, LayoutField
 from schemaman.model.schema import Column, Path, TableSchema
@@ -54,6 +54,8 @@ def read_metadata(table: str, columns: tuple[Column, ...], file: str, metadata: 
         partition_names=_collect_partition_names(metadata, paths),
         # Source: Iceberg table spec, "Schema Evolution": a field keeps its id forever.
         column_ids=" ".join(str(id) for id in paths),
+        field_ids={path: str(id) for id, path in paths.items()},
+        snapshots=(_find_first_sequence(metadata), int(metadata.get("last-sequence-number", 0))),
     )
 
 
@@ -90,6 +92,38 @@ def read_description(
     )
 
 
+def list_equality_heads(metadata: Metadata) -> tuple[int, ...]:
+    """List the newest snapshots of all branches that may have equality deletes, by their ids.
+
+    A summary without the number says nothing. Source: Iceberg table spec, "Snapshot References", "Metrics".
+    """
+    refs = [ref for ref in metadata.get("refs", {}).values() if ref["type"] == "branch"]
+    heads = {metadata.get("current-snapshot-id"), *(ref["snapshot-id"] for ref in refs)}
+    return tuple(
+        each["snapshot-id"]
+        for each in metadata.get("snapshots", ())
+        if each["snapshot-id"] in heads
+        and each.get("summary", {}).get("total-equality-deletes") != "0"
+        and metadata["format-version"] > 1
+    )
+
+
+def _find_first_sequence(metadata: Metadata) -> int:
+    """Find the sequence number of the snapshot without a parent from which the current one comes; or 0.
+
+    A table that was replaced begins with such a snapshot again. Expired snapshots leave 0. Source: Iceberg
+    table spec, "Snapshots"; measured with Iceberg 1.11.
+    """
+    snapshots = {each["snapshot-id"]: each for each in metadata.get("snapshots", ())}
+    at = snapshots.get(metadata.get("current-snapshot-id"))
+    while at is not None:
+        parent = at.get("parent-snapshot-id")
+        if parent is None:
+            return int(at.get("sequence-number", 0))
+        at = snapshots.get(parent)
+    return 0
+
+
 def _make_table(
     table: str,
     columns: tuple[Column, ...],
@@ -105,9 +139,11 @@ def _make_table(
     comment: str | None = None,
     partition_names: Mapping[str, Path],
     column_ids: str = "",
+    field_ids: Mapping[Path, str] | None = None,
+    snapshots: tuple[int, int] = (0, 0),
 ) -> LakeTable:
     names = tuple(c.name for c in columns if (c.name,) in identifiers)
-    key = read_key(properties)
+    key = read_record(properties).key
     # Spark keeps the comment of a table among its properties. Source: Spark `TableCatalog.PROP_COMMENT`.
     comment = properties.get("comment") or comment or None
     return LakeTable(
@@ -128,6 +164,8 @@ def _make_table(
         format_version=format_version,
         partition_names=partition_names,
         column_ids=column_ids,
+        field_ids=field_ids or {},
+        snapshots=snapshots,
     )
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Any
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from schemaman.errors import EngineUnavailable, StatementFailed
-from schemaman.migration.properties.names import BATCH_PROPERTY, read_key
+from schemaman.migration.properties.names import BATCH_PROPERTY
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.spark_sql import (
     create_namespace,
     literal,
@@ -19,15 +21,21 @@ from schemaman.migration.spark_sql import (
     split_table_name,
 )
 from schemaman.migration.target import LakeTable, LayoutField
-from schemaman.model.schema import TableSchema
+from schemaman.model.schema import Path, TableSchema
 from schemaman.spark.catalog_settings import (
     SESSION_CATALOG,
     read_setting,
     require_extension,
 )
 from schemaman.spark.formats._commit_metadata import format_metadata, parse_batches
-from schemaman.spark.formats._delta_log import clear_unfinished, find_generated_columns, find_newest_version
+from schemaman.spark.formats._delta_log import (
+    clear_unfinished,
+    find_generated_columns,
+    find_newest_version,
+    read_field_ids,
+)
 from schemaman.spark.spark_format import RecordedBatch
+from schemaman.spark.sql_errors import RAISED
 from schemaman.spark.statements import collect_rows, query_rows, read_table_schema
 
 EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
@@ -83,9 +91,10 @@ class DeltaOnSpark:
         # A property of this name enables a feature, but the table does not show the property.
         properties = dict(detail["properties"]) | {f"delta.feature.{f}": "supported" for f in features}
         partitions, clustering = detail["partitionColumns"], detail["clusteringColumns"] or ()
+        key = read_record(properties).key or ()
         return LakeTable(
             table,
-            TableSchema(read_columns(schema), read_key(properties) or (), detail["description"] or None),
+            TableSchema(read_columns(schema), key, detail["description"] or None),
             identity=detail["id"],
             version=str(version),
             properties=properties,
@@ -99,6 +108,7 @@ class DeltaOnSpark:
             defaults=read_defaults(schema),
             # Source: Delta protocol, "Column Mapping": ids are unique; only then columns can be dropped.
             column_ids=f"last {properties.get(_LAST_ID, '0')}",
+            field_ids=_read_field_ids(spark, detail["location"], int(version), features) if java else {},
         )
 
     def clear_interrupted_creation(self, spark: SparkSession, statement: str, error: Exception) -> bool:
@@ -126,6 +136,28 @@ class DeltaOnSpark:
         metadata = {_METADATA: format_metadata({**batch, "highest": highest})}
         once = {_APP: str(batch["app"]), _VERSION: str(batch[BATCH_PROPERTY])}
         return metadata if used else {**once, **metadata}
+
+
+def _read_field_ids(
+    spark: SparkSession, location: str, version: int, features: frozenset[str]
+) -> Mapping[Path, str]:
+    """Read the ids of columns under column mapping by Delta's own classes; empty if they show another state.
+
+    SQL does not show them. Source: Delta `DeltaLog.forTable`, `Snapshot.metadata`.
+    """
+    if "columnMapping" not in features:
+        return {}
+    jvm: Any = spark._jvm
+    try:
+        path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(location))
+        log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)
+        snapshot = log.unsafeVolatileSnapshot()
+        if snapshot.version() != version:
+            return {}
+        schema = str(snapshot.metadata().schemaString())
+    except RAISED:
+        return {}
+    return read_field_ids(schema)
 
 
 def _register_again(spark: SparkSession, table: str) -> bool:

@@ -11,12 +11,17 @@ from pyspark.sql import SparkSession
 
 from schemaman.errors import EngineUnavailable, StatementFailed
 from schemaman.migration.properties.names import BATCH_PROPERTY
-from schemaman.migration.spark_sql import literal, read_columns, read_defaults
+from schemaman.migration.spark_sql import literal, read_columns, read_defaults, split_table_name
 from schemaman.migration.target import LakeTable
 from schemaman.model.ddl import quote_name
-from schemaman.spark.catalog_settings import DOCUMENTATION, find_catalog, read_setting, require_extension
+from schemaman.spark.catalog_settings import DOCUMENTATION, read_setting, require_extension
 from schemaman.spark.formats._commit_metadata import format_metadata, parse_batches
-from schemaman.spark.formats._iceberg_metadata import Metadata, read_description, read_metadata
+from schemaman.spark.formats._iceberg_metadata import (
+    Metadata,
+    list_equality_heads,
+    read_description,
+    read_metadata,
+)
 from schemaman.spark.spark_format import RecordedBatch
 from schemaman.spark.sql_errors import RAISED
 from schemaman.spark.statements import collect_rows, read_table_schema
@@ -81,6 +86,7 @@ def _inspect_by_java(spark: SparkSession, table: str, name: str) -> LakeTable:
     schema = str(jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(current.schema()).json())
     metadata = json.loads(jvm.org.apache.iceberg.TableMetadataParser.toJson(current))
     found = read_metadata(table, read_columns(schema), str(current.metadataFileLocation()), metadata)
+    found = _add_equality_deletes(spark, name, found, metadata)
     return replace(found, defaults=read_defaults(schema))
 
 
@@ -98,11 +104,26 @@ def _inspect_by_sql(spark: SparkSession, table: str, name: str) -> LakeTable | N
     newest = collect_rows(spark, f"SELECT file FROM {name}.metadata_log_entries")[-1]["file"]
     metadata = _read_metadata_file(spark, newest)
     if metadata:
-        return replace(read_metadata(table, columns, newest, metadata), defaults=defaults)
+        found = _add_equality_deletes(spark, name, read_metadata(table, columns, newest, metadata), metadata)
+        return replace(found, defaults=defaults)
     described = [
         (r["col_name"], r["data_type"]) for r in collect_rows(spark, f"DESCRIBE TABLE EXTENDED {name}")
     ]
     return replace(read_description(table, columns, newest, properties, described), defaults=defaults)
+
+
+def _add_equality_deletes(spark: SparkSession, name: str, lake: LakeTable, metadata: Metadata) -> LakeTable:
+    """Add the columns by which delete files delete rows; the files are only listed where there may be some.
+
+    Source: Iceberg table spec, "Equality Delete Files"; Iceberg "Spark queries", "Delete Files".
+    """
+    ids: set[str] = set()
+    for snapshot in list_equality_heads(metadata):
+        files = f"{name}.`delete_files` FOR VERSION AS OF {snapshot}"
+        query = f"SELECT DISTINCT equality_ids FROM {files} WHERE content = 2"
+        ids |= {str(id) for row in collect_rows(spark, query) for id in row["equality_ids"] or ()}
+    paths = tuple(path for path, id in lake.field_ids.items() if id in ids)
+    return replace(lake, equality_deletes=paths)
 
 
 def _is_cached(spark: SparkSession, name: str) -> bool:
@@ -110,7 +131,7 @@ def _is_cached(spark: SparkSession, name: str) -> bool:
 
     Source: Iceberg "Catalog properties".
     """
-    setting = f"spark.sql.catalog.{find_catalog(name)}.cache-enabled"
+    setting = f"spark.sql.catalog.{split_table_name(name)[0]}.cache-enabled"
     return read_setting(spark, setting, "true").lower() != "false"
 
 

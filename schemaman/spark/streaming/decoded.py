@@ -107,7 +107,7 @@ class DecodedBatch(Protocol):
         self,
         to: RowMap,
         count: int,
-        floor: str,
+        truncated_at: str,
         waiting: arrow.Table | None = None,
         unread: UnreadRecords = NO_UNREAD,
     ) -> StagedRows:
@@ -220,7 +220,7 @@ class LocalBatch:
         self,
         to: RowMap,
         count: int,
-        floor: str,
+        truncated_at: str,
         waiting: arrow.Table | None = None,
         unread: UnreadRecords = NO_UNREAD,
     ) -> StagedRows:
@@ -231,7 +231,9 @@ class LocalBatch:
             key=lambda r: (r["row_key"] or b"", r["row_order"], r["topic"], r["partition"], r["offset"])
         )
         ordered = arrow.RecordBatch.from_pylist(mapped, CHANGE_ARROW)
-        rows = arrow.Table.from_batches(list(ChangeFolder(to, floor)([ordered])), make_staged_schema(to))
+        rows = arrow.Table.from_batches(
+            list(ChangeFolder(to, truncated_at)([ordered])), make_staged_schema(to)
+        )
         helpers = make_staged_helpers(to)
         reasons = rows[helpers.reason]
         good, bad = rows.filter(compute.is_null(reasons)), rows.filter(compute.is_valid(reasons))
@@ -329,7 +331,7 @@ class ExecutorBatch:
         self,
         to: RowMap,
         count: int,
-        floor: str,
+        truncated_at: str,
         waiting: arrow.Table | None = None,
         unread: UnreadRecords = NO_UNREAD,
     ) -> StagedRows:
@@ -339,7 +341,7 @@ class ExecutorBatch:
             mapped = mapped.union(_create_frame(self.spark, waiting, CHANGE))
         by_key = mapped.repartition(1 + count // _ROWS_A_TASK, "row_key")
         ordered = by_key.sortWithinPartitions("row_key", "row_order", *_RECORD_KEY)
-        rows = ordered.mapInArrow(ChangeFolder(to, floor), make_staged_ddl(to)).persist()
+        rows = ordered.mapInArrow(ChangeFolder(to, truncated_at), make_staged_ddl(to)).persist()
         helpers = make_staged_helpers(to)
         reason, needed = F.col(helpers.reason), _needs_probe(helpers)
         counts = rows.agg(

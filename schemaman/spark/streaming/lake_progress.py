@@ -32,7 +32,7 @@ from schemaman.spark.streaming.table_migration import SinkTable
 class OrderQuery:
     """A query for a table's orders of a partition: the greatest before each of some increasing offsets.
 
-    Only orders greater than `floor` are queried. The query also finds whether rows after a delete without a
+    Only orders greater than `least` are queried. The query also finds whether rows after a delete without a
     position were already written before a crash: rows of this batch may have overwritten all earlier ones.
     """
 
@@ -40,12 +40,12 @@ class OrderQuery:
     topic: str
     partition: int
     offsets: tuple[int, ...]
-    floor: str
+    least: str
 
     @property
     def unpositioned_prefix(self) -> str:
-        """The prefix of orders after a delete at the floor's position; empty if there is no delete."""
-        return f"{parse_order(self.floor)[0]}/{UNPOSITIONED}/{self.partition:06d}." if self.floor else ""
+        """The prefix of orders after a delete at the position of `least`; empty if there is no delete."""
+        return f"{parse_order(self.least)[0]}/{UNPOSITIONED}/{self.partition:06d}." if self.least else ""
 
     def select_orders(self, orders: Iterable[str]) -> Iterator[str]:
         """Select the orders before the offsets among the found ones."""
@@ -72,8 +72,8 @@ def resolve_ambiguity(
         if table is None or len(reading.histories[table].topics) > 1:
             continue  # orders of rows do not contain topics
         known = read_orders.get((table, topic, partition), ())
-        floor = max((order for order in known if parse_offset(order) < offsets[0]), default="")
-        question = OrderQuery(table, topic, partition, offsets, floor)
+        least = max((order for order in known if parse_offset(order) < offsets[0]), default="")
+        question = OrderQuery(table, topic, partition, offsets, least)
         orders = ask(question)
         if orders is not None:
             read_orders[table, topic, partition] = sorted(
@@ -164,7 +164,7 @@ def format_order_query(name: str, question: OrderQuery) -> str:
     partition = f"CAST(substring_index(substring_index(`{ORDER}`, '/', -1), '.', 1) AS INT)"
     offset = f"CAST(substring_index(`{ORDER}`, '.', -1) AS BIGINT)"
     before = f"size(filter(array({', '.join(f'{n}L' for n in question.offsets)}), n -> n <= {offset}))"
-    newer = f"SELECT max(`{ORDER}`) FROM {name} WHERE `{ORDER}` > {literal(question.floor)} AND"
+    newer = f"SELECT max(`{ORDER}`) FROM {name} WHERE `{ORDER}` > {literal(question.least)} AND"
     mine = f"{partition} = {question.partition} AND {offset} < {question.offsets[-1]} GROUP BY {before}"
     behind = f" UNION ALL {newer} startswith(`{ORDER}`, {literal(question.unpositioned_prefix)})"
-    return f"{newer} {mine}" + (behind if question.floor else "")
+    return f"{newer} {mine}" + (behind if question.least else "")

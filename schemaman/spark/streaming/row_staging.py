@@ -230,7 +230,7 @@ class ChangeFolder:
     """The function that tasks run: changes sorted by key and order in, staged rows out."""
 
     to: RowMap
-    floor: str
+    truncated_at: str
 
     def __call__(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[arrow.RecordBatch]:
         """A row for each key, and one for each record that cannot be written."""
@@ -284,7 +284,7 @@ class ChangeFolder:
     ) -> Iterator[Mapping[str, object]]:
         names = [c.name for c in self.to.columns]
         numbers = {name: number for number, name in enumerate(names)}
-        row = fold_changes(changes, names, self.floor)
+        row = fold_changes(changes, names, self.truncated_at)
         if row is None:
             return
         records = [_make_key(record) for record in row.records]

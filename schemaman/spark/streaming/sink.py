@@ -34,6 +34,7 @@ from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.sink.values.unavailable import PLACEHOLDER
 from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.streaming.batch_commits import BatchCommits, StreamBatch, hash_offsets
+from schemaman.spark.streaming.batch_notices import BatchNotices
 from schemaman.spark.streaming.batch_report import BatchReport, TableReport
 from schemaman.spark.streaming.blocked_rows import make_unread_query
 from schemaman.spark.streaming.blocked_rows import make_waiting_query as others_of
@@ -131,6 +132,7 @@ class LakeSink:
         self._progress = StreamProgress(store.load)
         self._decisions = decisions or of_program.decisions
         self._on_report = on_report
+        self._notices = BatchNotices(() if services is None else services.settings.notify.value)
         self._stamps = BatchCommits()
         self._small = small
         self._attempts = RetryLog()
@@ -160,13 +162,17 @@ class LakeSink:
         raw = select_raw_columns(batch)
         few = gather_rows(raw, self._small)
         if few is not None:
-            self._on_report(self._write_batch(raw.sparkSession, few, number))
+            self._show_report(self._write_batch(raw.sparkSession, few, number))
             return
         raw = raw.persist()
         try:
-            self._on_report(self._write_batch(raw.sparkSession, raw, number))
+            self._show_report(self._write_batch(raw.sparkSession, raw, number))
         finally:
             raw.unpersist()
+
+    def _show_report(self, report: BatchReport) -> None:
+        self._on_report(report)
+        self._notices.send(report)
 
     def _write_batch(self, spark: SparkSession, raw: DataFrame | arrow.Table, number: int) -> BatchReport:
         _, extents = record_batch(raw, self._registry, self._stream, self._schemas, self._forms)
@@ -241,22 +247,22 @@ class _BatchRun:
 
     def __init__(
         self,
-        mirror: LakeSink,
+        sink: LakeSink,
         spark: SparkSession,
         number: int,
         histories: Mapping[TableId, TableHistory],
         waiting: Mapping[tuple[str, str], QuarantinedTable],
         offsets: str,
     ) -> None:
-        self.sink = mirror
+        self.sink = sink
         self.spark = spark
         self.number = number
         self.histories = histories
         self.waiting = waiting
-        self.quarantine = mirror._quarantine
-        self.stream = mirror._stream
+        self.quarantine = sink._quarantine
+        self.stream = sink._stream
         self.executor = SparkExecutor(spark)
-        self.reading = mirror.make_reading(histories)
+        self.reading = sink.make_reading(histories)
         query = spark.sparkContext.getLocalProperty(_QUERY)
         self.batch = None if query is None else StreamBatch(query, number, offsets)
         self.attempt = f"{query or 'called'}:{number}:{time.time_ns()}"
@@ -464,7 +470,7 @@ class _BatchRun:
                 quarantined_count += other.write_changes(
                     changes, None, keep, unread=self.find_unread
                 ).quarantined
-                writer.floor = other.floor
+                writer.truncated_at = other.truncated_at
             self.quarantine.release_records(self.spark, self.stream, quarantined, self.attempt)
             tried.record_attempt(quarantined, writer.lake, history)
             return count - quarantined_count

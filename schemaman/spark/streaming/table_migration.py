@@ -27,6 +27,7 @@ from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import ChangeKind, Level
 from schemaman.migration.properties.displaced_columns import format_displaced
 from schemaman.migration.properties.names import DISPLACED_PROPERTY, STORE_PROPERTY
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import add_row_columns
 from schemaman.migration.source import migration_source
 from schemaman.migration.spark_sql import set_properties
@@ -254,10 +255,13 @@ class TableMigrator:
             else self._refuse_creation(sink_table, executor)
         )
         if wait is None and live is not None:
-            stale_rows = self._make_preflight(executor).find_stale_rows(
-                recorded, live, sink_table.target.format
-            )
-            wait = None if stale_rows is None else str(stale_rows)
+            preflight, format = self._make_preflight(executor), sink_table.target.format
+            exchanged = preflight.find_exchanged_names(live, format)
+            stale_rows = preflight.find_stale_rows(recorded, live, format)
+            if exchanged is not None:
+                wait = f"{exchanged.reason}: {exchanged.instead}"
+            elif stale_rows is not None:
+                wait = str(stale_rows)
         if wait is not None:
             return Blocked(wait)
         stopped = _block_by_plan(plan, live)
@@ -308,7 +312,7 @@ class TableMigrator:
 
     def _refuse_foreign_store(self, live: LakeTable) -> str | None:
         """Explain why a table accepts no rows: another store maintains it; None if none does."""
-        keeper, own = live.properties.get(STORE_PROPERTY), self.store.id
+        keeper, own = read_record(live.properties).store, self.store.id
         if not keeper or keeper == own:
             return None
         return (

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from schemaman.errors import SchemamanError
 from schemaman.history.versions import TableHistory
 from schemaman.migration.properties.names import TRUNCATED_PROPERTY
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.spark_sql import set_properties
 from schemaman.model.ddl import quote_name
 from schemaman.model.schema import Column
@@ -24,6 +25,7 @@ from schemaman.sink.row_mapping import RowMap, fill_truncate_metadata
 from schemaman.sink.upsert import TopicOffset
 from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.sql_errors import RAISED
+from schemaman.spark.statements import run_statement
 from schemaman.spark.streaming.batch_commits import BatchCommits, CommitState, StreamBatch
 from schemaman.spark.streaming.decoded import DecodedBatch, StagedRows
 from schemaman.spark.streaming.merge_sql import (
@@ -105,7 +107,7 @@ class TableWriter:
         self.lake = ready.lake
         self._row_map = ready.map_rows(history)
         # The order of the newest TRUNCATE that the table records: older rows are deleted.
-        self.floor = ready.lake.properties.get(TRUNCATED_PROPERTY, "")
+        self.truncated_at = read_record(ready.lake.properties).truncated
 
     @property
     def has_key(self) -> bool:
@@ -116,11 +118,11 @@ class TableWriter:
         self,
         changes: TableChanges,
         batch: StreamBatch | None,
-        set_aside: QuarantineRecords,
+        quarantine: QuarantineRecords,
         waiting: FindWaiting | None = None,
         unread: FindUnread | None = None,
     ) -> WriteResult:
-        """Write the changes; first, the records that cannot be written go to `set_aside`.
+        """Write the changes; first, the records that cannot be written go to `quarantine`.
 
         `waiting` finds the records in quarantine for this table, `unread` the records that could not be read.
         Without `batch` the changes come out of quarantine themselves.
@@ -132,7 +134,7 @@ class TableWriter:
         keyed = bool(self._row_map.key)
         if keyed:
             self._record_truncate(changes.truncated)
-        truncated = self.floor if keyed else ""
+        truncated = self.truncated_at if keyed else ""
         found, known = self._stage_after_waiting(
             changes, truncated, waiting, unread() if unread else NO_UNREAD
         )
@@ -142,7 +144,7 @@ class TableWriter:
             **{p: reason for records, reason in lacking.items() for p in records},
         }
         if unwritable:
-            set_aside(unwritable)
+            quarantine(unwritable)
         rows = found.count - len(lacking)
         again = False
         if rows or (keyed and changes.truncated):
@@ -188,9 +190,9 @@ class TableWriter:
 
     def _record_truncate(self, truncated: str | None) -> None:
         """Record a TRUNCATE in the table before a row is written."""
-        if truncated is not None and truncated > self.floor:
+        if truncated is not None and truncated > self.truncated_at:
             self._executor.run(set_properties(self._follower.name, {TRUNCATED_PROPERTY: truncated}))
-            self.floor = truncated
+            self.truncated_at = truncated
 
     def _split_rows(
         self, found: StagedRows, truncated: str | None, *, known: bool
@@ -223,7 +225,7 @@ class TableWriter:
         needing = F.col(helpers.needs_row) | F.col(helpers.unsent).isNotNull()
         columns = (helpers.places, helpers.behind, helpers.unread, helpers.anew)
         with create_view(rows.where(needing), _SOURCE):
-            found = self._spark.sql(query).select(*columns).collect()
+            found = run_statement(self._spark, query).select(*columns).collect()
         return {
             _read_records(row[0]): WAITS_FOR_OLDER
             if row[1] or row[2] or not known
@@ -241,7 +243,7 @@ class TableWriter:
             return {}
         query = format_newer_row_query(self._follower.name, _SOURCE, self._row_map.key, dropped, helpers)
         with create_view(rows.where(F.col(helpers.since).isNotNull()), _SOURCE):
-            found = self._spark.sql(query).select(helpers.places).collect()
+            found = run_statement(self._spark, query).select(helpers.places).collect()
         return {_read_records(row[0]): CAME_LATE for row in found}
 
     def _merge_rows(self, rows: DataFrame, changes: TableChanges, batch: StreamBatch | None) -> CommitState:

@@ -1,0 +1,44 @@
+"""Notifies the webhook of the settings about a check, and about a round of `sync`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from schemaman.api.workspace import Workspace
+from schemaman.compat.gate import CheckResult
+from schemaman.io.notifications import send_notification
+from schemaman.model.display import count_noun
+from schemaman.report.json.sync import FollowedTable
+
+
+def notify_of_check(workspace: Workspace, result: CheckResult) -> None:
+    """Send the breaks of a check that are not waived."""
+    entries = [
+        {
+            "table": str(finding.table),
+            "path": ".".join(finding.path),
+            "rule": finding.rule,
+            "fingerprint": finding.fingerprint,
+            "message": finding.message,
+        }
+        for finding, severity in result.findings
+        if severity == "break" and finding.fingerprint not in result.waivers
+    ]
+    summary = f"the check has {count_noun(len(entries), 'break')}"
+    send_notification(workspace.settings.notify.value, "break", summary, entries, workspace.messages.warn)
+
+
+def notify_of_tables(workspace: Workspace, tables: Sequence[FollowedTable]) -> None:
+    """Send the lake tables that a round of `sync` did not migrate."""
+    entries = [
+        {
+            "table": followed.table,
+            "lake_table": followed.lake_table,
+            "state": followed.state,
+            "message": "; ".join(followed.reasons),
+        }
+        for followed in tables
+        if not followed.is_current
+    ]
+    summary = f"{count_noun(len(entries), 'lake table')} not migrated"
+    send_notification(workspace.settings.notify.value, "block", summary, entries, workspace.messages.warn)

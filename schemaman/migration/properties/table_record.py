@@ -1,0 +1,185 @@
+"""What a lake table records of itself in its properties, parsed in one place into one value.
+
+Law: a property that cannot be read is named as unreadable, and never read as something else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Annotated, Any, TypeVar
+
+import msgspec
+
+from schemaman.errors import SchemamanError
+from schemaman.migration.properties.names import (
+    ADDED_PROPERTY,
+    BEGAN_PROPERTY,
+    DISPLACED_PROPERTY,
+    FENCE_PROPERTY,
+    FOREIGN_PROPERTY,
+    KEPT_PROPERTY,
+    KEY_PROPERTY,
+    METADATA_PROPERTY,
+    NAMES_PROPERTY,
+    PLAN_PROPERTY,
+    RECIPE_PROPERTY,
+    SOURCE_PROPERTY,
+    STORE_PROPERTY,
+    TRUNCATED_PROPERTY,
+    VERSION_PROPERTY,
+)
+from schemaman.model.ddl import parse_type
+from schemaman.model.schema import Path
+from schemaman.model.types import Type
+
+Value = TypeVar("Value")
+Shape = TypeVar("Shape")
+
+_RECORDED = (
+    ADDED_PROPERTY, BEGAN_PROPERTY, DISPLACED_PROPERTY, FENCE_PROPERTY, FOREIGN_PROPERTY, KEPT_PROPERTY,
+    KEY_PROPERTY, METADATA_PROPERTY, NAMES_PROPERTY, PLAN_PROPERTY, RECIPE_PROPERTY, SOURCE_PROPERTY,
+    STORE_PROPERTY, TRUNCATED_PROPERTY, VERSION_PROPERTY,
+)  # fmt: skip
+_NestedPath = Annotated[list[str], msgspec.Meta(min_length=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnSwap:
+    """A column whose values move to another one: `new` takes the name of `column`, which is kept as `old`."""
+
+    column: str
+    new: str
+    old: str
+    old_type: Type
+    new_type: Type
+
+
+@dataclass(frozen=True, slots=True)
+class DisplacedColumn:
+    """A column of a table that gave its name away: it `was` called so in the lake.
+
+    One that left, and still has its name while the source has called others so since, `was` called so too.
+    `column` is its name at the source in the version of this id that began there, or in the last one before
+    that had a column of this name; all empty where nothing tells which column it is.
+    """
+
+    was: str
+    column: str = ""
+    version: str = ""
+    began: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TableRecord:
+    """What a lake table records of itself; names are those of its columns, also of dropped ones.
+
+    `version` and `began` are the stamp: the id of the version that the table follows, and where that version
+    began, as the property has it. `names` maps names in the lake to those at the source where they differ,
+    `metadata` roles to metadata columns, and `displaced` names to what these columns were. `kept` are paths
+    that the source dropped. `foreign` columns are filled by others, `added` ones are newer than the stamp.
+    `key` is None without that property. `run` is the run that last changed the table, `phase` the newest
+    phase of its `swaps`; empty texts for none. `unreadable` are the properties whose values are not of their
+    form; what they record is missing here.
+    """
+
+    source: str | None = None
+    version: str | None = None
+    began: str | None = None
+    key: tuple[str, ...] | None = None
+    names: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str] = field(default_factory=dict)
+    kept: tuple[Path, ...] = ()
+    foreign: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    displaced: Mapping[str, DisplacedColumn] = field(default_factory=dict)
+    swaps: tuple[ColumnSwap, ...] = ()
+    phase: str = ""
+    store: str = ""
+    plan: str = ""
+    run: str = ""
+    truncated: str = ""
+    unreadable: tuple[str, ...] = ()
+
+
+def read_record(properties: Mapping[str, str]) -> TableRecord:
+    """Read what the properties of a lake table record; equal properties are parsed once."""
+    return _parse_record(tuple(properties.get(name) for name in _RECORDED))
+
+
+@lru_cache(1 << 10)
+def _parse_record(texts: tuple[str | None, ...]) -> TableRecord:
+    """Parse the texts of `_RECORDED`, None for missing ones."""
+    found = {name: text for name, text in zip(_RECORDED, texts, strict=True) if text is not None}
+    unreadable: list[str] = []
+
+    def parse(name: str, shape: Any, make: Callable[[Any], Value], missing: Value) -> Value:
+        if name not in found:
+            return missing
+        try:
+            return make(msgspec.convert(json.loads(found[name]), shape))
+        except (SchemamanError, LookupError, TypeError, ValueError, AttributeError, RecursionError):
+            unreadable.append(name)
+            return missing
+
+    no_names: tuple[str, ...] = ()
+    no_map: Mapping[str, str] = MappingProxyType({})
+    return TableRecord(
+        source=found.get(SOURCE_PROPERTY),
+        version=found.get(VERSION_PROPERTY),
+        began=found.get(BEGAN_PROPERTY),
+        key=parse(KEY_PROPERTY, list[str], tuple, None),
+        names=parse(NAMES_PROPERTY, dict[str, str], MappingProxyType, no_map),
+        metadata=parse(METADATA_PROPERTY, dict[str, str], MappingProxyType, no_map),
+        kept=parse(KEPT_PROPERTY, list[str | _NestedPath], make_paths, ()),
+        foreign=parse(FOREIGN_PROPERTY, list[str], tuple, no_names),
+        added=parse(ADDED_PROPERTY, list[str], tuple, no_names),
+        displaced=parse(
+            DISPLACED_PROPERTY, dict[str, str | dict[str, str]], _make_displaced, MappingProxyType({})
+        ),
+        swaps=parse(RECIPE_PROPERTY, dict[str, Any], _make_swaps, ()),
+        phase=_parse_phase(found.get(RECIPE_PROPERTY, "{}")),
+        store=found.get(STORE_PROPERTY, ""),
+        plan=found.get(PLAN_PROPERTY, ""),
+        run=found.get(FENCE_PROPERTY, "").partition(" ")[2],
+        truncated=found.get(TRUNCATED_PROPERTY, ""),
+        unreadable=tuple(unreadable),
+    )
+
+
+def make_paths(kept: Sequence[str | Sequence[str]]) -> tuple[Path, ...]:
+    """The paths of kept columns and nested fields; the property has a column as its name alone."""
+    return tuple((each,) if isinstance(each, str) else tuple(each) for each in kept)
+
+
+def _make_displaced(entries: Mapping[str, str | Mapping[str, str]]) -> Mapping[str, DisplacedColumn]:
+    return MappingProxyType({name: _parse_displaced(entry) for name, entry in entries.items()})
+
+
+def _parse_displaced(entry: object) -> DisplacedColumn:
+    match entry:
+        case {"was": str(was), "column": str(column), "version": str(version), "began": str(began)}:
+            return DisplacedColumn(was, column, version, began)
+        case _:
+            return DisplacedColumn(str(entry))
+
+
+def _make_swaps(document: Mapping[str, Any]) -> tuple[ColumnSwap, ...]:
+    return tuple(
+        ColumnSwap(
+            each["column"], each["new"], each["old"], parse_type(each["was"]), parse_type(each["type"])
+        )
+        for each in document.get("exchanges", ())
+    )
+
+
+def _parse_phase(text: str) -> str:
+    """The phase of the property of column swaps, also where its swaps cannot be read."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        return ""
+    return str(document.get("phase") or "") if isinstance(document, dict) else ""
