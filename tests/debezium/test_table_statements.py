@@ -76,6 +76,11 @@ def show(schema: TableSchema) -> str:
         ("db2", "--#SET TERMINATOR @\nALTER TABLE orders ALTER COLUMN name SET NOT NULL@\nALTER "
          "TABLE orders DROP PRIMARY KEY@",
          "ID BIGINT NOT NULL, NAME VARCHAR(20) NOT NULL, n INT"),
+        ("mariadb", "/*!50003 ALTER ONLINE TABLE orders DROP COLUMN name */;/*M! SET x = 1 */; "
+         "-- /*! DROP TABLE orders */",
+         "id BIGINT NOT NULL, n INT, PRIMARY KEY (id)"),
+        ("oracle", "COMMENT ON COLUMN orders.name IS q'[it's]'",
+         "ID BIGINT NOT NULL, NAME VARCHAR(20) COMMENT 'it\\'s', n INT, PRIMARY KEY (ID)"),
         ("postgresql", "ALTER TABLE orders ADD note text, ADD key int, DROP COLUMN IF EXISTS gone, "
          "DROP n, ALTER id TYPE int",
          "id INT NOT NULL, name VARCHAR(20), note STRING, key INT, PRIMARY KEY (id)"),

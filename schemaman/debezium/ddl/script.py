@@ -266,6 +266,8 @@ def _unquote_text(spelled: str, grammar: SqlGrammar) -> str:
         mark = spelled.index("$", 1) + 1
         return spelled[mark:-mark]
     prefix, _, rest = spelled.partition(spelled[-1])
+    if prefix.upper() == "Q":
+        return rest[1:-2]
     text = rest[:-1].replace(spelled[-1] * 2, spelled[-1])
     if prefix.upper() == "E" or grammar.backslashes:
         return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), text, flags=re.DOTALL)
@@ -280,7 +282,9 @@ def _list_parts(grammar: SqlGrammar) -> list[str]:
     nested = r"/\*(?:[^*/]++|\*(?!/)|/(?!\*)|/\*(?:[^*]++|\*(?!/))*+\*/)*+\*/"
     comment = nested if grammar.nested_comments else r"/\*.*?\*/"
     dashes = r"--(?=[\s\x00-\x1f]|\Z)[^\n]*" if grammar.backslashes else r"--[^\n]*"
-    skipped = [r"\s+", dashes, comment] + ([r"\#[^\n]*"] if grammar.hash_comments else [])
+    # MySQL and MariaDB execute what is in /*! … */: only its marks are skipped
+    executed = [r"/\*M?!\d*", r"\*/", r"\#[^\n]*"] if grammar.hash_comments else []
+    skipped = [r"\s+", dashes, *executed, comment]
     names = {'"': r'"(?:[^"]++|"")*+"', "`": r"`(?:[^`]++|``)*+`", "[": r"\[(?:[^\]]++|\]\])*+\]"}
     plain, escaped = r"'(?:[^']++|'')*+'", r"'(?:[^'\\]++|\\.|'')*+'"
     if grammar.backslashes:

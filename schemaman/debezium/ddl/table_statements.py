@@ -226,6 +226,8 @@ class _StatementRun:
         first = statement.text.split(maxsplit=1)[0].upper() if statement.text else ""
         if first in self.grammar.line_words and first not in ("USE", "SET") and "\n" not in statement.text:
             return  # a command of the client, whose text has other quotes
+        if first.startswith("\\") and first[1:].lower() in _META_COMMANDS:
+            return
         tokens = read_tokens(statement, self.grammar)
         reader = TokenReader(tokens, self.grammar)
         if self._read_statement(reader):
@@ -243,7 +245,13 @@ class _StatementRun:
         """Read a statement that changes structures or names; return whether it is one."""
         if reader.is_next("CREATE"):
             return self._read_create(reader)
-        if reader.accept("ALTER", "TABLE"):
+        if reader.is_next("ALTER") and reader.peek(2).is_word("TABLE"):
+            reader.accept("ALTER")
+            if not reader.accept_any("IGNORE", "ONLINE", "OFFLINE"):
+                raise reader.make_error("this kind of table is not read")
+            reader.expect("TABLE")
+            self._alter_table(reader)
+        elif reader.accept("ALTER", "TABLE"):
             self._alter_table(reader)
         elif reader.accept("DROP", "TABLE"):
             self._drop_tables(reader)
@@ -728,6 +736,9 @@ class _StatementRun:
         reader.accept("AS")
         types = self.session.types
         read = read_column_type(reader, types)
+        if "NULL" in {token.text for token in reader.tokens if token.kind == "word"}:
+            reader.skip_until()  # whether its columns allow NULL is not known, so they are not read
+            return
         self.session = replace(self.session, types=UserTypes(types.enums, {**types.domains, name: read}))
         reader.skip_until()
 
@@ -833,6 +844,24 @@ class _StatementRun:
         if column.id is not None:
             self.tables[number] = replace(table, places={**table.places, column.id: self.place})
 
+
+_META_COMMANDS = frozenset(
+    (
+        "c",
+        "connect",
+        "copy",
+        "echo",
+        "encoding",
+        "pset",
+        "q",
+        "qecho",
+        "restrict",
+        "set",
+        "timing",
+        "unrestrict",
+    )
+)
+"""Commands of psql that change no table. Source: PostgreSQL, psql, Meta-Commands."""
 
 _NO_KEY = re.compile(
     r"f_?k(ey)?\b|(^|_)fk|_key$|(^|_)(uq|uk|unique|uniq|ck|chk|check|excl|df|def|idx|ix|nn|not_null)(_|$)|"
