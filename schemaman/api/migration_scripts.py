@@ -98,8 +98,8 @@ def read_tree(path: Path) -> MigrationFiles:
 
 def read_commit(commit: str, path: Path) -> MigrationFiles:
     """Read the scripts of a folder at a commit. Raises `UnreadableInput`."""
-    texts = git.read_folder(commit, os.path.relpath(path))
-    named = {f"{path}/{name}": text for name, text in texts.items() if _is_of_interest(PurePath(name).name)}
+    texts = git.read_folder(commit, os.path.relpath(path), keep=lambda n: _is_of_interest(PurePath(n).name))
+    named = {f"{path}/{name}": text.removeprefix("\ufeff") for name, text in texts.items()}
     return _collect(named)
 
 

@@ -148,6 +148,7 @@ def test_statements_that_change_no_structure_are_passed(connector: str, script: 
         ("postgresql", "ALTER TABLE orders ADD COLUMN a int; SELECT 'x", 1, "has no end"),
         ("postgresql", "SELECT $$ x; ALTER TABLE orders DROP n;", 1, ""),
         ("postgresql", "\\i other.sql", 1, "no statement"),
+        ("postgresql", "COPY orders FROM stdin;\r\n1\t;\r\n\\.\r\nDO $$ x $$;", 4, "block"),
         ("mysql", "CREATE TABLE x LIKE orders;", 1, "list of columns"),
         ("mysql", "CREATE PROCEDURE p() BEGIN SELECT 1;\nALTER TABLE orders DROP n;", 1, "no clear end"),
         ("oracle", "BEGIN EXECUTE IMMEDIATE 'DROP TABLE orders'; END;\n/", 1, "block"),

@@ -72,7 +72,7 @@ _FRESH = re.compile(
 
 _TABLE_STATEMENT = re.compile(r"\b(?:ALTER|CREATE|DROP|RENAME)\s+(?:\w+\s+){0,2}?TABLE\b", re.IGNORECASE)
 _COPY = re.compile(r"COPY\b.*\bFROM\s+STDIN\b", re.IGNORECASE | re.DOTALL)
-_COPY_END = re.compile(r"^\\\.[ \t]*$", re.MULTILINE)
+_COPY_END = re.compile(r"^\\\.[ \t\r]*$", re.MULTILINE)
 _HEAD = 400
 """How many characters of a statement show what kind it is."""
 
@@ -212,9 +212,9 @@ class _Splitter:
         return self.grammar.slash_ends_body or self.grammar.optional_semicolons or self.blocks > 0
 
     def _skip_copied_rows(self, at: int) -> int:
-        """Skip the rows behind COPY FROM STDIN, up to the line that ends them."""
+        """Skip the rows behind COPY FROM STDIN up to the line that ends them, if there is one."""
         found = _COPY_END.search(self.text, at)
-        return len(self.text) if found is None else found.end()
+        return at if found is None else found.end()
 
     def _make(self, start: int, end: int, fault: str = "") -> ScriptStatement:
         self.line += self.text.count("\n", self.counted, start)
