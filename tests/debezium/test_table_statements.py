@@ -101,7 +101,7 @@ def test_a_statement_makes_of_a_table_what_the_database_makes(
 @pytest.mark.parametrize(
     ("connector", "script"),
     [
-        ("postgresql", "BEGIN; SET search_path = public; INSERT INTO orders VALUES (1, 'ALTER TABLE "
+        ("postgresql", "BEGIN; SET search_path = public; SELECT setval('s', 1), pg_catalog.set_config('a', '', false); INSERT INTO orders VALUES (1, 'ALTER TABLE "
          "orders DROP n;');"
          "CREATE UNIQUE INDEX CONCURRENTLY i ON orders (name); GRANT ALL ON orders TO bob; COMMIT;"
          "CREATE FUNCTION f() RETURNS int AS $x$ BEGIN DROP TABLE orders; END $x$ LANGUAGE plpgsql;"
@@ -144,6 +144,9 @@ def test_statements_that_change_no_structure_are_passed(connector: str, script: 
         ("postgresql", "ALTER TABLE orders DROP CONSTRAINT orders_id;", 1, "may be the primary key"),
         ("postgresql", "INSERT INTO t VALUES (1)\nALTER TABLE orders DROP n;", 1, "follows inside"),
         ("postgresql", "DROP SCHEMA public CASCADE;", 1, "every table"),
+        ("postgresql", "SELECT AddGeometryColumn('orders', 'g', 4326, 'POINT', 2);", 1, "function AddGeo"),
+        ("mysql", "SOURCE other.sql", 1, "no statement"),
+        ("sqlserver", "ALTER SCHEMA x TRANSFER dbo.orders", 1, "every table"),
         ("postgresql", "DROP TYPE mood CASCADE;", 1, "columns that use"),
         ("postgresql", "ALTER TABLE orders ADD COLUMN a int; SELECT 'x", 1, "has no end"),
         ("postgresql", "SELECT $$ x; ALTER TABLE orders DROP n;", 1, ""),

@@ -95,7 +95,11 @@ class _StatementRun(TableEditor):
         if is_block(statement.text):
             raise StatementNotRead("a block runs statements under conditions")
         first = statement.text.split(maxsplit=1)[0].upper() if statement.text else ""
-        if first in self.grammar.line_words and first not in ("USE", "SET") and "\n" not in statement.text:
+        if (
+            first in self.grammar.line_words
+            and first not in ("USE", "SET", "SOURCE")
+            and "\n" not in statement.text
+        ):
             return  # a command of the client, whose text has other quotes
         if first.startswith("\\") and first[1:].lower() in _META_COMMANDS:
             return
