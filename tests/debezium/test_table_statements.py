@@ -101,7 +101,8 @@ def test_a_statement_makes_of_a_table_what_the_database_makes(
 @pytest.mark.parametrize(
     ("connector", "script"),
     [
-        ("postgresql", "BEGIN; SET search_path = public; SELECT setval('s', 1), pg_catalog.set_config('a', '', false); INSERT INTO orders VALUES (1, 'ALTER TABLE "
+        ("postgresql", "BEGIN; SET search_path = public; SELECT setval('s', 1), pg_catalog.set_config('a', '', false); "
+         "INSERT INTO orders VALUES (1, 'ALTER TABLE "
          "orders DROP n;');"
          "CREATE UNIQUE INDEX CONCURRENTLY i ON orders (name); GRANT ALL ON orders TO bob; COMMIT;"
          "CREATE FUNCTION f() RETURNS int AS $x$ BEGIN DROP TABLE orders; END $x$ LANGUAGE plpgsql;"

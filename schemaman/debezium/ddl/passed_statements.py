@@ -121,22 +121,11 @@ def _find_called_function(tokens: Sequence[SqlToken], grammar: SqlGrammar) -> st
 
 
 _FUNCTIONS = frozenset(
-    [
-        "setval",
-        "nextval",
-        "currval",
-        "lastval",
-        "set_config",
-        "current_setting",
-        "now",
-        "version",
-        "count",
-        "coalesce",
-        "max",
-        "min",
-        "sum",
-    ]
-)
+    {
+        "setval", "nextval", "currval", "lastval", "set_config", "current_setting", "now", "version", "count",
+        "coalesce", "max", "min", "sum",
+    }
+)  # fmt: skip
 
 
 def _selects_into(tokens: Sequence[SqlToken], grammar: SqlGrammar) -> bool:
