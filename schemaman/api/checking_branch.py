@@ -133,9 +133,9 @@ def find_base(base: str | None) -> str:
 
 def _read_base(commit: str, path: Path) -> Mapping[str, str]:
     relative = os.path.relpath(path)
-    texts = git.read_folder(commit, relative)
+    texts = git.read_folder(commit, relative, keep=lambda name: name.endswith(SUFFIXES))
     if texts:
-        return {f"{path}/{name}": text for name, text in texts.items() if name.endswith(SUFFIXES)}
+        return {f"{path}/{name}": text for name, text in texts.items()}
     text = git.find_file(commit, relative)
     return {} if text is None else {str(path): text}
 
