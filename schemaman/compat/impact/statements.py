@@ -50,8 +50,8 @@ _UNITS = frozenset(
 
 _DECIDING = (
     exp.Query, exp.Window, exp.Anonymous, exp.WithinGroup, exp.AggFunc, exp.AnonymousAggFunc, exp.Where,
-    exp.Having, exp.Qualify, exp.Join, exp.Group, exp.Order, exp.Sort, exp.Cluster, exp.Distribute,
-    exp.Distinct, exp.Pivot, exp.Star,
+    exp.PreWhere, exp.Connect, exp.Having, exp.Qualify, exp.Join, exp.Group, exp.Order, exp.Sort,
+    exp.Cluster, exp.Distribute, exp.Distinct, exp.Pivot, exp.Star,
 )  # fmt: skip
 """The kinds of nodes around a column that decide its role."""
 
@@ -79,7 +79,7 @@ class Source:
         """Find the origins of a column by its name; None if the source has no such column."""
         output = choose_name(name, self.outputs, folding, lambda one: one.name)
         if output is not None:
-            if not rest or self.anything is not None:
+            if not rest or self.anything is not None or not output.is_plain:
                 return output.origins  # the path inside an element of an array is not the path of a field
             return frozenset((key, (*path, *rest)) for key, path in output.origins)
         return self.anything
@@ -170,6 +170,8 @@ class _StatementReader:
             case exp.TruncateTable() | exp.Copy():
                 for table in tree.find_all(exp.Table):
                     self._find_relation(table)
+                if (inner := tree.find(exp.Query)) is not None:
+                    self._read_query(inner)
             case exp.MultitableInserts():
                 self._read_query(tree.args["source"])
                 self.unresolved["the columns that INSERT ALL writes"] = ""
@@ -335,7 +337,8 @@ class _StatementReader:
                 is_open |= more
             else:
                 name = self._read_name(item) if isinstance(item, exp.Column) else SqlName(item.alias_or_name)
-                outputs.append(Output(name.text, self._find_value(item, context)))
+                is_plain = isinstance(item.unalias(), exp.Column)
+                outputs.append(Output(name.text, self._find_value(item, context), is_plain=is_plain))
         context.returned = {o.name.lower(): o.origins for o in outputs if o.name}
         context.aliases = {
             item.alias.lower(): self._find_value(item, context)
@@ -424,6 +427,8 @@ class _StatementReader:
             elif isinstance(node, exp.Literal) and (role := _find_positional_role(node)) is not None:
                 if node.is_int and 0 < int(node.this) <= len(outputs):
                     self._record(outputs[int(node.this) - 1].origins, role)
+            elif isinstance(node, exp.Columns):
+                self.unresolved["the columns of COLUMNS"] = ""
             elif isinstance(node, exp.Group) and node.args.get("all"):
                 self._group_by_all(stop, context)
             elif isinstance(node, exp.Ordered) and _is_all(node.this):
@@ -511,6 +516,8 @@ class _StatementReader:
             context.sources.append(self._pivot(node, self._build_subquery_source(node), context))
         elif isinstance(node, exp.Table):
             context.sources.append(self._pivot(node, self._build_table_source(node, scope, context), context))
+        elif isinstance(node, exp.Final):
+            self._add_tables(node.this, scope, context)
         elif isinstance(node, exp.UDTF):
             context.sources.append(self._build_function_source(node, context))
         for join in node.args.get("joins") or ():
@@ -534,6 +541,8 @@ class _StatementReader:
         if not node.args.get("db") and isinstance(cte, Scope):
             outputs, is_open = self._read_cte(cte)
             return Source(alias, outputs=self._rename(outputs, columns or []), is_open=is_open)
+        if isinstance(node.this, exp.Anonymous) and node.this.name.upper() == "IDENTIFIER":
+            self.unresolved["a table that the statement names when it runs"] = ""
         if not isinstance(node.this, exp.Identifier):
             return self._build_function_source(node, context)
         relation = self._find_relation(node)
@@ -638,7 +647,10 @@ class _StatementReader:
         """Find the origins of a column and its nested field; count it if it cannot be found."""
         parts = [read_name(part, self.folding) for part in column.parts]
         node: exp.Expr = column
-        while isinstance(node.parent, exp.Dot) and node.parent.this is node:
+        while isinstance(node.parent, exp.Dot | exp.Paren) and node.parent.this is node:
+            if isinstance(node.parent, exp.Paren):
+                node = node.parent
+                continue
             if not isinstance(node.parent.expression, exp.Identifier):
                 break
             node = node.parent
@@ -737,7 +749,11 @@ class _StatementReader:
             is_whole = is_same_name(name, source.alias.text, self.folding)
             if source.anything is not None and (is_whole or not source.outputs):
                 return source.anything
-            if is_whole and not rest:
+            if is_whole and rest:
+                return source.find(SqlName(rest[0]), self.folding, rest[1:])
+            if is_whole:
+                if source.relation is not None:
+                    self.rows[source.relation.key] = "whole-row"
                 return frozenset().union(*(o.origins for o in source.outputs))
         return None
 
@@ -851,7 +867,7 @@ def _find_role(links: Sequence[Link]) -> Role:
             case exp.WithinGroup() | exp.AggFunc() | exp.AnonymousAggFunc():
                 is_kept = role in ("filter", "order") and not isinstance(parent, exp.WithinGroup)
                 role = role if is_kept else "aggregated"
-            case exp.Where() | exp.Having() | exp.Qualify():
+            case exp.Where() | exp.Having() | exp.Qualify() | exp.PreWhere() | exp.Connect():
                 role = role or "filter"
             case exp.Join() if child.arg_key == "on":
                 role = role or "join-key"
