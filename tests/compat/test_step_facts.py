@@ -126,7 +126,7 @@ def test_another_topic_claims_the_name_of_the_schema() -> None:
     assert told_by(replace(moved, aliases=aliases[2:])) == [("record-name-changed", "", "break")]
     both = (replace(aliases[0], until=None), aliases[1])
     assert told_by(replace(moved, aliases=both)) == []
-    adjusted = (Alias("topic", "s.order-items", mark(0), mark(4)), Alias("topic", "s.order_items", mark(4)))
+    adjusted = (Alias("topic", "s.24-items", mark(0), mark(4)), Alias("topic", "s.24_items", mark(4)))
     assert told_by(replace(moved, aliases=adjusted)) == [("name-adjustment-changed", "", "break")]
 
 
