@@ -28,7 +28,7 @@ from schemaman.api.workspace import Workspace
 from schemaman.compat.gate import CheckResult, judge_files
 from schemaman.compat.impact.relations import Relation
 from schemaman.compat.judge import Finding, Severity
-from schemaman.errors import UsageError
+from schemaman.errors import UnreadableInput, UsageError
 from schemaman.io import git
 from schemaman.model.schema import TableId
 
@@ -135,9 +135,9 @@ def find_base(base: str | None) -> str:
 
 def _read_base(commit: str, path: Path) -> Mapping[str, str]:
     relative = os.path.relpath(path)
-    texts = git.read_folder(commit, relative)
+    texts = git.read_folder(commit, relative, keep=lambda name: name.endswith(SUFFIXES))
     if texts:
-        return {f"{path}/{name}": text for name, text in texts.items() if name.endswith(SUFFIXES)}
+        return {f"{path}/{name}": text for name, text in texts.items()}
     text = git.find_file(commit, relative)
     return {} if text is None else {str(path): text}
 
@@ -152,10 +152,14 @@ def _read_tree(path: Path) -> Mapping[str, str]:
 def _list_relations(
     workspace: Workspace, before: Mapping[str, str], after: Mapping[str, str], commit: str
 ) -> Iterator[Relation]:
+    """List the tables of all files; a file that did not change may be no schema."""
     for name in sorted({*before, *after}):
         if has_statements(name, before.get(name)) or has_statements(name, after.get(name)):
             continue
-        table, old, new = _read_sides(name, before.get(name), after.get(name), commit)
+        try:
+            table, old, new = _read_sides(name, before.get(name), after.get(name), commit)
+        except UnreadableInput:
+            continue
         yield from list_side_relations(workspace, table, old, new)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,8 +25,17 @@ def read_consumer_sql(workspace: Workspace, find_relations: RelationFinder) -> I
     origin = Path(setting.origin)
     folder = origin.parent if origin.suffix == ".toml" else Path()
     texts = [text for consumer in setting.value for text in _read_files(consumer, folder, setting.origin)]
-    parsed = parse_texts(texts)
-    return build_graph(parsed, Relations.of(find_relations(parsed.list_words())))
+    logger = logging.getLogger("sqlglot")
+    logger.addFilter(_is_error)  # what the parser does not know is counted, and needs no warning
+    try:
+        parsed = parse_texts(texts)
+        return build_graph(parsed, Relations.of(find_relations(parsed.list_words())))
+    finally:
+        logger.removeFilter(_is_error)
+
+
+def _is_error(record: logging.LogRecord) -> bool:
+    return record.levelno >= logging.ERROR
 
 
 def _read_files(consumer: Consumer, folder: Path, origin: str) -> Iterator[FoundText]:

@@ -16,6 +16,7 @@ from schemaman.compat.judge import Finding
 from schemaman.compat.proposed_changes import judge_schemas
 from schemaman.compat.snapshots import remove_ids
 from schemaman.debezium.ddl.grammar import ALIASES, SQL_NAMES, SqlGrammar, find_grammar
+from schemaman.debezium.ddl.known_tables import ScriptPlace, UnreadStatement
 from schemaman.debezium.ddl.migration_files import (
     UnreadFile,
     find_unread_file,
@@ -24,7 +25,7 @@ from schemaman.debezium.ddl.migration_files import (
     sort_files,
 )
 from schemaman.debezium.ddl.script import split_script
-from schemaman.debezium.ddl.table_statements import ScriptPlace, StatementApplier, UnreadStatement
+from schemaman.debezium.ddl.table_statements import StatementApplier
 from schemaman.errors import SchemamanError, UnreadableInput, UsageError
 from schemaman.io import git
 from schemaman.model.schema import TableId, TableSchema
@@ -97,8 +98,8 @@ def read_tree(path: Path) -> MigrationFiles:
 
 def read_commit(commit: str, path: Path) -> MigrationFiles:
     """Read the scripts of a folder at a commit. Raises `UnreadableInput`."""
-    texts = git.read_folder(commit, os.path.relpath(path))
-    named = {f"{path}/{name}": text for name, text in texts.items() if _is_of_interest(PurePath(name).name)}
+    texts = git.read_folder(commit, os.path.relpath(path), keep=lambda n: _is_of_interest(PurePath(n).name))
+    named = {f"{path}/{name}": text.removeprefix("\ufeff") for name, text in texts.items()}
     return _collect(named)
 
 

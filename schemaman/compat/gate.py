@@ -58,6 +58,8 @@ EXIT_CODES: Mapping[GateVerdict, int] = {"pass": 0, "fail": 1, "unknown": 3}
 UNREAD = "records-not-read"
 """The rule whose findings let no check pass."""
 
+MAX_NAMED_TABLES = 20
+"""As many tables of one shared finding are named; the others are counted."""
 AVRO_READERS: tuple[Reader, ...] = ("avro-backward", "avro-forward")
 
 
@@ -591,21 +593,29 @@ def _drop_repeats(reported: Iterable[_JudgedStep], more: Iterable[_JudgedStep]) 
 
 
 def _merge_shared(findings: Iterable[tuple[Finding, Severity]]) -> list[tuple[Finding, Severity]]:
-    """Merges the findings of one cause that several tables have: the first table keeps it."""
+    """Merges the findings of one cause that several tables have: the first one keeps it and names others."""
     merged: dict[str, tuple[Finding, Severity]] = {}
+    tables: dict[str, set[TableId]] = {}
     for finding, severity in findings:
         key = finding.fingerprint if finding.scope else f"{len(merged)}"
         known = merged.get(key)
+        tables.setdefault(key, set()).add(finding.table)
         if known is None:
             merged[key] = (finding, severity)
             continue
         first, worst = known
+        named = len(tables[key]) <= MAX_NAMED_TABLES
         both = replace(
             first,
-            evidence=tuple(dict.fromkeys((*first.evidence, *finding.evidence))),
+            evidence=tuple(dict.fromkeys((*first.evidence, *(finding.evidence if named else ())))),
             verdicts=merge_verdicts(first.verdicts, finding.verdicts),
         )
         merged[key] = (both, max(worst, severity, key=SEVERITIES.index))
+    for key, concerned in tables.items():
+        if len(concerned) > MAX_NAMED_TABLES:
+            finding, severity = merged[key]
+            text = f"and in {count_noun(len(concerned) - MAX_NAMED_TABLES, 'more table')}"
+            merged[key] = (replace(finding, evidence=(*finding.evidence, text)), severity)
     return list(merged.values())
 
 

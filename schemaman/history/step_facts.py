@@ -307,7 +307,9 @@ def _list_name_facts(
         if after is not None and after.first is not None:
             was, now, shared = _cut_common_end(before.name, after.name)
             if _has_other_form(before.name, after.name):
-                old, new = (_NAME_FORMS[max(map(_classify_name, n.split(".")))] for n in (was, now))
+                old, new = (
+                    _NAME_FORMS[max(_classify_name(f"x{part}") for part in n.split("."))] for n in (was, now)
+                )
                 yield after.first, StepFact("field-names", old, new, scope=scope)
             else:
                 yield after.first, StepFact(kind, was, now, scope=scope if shared else "")
@@ -316,13 +318,12 @@ def _list_name_facts(
 def _has_other_form(was: str, now: str) -> bool:
     """Return whether two dotted names are one name in two forms, as modes of adjustment write it."""
     parts = list(zip_longest(was.split("."), now.split("."), fillvalue=""))
-    return all(
-        old == new
-        or any(
-            is_emitted_as(*pair, mode, misreading=True) for mode in MODES for pair in ((old, new), (new, old))
-        )
-        for old, new in parts
-    )
+    return all(old == new or _is_other_form(old, new) or _is_other_form(new, old) for old, new in parts)
+
+
+def _is_other_form(name: str, emitted: str) -> bool:
+    """Return whether a part of a name is another one in some mode; a part may begin with a digit."""
+    return any(is_emitted_as(f"x{name}", f"x{emitted}", mode, misreading=True) for mode in MODES)
 
 
 def _cut_common_end(was: str, now: str) -> tuple[str, str, bool]:

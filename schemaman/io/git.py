@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from schemaman.errors import BadReference, EngineUnavailable, UnreadableInput, UsageError
@@ -28,10 +28,13 @@ def read_file(revision: str, path: str, folder: Path = _HERE) -> str:
     return _decode_text(done.stdout, f"{path} at {revision}")
 
 
-def read_folder(revision: str, path: str, folder: Path = _HERE) -> Mapping[str, str]:
+def read_folder(
+    revision: str, path: str, folder: Path = _HERE, *, keep: Callable[[str], bool] | None = None
+) -> Mapping[str, str]:
     """Read every file below a folder at a revision, by path; empty if the folder does not exist.
 
-    Paths are relative to the folder `path`. Symbolic links and submodules are omitted.
+    Paths are relative to the folder `path`. Symbolic links and submodules are omitted, and the files whose
+    path `keep` rejects.
 
     Raises:
         UsageError: `folder` is not in a repository, or there is no such revision.
@@ -46,7 +49,7 @@ def read_folder(revision: str, path: str, folder: Path = _HERE) -> Mapping[str, 
     blobs: dict[str, str] = {}
     for line in listed.stdout.split(b"\0"):
         facts, _, name = line.partition(b"\t")
-        if facts.startswith(b"100"):
+        if facts.startswith(b"100") and (keep is None or keep(os.fsdecode(name))):
             blobs[os.fsdecode(name)] = facts.split()[2].decode()
     bodies = _read_blobs(folder, list(blobs.values()))
     return {

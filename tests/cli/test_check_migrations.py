@@ -47,6 +47,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     git(tmp_path, "init", "-q", "-b", "main", "shop")
     (home / "schemaman.toml").write_text('[migrations]\n"db/migration" = "postgresql"\n')
     (home / "db/migration/V1__first.sql").write_text(FIRST)
+    (home / "db/migration/logo.png").write_bytes(b"\xff\xfe\x00")
     accept(home, ACCEPTED)
     git(home, "add", ".")
     git(home, "commit", "-qm", "accepted")
@@ -112,6 +113,7 @@ def test_a_change_of_snapshot_and_migration_is_one_finding(place: Path, ask: Run
 def test_of_a_changed_script_only_new_statements_count(place: Path, ask: Run) -> None:
     migrate(place, FIRST + "ALTER TABLE orders ADD b int;\n", "V1__first.sql")
     migrate(place, "DROP TABLE orders;", "U1__first.sql")
+    (place / "db" / "migration" / "driver.jar").write_bytes(b"\xff\xfe\x00")
     assert list_places(ask) == [("column-added-nullable", "data/db/migration/V1__first.sql", 2)]
     migrate(place, "ALTER TABLE orders DROP b;", "V10__x.sql")
     migrate(place, "ALTER TABLE orders ADD c int;", "V9__x.sql")

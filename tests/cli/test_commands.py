@@ -436,6 +436,7 @@ JSON_COMMANDS = (
     ("history", ["history", "orders"]),
     ("show", ["show", "orders@3"]),
     ("blame", ["blame", "orders"]),
+    ("impact", ["impact", "orders"]),
     ("diff", ["diff", "orders"]),
     ("diff", ["diff", "orders@1", "orders@latest"]),
     ("names", ["names"]),

@@ -58,6 +58,7 @@ def list_successes(run: Run, place: Path) -> dict[str, list[str]]:
         "accept": ["accept", "orders", "stock"],
         "approve": ["approve", "orders.plan.json", "--yes"],
         "blame": ["blame", "orders"],
+        "impact": ["impact", "orders"],
         "check": ["check", "orders", "--against", "orders@1"],
         "completion": ["completion", "zsh"],
         "config": ["config", "show"],

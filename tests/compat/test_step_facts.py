@@ -75,6 +75,11 @@ def test_an_epoch_is_one_finding_for_all_tables() -> None:
     kept = {h.table: replace(take_snapshot(h, h.latest, 0), occurrences=0) for h in (one, *others, another)}
     ((finding, _),) = check((one, *others, another), kept, ALL_RULES).findings
     assert len(finding.evidence) == 5
+    many = [replace(one, table=replace(OTHER, table=f"t{n:04}")) for n in range(1000)]
+    of_all = {h.table: replace(kept[ORDERS], table=h.table) for h in many}
+    ((shared, _),) = check(many, of_all, ALL_RULES).findings
+    assert shared.fingerprint == finding.fingerprint
+    assert shared.evidence[-1] == "and in 980 more tables"
     ((alone, _),) = check((another,), {OTHER: kept[OTHER]}, ALL_RULES).findings
     assert alone.fingerprint == finding.fingerprint
 
@@ -121,7 +126,7 @@ def test_another_topic_claims_the_name_of_the_schema() -> None:
     assert told_by(replace(moved, aliases=aliases[2:])) == [("record-name-changed", "", "break")]
     both = (replace(aliases[0], until=None), aliases[1])
     assert told_by(replace(moved, aliases=both)) == []
-    adjusted = (Alias("topic", "s.order-items", mark(0), mark(4)), Alias("topic", "s.order_items", mark(4)))
+    adjusted = (Alias("topic", "s.24-items", mark(0), mark(4)), Alias("topic", "s.24_items", mark(4)))
     assert told_by(replace(moved, aliases=adjusted)) == [("name-adjustment-changed", "", "break")]
 
 

@@ -76,6 +76,11 @@ def show(schema: TableSchema) -> str:
         ("db2", "--#SET TERMINATOR @\nALTER TABLE orders ALTER COLUMN name SET NOT NULL@\nALTER "
          "TABLE orders DROP PRIMARY KEY@",
          "ID BIGINT NOT NULL, NAME VARCHAR(20) NOT NULL, n INT"),
+        ("mariadb", "/*!50003 ALTER ONLINE TABLE orders DROP COLUMN name */;/*M! SET x = 1 */; "
+         "-- /*! DROP TABLE orders */",
+         "id BIGINT NOT NULL, n INT, PRIMARY KEY (id)"),
+        ("oracle", "COMMENT ON COLUMN orders.name IS q'[it's]'",
+         "ID BIGINT NOT NULL, NAME VARCHAR(20) COMMENT 'it\\'s', n INT, PRIMARY KEY (ID)"),
         ("postgresql", "ALTER TABLE orders ADD note text, ADD key int, DROP COLUMN IF EXISTS gone, "
          "DROP n, ALTER id TYPE int",
          "id INT NOT NULL, name VARCHAR(20), note STRING, key INT, PRIMARY KEY (id)"),
@@ -96,7 +101,8 @@ def test_a_statement_makes_of_a_table_what_the_database_makes(
 @pytest.mark.parametrize(
     ("connector", "script"),
     [
-        ("postgresql", "BEGIN; SET search_path = public; INSERT INTO orders VALUES (1, 'ALTER TABLE "
+        ("postgresql", "BEGIN; SET search_path = public; SELECT setval('s', 1), pg_catalog.f(); "
+         "INSERT INTO orders VALUES (1, 'ALTER TABLE "
          "orders DROP n;');"
          "CREATE UNIQUE INDEX CONCURRENTLY i ON orders (name); GRANT ALL ON orders TO bob; COMMIT;"
          "CREATE FUNCTION f() RETURNS int AS $x$ BEGIN DROP TABLE orders; END $x$ LANGUAGE plpgsql;"
@@ -139,10 +145,14 @@ def test_statements_that_change_no_structure_are_passed(connector: str, script: 
         ("postgresql", "ALTER TABLE orders DROP CONSTRAINT orders_id;", 1, "may be the primary key"),
         ("postgresql", "INSERT INTO t VALUES (1)\nALTER TABLE orders DROP n;", 1, "follows inside"),
         ("postgresql", "DROP SCHEMA public CASCADE;", 1, "every table"),
+        ("postgresql", "SELECT AddGeometryColumn('orders', 'g', 4326, 'POINT', 2);", 1, "function AddGeo"),
+        ("mysql", "SOURCE other.sql", 1, "no statement"),
+        ("sqlserver", "ALTER SCHEMA x TRANSFER dbo.orders", 1, "every table"),
         ("postgresql", "DROP TYPE mood CASCADE;", 1, "columns that use"),
         ("postgresql", "ALTER TABLE orders ADD COLUMN a int; SELECT 'x", 1, "has no end"),
         ("postgresql", "SELECT $$ x; ALTER TABLE orders DROP n;", 1, ""),
         ("postgresql", "\\i other.sql", 1, "no statement"),
+        ("postgresql", "COPY orders FROM stdin;\r\n1\t;\r\n\\.\r\nDO $$ x $$;", 4, "block"),
         ("mysql", "CREATE TABLE x LIKE orders;", 1, "list of columns"),
         ("mysql", "CREATE PROCEDURE p() BEGIN SELECT 1;\nALTER TABLE orders DROP n;", 1, "no clear end"),
         ("oracle", "BEGIN EXECUTE IMMEDIATE 'DROP TABLE orders'; END;\n/", 1, "block"),

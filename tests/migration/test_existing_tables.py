@@ -15,7 +15,14 @@ from schemaman.migration.target import Draft, LakeTable, LayoutField
 from schemaman.migration.targets import delta, iceberg
 from schemaman.migration.type_mapping import VARIANT
 from schemaman.model.column_list import parse_columns
-from schemaman.model.diff import AddColumn, Change, ChangeType, DropColumn, RenameColumn
+from schemaman.model.diff import (
+    AddColumn,
+    Change,
+    ChangeNullable,
+    ChangeType,
+    DropColumn,
+    RenameColumn,
+)
 from schemaman.model.schema import Column, Path
 from schemaman.model.types import Array, Integer, String
 from schemaman.spark.formats._iceberg_metadata import list_equality_heads, read_description, read_metadata
@@ -251,6 +258,17 @@ def test_delta_keeps_a_column_that_is_no_partition_column() -> None:
     assert "last column" in answer_of(delta.TARGET, lake, drop("qty"))
     more = replace(lake, schema=parse_columns("day INT, qty INT, note STRING"))
     assert answer_of(delta.TARGET, more, drop("qty")) == ""
+
+
+def test_delta_changes_only_the_name_of_an_identity_column() -> None:
+    lake = table("id INT, area INT NOT NULL", properties=MAPPED, generated={"area": ""})
+    assert "by itself" in answer_of(delta.TARGET, lake, ChangeNullable(("area",), False, True))
+    assert "by the table itself" in answer_of(
+        delta.TARGET, lake, ChangeType(("area",), Integer(32), Integer(64))
+    )
+    assert answer_of(delta.TARGET, lake, RenameColumn(("area",), "b")) == ""
+    computed = replace(lake, generated={"area": "id + 1"})
+    assert answer_of(delta.TARGET, computed, ChangeNullable(("area",), False, True)) == ""
 
 
 @pytest.mark.parametrize(

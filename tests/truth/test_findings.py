@@ -14,16 +14,15 @@ from schemaman.compat.judge import RULES, Finding, Transition, judge_transition,
 from schemaman.compat.snapshots import take_snapshot
 from schemaman.debezium.records import Coordinates
 from schemaman.history.versions import TableHistory
-from schemaman.model.schema import TableSchema
 from tests.support import chain
 from tests.support.checkout import FIXTURES
+from tests.support.findings import FAMILIES, find_repeated
 from tests.truth.compare import TypeOf, last_mark, true_table
 from tests.truth.scoreboard import recordings, records_of, truth_of, type_of
 from tests.truth.tables import TrueTable
 from tests.truth.truth import place_of
 
 ALL_RULES = RULES.load_all()
-FAMILIES = {rule.name: rule.family for rule in ALL_RULES}
 RUNS = recordings()
 STEPPED = [run for run in RUNS if not run.startswith("mongodb/") and "/documented" not in run]
 """The recordings whose truth is a list of steps."""
@@ -68,26 +67,14 @@ def test_the_findings_of_all_recordings_are_reviewed(bless: bool) -> None:
     assert text == golden.read_text(encoding="utf-8")
 
 
-def find_subject(finding: Finding, schemas: list[TableSchema]) -> tuple[object, ...]:
-    """What a finding is about: a key once, else the family of its rule and the column, under any name."""
-    family = FAMILIES[finding.rule]
-    if family == "keys":
-        return (family,)
-    columns = [s.column(finding.path[0]) for s in schemas] if finding.path else []
-    ids = sorted({c.id for c in columns if c is not None and c.id is not None})
-    return (family, *(ids or finding.path[:1]), *finding.path[1:])
-
-
 @pytest.mark.parametrize("run", RUNS)
 def test_no_cause_is_told_twice(run: str) -> None:
     found = judge_recording(run)
     assert [n for n in Counter((f.fingerprint, f.new_ref) for f, _ in found).values() if n > 1] == []
     for history in chain.histories(run):
         for step in list_all_steps(history):
-            schemas = [s for s in (step.old, step.new) if s is not None]
             judged = judge_transition(step, ALL_RULES)
-            subjects = Counter(find_subject(f, schemas) for f in judged)
-            assert {s for s, n in subjects.items() if n > 1} == set(), [f.message for f in judged]
+            assert find_repeated(step, judged) == set(), [f.message for f in judged]
             if step.changes:
                 assert judged or step.old is None, step
 

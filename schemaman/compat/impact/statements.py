@@ -36,6 +36,8 @@ from schemaman.compat.impact.uses import Origin, Output, Role, StatementReads
 
 Origins = frozenset[Origin]
 NOTHING: Origins = frozenset()
+Link = tuple[exp.Expr, exp.Expr]
+"""A node of the tree and its parent, which is of a kind that decides a role."""
 
 _UNITS = frozenset(
     [
@@ -46,7 +48,12 @@ _UNITS = frozenset(
 )  # fmt: skip
 """Words that some functions take, and that parsers read as columns; also columns that every row has."""
 
-_TABLE_FUNCTIONS = (exp.Lateral, exp.Unnest, exp.TableFromRows, exp.Values)
+_DECIDING = (
+    exp.Query, exp.Window, exp.Anonymous, exp.WithinGroup, exp.AggFunc, exp.AnonymousAggFunc, exp.Where,
+    exp.PreWhere, exp.Connect, exp.Having, exp.Qualify, exp.Join, exp.Group, exp.Order, exp.Sort,
+    exp.Cluster, exp.Distribute, exp.Distinct, exp.Pivot, exp.Star,
+)  # fmt: skip
+"""The kinds of nodes around a column that decide its role."""
 
 
 @dataclass
@@ -72,7 +79,7 @@ class Source:
         """Find the origins of a column by its name; None if the source has no such column."""
         output = choose_name(name, self.outputs, folding, lambda one: one.name)
         if output is not None:
-            if not rest or self.anything is not None:
+            if not rest or self.anything is not None or not output.is_plain:
                 return output.origins  # the path inside an element of an array is not the path of a field
             return frozenset((key, (*path, *rest)) for key, path in output.origins)
         return self.anything
@@ -141,6 +148,8 @@ class _StatementReader:
         self.rows: dict[str, Role] = {}
         self.former: dict[str, None] = {}
         self.resolved = 0
+        self.links: dict[int, Link | None] = {}
+        self.trees: list[exp.Expr] = []
         self.returned: dict[int, tuple[tuple[Output, ...], bool]] = {}
 
     def read(self, tree: exp.Expr) -> tuple[tuple[Output, ...], bool]:
@@ -161,6 +170,8 @@ class _StatementReader:
             case exp.TruncateTable() | exp.Copy():
                 for table in tree.find_all(exp.Table):
                     self._find_relation(table)
+                if (inner := tree.find(exp.Query)) is not None:
+                    self._read_query(inner)
             case exp.MultitableInserts():
                 self._read_query(tree.args["source"])
                 self.unresolved["the columns that INSERT ALL writes"] = ""
@@ -262,6 +273,7 @@ class _StatementReader:
                 subquery.set("alias", exp.TableAlias(this=exp.to_identifier(f"_schemaman_{number}")))
         for cte in list(prepared.find_all(exp.CTE)):
             self._replace_change(cte)
+        self.trees.append(prepared)  # an id belongs to one node as long as the node is there
         for scope in traverse_scope(prepared):
             if isinstance(scope.expression, exp.Select):
                 self.returned[id(scope.expression)] = self._read_select(scope)
@@ -325,7 +337,8 @@ class _StatementReader:
                 is_open |= more
             else:
                 name = self._read_name(item) if isinstance(item, exp.Column) else SqlName(item.alias_or_name)
-                outputs.append(Output(name.text, self._find_value(item, context)))
+                is_plain = isinstance(item.unalias(), exp.Column)
+                outputs.append(Output(name.text, self._find_value(item, context), is_plain=is_plain))
         context.returned = {o.name.lower(): o.origins for o in outputs if o.name}
         context.aliases = {
             item.alias.lower(): self._find_value(item, context)
@@ -405,14 +418,17 @@ class _StatementReader:
                     if _is_written(node) or not isinstance(node.parent, exp.Select | exp.Count):
                         self._read_star(node, context)
                     continue
-                if _is_in_pivot(node) or _is_star_exception(node):
+                links = self._list_links(node)
+                if _is_in_pivot(links) or _is_star_exception(links):
                     continue
                 origins = self._resolve(node, context)
                 if origins is not None:
-                    self._record(origins, _find_role(node, stop))
+                    self._record(origins, _find_role(links))
             elif isinstance(node, exp.Literal) and (role := _find_positional_role(node)) is not None:
                 if node.is_int and 0 < int(node.this) <= len(outputs):
                     self._record(outputs[int(node.this) - 1].origins, role)
+            elif isinstance(node, exp.Columns):
+                self.unresolved["the columns of COLUMNS"] = ""
             elif isinstance(node, exp.Group) and node.args.get("all"):
                 self._group_by_all(stop, context)
             elif isinstance(node, exp.Ordered) and _is_all(node.this):
@@ -500,6 +516,8 @@ class _StatementReader:
             context.sources.append(self._pivot(node, self._build_subquery_source(node), context))
         elif isinstance(node, exp.Table):
             context.sources.append(self._pivot(node, self._build_table_source(node, scope, context), context))
+        elif isinstance(node, exp.Final):
+            self._add_tables(node.this, scope, context)
         elif isinstance(node, exp.UDTF):
             context.sources.append(self._build_function_source(node, context))
         for join in node.args.get("joins") or ():
@@ -523,6 +541,8 @@ class _StatementReader:
         if not node.args.get("db") and isinstance(cte, Scope):
             outputs, is_open = self._read_cte(cte)
             return Source(alias, outputs=self._rename(outputs, columns or []), is_open=is_open)
+        if isinstance(node.this, exp.Anonymous) and node.this.name.upper() == "IDENTIFIER":
+            self.unresolved["a table that the statement names when it runs"] = ""
         if not isinstance(node.this, exp.Identifier):
             return self._build_function_source(node, context)
         relation = self._find_relation(node)
@@ -627,12 +647,15 @@ class _StatementReader:
         """Find the origins of a column and its nested field; count it if it cannot be found."""
         parts = [read_name(part, self.folding) for part in column.parts]
         node: exp.Expr = column
-        while isinstance(node.parent, exp.Dot) and node.parent.this is node:
+        while isinstance(node.parent, exp.Dot | exp.Paren) and node.parent.this is node:
+            if isinstance(node.parent, exp.Paren):
+                node = node.parent
+                continue
             if not isinstance(node.parent.expression, exp.Identifier):
                 break
             node = node.parent
             parts.append(read_name(node.expression, self.folding))
-        if len(parts) == 1 and _is_ordered(column):
+        if len(parts) == 1 and _is_ordered(self._list_links(column)):
             returned = context.returned.get(parts[0].text.lower())
             if returned is not None:
                 self.resolved += is_counted
@@ -644,6 +667,35 @@ class _StatementReader:
             elif parts[-1].text.lower() not in _UNITS or len(parts) > 1:
                 self.unresolved[f"column {'.'.join(part.text for part in parts)}"] = parts[-1].text
         return origins
+
+    def _list_links(self, node: exp.Expr) -> list[Link]:
+        """List what decides the role of a node, from the inside up to its query.
+
+        The way up is remembered, since the tree of a long condition is as deep as it is long.
+        """
+        links: list[Link] = []
+        while not links or not isinstance(links[-1][1], exp.Query):
+            link = self._find_link(links[-1][1] if links else node)
+            if link is None:
+                break
+            links.append(link)
+        return links
+
+    def _find_link(self, node: exp.Expr) -> Link | None:
+        passed: list[int] = []
+        found: Link | None = None
+        child, parent = node, node.parent
+        while parent is not None:
+            if id(child) in self.links:
+                found = self.links[id(child)]
+                break
+            passed.append(id(child))
+            if isinstance(parent, _DECIDING):
+                found = (child, parent)
+                break
+            child, parent = parent, parent.parent
+        self.links.update(dict.fromkeys(passed, found))
+        return found
 
     def _find_name(self, parts: Sequence[SqlName], context: Context) -> Origins | None:
         """Find a column in the query or in those around it; nothing if it may be one of an unknown table.
@@ -697,7 +749,11 @@ class _StatementReader:
             is_whole = is_same_name(name, source.alias.text, self.folding)
             if source.anything is not None and (is_whole or not source.outputs):
                 return source.anything
-            if is_whole and not rest:
+            if is_whole and rest:
+                return source.find(SqlName(rest[0]), self.folding, rest[1:])
+            if is_whole:
+                if source.relation is not None:
+                    self.rows[source.relation.key] = "whole-row"
                 return frozenset().union(*(o.origins for o in source.outputs))
         return None
 
@@ -779,10 +835,10 @@ def _is_all(node: exp.Expr) -> bool:
     return isinstance(node, exp.Var) and node.name.upper() == "ALL"
 
 
-def _is_ordered(column: exp.Expr) -> bool:
+def _is_ordered(links: Sequence[Link]) -> bool:
     """Whether a column stands in ORDER BY of a query, and not in that of a window or an aggregate."""
-    above = column.find_ancestor(exp.Order, exp.Query)
-    return isinstance(above, exp.Order) and isinstance(above.parent, exp.Query)
+    parent = next((p for _, p in links if isinstance(p, exp.Order | exp.Query)), None)
+    return isinstance(parent, exp.Order) and isinstance(parent.parent, exp.Query)
 
 
 def _is_written(node: exp.Expr) -> bool:
@@ -790,25 +846,19 @@ def _is_written(node: exp.Expr) -> bool:
     return isinstance(parent, exp.Anonymous) and parent.name == WRITTEN
 
 
-def _is_in_pivot(node: exp.Expr) -> bool:
-    return node.find_ancestor(exp.Pivot, exp.Select) is not None and isinstance(
-        node.find_ancestor(exp.Pivot, exp.Select), exp.Pivot
-    )
+def _is_in_pivot(links: Sequence[Link]) -> bool:
+    return any(isinstance(parent, exp.Pivot) for _, parent in links)
 
 
-def _is_star_exception(node: exp.Expr) -> bool:
+def _is_star_exception(links: Sequence[Link]) -> bool:
     """Whether a column is only named in EXCEPT or RENAME of a star."""
-    child, parent = node, node.parent
-    while parent is not None and not isinstance(parent, exp.Star | exp.Select):
-        child, parent = parent, parent.parent
-    return isinstance(parent, exp.Star) and child.arg_key in ("except_", "rename")
+    return any(isinstance(p, exp.Star) and child.arg_key in ("except_", "rename") for child, p in links)
 
 
-def _find_role(node: exp.Expr, stop: exp.Expr) -> Role:
+def _find_role(links: Sequence[Link]) -> Role:
     """Find the role of a column from what stands around it, up to its query."""
     role: Role | None = None
-    child, parent = node, node.parent
-    while parent is not None and child is not stop:
+    for child, parent in links:
         match parent:
             case exp.Window():
                 return "window"
@@ -817,7 +867,7 @@ def _find_role(node: exp.Expr, stop: exp.Expr) -> Role:
             case exp.WithinGroup() | exp.AggFunc() | exp.AnonymousAggFunc():
                 is_kept = role in ("filter", "order") and not isinstance(parent, exp.WithinGroup)
                 role = role if is_kept else "aggregated"
-            case exp.Where() | exp.Having() | exp.Qualify():
+            case exp.Where() | exp.Having() | exp.Qualify() | exp.PreWhere() | exp.Connect():
                 role = role or "filter"
             case exp.Join() if child.arg_key == "on":
                 role = role or "join-key"
@@ -829,7 +879,6 @@ def _find_role(node: exp.Expr, stop: exp.Expr) -> Role:
                 role = role or "group-key"
             case _:
                 pass
-        child, parent = parent, parent.parent
     return role or "projected"
 
 

@@ -29,12 +29,14 @@ Origin = tuple[str, Path]
 class Output:
     """A column that a query returns: its name, and the columns that its value comes from.
 
-    `is_starred`: a star over a table returns it.
+    `is_starred`: a star over a table returns it. `is_plain`: it is a column and not another expression, so
+    that its nested fields are those of the column.
     """
 
     name: str
     origins: frozenset[Origin] = frozenset()
     is_starred: bool = False
+    is_plain: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from schemaman.compat.judge import Finding, Transition
-from schemaman.model.diff import ChangeKey, ChangeNullable
+from schemaman.model.diff import ChangeKey, ChangeNullable, ChangeType
+from schemaman.model.schema import Path
 
 KEY_RULES = (
     "primary-key-gained",
@@ -38,7 +39,7 @@ def join_findings(transition: Transition, findings: Iterable[Finding]) -> Iterat
     for index, finding in enumerate(all_findings):
         later = KEY_RULES[KEY_RULES.index(finding.rule) + 1 :]
         claims = [(f.rule, f.path) for f in all_findings[index + 1 :]]
-        claims += [(rule, path) for rule in later for path in ((), *((n,) for n in list_names(transition)))]
+        claims += [(rule, path) for rule in later for path in _list_paths(transition)]
         claims += [(rule, (name,)) for rule in _NULLABILITY for name in _list_followers(transition)]
         yield replace(finding, claims=(*finding.claims, *claims))
 
@@ -47,6 +48,13 @@ def list_names(transition: Transition) -> tuple[str, ...]:
     """List the columns of the key before and after, by all their names."""
     schemas = [schema for schema in (transition.old, transition.new) if schema is not None]
     return tuple(dict.fromkeys(name for schema in schemas for name in schema.key))
+
+
+def _list_paths(transition: Transition) -> tuple[Path, ...]:
+    """List where findings about the key may be: the table, its columns, and what changed inside of them."""
+    names = list_names(transition)
+    inside = (c.path for c in transition.changes if isinstance(c, ChangeType) and c.path[0] in names)
+    return ((), *((name,) for name in names), *inside)
 
 
 def _list_followers(transition: Transition) -> set[str]:

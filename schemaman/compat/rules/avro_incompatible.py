@@ -56,6 +56,7 @@ def check(transition: Transition) -> Iterator[Finding]:
                 "keep the old type and put the new values into a column of another name",
                 "or start another subject: a topic of another name, or a level of NONE for this one change",
             ),
+            claims=(("type-alias-only", (column,)),),
             evidence=tuple(dict.fromkeys(words for found in by_reader.values() for words in found)),
         )
 

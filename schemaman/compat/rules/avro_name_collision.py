@@ -50,7 +50,7 @@ def check(transition: Transition) -> Iterator[Finding]:
                     f"or leave it out: column.exclude.list={filtered}",
                     "or set field.name.adjustment.mode=avro_unicode, which keeps them apart",
                 ),
-                claims=tuple((rule, (arrived[-1],)) for rule in _words.RULES_OF_NEW_COLUMNS),
+                claims=(*_words.claim_new_column((arrived[-1],)), *_words.claim_new_name(arrived[-1])),
             )
 
 

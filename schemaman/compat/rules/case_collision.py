@@ -47,7 +47,7 @@ def check(transition: Transition) -> Iterator[Finding]:
                     f"rename {arrived[-1]} at the source",
                     f"or leave it out: column.exclude.list={filtered}",
                 ),
-                claims=tuple((rule, (arrived[-1],)) for rule in _words.RULES_OF_NEW_COLUMNS),
+                claims=(*_words.claim_new_column((arrived[-1],)), *_words.claim_new_name(arrived[-1])),
             )
 
 

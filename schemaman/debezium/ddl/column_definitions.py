@@ -252,7 +252,7 @@ class _Attributes:
             if reader.peek().kind == "number":
                 reader.take()
         elif (
-            reader.accept("NOT", "DEFERRABLE")
+            any(reader.accept("NOT", word) for word in ("DEFERRABLE", "LOGGED", "COMPACT"))
             or reader.accept("NOT", "ENFORCED")
             or reader.accept("WITH", "VALUES")
         ):
@@ -289,7 +289,7 @@ class _Attributes:
 _WITHOUT_EFFECT = (
     "VISIBLE", "INVISIBLE", "ENABLE", "DISABLE", "VALIDATE", "NOVALIDATE", "RELY", "NORELY", "STORED",
     "VIRTUAL", "PERSISTED", "ROWGUIDCOL", "SPARSE", "HIDDEN", "DEFERRABLE", "ENFORCED", "CLUSTERED",
-    "NONCLUSTERED", "BINARY", "ASCII", "UNICODE", "IMPLICITLY",
+    "NONCLUSTERED", "BINARY", "ASCII", "UNICODE", "IMPLICITLY", "LOGGED", "COMPACT",
 )  # fmt: skip
 
 

@@ -72,7 +72,9 @@ def find_passed_kind(statement: ScriptStatement, tokens: Sequence[SqlToken], gra
         kind = find_object(tokens)
         kind = "" if kind == "TABLE" else kind
         words = {token.text for token in tokens[1:8] if token.kind == "word"}
-        if kind in _WITH_TABLES and (first.text == "DROP" or (first.text == "ALTER" and "RENAME" in words)):
+        if kind in _WITH_TABLES and (
+            first.text == "DROP" or (first.text == "ALTER" and words & {"RENAME", "TRANSFER"})
+        ):
             raise StatementNotRead(f"it may drop or rename every table of a {kind.lower()}")
         if first.text == "DROP" and kind in _IN_COLUMNS and any(t.is_word("CASCADE") for t in tokens):
             raise StatementNotRead(f"it may drop the columns that use the {kind.lower()}")
@@ -87,6 +89,8 @@ def find_passed_kind(statement: ScriptStatement, tokens: Sequence[SqlToken], gra
     is_select = first.text in ("SELECT", "WITH")
     if is_select and _selects_into(tokens, grammar):
         raise StatementNotRead("SELECT INTO creates a table from a query")
+    if is_select and (function := _find_called_function(tokens, grammar)):
+        raise StatementNotRead(f"what the function {function} does is not known")
     is_right = first.text in ("GRANT", "REVOKE", "DENY", "COMMENT", "AUDIT", "NOAUDIT")
     if not is_right and not has_body(statement.text) and has_table_statement(statement.text):
         _require_one_statement(tokens)
@@ -99,6 +103,29 @@ def _require_one_statement(tokens: Sequence[SqlToken]) -> None:
             continue
         if any(following.is_word("TABLE") for following in tokens[i + 1 : i + 4]):
             raise StatementNotRead("a statement about a table follows inside it")
+
+
+def _find_called_function(tokens: Sequence[SqlToken], grammar: SqlGrammar) -> str:
+    """Find the function that a query without tables calls; empty for one of PostgreSQL itself.
+
+    Functions of extensions change tables: `AddGeometryColumn`, `create_hypertable`.
+    """
+    if not grammar.dollar_quotes or any(token.is_word("FROM") for token in tokens):
+        return ""
+    call = next((i for i, token in enumerate(tokens) if token.text == "(" and token.kind == "sign"), 0)
+    if call < 2 or tokens[call - 1].kind not in ("word", "name"):
+        return ""
+    name, qualifier = tokens[call - 1].text.lower(), tokens[call - 3].text.lower() if call > 3 else ""
+    is_own = qualifier == "pg_catalog" or name in _FUNCTIONS or name.startswith("pg_")
+    return "" if is_own or tokens[call - 1].is_word("AS", "IN", "VALUES") else tokens[call - 1].spelled
+
+
+_FUNCTIONS = frozenset(
+    {
+        "setval", "nextval", "currval", "lastval", "set_config", "current_setting", "now", "version", "count",
+        "coalesce", "max", "min", "sum",
+    }
+)  # fmt: skip
 
 
 def _selects_into(tokens: Sequence[SqlToken], grammar: SqlGrammar) -> bool:

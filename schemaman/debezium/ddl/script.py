@@ -72,7 +72,7 @@ _FRESH = re.compile(
 
 _TABLE_STATEMENT = re.compile(r"\b(?:ALTER|CREATE|DROP|RENAME)\s+(?:\w+\s+){0,2}?TABLE\b", re.IGNORECASE)
 _COPY = re.compile(r"COPY\b.*\bFROM\s+STDIN\b", re.IGNORECASE | re.DOTALL)
-_COPY_END = re.compile(r"^\\\.[ \t]*$", re.MULTILINE)
+_COPY_END = re.compile(r"^\\\.[ \t\r]*$", re.MULTILINE)
 _HEAD = 400
 """How many characters of a statement show what kind it is."""
 
@@ -212,9 +212,9 @@ class _Splitter:
         return self.grammar.slash_ends_body or self.grammar.optional_semicolons or self.blocks > 0
 
     def _skip_copied_rows(self, at: int) -> int:
-        """Skip the rows behind COPY FROM STDIN, up to the line that ends them."""
+        """Skip the rows behind COPY FROM STDIN up to the line that ends them, if there is one."""
         found = _COPY_END.search(self.text, at)
-        return len(self.text) if found is None else found.end()
+        return at if found is None else found.end()
 
     def _make(self, start: int, end: int, fault: str = "") -> ScriptStatement:
         self.line += self.text.count("\n", self.counted, start)
@@ -266,6 +266,8 @@ def _unquote_text(spelled: str, grammar: SqlGrammar) -> str:
         mark = spelled.index("$", 1) + 1
         return spelled[mark:-mark]
     prefix, _, rest = spelled.partition(spelled[-1])
+    if prefix.upper() == "Q":
+        return rest[1:-2]
     text = rest[:-1].replace(spelled[-1] * 2, spelled[-1])
     if prefix.upper() == "E" or grammar.backslashes:
         return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), text, flags=re.DOTALL)
@@ -280,7 +282,9 @@ def _list_parts(grammar: SqlGrammar) -> list[str]:
     nested = r"/\*(?:[^*/]++|\*(?!/)|/(?!\*)|/\*(?:[^*]++|\*(?!/))*+\*/)*+\*/"
     comment = nested if grammar.nested_comments else r"/\*.*?\*/"
     dashes = r"--(?=[\s\x00-\x1f]|\Z)[^\n]*" if grammar.backslashes else r"--[^\n]*"
-    skipped = [r"\s+", dashes, comment] + ([r"\#[^\n]*"] if grammar.hash_comments else [])
+    # MySQL and MariaDB execute what is in /*! … */: only its marks are skipped
+    executed = [r"/\*M?!\d*", r"\*/", r"\#[^\n]*"] if grammar.hash_comments else []
+    skipped = [r"\s+", dashes, *executed, comment]
     names = {'"': r'"(?:[^"]++|"")*+"', "`": r"`(?:[^`]++|``)*+`", "[": r"\[(?:[^\]]++|\]\])*+\]"}
     plain, escaped = r"'(?:[^']++|'')*+'", r"'(?:[^'\\]++|\\.|'')*+'"
     if grammar.backslashes:

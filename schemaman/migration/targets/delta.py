@@ -15,7 +15,7 @@ from schemaman.migration.targets import _drafts as drafts
 from schemaman.migration.targets._types import TypeHolder, has_part, has_variant
 from schemaman.migration.targets.iceberg import widens_in_place as iceberg_widens
 from schemaman.migration.type_mapping import DEFAULT, Representation
-from schemaman.model.diff import AddColumn, Change, ChangeType, DropColumn, RenameColumn
+from schemaman.model.diff import AddColumn, Change, ChangeNullable, ChangeType, DropColumn, RenameColumn
 from schemaman.model.schema import Path, TableSchema
 from schemaman.model.types import (
     Array,
@@ -329,6 +329,7 @@ class DeltaTarget:
 
 
 TARGET = DeltaTarget()
+_KEEP_NUMBERED = "declare the column NOT NULL at the source, or build a new table without an identity column"
 _LEAVE_OUT = "leave the column out, or rename it at the source"
 
 
@@ -431,7 +432,12 @@ def _is_last_data_column(lake: LakeTable, name: str) -> bool:
 
 
 def _refuse_in_use(lake: LakeTable, change: Change) -> Refusal | None:
-    """Refuse a change of a column that constraints or generated columns use."""
+    """Refuse a change of a column that constraints or generated columns use, or of an identity column.
+
+    Source: Delta `DELTA_IDENTITY_COLUMNS_ALTER_COLUMN_NOT_SUPPORTED`: only names, comments and positions.
+    """
+    if isinstance(change, ChangeNullable) and lake.generated.get(change.path[0]) == "":
+        return drafts.refuse_change(change, "the table numbers the column by itself", _KEEP_NUMBERED)
     if not isinstance(change, DropColumn | RenameColumn | ChangeType):
         return None
     name = change.path[0]
