@@ -227,7 +227,7 @@ def _find_misread_value(path: Path, old: Type, new: Type, reader: Reader) -> Bro
     """Find a value of the new type that the old one does not hold, or else the other way round."""
     was, now = _list_branches(old), _list_branches(new)
     lost = [branch for branch in was if branch not in now]
-    added = [branch for branch in now if branch not in was and not any(widens(branch, b) for b in was)]
+    added = [branch for branch in now if branch not in was and not any(_holds(b, branch) for b in was)]
     written: Literal["old", "new"] = "new" if added else "old"
     value = make_sample((added or lost or now)[0])
     if value is None:
@@ -235,6 +235,15 @@ def _find_misread_value(path: Path, old: Type, new: Type, reader: Reader) -> Bro
     pair = (new, old) if added else (old, new)
     effect = _describe_misreading(*pair, other="old" if added else "new")
     return BrokenDatum(reader, written, _nest(path, value), effect)
+
+
+def _holds(type: Type, other: Type) -> bool:
+    """Whether a reader of a type gets every value of another one; Spark reads whole decimals as integers."""
+    match type, other:
+        case Integer(bits), Decimal(precision, 0):
+            return precision < len(str(2 ** (bits - 1)))
+        case _:
+            return widens(other, type)
 
 
 def _list_branches(type: Type) -> tuple[Type, ...]:
