@@ -60,6 +60,9 @@ _COLLISIONS = frozenset(("avro-name-collision", "case-collision", "reserved-meta
 DATA_READERS: tuple[Reader, ...] = ("avro-backward", "avro-forward", "spark", "delta", "iceberg")
 """The readers whose breaks are shown; those of SQL and of merges need statements and several rows."""
 
+_WITH_IDENTIFIER: tuple[Reader, ...] = ("iceberg",)
+"""The readers of tables whose key is an identifier. Source: Iceberg specification, Identifier Field IDs."""
+
 
 @dataclass(frozen=True, slots=True)
 class BrokenDatum:
@@ -183,7 +186,7 @@ def _find_in_columns(transition: Transition, finding: Finding, reader: Reader) -
         if after.nullable and not before.nullable:
             effect = f"the old structure has {name} as NOT NULL"
             return BrokenDatum(reader, "new", _nest(path, None), effect)
-        if reader == "iceberg" and after.nullable and path[0] in new.key:
+        if reader in _WITH_IDENTIFIER and after.nullable and path[0] in new.key:
             return BrokenDatum(
                 reader, "new", _nest(path, None), f"an identifier field as {name} may not be null"
             )
