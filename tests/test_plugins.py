@@ -85,7 +85,7 @@ def test_the_dialects():
 
 
 def test_no_package_names_a_module_above_it_in_a_text():
-    """Upward calls go through ports, whose places the root package alone knows."""
+    """Upward calls go through ports, which the root alone connects; a package loads its own modules late."""
     named = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "schemaman").rglob("*.py")
@@ -93,6 +93,7 @@ def test_no_package_names_a_module_above_it_in_a_text():
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module")
         for argument in node.args
         if isinstance(argument, ast.Constant)
+        if not str(argument.value).startswith(".".join((*path.relative_to(ROOT).parent.parts, "")))
     }
     assert named == {"schemaman/__init__.py"}
     assert Port[Callable[[object, str], str]]("render a report").load() is render
