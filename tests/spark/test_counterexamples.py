@@ -25,8 +25,13 @@ from tests.support.checkout import PROOF
 
 pytestmark = pytest.mark.spark
 
-SAME_COLUMN = {"bit-length-changed", "interval-encoding-changed", "temporal-unit-changed"}
-"""Rules about values that a lake column holds alike: the witness is the number or text in the event."""
+SAME_COLUMN = {
+    "bit-length-changed", "interval-encoding-changed", "temporal-encoding-changed", "temporal-unit-changed",
+}  # fmt: skip
+"""Rules about values that a lake column may hold alike: the witness is the number or text in the event.
+
+Spark has no type for a time of day, and holds it as text.
+"""
 
 IN_EVENTS = {"decimal-scale-changed", "zone-awareness-changed"}
 """Rules about events alone: a file has the scale of its decimals, and sessions in UTC hide a zone."""
@@ -127,8 +132,8 @@ def test_spark_reads_no_witness_as_before(spark: Any, tmp_path: Path) -> None:
         other = spark_types.StructType([spark_types.StructField(name, case.read)])
         try:
             (after,) = spark.read.schema(other).parquet(path).collect()
-        except (PySparkException, Py4JJavaError):
-            continue
+        except (PySparkException, Py4JJavaError, OverflowError):
+            continue  # Python has no time so late as a number that is read as one
         assert after[name] != before[name], case
     absent = spark_types.StructType([spark_types.StructField("gone", spark_types.StringType())])
     assert spark.read.schema(absent).parquet(path).collect()[0]["gone"] is None
