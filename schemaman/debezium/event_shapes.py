@@ -118,7 +118,7 @@ def restore_event(
 
 def is_known_connector(name: object) -> bool:
     """Return whether a source block's connector is one that schemaman knows."""
-    return isinstance(name, str) and name in CONNECTORS.names()
+    return isinstance(name, str) and name in CONNECTORS
 
 
 def names_table(source: Mapping[str, object]) -> bool:

@@ -11,9 +11,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import cache, lru_cache
 
-from schemaman.model.name_adjustment import adjust_schema, restore_misread_name
+from schemaman.debezium.connector import CONNECTORS, find_connector
+from schemaman.debezium.connectors import mongodb
+from schemaman.model.name_adjustment import adjust_schema
 
 PREFIX = "__"
 """Source: Debezium ExtractNewRecordState, the default of `add.fields.prefix` and `add.headers.prefix`."""
@@ -55,14 +57,6 @@ _ROOT = {"op": frozenset("crudtm"), "deleted": frozenset({"true", "false", True,
 _TRANSACTION = {"id": _TEXTS, "total_order": _NUMBERS, "data_collection_order": _NUMBERS}
 _REQUIRED = frozenset({"op", "deleted", "version", "connector", "name", "ts_ms", "table"})
 """Fields that are never null in a record; a null field of such a name is a column of the table."""
-_NO_SCHEMA = frozenset({"mysql", "mariadb", "mongodb", "vitess"})
-_CONNECTORS = {"lsn": "postgresql", "event_serial_no": "sqlserver", "vgtid": "vitess"} | dict.fromkeys(
-    ("scn", "commit_scn", "lcr_position", "redo_thread"), "oracle"
-)
-"""Fields of a source block that one connector alone has. Source: the SourceInfo classes of Debezium."""
-_BINLOG = frozenset({"file", "pos"})
-_DB2 = re.compile(r"[0-9a-f]{8}:[0-9a-f]{8}:[0-9a-f]{16}")
-_SQLSERVER = re.compile(r"[0-9a-f]{8}:[0-9a-f]{8}:[0-9a-f]{4}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +94,17 @@ class Additions:
         connector = self.source.get("connector")
         if isinstance(connector, str) and connector:
             return connector
-        own = {_CONNECTORS[name] for name in self.source if name in _CONNECTORS}
+        fields = _map_own_fields()
+        own = {fields[name] for name in self.source if name in fields}
         return own.pop() if len(own) == 1 else self._find_connector_by_lsn()
 
     @property
     def position_connector(self) -> str:
-        """The connector that reads the position; MySQL and MariaDB positions have one form."""
-        return self.connector or ("mysql" if self.source.keys() >= _BINLOG else "")
+        """The connector that reads the position; positions of several connectors may have one form."""
+        if self.connector:
+            return self.connector
+        readers = (c for c in CONNECTORS.load_all() if c.position_fields)
+        return next((c.name for c in readers if c.position_fields <= self.source.keys()), "")
 
     @property
     def is_snapshot(self) -> bool:
@@ -115,7 +113,15 @@ class Additions:
 
     def _find_connector_by_lsn(self) -> str:
         lsn = str(self.source.get("change_lsn") or self.source.get("commit_lsn") or "")
-        return "db2" if _DB2.fullmatch(lsn) else "sqlserver" if _SQLSERVER.fullmatch(lsn) else ""
+        return next((c.name for c in CONNECTORS.load_all() if c.is_own_lsn(lsn)), "") if lsn else ""
+
+
+@cache
+def _map_own_fields() -> Mapping[str, str]:
+    """Map the fields of a source block that one connector alone has to its name."""
+    return {
+        name: connector.name for connector in CONNECTORS.load_all() for name in connector.own_source_fields
+    }
 
 
 def read_additions(
@@ -171,7 +177,7 @@ def is_document(row: Mapping[str, object], key: object, added: Additions) -> boo
     Source: Debezium ExtractNewDocumentState, MongoDataConverter; `collection` is a field of its source alone.
     """
     if "connector" in added.source:
-        return added.source["connector"] == "mongodb"
+        return find_connector(added.source["connector"]).is_document_store
     if "collection" in added.source:
         return True
     if "_id" not in row or not isinstance(key, Mapping):
@@ -183,7 +189,7 @@ def is_document(row: Mapping[str, object], key: object, added: Additions) -> boo
 
 def mark_as_document(added: Additions) -> Additions:
     """Set the connector of a document's added facts to MongoDB unless they name one."""
-    return replace(added, source={"connector": "mongodb", **added.source})
+    return replace(added, source={"connector": mongodb.CONNECTOR.name, **added.source})
 
 
 def identify_parts(topic: str, name: str, added: Additions, key: KeyNames) -> tuple[Identity, bool]:
@@ -200,15 +206,14 @@ def identify_parts(topic: str, name: str, added: Additions, key: KeyNames) -> tu
     server, middle, last = _split_base(base, source.get("name"))
     table = source.get("table") or source.get("collection") or last
     database, schema = source.get("db") or source.get("keyspace") or "", source.get("schema") or ""
-    flat = added.connector in _NO_SCHEMA or (bool(database) and middle == database)
+    connector = find_connector(added.connector)
+    flat = not connector.has_schemas or (bool(database) and middle == database)
     proven = bool(source.get("name") and database and (source.get("table") or source.get("collection")))
     if not schema and flat:
         database = database or middle
     elif not schema:
         schema, proven = middle.removeprefix(f"{database}.") if database else middle, False
-    if added.connector == "postgresql":
-        schema, table = restore_misread_name(schema), restore_misread_name(table)
-    return (server, database, schema, table), proven
+    return (server, database, connector.read_name(schema), connector.read_name(table)), proven
 
 
 def is_flattened(
