@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import click
 
 from schemaman.api.settings_files import load_settings
-from schemaman.debezium.ddl.grammar import SQL_NAMES
+from schemaman.debezium.ddl.migrations.grammar import SQL_NAMES
 from schemaman.settings import KEYS, Settings
 from schemaman_cli.console import Console
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from schemaman.debezium.ddl.event_facts import DdlFacts, read_ddl
+from schemaman.debezium.ddl.event_subjects import Subject, find_subjects, find_table_statements
 from schemaman.debezium.ddl.online import (
     DATABASE_NAMED_CONNECTORS,
     find_ghost_original,
@@ -14,8 +16,6 @@ from schemaman.debezium.ddl.online import (
     is_swapped_in,
     is_swapped_out,
 )
-from schemaman.debezium.ddl.parser import DdlFacts, read_ddl
-from schemaman.debezium.ddl.statement import Subject, find_subjects, find_table_statements
 from schemaman.debezium.json_fields import Struct, read_structs, read_text
 from schemaman.debezium.observation import (
     UNORDERED,

@@ -17,10 +17,10 @@ from schemaman.debezium.flattened_fields import (
     Additions,
     Headers,
     KeyNames,
-    identify_parts,
     is_document,
     read_additions,
 )
+from schemaman.debezium.table_identity import identify_parts
 from schemaman.errors import UnreadableInput
 from schemaman.model.name_adjustment import restore_misread_name
 from schemaman.model.schema import TableId

@@ -22,6 +22,7 @@ from schemaman.compat.impact.changes_as_queries import (
     build_merge_query,
     build_update_query,
 )
+from schemaman.compat.impact.column_roles import Origin, Output, Role, StatementReads
 from schemaman.compat.impact.parsing import find_folding, name_table, read_name
 from schemaman.compat.impact.relations import (
     Folding,
@@ -32,7 +33,6 @@ from schemaman.compat.impact.relations import (
     grade_parts,
     is_same_name,
 )
-from schemaman.compat.impact.uses import Origin, Output, Role, StatementReads
 
 Origins = frozenset[Origin]
 NOTHING: Origins = frozenset()
