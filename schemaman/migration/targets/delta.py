@@ -1,4 +1,8 @@
-"""Delta Lake on Spark: column mapping by name, type widening, keys as a table property."""
+"""Delta Lake on Spark: column mapping by name, type widening, keys as a table property.
+
+This module decides which statements a change needs. `migration.spark_sql` makes their SQL text;
+`_common_drafts` holds the statements that both formats share.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Apache Iceberg on Spark: format version 2 in a named catalogue, keys as identifier fields."""
+"""Apache Iceberg on Spark: format version 2 in a named catalogue, keys as identifier fields.
+
+This module decides which statements a change needs. `migration.spark_sql` makes their SQL text;
+`_common_drafts` holds the statements that both formats share.
+"""
 
 from __future__ import annotations
 
