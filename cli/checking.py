@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from schemaman.api.checking import check_tables
 from schemaman.api.checking_branch import check_branch
@@ -52,4 +53,12 @@ def run_check(
         return check_branch(workspace, places, base=branch, level=level, word=word)
     if word is not None:
         raise UsageError("--dialect is for SQL in files", hint="omit it, or name a script: --sql V12.sql")
-    return check_tables(workspace, open_registry(context), places, against=against, level=level)
+    result = check_tables(workspace, open_registry(context), places, against=against, level=level)
+    flags = tuple(
+        part
+        for name in ("store", "stream")
+        if (setting := getattr(context.settings, name)).origin.startswith("--")
+        for part in (f"--{name}", setting.value)
+    )
+    rated = tuple((replace(f, arguments=(*flags, *f.arguments)), s) for f, s in result.findings)
+    return replace(result, findings=rated) if flags else result

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import ClassVar, Generic, TypeVar, cast
 
@@ -53,6 +53,10 @@ class Plugins(Generic[Plugin]):
     def load_all(self) -> tuple[Plugin, ...]:
         """Load every plug-in, in the order of the names."""
         return tuple(self.get(name) for name in self.names())
+
+    def load_each(self) -> Iterator[Plugin]:
+        """Load the plug-ins one after the other; nothing is loaded before the first is asked for."""
+        yield from map(self.get, self.names())
 
     @cached_property
     def _modules(self) -> dict[str, str]:

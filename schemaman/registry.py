@@ -54,6 +54,7 @@ from schemaman.store.log import (
     list_tables,
 )
 from schemaman.store.offsets import Partition, Ranges
+from schemaman.store.summary_json import StoredSummary, make_stored_summary
 
 _ATTEMPTS = 1000
 """A failed attempt means that another writer succeeded, so only a defect reaches this limit."""
@@ -366,7 +367,14 @@ class Registry:
     def tables(self, decisions: Decisions | None = None) -> tuple[TableHistory, ...]:
         """Returns the history of every table, in order of stream and name, with decisions applied."""
         answers = self.decisions() if decisions is None else decisions
-        names = self._store.tables()
+        return self.read_histories(self._store.tables(), answers)
+
+    def read_histories(
+        self, tables: Iterable[TableId], decisions: Decisions | None = None
+    ) -> tuple[TableHistory, ...]:
+        """Returns the histories of the tables that have one, in the order of `tables()`, with decisions."""
+        answers = self.decisions() if decisions is None else decisions
+        names = tuple(tables)
         found = map(self._store.read_histories(names), names)
         histories = (_apply_decisions(history, answers) for history in found if history is not None)
         return tuple(sorted(histories, key=lambda h: (h.table.stream, h.table)))
@@ -382,6 +390,22 @@ class Registry:
             return tuple(self.history(table, answers) for table in named)
         chosen = self._chosen_stream()
         return tuple(h for h in self.tables(answers) if chosen in (None, h.table.stream))
+
+    def summaries(self, decisions: Decisions | None = None) -> tuple[StoredSummary, ...]:
+        """Returns the summary of every table, or of the chosen stream, as `select` orders them.
+
+        The store keeps summaries, so only histories that decisions concern are read.
+        """
+        answers = self.decisions() if decisions is None else decisions
+        decided, chosen = answers.list_tables(), self._chosen_stream()
+        found = [
+            make_stored_summary(self.history(stored.summary.table, answers))
+            if str(stored.summary.table) in decided
+            else stored
+            for stored in self._store.read_summaries()
+            if chosen in (None, stored.summary.table.stream)
+        ]
+        return tuple(sorted(found, key=lambda s: (s.summary.table.stream, s.summary.table)))
 
     def find(self, name: str | TableName) -> TableId:
         """Finds a table by its whole name, its last parts, or an alias such as its topic.

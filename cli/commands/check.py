@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from shlex import join
 
 import click
 
 from schemaman.api.avro_checks import answer_batch
 from schemaman.api.files import read_text, write_text
+from schemaman.compat.gate import EXIT_CODES
 from schemaman.errors import UsageError
 from schemaman.model.printable import format_json
+from schemaman.model.shell import build_command
 from schemaman.report.document import FORMATS as REPORT_FORMATS
 from schemaman.report.views.findings import (
     build_check_report,
@@ -95,7 +96,7 @@ def check(
     a line on stderr.
 
     The exit code is 1 if a finding at or above --fail-on is not waived, 2 without a baseline, and 3 if a
-    TABLE has no history.
+    TABLE has no history, or if nothing fails but records of a table could not be read.
     """
     if batch is not None:
         if tables or source or sql or any(option is not None for option in (against, base, level, word)):
@@ -111,7 +112,7 @@ def check(
     options = {"--against": against, "--base": base, "--level": level, "--dialect": word}
     given = [part for name, value in options.items() if value is not None for part in (name, value)]
     given += [part for script in sql for part in ("--sql", script)]
-    again = join(("schemaman", "check", *tables, *given, *(["--source"] if source else [])))
+    again = build_command(("check",), tables, *given, *(["--source"] if source else []))
     report = build_check_report(judged, result, result.fail_on, result.waivers, again)
     for name, path in files:
         write_text(path, REPORT_FORMATS.get(name).render(report))
@@ -122,7 +123,7 @@ def check(
         notify_of_check(make_workspace(context), result)
     if format in _WITHOUT_VERDICT:
         context.console.inform(summarize_report(report))
-    return 0 if result.passed else 1
+    return EXIT_CODES[result.verdict]
 
 
 def _split_output(text: str) -> tuple[str, Path]:

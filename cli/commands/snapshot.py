@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from shlex import quote
 
 import click
 
 from schemaman.api.files import read_text, write_text
 from schemaman.api.settings_files import resolve_path
-from schemaman.compat.snapshots import build_file_name, to_text
-from schemaman.compat.snapshots import take_snapshot as taken
+from schemaman.compat.snapshots import build_file_name, take_snapshot, to_text
+from schemaman.model.shell import build_command
 from schemaman.report.json.answers import WrittenSnapshot, build_snapshots
 from schemaman_cli.group import command
 from schemaman_cli.library import open_registry
@@ -33,18 +33,21 @@ def snapshot(context: CommandContext, tables: tuple[str, ...], output: Path | No
     written, differing = [], []
     for history in open_registry(context).select(*tables):
         path = folder / build_file_name(history.table)
-        text = to_text(taken(history, history.latest))
+        newest = take_snapshot(history, history.latest)
+        text = to_text(newest)
         if path.exists():
-            if read_text(path) != text:
+            # files of earlier releases count no occurrences
+            if read_text(path) not in (text, to_text(replace(newest, occurrences=None))):
                 differing.append(str(history.table))
         elif tables or not history.has_ended:
             write_text(path, text)
             written.append(WrittenSnapshot(history.table, history.latest.number, str(path)))
     context.console.answer(f"{len(written)} written to {folder}", build_snapshots(written, differing))
     if differing:
+        example = build_command(("accept",), differing[:1])
         context.console.warn(
             f"these tables have changed since their snapshot: {', '.join(differing)}",
-            hint=f"schemaman check shows the changes; schemaman accept {quote(differing[0])} accepts them",
+            hint=f"schemaman check shows the changes; {example} accepts them",
         )
 
 

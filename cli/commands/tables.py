@@ -22,8 +22,8 @@ def tables(context: CommandContext, patterns: tuple[str, ...], format: str) -> N
     questions: disagreements, provisional facts, rejected records in the topics of the table, shared topics.
     """
     registry = open_registry(context)
-    every = registry.select()
-    found = [h for h in every if not patterns or any(is_matched(h.table, p) for p in patterns)]
+    every = [stored.summary for stored in registry.summaries()]
+    found = [s for s in every if not patterns or any(is_matched(s.table, p) for p in patterns)]
     report = build_tables_report(found, registry.rejects(), chosen=bool(patterns), every=every)
     context.console.show(report, format)
 

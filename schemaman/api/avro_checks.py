@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from schemaman.compat.avro.levels import AvroVerdict, check_level
@@ -47,14 +48,19 @@ def answer_batch(lines: Iterable[str]) -> Iterator[dict[str, object]]:
 def read_avro(schema: AvroText) -> AvroSchema:
     """Read an Avro schema. Raises `InvalidAvroSchema`, which names another schema language if it is one."""
     if isinstance(schema, str):
-        text = schema.strip()
-        if text in PRIMITIVES:
-            return parse_schema(json.dumps(text))
-        if text.startswith(("syntax ", "syntax=", "message ", "package ")):
-            raise InvalidAvroSchema("this is a Protobuf schema; Avro is read")
-        found = parse_schema if not _is_json_schema(_load(text)) else _refuse_json_schema
-        return found(schema)
+        return _read_text(schema)
     return _refuse_json_schema(schema) if _is_json_schema(schema) else parse_schema(schema)
+
+
+@lru_cache(4_096)
+def _read_text(schema: str) -> AvroSchema:
+    text = schema.strip()
+    if text in PRIMITIVES:
+        return parse_schema(json.dumps(text))
+    if text.startswith(("syntax ", "syntax=", "message ", "package ")):
+        raise InvalidAvroSchema("this is a Protobuf schema; Avro is read")
+    found = parse_schema if not _is_json_schema(_load(text)) else _refuse_json_schema
+    return found(schema)
 
 
 def _answer(line: str) -> dict[str, object]:

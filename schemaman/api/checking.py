@@ -2,30 +2,36 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from shlex import quote
 
-from schemaman.api.checking_branch import find_base
-from schemaman.api.checking_files import add_waivers, is_outside_history, make_policy
+from schemaman.api.accepted_snapshots import (
+    Baseline,
+    find_unchanged,
+    parse_snapshots,
+    read_named_snapshots,
+    read_snapshot_texts,
+)
+from schemaman.api.checking_files import add_waivers, is_outside_history, make_policy, order_arguments
 from schemaman.api.finding_places import place_in_snapshots
 from schemaman.api.readership import RegistryRelations
 from schemaman.api.references import resolve_reference
 from schemaman.api.settings_files import resolve_path
 from schemaman.api.target_tables import cut_history
+from schemaman.api.unread_records import TopicRejects, find_unread, group_rejects
 from schemaman.api.workspace import Workspace
 from schemaman.compat import gate
-from schemaman.compat.gate import CheckResult
+from schemaman.compat.gate import CheckResult, GatePolicy
 from schemaman.compat.judge import RULES, Severity
-from schemaman.compat.snapshots import Snapshot, from_text, take_snapshot
+from schemaman.compat.snapshots import Snapshot, take_snapshot
 from schemaman.errors import BadReference, UsageError
 from schemaman.history.references import TableRef, VersionsBack, name_table, parse, parse_pair
 from schemaman.history.versions import TableHistory
-from schemaman.io import git
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
 from schemaman.resolve import ResolvedSchema, select_version
+from schemaman.store.summary_json import StoredSummary
 
 
 def check_tables(
@@ -47,11 +53,17 @@ def check_tables(
         NoHistory: a table has no history.
     """
     tables, against = _split_baseline(tables, against)
-    found, baseline = select_baseline(workspace, registry, tables, against)
     policy = make_policy(
         workspace, level, fail_on, RegistryRelations(workspace, registry), named=bool(tables)
     )
-    result = gate.check(found, baseline, RULES.load_all(), policy)
+    unchanged: frozenset[TableId] = frozenset()
+    if tables or against is not None:
+        found, baseline = select_baseline(workspace, registry, tables, against)
+    else:
+        found, baseline, unchanged = _select_changed(workspace, registry, policy)
+    unread = find_unread(registry, found, group_rejects(registry))
+    result = gate.check(found, baseline, RULES.load_each(), policy, unread)
+    result = replace(result, tables=tuple(sorted({*result.tables, *unchanged})))
     if against is None:
         folder = resolve_path(workspace.settings.snapshots)
         placed = place_in_snapshots((finding for finding, _ in result.findings), folder)
@@ -59,21 +71,55 @@ def check_tables(
         result = replace(result, findings=rated)
     elif is_outside_history(against):
         # The store alone does not show these findings, since the baseline is not in it.
-        again = (*tables, "--against", against)
+        again = order_arguments(tables, "--against", against)
         rated = tuple((replace(finding, arguments=again), s) for finding, s in result.findings)
         result = replace(result, findings=rated)
-    return add_waivers(workspace, result, is_whole=not tables)
+    return add_waivers(workspace, result, whole=None if tables else "source")
+
+
+def _select_changed(
+    workspace: Workspace, registry: Registry, policy: GatePolicy
+) -> tuple[tuple[TableHistory, ...], Baseline, frozenset[TableId]]:
+    """Select the histories and the snapshots of all tables, without those of tables that did not change.
+
+    Returns also the tables that did not change. A transitive level compares them with earlier versions.
+    """
+    texts, summaries = read_snapshot_texts(workspace), registry.summaries()
+    level = policy.find_level()
+    is_transitive = level is not None and level.transitive
+    unchanged = frozenset[TableId]() if is_transitive else find_unchanged(summaries, texts)
+    if rejects := group_rejects(registry):
+        unchanged -= _find_rejected(summaries, rejects)
+    baseline = parse_snapshots(workspace, texts, unchanged)
+    if twice := unchanged & baseline.keys():
+        unchanged -= twice
+        baseline = parse_snapshots(workspace, texts, unchanged)
+    known = (stored.summary.table for stored in summaries)
+    found = registry.read_histories(table for table in known if table not in unchanged)
+    return found, baseline, unchanged
+
+
+def _find_rejected(summaries: Iterable[StoredSummary], rejects: TopicRejects) -> frozenset[TableId]:
+    """Find the tables with rejects in a topic; a table without topics may have them in any."""
+    tables = (stored.summary for stored in summaries)
+    return frozenset(
+        s.table
+        for s in tables
+        if not s.topics or any((s.table.stream, topic) in rejects for topic in s.topics)
+    )
 
 
 def select_baseline(
     workspace: Workspace, registry: Registry, tables: Sequence[str], against: str | None
-) -> tuple[tuple[TableHistory, ...], Mapping[TableId, Snapshot]]:
+) -> tuple[tuple[TableHistory, ...], Baseline]:
     """Select the histories to check and their baseline. Raises as `check_tables`."""
     tables, against = _split_baseline(tables, against)
     found = _select_histories(registry, tables)
-    if against is None:
-        return found, _read_snapshots(workspace, found, bool(tables))
-    return found, _take_baseline(workspace, registry, found, against)
+    if against is not None:
+        return found, _take_baseline(workspace, registry, found, against)
+    if tables:
+        return found, read_named_snapshots(workspace, [history.table for history in found])
+    return found, parse_snapshots(workspace, read_snapshot_texts(workspace))
 
 
 def _take_baseline(
@@ -139,20 +185,3 @@ def _cut_history(history: TableHistory, selected: ResolvedSchema) -> TableHistor
         if selected.revision in (None, last.revision) or r.number <= (selected.revision or 0)
     )
     return replace(cut, versions=(*cut.versions[:-1], replace(last, revisions=revisions)))
-
-
-def _read_snapshots(
-    workspace: Workspace, found: Sequence[TableHistory], is_named: bool
-) -> Mapping[TableId, Snapshot]:
-    """Read the snapshot files at the merge base; only those of the found tables if tables were named."""
-    folder = resolve_path(workspace.settings.snapshots)
-    commit = find_base(None)
-    texts = git.read_folder(commit, os.path.relpath(folder))
-    if not texts:
-        raise UsageError(
-            f"there is no baseline: git has no snapshots in {folder} at {commit[:12]}",
-            hint="`schemaman snapshot` writes them; commit them, or name the baseline of one table: orders@1",
-        )
-    kept = [from_text(text, f"{folder}/{name}") for name, text in texts.items() if name.endswith(".json")]
-    wanted = {history.table for history in found}
-    return {s.table: s for s in kept if not is_named or s.table in wanted}

@@ -16,6 +16,7 @@ from schemaman.api.checking_files import (
     judge_sides,
     list_side_relations,
     make_policy,
+    order_arguments,
     read_side,
 )
 from schemaman.api.checking_migrations import BranchProposals, find_branch_proposals
@@ -95,7 +96,7 @@ def check_branch(
             f,
             file=place_in_repository(name, prefix),
             line=f.line or find_line(after.get(name, ""), f),
-            arguments=() if is_default else (name, *again),
+            arguments=() if is_default else order_arguments([name], *again),
         )
         for name, findings in judged.items()
         for f in findings
@@ -115,7 +116,8 @@ def check_branch(
         yield from proposed.relations
 
     policy = make_policy(workspace, level, fail_on, find_relations)
-    return add_waivers(workspace, judge_files(tables, len(changed) + proposed.changed, found, policy))
+    result = judge_files(tables, len(changed) + proposed.changed, found, policy)
+    return add_waivers(workspace, result, whole="files" if is_default else None)
 
 
 def find_base(base: str | None) -> str:

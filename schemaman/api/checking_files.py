@@ -15,15 +15,17 @@ from schemaman.api.migration_scripts import choose_grammar, has_statements, judg
 from schemaman.api.readership import RelationFinder, build_readership, build_relation
 from schemaman.api.references import read_outside_history
 from schemaman.api.workspace import Workspace
+from schemaman.compat.avro.branches import list_lost_branches
 from schemaman.compat.avro.levels import list_reasons
 from schemaman.compat.avro.resolution import AmbiguousField, list_leaf_causes
 from schemaman.compat.avro.schema import AvroSchema, InvalidAvroSchema, RecordOf, UnionOf
+from schemaman.compat.counterexample import add_counterexamples
 from schemaman.compat.gate import AVRO_READERS, CheckResult, GatePolicy, judge_files
 from schemaman.compat.impact.relations import Relation
 from schemaman.compat.judge import RULES, Finding, Reader, Severity, StepFact, Transition, judge_transition
 from schemaman.compat.rules.avro_incompatible import NAME as INCOMPATIBLE
 from schemaman.compat.snapshots import from_text, is_snapshot, remove_ids
-from schemaman.compat.waivers import list_remarks
+from schemaman.compat.waivers import Scope, list_remarks
 from schemaman.errors import UnreadableInput
 from schemaman.history.references import FileRef, GitRef, Reference, parse
 from schemaman.history.rename_detection import find_rename_candidates
@@ -69,7 +71,7 @@ def check_schemas(
         UnknownName: there is no such level.
     """
     table = TableId("", "", "", PurePath(new.rpartition(":")[2]).stem or new)
-    again = (new, "--against", old, *(("--dialect", word) if word else ()))
+    again = order_arguments([new], "--against", old, *(("--dialect", word) if word else ()))
     texts = (_find_text(parse(old)), _find_text(parse(new)))
     relations: tuple[Relation, ...] = ()
     if all(
@@ -88,6 +90,13 @@ def check_schemas(
         file, text = place_in_repository(reference.path, find_folder_prefix()), read_text(reference.path)
         findings = [replace(f, file=file, line=f.line or find_line(text, f)) for f in findings]
     return add_waivers(workspace, judge_files((table,), 1, findings, policy))
+
+
+def order_arguments(names: Sequence[str], *options: str) -> tuple[str, ...]:
+    """Order the arguments of a command: options come first if a name looks like one."""
+    if any(name.startswith("-") for name in names):
+        return (*options, "--", *names)
+    return (*names, *options)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +145,10 @@ def list_side_relations(
         yield build_relation(table, schema, [old.table] if old.table else [], workspace)
 
 
-def add_waivers(workspace: Workspace, result: CheckResult, *, is_whole: bool = False) -> CheckResult:
-    """Add the valid waivers to a result, and what the others need. `is_whole`: everything was checked."""
+def add_waivers(workspace: Workspace, result: CheckResult, *, whole: Scope | None = None) -> CheckResult:
+    """Add the valid waivers to a result, and what the others need. `whole`: what was checked wholly."""
     fingerprints = {finding.fingerprint for finding, _ in result.findings}
-    remarks = list_remarks(workspace.read_all_waivers(), fingerprints, workspace.today(), is_whole=is_whole)
+    remarks = list_remarks(workspace.read_all_waivers(), fingerprints, workspace.today(), whole=whole)
     return replace(result, waivers=workspace.read_waivers(), waiver_remarks=remarks)
 
 
@@ -181,7 +190,7 @@ def judge_sides(
         if old.table is not None and new.table is not None:
             suspects = find_rename_candidates(old.table, new.table, append_only=False)
             transition = replace(transition, changes=diff(old.table, new.table), candidates=suspects)
-        findings = judge_transition(transition, RULES.load_all())
+        findings = add_counterexamples(transition, judge_transition(transition, RULES.load_all()))
     if old.avro is None or new.avro is None:
         return findings
     pair = (f"schema {old.digest}", f"schema {new.digest}")
@@ -268,4 +277,19 @@ def _apply_avro(
                     old_ref=refs[0], new_ref=refs[1],
                 )
             )  # fmt: skip
+    read = [(reader, list_lost_branches(r, w)) for reader, r, w in pairs if not refused[reader]]
+    lost = {reader: names for reader, names in read if names}
+    if lost:
+        texts = tuple(dict.fromkeys(name for names in lost.values() for name in names))
+        kept.append(
+            Finding(
+                INCOMPATIBLE, table, (), *described,
+                f"Avro calls it compatible, but its decoder fails on a {texts[0]} in a union: "
+                "the other schema has the type in another namespace",
+                dict.fromkeys(lost, "danger"),
+                fixes=("keep the namespace of the type",),
+                evidence=tuple(f"{name} is in a union under another namespace" for name in texts),
+                old_ref=refs[0], new_ref=refs[1],
+            )
+        )  # fmt: skip
     return tuple(kept)

@@ -10,7 +10,7 @@ from schemaman.api.settings_files import resolve_path
 from schemaman.api.workspace import Workspace
 from schemaman.debezium.payload import SchemaLookup
 from schemaman.errors import BadReference, CouldNotDo, NoHistory, UsageError
-from schemaman.ingest.ingest import Summary
+from schemaman.ingest.summary import Summary
 from schemaman.io.files import File
 from schemaman.migration.settings import list_packages, spark_settings
 from schemaman.migration.target import TARGETS, Executor

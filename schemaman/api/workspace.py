@@ -16,6 +16,7 @@ from schemaman.api.files import read_text, read_text_if_present
 from schemaman.api.messages import LogMessages, Messages
 from schemaman.api.settings_files import resolve_path, resolve_store_url
 from schemaman.compat.consumers import Readership
+from schemaman.compat.counterexample import add_counterexamples
 from schemaman.compat.gate import GatePolicy
 from schemaman.compat.judge import RULES, Reader, Severity, Transition, judge_transition
 from schemaman.compat.waivers import Waiver, parse_waivers, select_unexpired
@@ -94,7 +95,7 @@ class Workspace:
         return () if is_narrowed and setting.origin == "default" else setting.value
 
     def build_judge(self, readership: Readership | None = None) -> TransitionJudge:
-        """Build a judge of transitions: it applies the rules and rates findings for readers and consumers.
+        """Build a judge of transitions: it applies rules and waivers, and rates for readers and consumers.
 
         Without a `readership` no SQL is read, and a consumer with SQL counts for every table.
 
@@ -106,11 +107,14 @@ class Workspace:
         )
         known = readership or Readership(tuple(declared))
         policy = GatePolicy(self.list_readers(), self.rule_overrides(), readership=known)
-        rules = RULES.load_all()
+        rules, waivers = RULES.load_all(), self.read_waivers()
 
         def judge(transition: Transition) -> tuple[JudgedFinding, ...]:
-            found = judge_transition(transition, rules)
-            return tuple(JudgedFinding(f, policy.rate(f), known.list_affected(f)) for f in found)
+            found = add_counterexamples(transition, judge_transition(transition, rules))
+            return tuple(
+                JudgedFinding(f, policy.rate(f), known.list_affected(f), waivers.get(f.fingerprint))
+                for f in found
+            )
 
         return judge
 

@@ -13,6 +13,7 @@ from itertools import zip_longest
 from typing import Literal
 
 from schemaman.compat.consumers import Readership
+from schemaman.compat.counterexample import add_counterexamples
 from schemaman.compat.judge import (
     LEVELS,
     READERS,
@@ -20,6 +21,7 @@ from schemaman.compat.judge import (
     Finding,
     Level,
     Reader,
+    RejectedRecords,
     Rule,
     Severity,
     StepFact,
@@ -30,11 +32,11 @@ from schemaman.compat.judge import (
 )
 from schemaman.compat.rules._keys import KEY_RULES
 from schemaman.compat.snapshots import Snapshot, remove_ids
-from schemaman.compat.step_facts import Occurrence, find_version_facts, list_occurrences, make_moment
 from schemaman.compat.waivers import Waiver
 from schemaman.errors import NoHistory, UnknownName
 from schemaman.history.fold.key_history import PASSING_KEY
 from schemaman.history.rename_detection import find_rename_candidates
+from schemaman.history.step_facts import Occurrence, find_version_facts, list_occurrences, make_moment
 from schemaman.history.versions import (
     Disagreement,
     RenameCandidate,
@@ -48,6 +50,13 @@ from schemaman.model.diff import diff
 from schemaman.model.display import DisplayedValue, count_noun
 from schemaman.model.schema import TableId, TableSchema
 from schemaman.model.types import Union
+
+GateVerdict = Literal["pass", "fail", "unknown"]
+EXIT_CODES: Mapping[GateVerdict, int] = {"pass": 0, "fail": 1, "unknown": 3}
+"""The exit code of each verdict: a check that could not read all records was not possible."""
+
+UNREAD = "records-not-read"
+"""The rule whose findings let no check pass."""
 
 MAX_NAMED_TABLES = 20
 """As many tables of one shared finding are named; the others are counted."""
@@ -63,12 +72,13 @@ class CheckResult(DisplayedValue):
     `unaccepted` are the tables without a baseline; only their present structure is judged.
     `without_baseline` are tables of `unaccepted` that the user named; they count as danger, too.
     `remarks` list what the records leave open or lose of each table since its baseline; they count as notes.
+    `verdict` is `unknown` if nothing fails, but records of a table could not be read.
     `fail_on` is the mildest severity that fails; `waivers` are those that have not expired, by fingerprints;
     `waiver_remarks` tell of expired and unused ones. `readership` are the declared consumers, which say whom
     a finding concerns.
     """
 
-    verdict: Literal["pass", "fail"]
+    verdict: GateVerdict
     findings: tuple[tuple[Finding, Severity], ...]
     tables: tuple[TableId, ...]
     steps: int
@@ -132,20 +142,22 @@ def check(
     baseline: Mapping[TableId, Snapshot],
     rules: Iterable[Rule],
     policy: GatePolicy | None = None,
+    unread: Mapping[TableId, tuple[RejectedRecords, ...]] | None = None,
 ) -> CheckResult:
     """Judges every step of the tables since their baseline.
 
     Args:
         histories: the histories of the tables to check.
         baseline: the accepted structure of each table; one without history is an error.
-        rules: the rules to apply.
+        rules: the rules to apply; they are taken only if there is a step.
         policy: the settings of the gate; by default all readers are declared, and a break fails.
+        unread: the records behind the newest version of a table that could not be read.
 
     Raises:
         NoHistory: the baseline names tables that have no history.
         UnknownName: the policy names no known level.
     """
-    tables, all_rules = {h.table: h for h in histories}, tuple(rules)
+    tables, all_rules = {h.table: h for h in histories}, tuple[Rule, ...]()
     policy = policy or GatePolicy()
     level = policy.find_level()
     if missing := sorted(baseline.keys() - tables.keys()):
@@ -163,6 +175,10 @@ def check(
         remarks += ((table, remark) for remark in _find_remarks(tables[table], accepted))
         totals = [t for t in (build_total(tables[table], accepted),) if t is not None]
         earlier = compare_with_earlier(tables[table]) if level is not None and level.transitive else ()
+        if behind := (unread or {}).get(table):
+            compared = (*compared, build_unread(tables[table], behind))
+        if compared or earlier:
+            all_rules = all_rules or tuple(rules)
         found = _collect_findings(compared, totals, earlier, all_rules)
         findings += ((f, policy.rate(f)) for f in found)
     findings = _merge_shared(findings)
@@ -172,7 +188,7 @@ def check(
     worst = max(worst, SEVERITIES.index("danger") if unmet else 0)
     worst = max(worst, SEVERITIES.index("note") if remarks else 0)
     return CheckResult(
-        verdict=_decide(worst, policy),
+        verdict=_decide(worst, policy, findings),
         findings=tuple(findings),
         tables=tuple(sorted(tables)),
         steps=steps_judged,
@@ -202,9 +218,13 @@ def _find_worst(findings: Iterable[tuple[Finding, Severity]], policy: GatePolicy
     return max(severities, default=0)
 
 
-def _decide(worst: int, policy: GatePolicy) -> Literal["pass", "fail"]:
-    fails = policy.fail_on != "off" and worst >= SEVERITIES.index(policy.fail_on)
-    return "fail" if fails else "pass"
+def _decide(worst: int, policy: GatePolicy, findings: Iterable[tuple[Finding, Severity]] = ()) -> GateVerdict:
+    if policy.fail_on == "off":
+        return "pass"
+    if worst >= SEVERITIES.index(policy.fail_on):
+        return "fail"
+    unread = (f for f, severity in findings if f.rule == UNREAD and severity != "off")
+    return "unknown" if any(f.fingerprint not in policy.waived for f in unread) else "pass"
 
 
 def list_transitions(history: TableHistory, baseline: Snapshot | None) -> tuple[Transition, ...]:
@@ -313,6 +333,12 @@ def build_total(history: TableHistory, baseline: Snapshot | None) -> Transition 
     if len(rest) < 2 or rest[-1].incarnation != start.incarnation:
         return None
     return _compare_over_steps(start, rest)
+
+
+def build_unread(history: TableHistory, unread: tuple[RejectedRecords, ...]) -> Transition:
+    """Builds the step from the newest structure to records that could not be read."""
+    last = _list_structures(history)[-1]
+    return replace(last.compare_with(last), candidates=(), unconfirmed=(), unread_records=unread)
 
 
 def list_all_totals(history: TableHistory) -> Iterator[Transition]:
@@ -527,6 +553,10 @@ class _JudgedStep:
                 yield (finding.rule, subject, *finding.path[1:])
 
 
+def _judge_step(transition: Transition, rules: tuple[Rule, ...]) -> _JudgedStep:
+    return _JudgedStep(transition, add_counterexamples(transition, judge_transition(transition, rules)))
+
+
 def _collect_findings(
     steps: Iterable[Transition],
     totals: Iterable[Transition],
@@ -537,13 +567,13 @@ def _collect_findings(
 
     `earlier` are comparisons with earlier versions, which concern Avro's readers alone.
     """
-    judged = [_JudgedStep(t, judge_transition(t, rules)) for t in steps]
+    judged = [_judge_step(t, rules) for t in steps]
     found: dict[str, Finding] = {}
     for step in judged:
         for finding in step.findings:
             found.setdefault(finding.fingerprint, finding)
-    more = [_JudgedStep(t, judge_transition(t, rules)) for t in totals]
-    more += [_restrict_to_avro(_JudgedStep(t, judge_transition(t, rules))) for t in earlier]
+    more = [_judge_step(t, rules) for t in totals]
+    more += [_restrict_to_avro(_judge_step(t, rules)) for t in earlier]
     return [*found.values(), *_drop_repeats(judged, more)]
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from schemaman.debezium.records import Coordinates
+from schemaman.history.step_facts import FactKind as FactKind
+from schemaman.history.step_facts import StepFact as StepFact
 from schemaman.history.versions import RenameCandidate, TableEvent
 from schemaman.model.column_list import parse_columns
 from schemaman.model.diff import Diff, diff
@@ -63,30 +65,18 @@ def cap_verdicts(verdict: Verdict, verdicts: Verdicts) -> Verdicts:
     return {r: verdict if SEVERITIES.index(v) > top else v for r, v in verdicts.items()}
 
 
-FactKind = Literal[
-    "created", "truncated", "release", "encoding", "time-encoding", "decimal-encoding", "binary-encoding",
-    "interval-encoding", "map-encoding", "geometry-encoding", "field-names", "topic", "record-name",
-    "event-key",
-    "key-origin", "key-index-dropped", "key-outside-row", "field-lost", "excluded", "not-streamed", "dormant",
-    "many-names", "nullability-differs", "made-anew", "swapped", "dropped-earlier", "documents",
-    "no-avro-default", "not-renamed",
-]  # fmt: skip
-"""What a step may show beside its two structures; `schemaman.compat.step_facts` finds them in a history."""
-
-
 @dataclass(frozen=True, slots=True)
-class StepFact:
-    """A fact about a step that its two structures do not show, and the columns that it concerns.
+class RejectedRecords:
+    """Records of a table's topic that could not be read, and that no later record of the table replaces.
 
-    `before` and `after` are words of its kind: releases, types, topics, keys. `scope` names what has the fact
-    in common if it concerns more than one table: the connector of a server.
+    `offset` and `reason` are those of the first one.
     """
 
-    kind: FactKind
-    before: str = ""
-    after: str = ""
-    columns: tuple[str, ...] = ()
-    scope: str = ""
+    topic: str
+    partition: int
+    offset: int
+    count: int
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +87,8 @@ class Transition:
     structures are equal if only `facts` changed. `unconfirmed` names facts of `new` that may be newer than
     the record (`key`, `nullable:<column>`). `event` is the event that ended the table, if there is one;
     `successor` is the first structure of a table of the same name that followed; it has no columns if no
-    record shows it. `unread` are pairs of the beginning of a statement about the table that was not read,
-    and why.
+    record shows it. `unread_statements` are pairs of the beginning of a statement about the table that was
+    not read, and why. `unread_records` are records after the step, which may hold another one.
     """
 
     table: TableId
@@ -112,7 +102,8 @@ class Transition:
     at: Coordinates | None = None
     event: TableEvent | None = None
     successor: TableSchema | None = None
-    unread: tuple[tuple[str, str], ...] = ()
+    unread_statements: tuple[tuple[str, str], ...] = ()
+    unread_records: tuple[RejectedRecords, ...] = ()
     facts: tuple[StepFact, ...] = ()
 
     def list_facts(self, kind: FactKind) -> tuple[StepFact, ...]:
@@ -134,14 +125,30 @@ class Transition:
 
 
 @dataclass(frozen=True, slots=True)
+class Counterexample:
+    """A datum, as JSON, that shows what a finding says of a reader; without a datum, `sentence` says why.
+
+    `written` is the structure that wrote it: `old` or `new`. `effect` is what the reader makes of it.
+    """
+
+    reader: Reader
+    written: str
+    datum: str
+    effect: str
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """A rule that fired: table and path, the state before and after, and a verdict for each affected reader.
 
     `claims` are pairs (rule, path) of findings with the same cause, or `EVERYTHING`. The judge lists those
     that it found as `claimed`, adds their text to the evidence, and takes over their worse verdicts.
     `scope` names what has the cause in common if it concerns several tables: they have one fingerprint.
-    `witness` is a sentence with one value that the readers misread. `file` is the path of the schema file in
-    its repository, and `line` the line of the column in it, from 1; empty and 0 without a file.
+    `commands` are the command lines at the ends of fixes, as a shell reads them.
+    `witness` is a sentence with one value that the readers misread; `counterexamples` has one for each reader
+    that breaks. `file` is the path of the schema file in its repository, and `line` the line of the column in
+    it, from 1; empty and 0 without a file.
     `arguments` are those of the check that finds it again; empty if the store or the snapshots show it.
     """
 
@@ -153,8 +160,10 @@ class Finding:
     message: str
     verdicts: Verdicts
     fixes: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
     witness: str | None = None
+    counterexamples: tuple[Counterexample, ...] = ()
     old_ref: str = ""
     new_ref: str = ""
     claims: tuple[tuple[str, Path], ...] = ()
@@ -190,7 +199,8 @@ class Example:
     unconfirmed: tuple[str, ...] = ()
     event: TableEvent | None = None
     successor: str = ""
-    unread: tuple[tuple[str, str], ...] = ()
+    unread_statements: tuple[tuple[str, str], ...] = ()
+    unread_records: tuple[RejectedRecords, ...] = ()
     facts: tuple[StepFact, ...] = ()
     table: TableId | None = None
 
@@ -208,7 +218,8 @@ class Example:
             self.unconfirmed,
             event=self.event,
             successor=parse_columns(self.successor) if self.successor else None,
-            unread=self.unread,
+            unread_statements=self.unread_statements,
+            unread_records=self.unread_records,
             facts=self.facts,
         )
 

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from schemaman.compat.counterexample import add_counterexamples
 from schemaman.compat.judge import RULES, Finding, Transition, judge_transition
 from schemaman.debezium.ddl.migrations.known_tables import KnownTable, ScriptPlace, UnreadStatement
 from schemaman.debezium.ddl.migrations.statement_applier import StatementApplier
@@ -27,7 +28,7 @@ def judge_proposal(applier: StatementApplier, base: str) -> tuple[Finding, ...]:
     rules = RULES.load_all()
     found: list[Finding] = []
     for table, transition in _list_transitions(applier, base):
-        for finding in judge_transition(transition, rules):
+        for finding in add_counterexamples(transition, judge_transition(transition, rules)):
             place = find_place(table, transition, finding)
             found.append(
                 replace(finding, file=place.file, line=place.line, new_ref=f"{place.file}:{place.line}")
@@ -56,7 +57,7 @@ def judge_schemas(
         if was is not None and now is not None:
             suspects = find_rename_candidates(was, now, append_only=False)
             transition = replace(transition, changes=diff(was, now), candidates=suspects)
-        for finding in judge_transition(transition, rules):
+        for finding in add_counterexamples(transition, judge_transition(transition, rules)):
             named = transition if table is None else replace(transition, new=table.schema)
             place = ScriptPlace(names[1], 1) if table is None else find_place(table, named, finding)
             found.append(replace(finding, file=names[1], line=place.line, new_ref=names[1]))
@@ -128,7 +129,7 @@ def _judge_unread(unread: UnreadStatement) -> Finding:
     beginning = unread.beginning
     if beginning.endswith("…"):  # equal beginnings of two statements are two findings
         beginning += f" ({hashlib.sha256(unread.text.encode('utf-8', 'replace')).hexdigest()[:8]})"
-    transition = Transition(table, None, None, unread=((beginning, unread.reason),))
+    transition = Transition(table, None, None, unread_statements=((beginning, unread.reason),))
     (finding,) = RULES.get("statement-not-read").check(transition)
     place = unread.place
     return replace(finding, file=place.file, line=place.line, new_ref=f"{place.file}:{place.line}")

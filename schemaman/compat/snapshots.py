@@ -9,61 +9,23 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from typing import Any
 
-from schemaman.compat.step_facts import count_occurrences
-from schemaman.debezium.records import Coordinates
 from schemaman.errors import BadConfiguration, SchemamanError
-from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.model.schema import DEFAULT_STREAM, Column, TableId, TableSchema
-from schemaman.store.schema_json import (
-    column_from_json,
-    column_to_json,
-    coordinates_from_json,
-    coordinates_to_json,
-    table_from_json,
-    table_to_json,
-)
-
-LAYOUT = 1
-"""The layout number in `schemaman_snapshot`; `from_text` refuses every other one."""
+from schemaman.store.schema_json import column_from_json, coordinates_from_json, table_from_json
+from schemaman.store.snapshot_text import LAYOUT as LAYOUT
+from schemaman.store.snapshot_text import Snapshot as Snapshot
+from schemaman.store.snapshot_text import remove_ids as remove_ids
+from schemaman.store.snapshot_text import take_snapshot as take_snapshot
+from schemaman.store.snapshot_text import to_text as to_text
 
 SUFFIX = ".json"
 _LONGEST = 180
 """The largest file name in bytes, without its suffix. File systems allow 255; a temporary file needs some."""
 
 _SAFE = re.compile(r"[A-Za-z0-9_-]")
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """The accepted structure of a table.
-
-    `version` is the id of the version, `at` the coordinates of its beginning: together they find the version
-    in a history with other numbers. Both are empty if the structure comes from a file or a lake table.
-    The columns have no ids, because another store assigns other ids. `occurrences` counts what had happened
-    to the table and shows in no structure, as a truncation; None in files that do not count it.
-    """
-
-    table: TableId
-    schema: TableSchema
-    version: str = ""
-    at: Coordinates | None = None
-    occurrences: int | None = None
-
-
-def take_snapshot(history: TableHistory, version: SchemaVersion, revision: int | None = None) -> Snapshot:
-    """Takes the snapshot of a version with the attributes of one of its revisions, or of the last."""
-    found = next((r for r in version.revisions if r.number == revision), version.revisions[-1])
-    occurrences = count_occurrences(history, version, found.number)
-    return Snapshot(history.table, remove_ids(found.schema), version.id, version.at, occurrences)
-
-
-def remove_ids(schema: TableSchema) -> TableSchema:
-    """Returns the structure without column ids."""
-    return replace(schema, columns=tuple(replace(c, id=None) for c in schema.columns))
 
 
 def build_file_name(table: TableId) -> str:
@@ -90,23 +52,6 @@ def _shorten_name(name: str) -> str:
 def _encode_name(part: str) -> str:
     letters = (chr(byte) for byte in part.encode("utf-8", "surrogatepass"))
     return "".join(ch if _SAFE.match(ch) else f"%{ord(ch):02X}" for ch in letters)
-
-
-def to_text(snapshot: Snapshot) -> str:
-    """Formats the snapshot as JSON, one line a column."""
-    schema = snapshot.schema
-    members: list[tuple[str, str]] = [
-        ("schemaman_snapshot", str(LAYOUT)),
-        ("table", _format_json(table_to_json(snapshot.table))),
-        ("version", _format_json(snapshot.version)),
-        ("at", _format_json(None if snapshot.at is None else coordinates_to_json(snapshot.at))),
-        *([] if snapshot.occurrences is None else [("occurrences", str(snapshot.occurrences))]),
-        ("columns", _format_rows(column_to_json(c) for c in remove_ids(schema).columns)),
-        ("key", _format_json(list(schema.key))),
-        ("comment", _format_json(schema.comment)),
-    ]
-    body = ",\n".join(f'  "{name}": {value}' for name, value in members)
-    return f"{{\n{body}\n}}\n"
 
 
 def from_text(text: str, where: str = "snapshot") -> Snapshot:
@@ -172,12 +117,3 @@ def _read_column(document: Mapping[str, Any]) -> Column:
 def _build_error(where: str, what: str) -> BadConfiguration:
     hint = "write it again with `schemaman snapshot`, or restore it from git"
     return BadConfiguration(f"{where}: {what}", hint=hint)
-
-
-def _format_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-def _format_rows(values: Iterable[object]) -> str:
-    rows = ",\n".join(f"    {_format_json(value)}" for value in values)
-    return f"[\n{rows}\n  ]" if rows else "[]"

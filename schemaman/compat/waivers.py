@@ -10,8 +10,13 @@ import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
+from typing import Literal
 
-from schemaman.errors import BadConfiguration
+from schemaman.errors import BadConfiguration, BadReference
+from schemaman.history.references import parse_name
+
+Scope = Literal["source", "files"]
+"""What a finding is about: a table of a source, or schema files that are no snapshot."""
 
 _TEXTS = ("finding", "rule", "table", "reason", "owner")
 
@@ -59,13 +64,22 @@ def select_unexpired(waivers: Iterable[Waiver], today: date) -> Mapping[str, Wai
     return {waiver.finding: waiver for waiver in valid}
 
 
+def find_scope(waiver: Waiver) -> Scope:
+    """Finds what the finding of a waiver is about: a table of a source has a name of several parts."""
+    try:
+        name = parse_name(waiver.table)
+    except BadReference:
+        return "source"
+    return "files" if len(name.parts) == 1 else "source"
+
+
 def list_remarks(
-    waivers: Iterable[Waiver], findings: Collection[str], today: date, *, is_whole: bool
+    waivers: Iterable[Waiver], findings: Collection[str], today: date, *, whole: Scope | None
 ) -> tuple[str, ...]:
     """Lists what no longer holds: expired waivers of findings, and waivers without a finding.
 
-    `findings` are the fingerprints of a check; only a check of everything (`is_whole`) shows that a waiver
-    has no finding any more.
+    `findings` are the fingerprints of a check. Only a check of everything shows that a waiver has no finding
+    any more; `whole` says of what everything was checked, None for a check of a part.
     """
     known = tuple(waivers)
     valid = select_unexpired(known, today)
@@ -74,7 +88,7 @@ def list_remarks(
         name = f"waiver of {waiver.finding} ({waiver.rule}, {waiver.table})"
         if waiver.finding in findings and waiver.finding not in valid:
             remarks.append(f"{name} expired on {waiver.expires}: the finding counts again")
-        elif waiver.finding not in findings and is_whole:
+        elif waiver.finding not in findings and whole == find_scope(waiver):
             remarks.append(f"{name} is unused: there is no such finding; remove it from the file")
     return tuple(dict.fromkeys(remarks))
 

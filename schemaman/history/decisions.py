@@ -105,6 +105,11 @@ class Decisions:
     approvals: tuple[Approval, ...] = ()
     accepted_types: tuple[TypeAcceptance, ...] = ()
 
+    def list_tables(self) -> frozenset[str]:
+        """The tables whose histories the decisions concern."""
+        decided = (self.renames, self.not_renames, self.confirmations, self.accepted_types)
+        return frozenset(decision.table for some in decided for decision in some)
+
     def find_approval(self, plan: str, today: date) -> Approval | None:
         """The approval of a plan that has not expired; the one that lasts longest."""
         good = [a for a in self.approvals if a.plan == plan and a.expires >= today]

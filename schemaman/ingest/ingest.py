@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from schemaman.debezium.decode import decode
 from schemaman.debezium.observation import (
@@ -33,70 +33,14 @@ from schemaman.ingest.chunks import (
     build_reading,
     read_chunks,
 )
-from schemaman.model.display import DisplayedValue, count_noun
-from schemaman.model.schema import TableId
+from schemaman.ingest.summary import SHOWN_REJECTS
+from schemaman.ingest.summary import Summary as Summary
 from schemaman.registry import Registry
-from schemaman.store.log import CoveredRange, Entry, RejectEntry, RenumberingEntry
+from schemaman.store.log import CoveredRange, Entry, RejectEntry
 from schemaman.store.offsets import GAPS, Partition, find_stray_rejects
 
-SHOWN_REJECTS = 5
 NO_PARTITION = -1
 """Partition of a reject that is a line of a file: its topic is the file, its offset the line."""
-
-
-@dataclass(frozen=True, slots=True)
-class Summary(DisplayedValue):
-    """What an ingest did.
-
-    Of the `read` records, `new` = read - known were recorded; each record is new once.
-    `skipped` are new records without facts about a table, by kind.
-    `rejects` counts new records that could not be read. It also counts lines that are no records, and records
-    whose schema is not known yet, each time they are read. `first_rejects` are the first few of them.
-    `waiting` counts known records that still wait for their schema. `notes` counts new notes.
-    `tables` are the tables of the records, in order. `shifts` are known versions with another number now,
-    in the order of the log. `truncated` are sources that end early: records behind their end are missing.
-    """
-
-    read: int = 0
-    known: int = 0
-    observations: int = 0
-    rejects: int = 0
-    skipped: tuple[tuple[str, int], ...] = ()
-    first_rejects: tuple[Reject, ...] = ()
-    tables: tuple[TableId, ...] = ()
-    waiting: int = 0
-    notes: int = 0
-    shifts: tuple[RenumberingEntry, ...] = ()
-    truncated: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        return (
-            f"<Summary: {count_noun(self.read, 'record')} read, {self.new} new, {self.rejects} rejected, "
-            f"{count_noun(len(self.tables), 'table')}>"
-        )
-
-    @property
-    def new(self) -> int:
-        """Records that had not been read before."""
-        return self.read - self.known
-
-    def __add__(self, other: Summary) -> Summary:
-        """What both did, this one first."""
-        skipped = Counter(dict(self.skipped))
-        skipped.update(dict(other.skipped))
-        return Summary(
-            self.read + other.read,
-            self.known + other.known,
-            self.observations + other.observations,
-            self.rejects + other.rejects,
-            tuple(sorted(skipped.items())),
-            (*self.first_rejects, *other.first_rejects)[:SHOWN_REJECTS],
-            tuple(sorted({*self.tables, *other.tables})),
-            self.waiting + other.waiting,
-            self.notes + other.notes,
-            (*self.shifts, *other.shifts),
-            tuple(sorted({*self.truncated, *other.truncated})),
-        )
 
 
 def ingest(

@@ -138,15 +138,14 @@ def _read_blobs(folder: Path, blobs: list[str]) -> list[bytes]:
     if not blobs:
         return []
     done = _run_git(folder, "cat-file", "--batch", stdin="".join(f"{b}\n" for b in blobs).encode())
-    rest, bodies = done.stdout, []
+    output, at, bodies = done.stdout, 0, list[bytes]()
     for blob in blobs:
-        header, _, rest = rest.partition(b"\n")
-        words = header.split()
-        if done.returncode or words[:2] != [blob.encode(), b"blob"]:
+        line_end = output.find(b"\n", at)
+        words = output[at:line_end].split()
+        if done.returncode or line_end < 0 or words[:2] != [blob.encode(), b"blob"]:
             raise UnreadableInput(f"git cannot read its object {blob}", hint="run `git fsck`")
-        size = int(words[2])
-        bodies.append(rest[:size])
-        rest = rest[size + 1 :]
+        start, at = line_end + 1, line_end + 2 + int(words[2])
+        bodies.append(output[start : at - 1])
     return bodies
 
 

@@ -96,7 +96,8 @@ class Issue:
     """What a notice is about, for formats that other programs read.
 
     `fingerprint` stays the same when words change. `tone` is the tone without a waiver; `waiver` describes a
-    waiver, empty for none. `fails`: the gate fails because of it.
+    waiver, empty for none. `fails`: the gate fails because of it; `is_unknown`: it decides nothing because of
+    it.
     """
 
     table: str
@@ -105,6 +106,7 @@ class Issue:
     tone: Tone
     waiver: str = ""
     fails: bool = False
+    is_unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +146,11 @@ class RulePage:
 class Gate:
     """The verdict of a check: the checked tables, the rules that fired, and the command that shows it all.
 
-    `passed` is None if nothing was decided. `is_comment`: Markdown has to fit into a comment.
+    `verdict` is None for a report that decides nothing; `unknown` if records of a table could not be read.
+    `is_comment`: Markdown has to fit into a comment.
     """
 
-    passed: bool | None
+    verdict: Literal["pass", "fail", "unknown"] | None
     tables: tuple[str, ...] = ()
     rules: tuple[RulePage, ...] = ()
     command: str = "schemaman check"

@@ -61,7 +61,7 @@ def to_json(history: TableHistory) -> Json:
         **drop_nones(
             aliases=[_alias_to_json(a) for a in history.aliases] or None,
             disagreements=[_disagreement_to_json(d) for d in history.disagreements] or None,
-            events=[_event_to_json(e) for e in history.events] or None,
+            events=[event_to_json(e) for e in history.events] or None,
             epochs=[epoch_to_json(e) for e in history.epochs] or None,
             footprint=settings_shown_to_json(history.settings_shown) or None,
             keys=[_key_to_json(k) for k in history.keys] or None,
@@ -184,7 +184,7 @@ def _history_from_json(value: Parsed) -> TableHistory:
         tuple(version_from_json(v) for v in value["versions"]),
         tuple(_alias_from_json(a) for a in value.get("aliases", ())),
         tuple(_disagreement_from_json(d) for d in value.get("disagreements", ())),
-        tuple(_event_from_json(e) for e in value.get("events", ())),
+        tuple(event_from_json(e) for e in value.get("events", ())),
         value["identity"],
         tuple(epoch_from_json(e) for e in value.get("epochs", ())),
         settings_shown_from_json(value.get("footprint", {})),
@@ -288,13 +288,15 @@ def _disagreement_from_json(value: Parsed) -> Disagreement:
     return Disagreement(value["kind"], tuple(value["versions"]), value["message"], marks)
 
 
-def _event_to_json(event: TableEvent) -> Json:
+def event_to_json(event: TableEvent) -> Json:
+    """Encode an event of a table."""
     other = convert_optional(table_to_json, event.other)
     at = coordinates_to_json(event.at)
     return {"kind": event.kind, "at": at, "incarnation": event.incarnation, **drop_nones(other=other)}
 
 
-def _event_from_json(value: Parsed) -> TableEvent:
+def event_from_json(value: Parsed) -> TableEvent:
+    """The event that `event_to_json` wrote."""
     other = convert_optional(table_from_json, value.get("other"))
     return TableEvent(value["kind"], coordinates_from_json(value["at"]), value["incarnation"], other)
 

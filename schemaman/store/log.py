@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 from schemaman.debezium.observation import Note, Observation, Reject
 from schemaman.history.versions import TableHistory
 from schemaman.model.schema import TableId
+from schemaman.store.summary_json import StoredSummary
 
 StepState = Literal["intent", "done", "skipped", "failed"]
 RunState = Literal["started", "claimed", "finished", "drifted", "settled"]
@@ -161,6 +162,9 @@ class Projections(Protocol):
 
     def read_histories(self, tables: Iterable[TableId]) -> Callable[[TableId], TableHistory | None]:
         """The histories of these tables as they are now, each made when it is asked for."""
+
+    def read_summaries(self) -> tuple[StoredSummary, ...]:
+        """The summaries of all histories, in order of their tables."""
 
     def read_ranges(self, stream: str, topics: Iterable[str] | None = None) -> tuple[CoveredRange, ...]:
         """What has been read of a stream, or of some topics of it, in as few ranges as possible, in order."""

@@ -38,6 +38,7 @@ from schemaman.store.log import (
 )
 from schemaman.store.offsets import merge_ranges
 from schemaman.store.renumbering import list_current_ids, renumber_versions
+from schemaman.store.summary_json import StoredSummary, make_stored_summary
 
 ObservationsByTable = Mapping[TableId, tuple[Observation, ...]]
 
@@ -132,6 +133,10 @@ class MemoryStore:
     def read_histories(self, tables: Iterable[TableId]) -> Callable[[TableId], TableHistory | None]:
         """The histories of these tables as they are now."""
         return {table: self._histories.get(table) for table in tables}.get
+
+    def read_summaries(self) -> tuple[StoredSummary, ...]:
+        """The summaries of all histories, in order of their tables."""
+        return tuple(make_stored_summary(self._histories[table]) for table in self.tables())
 
     def read_ranges(self, stream: str, topics: Iterable[str] | None = None) -> tuple[CoveredRange, ...]:
         """What has been read of a stream, or of some topics of it, in as few ranges as possible, in order."""

@@ -133,6 +133,44 @@ def test_a_finding_of_files_is_explained_and_waived_by_the_printed_command(files
         assert (done.code, "waived" in done.out) == (0, True)
 
 
+UNDECODED = {
+    "bytes as text": ('"bytes"', '"string"', "bytes-to-string"),
+    "another scale": (
+        '{"type":"bytes","logicalType":"decimal","precision":6,"scale":2}',
+        '{"type":"bytes","logicalType":"decimal","precision":6,"scale":3}',
+        "decimal-scale-changed",
+    ),
+    "an enum of another namespace": (
+        '["null",{"type":"enum","name":"one.E","symbols":["A"]}]',
+        '["null",{"type":"enum","name":"two.E","symbols":["A"]}]',
+        "avro-incompatible",
+    ),
+    "a fixed of another namespace": (
+        '["null",{"type":"fixed","name":"one.F","size":2}]',
+        '["null",{"type":"fixed","name":"two.F","size":2}]',
+        "avro-incompatible",
+    ),
+}
+"""What Avro calls compatible and does not decode as written: types before and after, and the rule."""
+
+
+@pytest.mark.parametrize("name", UNDECODED)
+def test_a_level_follows_avro_and_a_finding_says_what_a_decoder_does(
+    tmp_path: Path, ask: Run, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    *types, rule = UNDECODED[name]
+    for file, type in zip(("old.avsc", "new.avsc"), types, strict=True):
+        field = f'{{"name":"a","type":{type}}}'
+        Path(file).write_text(f'{{"type":"record","name":"V","fields":[{field}]}}')
+    words = ("check", "file:new.avsc", "--against", "file:old.avsc", "--level", "FULL")
+    assert ask(*words).code == 0
+    findings = ask(*words, "--format", "json").json["findings"]
+    assert [(f["rule"], f["severity"]) for f in findings] == [(rule, "danger")]
+    assert ask(*words, "--fail-on", "danger").code == 1
+    assert ask("explain", findings[0]["fingerprint"], *words[1:4]).code == 0
+
+
 def test_a_batch_takes_no_table(ask: Run) -> None:
     done = ask("check", "orders", "--batch", "-")
     assert (done.code, "omit TABLE" in done.err) == (2, True)

@@ -9,8 +9,8 @@ import pytest
 from schemaman.compat.gate import check, list_all_steps, list_steps
 from schemaman.compat.judge import RULES, StepFact
 from schemaman.compat.snapshots import Snapshot, from_text, take_snapshot, to_text
-from schemaman.compat.step_facts import find_version_facts, list_occurrences
 from schemaman.history.epochs import Epoch
+from schemaman.history.step_facts import find_version_facts, list_occurrences
 from schemaman.history.versions import (
     Alias,
     Disagreement,

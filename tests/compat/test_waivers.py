@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.compat.waivers import Waiver, list_remarks, parse_waivers, select_unexpired, to_text
+from schemaman.compat.waivers import (
+    Waiver,
+    find_scope,
+    list_remarks,
+    parse_waivers,
+    select_unexpired,
+    to_text,
+)
 from schemaman.errors import BadConfiguration
 
 WORDS = st.text(st.characters(blacklist_categories=["Cs"]), min_size=1)
@@ -45,13 +52,21 @@ def test_a_waiver_stands_until_its_day_is_over_and_the_longest_counts() -> None:
 
 def test_expired_and_unused_waivers_are_named() -> None:
     used, gone, over = (
-        Waiver(name, "column-dropped", "orders", "nobody reads it", "ann", date(2026, 12, day))
+        Waiver(name, "column-dropped", "shop.orders", "nobody reads it", "ann", date(2026, 12, day))
         for name, day in (("a", 9), ("b", 9), ("c", 1))
     )
     today = date(2026, 12, 2)
-    (expired, unused) = list_remarks((used, gone, over), {"a", "c"}, today, is_whole=True)[::-1]
-    assert "waiver of c (column-dropped, orders) expired on 2026-12-01" in expired
-    assert "waiver of b (column-dropped, orders) is unused" in unused
-    assert len(list_remarks((used, gone, over), {"a", "c"}, today, is_whole=False)) == 1
+    (expired, unused) = list_remarks((used, gone, over), {"a", "c"}, today, whole="source")[::-1]
+    assert "waiver of c (column-dropped, shop.orders) expired on 2026-12-01" in expired
+    assert "waiver of b (column-dropped, shop.orders) is unused" in unused
+    assert len(list_remarks((used, gone, over), {"a", "c"}, today, whole=None)) == 1
     longer = replace(over, expires=date(2026, 12, 9))
-    assert list_remarks((used, over, longer), {"a", "c"}, today, is_whole=True) == ()
+    assert list_remarks((used, over, longer), {"a", "c"}, today, whole="source") == ()
+
+
+def test_a_check_of_the_source_says_nothing_about_waivers_of_files() -> None:
+    day = date(2026, 12, 9)
+    file, table = (Waiver("a", "default-removed", name, "old", "ann", day) for name in ("order", "shop.o"))
+    assert [find_scope(waiver) for waiver in (file, table)] == ["files", "source"]
+    assert "order) is unused" in list_remarks((file, table), (), day, whole="files")[0]
+    assert "shop.o) is unused" in list_remarks((file, table), (), day, whole="source")[0]

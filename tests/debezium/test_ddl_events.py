@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.debezium.ddl.event_facts import LONGEST, DdlFacts, read_ddl
+from schemaman.debezium.ddl.event_facts import DdlFacts, read_ddl
+from schemaman.debezium.ddl.event_parser import LONGEST
 from schemaman.debezium.ddl.event_renames import (
     find_column_renames,
     find_recreated_columns,

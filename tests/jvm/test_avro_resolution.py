@@ -8,6 +8,7 @@ import random
 import subprocess
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -29,13 +30,16 @@ from schemaman.compat.avro.schema import (
     parse_schema,
 )
 from tests.support.avro_schemas import make_pairs
-from tests.support.checkout import FIXTURES
+from tests.support.checkout import FIXTURES, PROOF
 
 PAIRS = 100_000
 DATA = 4_000
 JARS = ("avro-1*", "jackson-*", "slf4j-api*", "commons-compress*")
 VECTORS = FIXTURES / "avro" / "resolution-vectors.jsonl"
 """Pairs of the tests of Avro's Python implementation, release 1.12.1 (`avro/test/test_compatibility.py`)."""
+
+PUBLISHED = FIXTURES / "avro" / "published-schemas.jsonl"
+"""The valid schemas in tests of Avro, Karapace and Confluent's registry: one line a file, with its source."""
 
 Pair = tuple[str, str]
 
@@ -95,6 +99,22 @@ def test_every_published_pair_has_the_verdict_places_and_words_of_java() -> None
     pairs: list[Pair] = [(pair["reader"], pair["writer"]) for pair in map(json.loads, lines)]
     assert len(pairs) > 100
     assert [ask(pair) for pair in pairs] == ask_java(pairs)
+
+
+def test_every_two_published_schemas_of_a_file_have_the_verdict_of_java() -> None:
+    """The pairs of those tests are among them; a part of them is asked unless at full counts."""
+    files = [json.loads(line) for line in PUBLISHED.read_text(encoding="utf-8").splitlines()]
+    pairs: list[Pair] = [
+        (json.dumps(reader), json.dumps(writer))
+        for file in files
+        for reader, writer in product(file["schemas"], repeat=2)
+    ]
+    assert len(pairs) > 20_000
+    pairs = pairs if PROOF else random.Random(3).sample(pairs, 8_000)
+    wanted = ask_java(pairs)
+    wrong = [(pair, answer) for pair, answer in zip(pairs, wanted, strict=True) if ask(pair) != answer]
+    assert wrong == []
+    assert min(Counter(map(classify, wanted))[kind] for kind in ("compatible", "incompatible")) > 500
 
 
 TEXTS = {

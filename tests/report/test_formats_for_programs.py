@@ -14,7 +14,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from markdown_it import MarkdownIt
 
-from schemaman.compat.gate import CheckResult
+from schemaman.compat.gate import CheckResult, GateVerdict
 from schemaman.compat.judge import Severity
 from schemaman.compat.waivers import Waiver
 from schemaman.history.versions import Disagreement
@@ -302,8 +302,9 @@ def test_what_code_scanning_does_not_take_is_left_out_and_told(monkeypatch: pyte
 def test_azure_ends_a_step_with_its_result() -> None:
     report = make_report()
     assert report.gate is not None
-    last = {"Failed": report, "SucceededWithIssues": replace(report, gate=replace(report.gate, passed=True))}
-    for result, each in last.items():
+    results: dict[GateVerdict, str] = {"fail": "Failed", "unknown": "Failed", "pass": "SucceededWithIssues"}
+    for verdict, result in results.items():
+        each = replace(report, gate=replace(report.gate, verdict=verdict))
         assert (
             FORMATS.get("azure")
             .render(each)

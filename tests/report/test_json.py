@@ -15,6 +15,7 @@ from schemaman.compat.impact.impact import Impact
 from schemaman.compat.judge import READERS, Rule
 from schemaman.debezium.observation import Note, Reject
 from schemaman.errors import UnknownName
+from schemaman.history.summary import summarize_history
 from schemaman.migration import plan_file as planfile
 from schemaman.migration.apply.apply import Migration, Outcome
 from schemaman.model.diff import diff
@@ -72,7 +73,7 @@ RUNS = sorted(str(p.parent.relative_to(CAPTURES)) for p in CAPTURES.glob("*/*/re
 
 def documents() -> Iterator[tuple[str, Any]]:
     found = history()
-    yield "tables", tables.build_tables([found])
+    yield "tables", tables.build_tables([summarize_history(found)])
     yield "history", tables.build_history(found)
     yield "show", tables.build_show("orders@4", found.latest.schema, ORDERS, found.latest)
     yield "show", tables.build_show("file:x.avsc", NEW)
@@ -172,7 +173,7 @@ def test_an_unknown_output_lists_the_known_ones() -> None:
 @pytest.mark.parametrize("run", RUNS)
 def test_the_versions_and_what_they_share_make_the_records_of_the_table(run: str) -> None:
     every = chain.histories(run)
-    told: Any = tables.build_tables(every)["tables"]
+    told: Any = tables.build_tables(map(summarize_history, every))["tables"]
     for found, entry in zip(every, told, strict=True):
         document: Any = tables.build_history(found)
         table, versions = document["table"], document["versions"]

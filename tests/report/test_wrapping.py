@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schemaman.history.summary import summarize_history
 from schemaman.report.document import Event, FactsBlock, Grid, Notice, Paragraph, Report, Text, TimelineBlock
 from schemaman.report.formats._characters import measure_width
 from schemaman.report.formats.text import TextFormat
@@ -68,7 +69,7 @@ def test_a_wrapped_table_loses_no_word(grid: Grid, width: int):
 
 @pytest.mark.parametrize("width", [60, 80, 100])
 def test_lines_fit_into_a_terminal(width: int):
-    for report in (build_history_report(orders_story()), build_tables_report([history()])):
+    for report in (build_history_report(orders_story()), build_tables_report([summarize_history(history())])):
         lines = TextFormat(width=width).render(report).splitlines()
         assert max(map(measure_width, lines)) <= width
 

@@ -100,7 +100,7 @@ def test_a_damaged_file_tells_nothing_false(whole: bytes, tmp_path: Path) -> Non
     assert found > CASES / 10
 
 
-@pytest.mark.parametrize("place", ["log", "history", "named"])
+@pytest.mark.parametrize("place", ["log", "history", "summary", "named"])
 def test_a_table_that_is_named_by_what_is_no_text_is_found(whole: bytes, tmp_path: Path, place: str) -> None:
     path = tmp_path / "store.db"
     path.write_bytes(whole)

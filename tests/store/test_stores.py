@@ -27,7 +27,7 @@ from schemaman.debezium.observation import Observation, Reject
 from schemaman.errors import Conflict, Locked, StoreUnavailable, UnreadableInput, UsageError
 from schemaman.history.epochs import Verdicts
 from schemaman.history.versions import TableHistory
-from schemaman.model.schema import TableId
+from schemaman.model.schema import TableId, TableSchema
 from schemaman.store.hash_chain import SealedEntry, seal_entries
 from schemaman.store.log import (
     CoveredRange,
@@ -49,8 +49,10 @@ from tests.store.test_entry_json import ENTRIES
 from tests.support import log_entries as orders
 from tests.support.checkout import PROOF, ROOT
 from tests.support.log_entries import ITEMS, ORDERS, batch, covered, renamed, said, schema
+from tests.support.random_histories import history as made
 
 NOW = 1_700_000_000_000
+EMPTY = TableSchema(())
 
 
 class AnyStore(Store, Projections, Leases, Protocol):
@@ -69,7 +71,7 @@ Fold = Callable[[Iterable[Observation], TableId, Verdicts], TableHistory | None]
 def last_shape(observations: Iterable[Observation], table: TableId, _: Verdicts) -> TableHistory | None:
     """A fold for made-up entries, which the true one may refuse: only that something was said."""
     told = list(observations)
-    return TableHistory(table, f"{len(told)} times", ()) if told else None
+    return replace(made([EMPTY]), table=table, connector=f"{len(told)} times") if told else None
 
 
 def opened(kind: str, folder: Path, fold: Fold = orders.fold) -> AnyStore:

@@ -210,7 +210,7 @@ def test_a_writer_of_an_older_layout_is_stopped(tmp_path: Path) -> None:
 def as_layout_1(server: psycopg.Connection, schema: str) -> None:
     """Take a PostgreSQL store back to the first layout."""
     place = sql.Identifier(schema)
-    for table in ("named", "form", "form_change"):
+    for table in ("named", "form", "form_change", "summary"):
         server.execute(sql.SQL("DROP TABLE {}.{}").format(place, sql.Identifier(table)))
     server.execute(sql.SQL("UPDATE {}.meta SET value = '1' WHERE name = 'layout'").format(place))
 

@@ -59,7 +59,8 @@ def bless_reviewed(path: Path, found: Iterable[Judged]) -> None:
     for d in sorted(found):
         reason = known.get((d.listed, d.version), "")
         entries.setdefault((d.listed, reason), []).append(d.version)
-    head = "# Where the history says something else than the database, and why no record tells which is so.\n"
+    head = "# Facts in which the history differs from the database, each with the reason why no record shows "
+    head += "which is right.\n"
     path.write_text(
         head + "".join(_entry(*entry, versions) for entry, versions in entries.items()), encoding="utf-8"
     )

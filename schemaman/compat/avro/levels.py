@@ -43,7 +43,11 @@ def check_level(earlier: Sequence[AvroSchema], new: AvroSchema, level: str) -> A
     if name == "NONE":
         return AvroVerdict(True)
     first = 0 if name.endswith("_TRANSITIVE") else max(len(earlier) - 1, 0)
+    passed: set[int] = set()
     for position in range(len(earlier) - 1, first - 1, -1):
+        if id(earlier[position]) in passed:
+            continue
+        passed.add(id(earlier[position]))
         pairs = _list_pairs(earlier[position], new, name)
         reasons = tuple(text for reader, writer in pairs for text in list_reasons(reader, writer))
         if reasons:

@@ -88,7 +88,7 @@ class _Checker:
     def check(self, reader: Node, writer: Node, at: Location) -> tuple[Incompatibility, ...]:
         reader, writer = self.reader.resolve(reader), self.writer.resolve(writer)
         if reader.kind in PRIMITIVES and writer.kind in PRIMITIVES:
-            return _check_leaves(reader, writer, at)
+            return check_leaves(reader, writer, at)
         # Java's memory is by the identity of nodes, too: a result found amid a recursion stays.
         pair = id(reader), id(writer)
         found = self.results.get(pair)
@@ -110,9 +110,9 @@ class _Checker:
             case MapOf(), MapOf():
                 return self.check(reader.values, writer.values, (*at, "values"))
             case RecordOf(), RecordOf():
-                return (*_check_names(reader, writer, at), *self.check_fields(reader, writer, at))
+                return (*check_names(reader, writer, at), *self.check_fields(reader, writer, at))
             case _:
-                return _check_leaves(reader, writer, at)
+                return check_leaves(reader, writer, at)
 
     def check_writer_union(self, reader: Node, writer: UnionOf, at: Location) -> tuple[Incompatibility, ...]:
         found: list[Incompatibility] = []
@@ -125,7 +125,10 @@ class _Checker:
         return tuple(found)
 
     def check_fields(self, reader: RecordOf, writer: RecordOf, at: Location) -> Iterator[Incompatibility]:
-        for position, wanted in enumerate(reader.fields):
+        # Most fields are plain and the same in both: two sets show the others.
+        different = [reader.positions[name] for name, _ in reader.plain - writer.plain]
+        for position in sorted([*different, *reader.others]) if different else reader.others:
+            wanted = reader.fields[position]
             written = find_written_field(wanted, writer)
             if written is not None and _is_same(wanted.type, written.type):
                 continue
@@ -173,7 +176,7 @@ class _Explainer:
             case MapOf(), MapOf():
                 yield from self.explain(reader.values, writer.values, (*at, "values"), above)
             case RecordOf(), RecordOf():
-                yield from _check_names(reader, writer, at)
+                yield from check_names(reader, writer, at)
                 for position, wanted in enumerate(reader.fields):
                     here = (*at, "fields", str(position))
                     written = find_written_field(wanted, writer)
@@ -182,7 +185,7 @@ class _Explainer:
                     elif not wanted.has_default:
                         yield Incompatibility("READER_FIELD_MISSING_DEFAULT_VALUE", _point(here), wanted.name)
             case _:
-                yield from _check_leaves(reader, writer, at)
+                yield from check_leaves(reader, writer, at)
 
     def find_nearest(self, reader: UnionOf, writer: Node) -> int | None:
         """Find the branch whose causes say most: of the writer's kind, or the only one that is not null."""
@@ -216,7 +219,7 @@ def find_written_field(wanted: RecordField, writer: RecordOf) -> RecordField | N
     return written[0] if written else None
 
 
-def _check_leaves(reader: Node, writer: Node, at: Location) -> tuple[Incompatibility, ...]:
+def check_leaves(reader: Node, writer: Node, at: Location) -> tuple[Incompatibility, ...]:
     """Check two nodes without nodes inside, or two nodes of different kinds."""
     if reader.kind != writer.kind:
         if (writer.kind, reader.kind) in _PROMOTIONS:
@@ -225,13 +228,13 @@ def _check_leaves(reader: Node, writer: Node, at: Location) -> tuple[Incompatibi
         return (Incompatibility("TYPE_MISMATCH", _point(at), words),)
     match reader, writer:
         case FixedBytes(), FixedBytes():
-            names = _check_names(reader, writer, at)
+            names = check_names(reader, writer, at)
             if reader.size == writer.size:
                 return names
             words = f"expected: {writer.size}, found: {reader.size}"
             return (*names, Incompatibility("FIXED_SIZE_MISMATCH", _point((*at, "size")), words))
         case Symbols(), Symbols():
-            names = _check_names(reader, writer, at)
+            names = check_names(reader, writer, at)
             missing = sorted(set(writer.symbols) - set(reader.symbols), key=_order_as_java)
             if not missing or reader.default is not None:
                 return names
@@ -241,7 +244,7 @@ def _check_leaves(reader: Node, writer: Node, at: Location) -> tuple[Incompatibi
             return ()
 
 
-def _check_names(reader: Named, writer: Named, at: Location) -> tuple[Incompatibility, ...]:
+def check_names(reader: Named, writer: Named, at: Location) -> tuple[Incompatibility, ...]:
     """Names match without their namespaces; an alias matches as a full name."""
     if find_short_name(reader.name) == find_short_name(writer.name) or writer.name in reader.aliases:
         return ()

@@ -120,14 +120,21 @@ class RecordField:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordOf:
-    """A record, or an error. Names are full names."""
+    """A record, or an error. Names are full names.
+
+    `plain` are the fields without aliases whose type is a primitive or a plain union, each with the kinds of
+    its type; `others` are the positions of all other fields. `positions` are those of all fields, by name.
+    """
 
     name: str
     aliases: frozenset[str]
     fields: tuple[RecordField, ...]
     by_name: Mapping[str, RecordField]
     properties: Mapping[str, object]
-    is_error: bool = False
+    is_error: bool
+    plain: frozenset[tuple[str, str]]
+    others: tuple[int, ...]
+    positions: Mapping[str, int]
     kind: str = "record"
 
 
@@ -270,7 +277,12 @@ class _Parser:
             raise InvalidAvroSchema(f"the record {name} has the field {twice} twice")
         properties = _find_properties(schema)
         aliases = _parse_aliases(schema, name)
-        record = RecordOf(name, aliases, fields, by_name, properties, schema["type"] == "error")
+        kinds = [_find_plain_kinds(f.type) if not f.aliases else "" for f in fields]
+        plain = frozenset(_share_pair(f.name, k) for f, k in zip(fields, kinds, strict=True) if k)
+        others = tuple(number for number, k in enumerate(kinds) if not k)
+        positions = {f.name: number for number, f in enumerate(fields)}
+        is_error = schema["type"] == "error"
+        record = RecordOf(name, aliases, fields, by_name, properties, is_error, plain, others, positions)
         self.define(record)
         return record
 
@@ -361,6 +373,19 @@ class _Parser:
         """Whether the default of a record has a value for a field, or the field has a default itself."""
         given = values.get(field.name, field.default)
         return given is not NO_DEFAULT and self.is_default(field.type, given)
+
+
+def _find_plain_kinds(type: Node) -> str:
+    """Find the kinds of a primitive or of a plain union, in order; empty for other types."""
+    if isinstance(type, UnionOf):
+        return f"[{' '.join(branch.kind for branch in type.branches)}]" if type.is_plain else ""
+    return type.kind if isinstance(type, Primitive) else ""
+
+
+@lru_cache(1 << 16)
+def _share_pair(name: str, kinds: str) -> tuple[str, str]:
+    """Return one pair for equal ones: sets compare identical members fastest."""
+    return name, kinds
 
 
 def _is_primitive(kind: str, value: object) -> bool:

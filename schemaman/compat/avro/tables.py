@@ -34,8 +34,8 @@ def list_column_causes(reader: TableSchema, writer: TableSchema) -> tuple[Column
 
     The key is compared where both structures have one. Columns whose names collide count once.
     """
-    causes = list(_list_causes("row", _make_row(reader), _make_row(writer), reader.columns))
-    keys = [_make_key(schema) for schema in (reader, writer)]
+    causes = list(_list_causes("row", make_row_schema(reader), make_row_schema(writer), reader.columns))
+    keys = [make_key_schema(schema) for schema in (reader, writer)]
     if keys[0] is not None and keys[1] is not None:
         columns = tuple(c for name in reader.key if (c := reader.column(name)) is not None)
         causes += _list_causes("key", keys[0], keys[1], columns)
@@ -44,12 +44,12 @@ def list_column_causes(reader: TableSchema, writer: TableSchema) -> tuple[Column
 
 def is_filled(column: Column, writer: TableSchema) -> bool:
     """Whether a reader that has the column finds a value or a default for it in rows of the writer."""
-    return not check_resolution(_make_row(TableSchema((column,))), _make_row(writer))
+    return not check_resolution(make_row_schema(TableSchema((column,))), make_row_schema(writer))
 
 
 def list_unfilled_keys(reader: TableSchema, writer: TableSchema) -> frozenset[str]:
     """List the key columns of the reader that keys of the writer cannot fill; empty without a key."""
-    keys = [_make_key(schema) for schema in (reader, writer)]
+    keys = [make_key_schema(schema) for schema in (reader, writer)]
     if keys[0] is None or keys[1] is None:
         return frozenset()
     columns = tuple(c for name in reader.key if (c := reader.column(name)) is not None)
@@ -81,11 +81,13 @@ def _find_position(cause: Incompatibility) -> int | None:
     return int(words[2]) if words[1:2] == ["fields"] else None
 
 
-def _make_row(schema: TableSchema) -> AvroSchema:
+def make_row_schema(schema: TableSchema) -> AvroSchema:
+    """Make the schema of the rows of a table."""
     return _parse(to_avro(schema, "Value"))
 
 
-def _make_key(schema: TableSchema) -> AvroSchema | None:
+def make_key_schema(schema: TableSchema) -> AvroSchema | None:
+    """Make the schema of the keys of a table; None without a key."""
     key = key_to_avro(schema, "Key")
     return None if key is None else _parse(key)
 

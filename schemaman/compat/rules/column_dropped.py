@@ -17,12 +17,12 @@ Confluent AvroData (optional fields default to null).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from shlex import join
 
 from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, parse_verdicts
 from schemaman.compat.rules import _words
 from schemaman.model.diff import AddColumn, DropColumn
 from schemaman.model.schema import Column
+from schemaman.model.shell import build_command
 
 NAME = "column-dropped"
 VERDICTS = parse_verdicts("N B B B B B B")
@@ -43,7 +43,8 @@ def check(transition: Transition) -> Iterator[Finding]:
                 if path in added:
                     message = f"column {name} ({definition}) was dropped and added again: "
                     message += "its old values belong to another column"
-                command = f"schemaman decide rename {join((str(transition.table), name))} NEW_NAME"
+                arguments = (str(transition.table), name)
+                command = build_command(("decide", "rename"), arguments, ending="NEW_NAME")
                 yield Finding(
                     NAME,
                     transition.table,
@@ -56,6 +57,7 @@ def check(transition: Transition) -> Iterator[Finding]:
                         f"keep {name} in the lake (the default): it becomes nullable and gets no new values",
                         f"if another column replaces it: {command}",
                     ),
+                    commands=(command,),
                     claims=tuple((rule, path) for rule in _RULES_OF_THE_NEXT) if path in added else (),
                 )
             case _:

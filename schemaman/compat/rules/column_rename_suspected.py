@@ -17,7 +17,6 @@ ALTER TABLE ADD COLUMN (columns are only appended).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from shlex import join
 
 from schemaman.compat.judge import Example, Finding, Rule, StepFact, Transition, parse_verdicts
 from schemaman.compat.rules import _words
@@ -25,6 +24,7 @@ from schemaman.history.rename_detection import find_rename_candidates
 from schemaman.history.versions import RenameCandidate
 from schemaman.model.diff import AddColumn, ColumnOrField, DropColumn
 from schemaman.model.schema import Column, Path, TableSchema
+from schemaman.model.shell import build_command
 from schemaman.model.types import widens
 
 NAME = "column-rename-suspected"
@@ -75,6 +75,8 @@ def _build_nested_finding(
     fields: tuple[ColumnOrField, ColumnOrField],
 ) -> Finding:
     (a, b), (old, new) = map(_words.join_path, paths), fields
+    arguments = (str(transition.table), a, b)
+    commands = tuple(build_command(("decide", answer), arguments) for answer in ("rename", "not-rename"))
     likelihood = "is likely" if candidate.grade == "likely" else "is possibly"
     return Finding(
         NAME,
@@ -88,10 +90,8 @@ def _build_nested_finding(
             backward=not new.nullable and not _words.is_renamed(transition, paths[1]),
             forward=not old.nullable and not _words.is_renamed(transition, paths[0]),
         ),
-        fixes=(
-            f"schemaman decide rename {join((str(transition.table), a, b))}",
-            f"schemaman decide not-rename {join((str(transition.table), a, b))}",
-        ),
+        fixes=commands,
+        commands=commands,
         evidence=(f"grade {candidate.grade}", *candidate.evidence),
         claims=(("nested-field-dropped", paths[0]), *_words.claim_new_column(paths[1])),
     )
@@ -105,6 +105,8 @@ def _is_similar(candidate: RenameCandidate, old: ColumnOrField, new: ColumnOrFie
 
 def _build_finding(transition: Transition, candidate: RenameCandidate, old: Column, new: Column) -> Finding:
     a, b = candidate.old, candidate.new
+    arguments = (str(transition.table), a, b)
+    commands = tuple(build_command(("decide", answer), arguments) for answer in ("rename", "not-rename"))
     likelihood = {"proven": "is, by its position,", "likely": "is likely", "possible": "is possibly"}
     return Finding(
         NAME,
@@ -114,10 +116,8 @@ def _build_finding(transition: Transition, candidate: RenameCandidate, old: Colu
         f"{b} {_words.describe_column(new)}",
         f"column {b} {likelihood.get(candidate.grade, 'is')} {a} under a new name: a person has to decide",
         _words.resolve_rename(VERDICTS, transition, a, b),
-        fixes=(
-            f"schemaman decide rename {join((str(transition.table), a, b))}",
-            f"schemaman decide not-rename {join((str(transition.table), a, b))}",
-        ),
+        fixes=commands,
+        commands=commands,
         evidence=(f"grade {candidate.grade}", *candidate.evidence),
         claims=(
             ("column-dropped", (a,)),

@@ -17,12 +17,12 @@ Confluent AvroData (optional fields default to null).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from shlex import quote
 
 from schemaman.compat.judge import Example, Finding, Rule, Transition, Verdicts, parse_verdicts
 from schemaman.compat.rules import _words
 from schemaman.model.ddl import quote_name
 from schemaman.model.diff import RenameColumn
+from schemaman.model.shell import build_command
 
 NAME = "column-renamed"
 VERDICTS = parse_verdicts("B B B D D B B")
@@ -30,7 +30,7 @@ VERDICTS = parse_verdicts("B B B D D B B")
 
 def check(transition: Transition) -> Iterator[Finding]:
     """Finds columns that keep their identity and change their name."""
-    table = str(transition.table)
+    command = build_command(("plan", "--target", "NAME"), (str(transition.table),))
     swapped = {name for group in _words.find_swaps(transition) for name in group}
     for change in transition.changes:
         match change:
@@ -47,9 +47,10 @@ def check(transition: Transition) -> Iterator[Finding]:
                     f"column {old} is now called {new}: readers of {old} fail or read null{keyed}",
                     _words.resolve_rename(VERDICTS, transition, old, new),
                     fixes=(
-                        f"rename it at the target: schemaman plan {quote(table)} --target NAME",
+                        f"rename it at the target: {command}",
                         f"offer a view with {quote_name(new)} AS {quote_name(old)} until readers use {new}",
                     ),
+                    commands=(command,),
                     claims=_words.claim_new_name(new),
                 )
             case RenameColumn((_, _, *_) as path, new):
@@ -62,7 +63,8 @@ def check(transition: Transition) -> Iterator[Finding]:
                     other,
                     f"the nested field {name} is now called {other}: its readers fail or read null",
                     _find_nested_verdicts(transition, path[0]),
-                    fixes=(f"rename it at the target: schemaman plan {quote(table)} --target NAME",),
+                    fixes=(f"rename it at the target: {command}",),
+                    commands=(command,),
                     claims=(("avro-incompatible", path[:1]),),
                 )
             case _:

@@ -14,12 +14,12 @@ Sources: Avro specification, Schema Resolution (fields are matched by name).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from shlex import join, quote
 
 from schemaman.compat.avro.tables import list_column_causes
 from schemaman.compat.judge import Example, Finding, Rule, StepFact, Transition, Verdicts, parse_verdicts
 from schemaman.compat.rules import _words
 from schemaman.model.diff import AddColumn, DropColumn
+from schemaman.model.shell import build_command
 
 NAME = "columns-swapped"
 VERDICTS = parse_verdicts("D D B D D B B")
@@ -27,7 +27,7 @@ VERDICTS = parse_verdicts("D D B D D B B")
 
 def check(transition: Transition) -> Iterator[Finding]:
     """Finds groups of columns whose names moved in a circle."""
-    table = quote(str(transition.table))
+    command = build_command(("plan", "--target", "NAME"), (str(transition.table),))
     for names in _words.find_swaps(transition):
         before, after = ", ".join(names), ", ".join((*names[1:], names[0]))
         yield Finding(
@@ -40,9 +40,10 @@ def check(transition: Transition) -> Iterator[Finding]:
             "each name has the values of another column",
             _find_verdicts(transition, names),
             fixes=(
-                f"swap the names at the target as well: schemaman plan {table} --target NAME",
+                f"swap the names at the target as well: {command}",
                 "use a new name for one of the columns at the source, so that no name changes its meaning",
             ),
+            commands=(command,),
             claims=tuple(("avro-incompatible", (name,)) for name in names),
         )
     for fact in transition.list_facts("swapped"):
@@ -58,6 +59,7 @@ def _find_suspected(transition: Transition, names: tuple[str, ...]) -> Iterator[
     if len(names) < 2 or not all(path in drops & adds for path in paths):
         return
     text = ", ".join(names)
+    command = build_command(("decide", "rename"), (str(transition.table), names[0], names[1]))
     rules = ("column-dropped", "column-readded", "column-rename-suspected", "avro-incompatible")
     yield Finding(
         NAME,
@@ -68,10 +70,8 @@ def _find_suspected(transition: Transition, names: tuple[str, ...]) -> Iterator[
         f"{text} are in other positions than before: they exchanged their names, or were dropped and added "
         "again; each name has other values",
         _find_verdicts(transition, names),
-        fixes=(
-            "ask who changed the table, and answer with: "
-            f"schemaman decide rename {join((str(transition.table), names[0], names[1]))}",
-        ),
+        fixes=(f"ask who changed the table, and answer with: {command}",),
+        commands=(command,),
         claims=(
             *((rule, path) for rule in rules for path in paths),
             *(claim for path in paths for claim in _words.claim_new_column(path)),

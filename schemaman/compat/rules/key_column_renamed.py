@@ -14,7 +14,6 @@ by name).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from shlex import quote
 
 from schemaman.compat.judge import (
     Example,
@@ -27,6 +26,7 @@ from schemaman.compat.rules import _keys, _words
 from schemaman.model.diff import (
     RenameColumn,
 )
+from schemaman.model.shell import build_command
 
 NAME = "key-column-renamed"
 VERDICTS = parse_verdicts("B B B D D B B")
@@ -38,7 +38,7 @@ def check(transition: Transition) -> Iterator[Finding]:
 
 
 def _find_renamed(transition: Transition) -> Iterator[Finding]:
-    table = quote(str(transition.table))
+    command = build_command(("plan", "--target", "NAME"), (str(transition.table),))
     key = transition.old.key if transition.old is not None else ()
     swapped = {name for group in _words.find_swaps(transition) for name in group}
     for change in transition.changes:
@@ -53,9 +53,10 @@ def _find_renamed(transition: Transition) -> Iterator[Finding]:
                     f"the key column {old} is now called {new}: readers and merges by {old} fail",
                     _words.resolve_rename(VERDICTS, transition, old, new),
                     fixes=(
-                        f"rename it at the target: schemaman plan {table} --target NAME",
+                        f"rename it at the target: {command}",
                         f"give merges and readers of keys the name {new} in one step with the change",
                     ),
+                    commands=(command,),
                     claims=(
                         ("column-renamed", path),
                         ("case-only-rename", path),

@@ -15,7 +15,6 @@ reference, struct fields.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from shlex import join
 
 from schemaman.compat.judge import (
     Example,
@@ -28,6 +27,7 @@ from schemaman.compat.rules import _words
 from schemaman.model.diff import (
     DropColumn,
 )
+from schemaman.model.shell import build_command
 
 NAME = "nested-field-dropped"
 VERDICTS = parse_verdicts("N B B B B B ·")
@@ -40,7 +40,8 @@ def check(transition: Transition) -> Iterator[Finding]:
             case DropColumn((_, _, *_) as path, field):
                 name, definition = _words.join_path(path), _words.describe_column(field)
                 forward = not field.nullable and not _words.is_renamed(transition, path)
-                command = f"schemaman decide rename {join((str(transition.table), name))} NEW_PATH"
+                arguments = (str(transition.table), name)
+                command = build_command(("decide", "rename"), arguments, ending="NEW_PATH")
                 yield Finding(
                     NAME,
                     transition.table,
@@ -53,6 +54,7 @@ def check(transition: Transition) -> Iterator[Finding]:
                         f"keep {name} in the lake (the default): it gets no new values",
                         f"if another field replaces it: {command}",
                     ),
+                    commands=(command,),
                 )
             case _:
                 continue

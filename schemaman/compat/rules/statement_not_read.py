@@ -25,7 +25,7 @@ VERDICTS = parse_verdicts("D D D D D D D")
 
 def check(transition: Transition) -> Iterator[Finding]:
     """Finds statements about a table that were not read."""
-    for beginning, reason in transition.unread:
+    for beginning, reason in transition.unread_statements:
         yield Finding(
             NAME,
             transition.table,
@@ -53,7 +53,7 @@ RULE = Rule(
             "id INT",
             "id INT",
             fires=((),),
-            unread=(("DO $$ BEGIN … END $$", "what a block does is not known"),),
+            unread_statements=(("DO $$ BEGIN … END $$", "what a block does is not known"),),
         ),
         Example("id INT", "id BIGINT", why="the statement was read: integer-widened"),
         Example("id INT", "id INT", why="no statement changes the table"),

@@ -43,6 +43,7 @@ def check(transition: Transition) -> Iterator[Finding]:
             f"{table} is new, with {count} {'column' if count == 1 else 'columns'}: nobody reads it yet",
             VERDICTS,
             fixes=("let a plan create the target, and accept the structure: schemaman snapshot",),
+            commands=("schemaman snapshot",),
         )
 
 

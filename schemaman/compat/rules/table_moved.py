@@ -15,7 +15,6 @@ table.include.list; Avro specification, Schema Resolution (record names must mat
 from __future__ import annotations
 
 from collections.abc import Iterator
-from shlex import quote
 
 from schemaman.compat.judge import (
     Example,
@@ -28,6 +27,7 @@ from schemaman.compat.rules import _words
 from schemaman.debezium.records import Coordinates
 from schemaman.history.versions import TableEvent
 from schemaman.model.schema import TableId
+from schemaman.model.shell import build_command
 
 NAME = "table-moved"
 VERDICTS = parse_verdicts("B B B D D B D")
@@ -44,6 +44,7 @@ def check(transition: Transition) -> Iterator[Finding]:
     if ended and event is not None and event.kind == "renamed" and event.other is not None:
         if not _words.is_moved(table, event.other) or _words.find_working_copy(table) is not None:
             return
+        command = build_command(("plan",), (str(event.other),))
         yield Finding(
             NAME,
             table,
@@ -53,9 +54,10 @@ def check(transition: Transition) -> Iterator[Finding]:
             f"{table} is {event.other} now: records come in another topic, with another name of their schema",
             VERDICTS,
             fixes=(
-                f"let the target follow the new name: schemaman plan {quote(str(event.other))}",
+                f"let the target follow the new name: {command}",
                 "check that table.include.list of the connector has it",
             ),
+            commands=(command,),
         )
 
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from schemaman.compat.judge import EVERYTHING, Example, Finding, Rule, StepFact, Transition, parse_verdicts
+from schemaman.model.shell import build_command
 
 NAME = "table-recreated"
 VERDICTS = parse_verdicts("D D D D D D B")
@@ -24,8 +25,9 @@ VERDICTS = parse_verdicts("D D D D D D B")
 
 def check(transition: Transition) -> Iterator[Finding]:
     """Finds the end of a table that another one of its name followed."""
+    table = transition.table
+    command = build_command(("accept",), (str(table),))
     if transition.old is not None and transition.new is None and transition.successor is not None:
-        table = transition.table
         yield Finding(
             NAME,
             table,
@@ -36,11 +38,11 @@ def check(transition: Transition) -> Iterator[Finding]:
             VERDICTS,
             fixes=(
                 "empty the target, or start another one, and load it from a snapshot",
-                "then accept the new structure: schemaman snapshot",
+                f"then accept the new structure: {command}",
             ),
+            commands=(command,),
         )
     if transition.old is not None and transition.new is not None and transition.has_fact("made-anew"):
-        table = transition.table
         yield Finding(
             NAME,
             table,
@@ -52,8 +54,9 @@ def check(transition: Transition) -> Iterator[Finding]:
             VERDICTS,
             fixes=(
                 "ask who changed the table; if it is another one, empty the target and load it again",
-                "then accept the new structure: schemaman snapshot",
+                f"then accept the new structure: {command}",
             ),
+            commands=(command,),
             claims=(EVERYTHING,),
         )
 

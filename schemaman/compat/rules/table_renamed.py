@@ -14,13 +14,13 @@ Sources: Debezium documentation, schema change topic (RENAME TABLE events name b
 from __future__ import annotations
 
 from collections.abc import Iterator
-from shlex import quote
 
 from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
 from schemaman.compat.rules import _words
 from schemaman.debezium.records import Coordinates
 from schemaman.history.versions import TableEvent
 from schemaman.model.schema import TableId
+from schemaman.model.shell import build_command
 
 _RENAMED = TableEvent("renamed", Coordinates("shop", 0, 7), 1, TableId("shop", "app", "public", "sales"))
 
@@ -35,6 +35,7 @@ def check(transition: Transition) -> Iterator[Finding]:
     if ended and event is not None and event.kind == "renamed" and event.other is not None:
         if _words.find_working_copy(table) is not None or _words.is_moved(table, event.other):
             return
+        command = build_command(("plan",), (str(event.other),))
         yield Finding(
             NAME,
             table,
@@ -43,10 +44,8 @@ def check(transition: Transition) -> Iterator[Finding]:
             str(event.other),
             f"{table} is now called {event.other}: no records arrive under the old name any more",
             VERDICTS,
-            fixes=(
-                "let the target follow the new name, and point its readers there: "
-                f"schemaman plan {quote(str(event.other))}",
-            ),
+            fixes=(f"let the target follow the new name, and point its readers there: {command}",),
+            commands=(command,),
         )
 
 

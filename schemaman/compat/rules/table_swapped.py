@@ -27,6 +27,7 @@ from schemaman.compat.judge import (
 from schemaman.debezium.records import Coordinates
 from schemaman.history.versions import TableEvent
 from schemaman.model.schema import TableId
+from schemaman.model.shell import build_command
 
 NAME = "table-swapped"
 VERDICTS = parse_verdicts("D D D D D D B")
@@ -38,6 +39,7 @@ def check(transition: Transition) -> Iterator[Finding]:
     event, table = transition.event, transition.table
     renamed = event is not None and event.kind == "renamed" and event.other is not None
     if event is not None and renamed and transition.new is None and transition.successor is not None:
+        command = build_command(("accept",), (str(table),))
         yield Finding(
             NAME,
             table,
@@ -48,8 +50,9 @@ def check(transition: Transition) -> Iterator[Finding]:
             VERDICTS,
             fixes=(
                 "compare rows and structure; if it is no copy, load the target again from a snapshot",
-                "then accept the new structure: schemaman snapshot",
+                f"then accept the new structure: {command}",
             ),
+            commands=(command,),
             claims=(EVERYTHING,),
         )
 

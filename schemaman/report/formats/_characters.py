@@ -11,7 +11,7 @@ SIGNS: dict[Tone, str] = {"plain": "", "good": "✓", "note": "•", "danger": "
 
 def measure_width(text: str) -> int:
     """Counts the terminal cells of a text."""
-    return sum(_count_cells(ch) for ch in text)
+    return len(text) if text.isascii() else sum(_count_cells(ch) for ch in text)
 
 
 def _count_cells(ch: str) -> int:

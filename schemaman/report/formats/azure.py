@@ -21,7 +21,8 @@ _TYPES = {"break": "error", "danger": "warning"}
 class AzureFormat:
     """`##vso[task.logissue …]` for each break and danger, plain lines for notes, then `task.complete`.
 
-    The step fails if the gate fails, and succeeds with issues if it has unwaived breaks or dangers.
+    The step fails if the gate fails or is unknown. It succeeds with issues if it has unwaived breaks or
+    dangers.
     """
 
     name: str = "azure"
@@ -29,8 +30,10 @@ class AzureFormat:
     def render(self, report: Report) -> str:
         """Render the issues, the paragraphs, and the result of the step unless it is a plain success."""
         lines = render_annotations(report, _name_type, _format_command)
-        if report.gate is not None and report.gate.passed is False:
-            lines.append("##vso[task.complete result=Failed;]the check failed")
+        verdict = report.gate.verdict if report.gate is not None else None
+        if verdict in ("fail", "unknown"):
+            text = "the check failed" if verdict == "fail" else "the check could not read all records"
+            lines.append(f"##vso[task.complete result=Failed;]{text}")
         elif any(map(_name_type, list_issues(report))):
             lines.append("##vso[task.complete result=SucceededWithIssues;]the check passed with issues")
         return "\n".join(lines) + "\n"

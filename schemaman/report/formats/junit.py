@@ -22,6 +22,7 @@ _NO_CHARACTER = re.compile("[\ufffe\uffff]")
 class JunitFormat:
     """An issue that fails the gate is a failure, a waived one is skipped, any other one passes.
 
+    Records that could not be read are an error, as nothing is known of what they hold.
     A table without issues is one test that passes.
     """
 
@@ -45,7 +46,7 @@ def _add_suite(root: Element, table: str, issues: Sequence[ReportedIssue]) -> No
     name = _escape_text(table) or "schemaman"
     suite = SubElement(root, "testsuite", {"name": name, "tests": str(len(issues) or 1)})
     suite.set("failures", str(sum(_is_failure(found) for found in issues)))
-    suite.set("errors", "0")
+    suite.set("errors", str(sum(found.issue.is_unknown for found in issues)))
     suite.set("skipped", str(sum(bool(found.issue.waiver) for found in issues)))
     if not issues:
         SubElement(suite, "testcase", {"name": "no findings", "classname": name, "time": "0"})
@@ -56,10 +57,9 @@ def _add_suite(root: Element, table: str, issues: Sequence[ReportedIssue]) -> No
         text = "\n".join(map(_escape_text, (found.message, *found.details, *place)))
         if found.issue.waiver:
             SubElement(case, "skipped", {"message": _escape_text(f"waived {found.issue.waiver}")})
-        if _is_failure(found):
-            failure = SubElement(
-                case, "failure", {"message": _escape_text(found.message), "type": found.rule}
-            )
+        if _is_failure(found) or found.issue.is_unknown:
+            kind = "error" if found.issue.is_unknown else "failure"
+            failure = SubElement(case, kind, {"message": _escape_text(found.message), "type": found.rule})
             failure.text = text
         else:
             SubElement(case, "system-out").text = text

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from schemaman.compat.gate import EXIT_CODES
 from schemaman.model.printable import escape_invisible, format_json
 from schemaman.report.document import Gate, Report, RulePage, Tone
 from schemaman.report.formats._characters import cut_text
@@ -69,8 +70,10 @@ def _build_invocation(gate: Gate | None, issues: int) -> Document:
         texts.append(f"GitHub shows the {MOST_SHOWN} worst of {issues} findings; all of them: {command}")
     notifications = [{"level": "warning", "message": _build_message(text)} for text in texts]
     invocation: Document = {"executionSuccessful": True, "toolExecutionNotifications": notifications}
-    decided = gate is not None and gate.passed is not None
-    return {**invocation, "exitCode": 0 if gate and gate.passed else 1} if decided else invocation
+    if gate is None or gate.verdict is None:
+        return invocation
+    decided = {"executionSuccessful": gate.verdict != "unknown", "exitCode": EXIT_CODES[gate.verdict]}
+    return invocation | decided
 
 
 def _build_rule(name: str, page: RulePage | None, issues: Sequence[ReportedIssue]) -> Document:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, assert_never
+from typing import assert_never
 
 from schemaman.compat.consumers import AffectedConsumer
+from schemaman.compat.gate import UNREAD, GateVerdict
 from schemaman.compat.judge import READERS, Finding, Rule, Severity
 from schemaman.compat.waivers import Waiver
 from schemaman.history.versions import Disagreement, RenameCandidate
@@ -107,7 +108,7 @@ def name_change(found: Change) -> str:
 
 def build_check(
     findings: Iterable[tuple[Finding, Severity]],
-    verdict: Literal["pass", "fail"],
+    verdict: GateVerdict,
     *,
     tables: Iterable[str] = (),
     unaccepted: Iterable[str] = (),
@@ -120,7 +121,8 @@ def build_check(
 
     `tables` were checked; `unaccepted` are those without a baseline. `remarks` are what the records do not
     decide or do not carry; `waivers` and `affected` are keyed by fingerprint. `unjudged` repeats the findings
-    of `not-judged`, for readers of earlier releases.
+    of `not-judged`, for readers of earlier releases. `unread` lists the tables with records that could not be
+    read; without another failure the verdict is then `unknown`.
     """
     judged = tuple(findings)
     return {
@@ -145,6 +147,11 @@ def build_check(
             }
             for f, _ in judged
             if f.rule == "not-judged"
+        ],
+        "unread": [
+            {"table": str(f.table), "first": f.after, "finding": f.fingerprint, "message": f.message}
+            for f, _ in judged
+            if f.rule == UNREAD
         ],
         "waiver_remarks": list(waiver_remarks),
         "remarks": [{"table": str(table), **_build_remark(found)} for table, found in remarks],
@@ -184,18 +191,27 @@ def build_finding(
         "waiver": None if waiver is None else _build_waiver(waiver),
         "evidence": list(found.evidence),
         "witness": found.witness,
+        "witnesses": [
+            {"reader": w.reader, "written": w.written or None, "datum": w.datum or None, "effect": w.effect}
+            for w in found.counterexamples
+        ],
         "fixes": list(found.fixes),
+        "commands": list(found.commands),
         "consumers": [*build_affected(affected)],
     }
 
 
 def build_explain(
-    found: Finding, severity: Severity, rule: Rule, affected: Iterable[AffectedConsumer] = ()
+    found: Finding,
+    severity: Severity,
+    rule: Rule,
+    affected: Iterable[AffectedConsumer] = (),
+    waiver: Waiver | None = None,
 ) -> Document:
     """The document of `explain FINDING`: the finding and the page of its rule."""
     return {
         "schema_version": SCHEMA_VERSION,
-        "finding": build_finding(found, severity, None, affected),
+        "finding": build_finding(found, severity, waiver, affected),
         "rule": _build_rule(rule),
     }
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from schemaman.debezium.observation import Note
 from schemaman.debezium.records import Coordinates, Position
 from schemaman.history.epochs import Epoch, EventSchema
+from schemaman.history.summary import TableSummary
 from schemaman.history.versions import (
     Alias,
     Disagreement,
@@ -31,9 +32,9 @@ SCHEMA_VERSION = 1
 
 
 def build_tables(
-    histories: Iterable[TableHistory],
+    summaries: Iterable[TableSummary],
     rejected: Mapping[TableId, int] | None = None,
-    list_shared: Callable[[TableHistory], Sequence[str]] = lambda _: (),
+    list_shared: Callable[[TableSummary], Sequence[str]] = lambda _: (),
 ) -> Document:
     """The document of `tables`: one short entry a table.
 
@@ -44,13 +45,13 @@ def build_tables(
     return {
         "schema_version": SCHEMA_VERSION,
         "tables": [
-            _build_summary(h)
+            _build_summary(s)
             | {
-                "rejects": counts.get(h.table, 0),
-                "topics": list(h.topics),
-                "shared_topics": list(list_shared(h)),
+                "rejects": counts.get(s.table, 0),
+                "topics": list(s.topics),
+                "shared_topics": list(list_shared(s)),
             }
-            for h in histories
+            for s in summaries
         ],
     }
 
@@ -165,7 +166,7 @@ def _build_structure(structure: TableSchema) -> Document:
     }
 
 
-def _build_table(found: TableHistory) -> Document:
+def _build_table(found: TableHistory | TableSummary) -> Document:
     table = found.table
     return {
         "id": str(table),
@@ -181,23 +182,22 @@ def _build_table(found: TableHistory) -> Document:
     }
 
 
-def _build_summary(found: TableHistory) -> Document:
-    latest = found.latest
+def _build_summary(found: TableSummary) -> Document:
     return _build_table(found) | {
-        "versions": len(found.versions),
+        "versions": found.versions,
         "latest": {
-            "version": latest.number,
-            "id": latest.id,
-            "revision": latest.revision,
-            "status": latest.status,
-            "columns": len(latest.schema.columns),
-            "key": list(latest.schema.key),
-            "unconfirmed": list(latest.unconfirmed),
-            "from": build_interval(latest.after, latest.at),
+            "version": found.number,
+            "id": found.id,
+            "revision": found.revision,
+            "status": found.status,
+            "columns": found.columns,
+            "key": list(found.key),
+            "unconfirmed": list(found.unconfirmed),
+            "from": build_interval(found.after, found.at),
         },
         "records": found.records,
         "last_seen": build_coordinates(found.last_record),
-        "disagreements": len(found.disagreements),
+        "disagreements": found.disagreements,
     }
 
 

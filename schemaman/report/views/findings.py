@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from shlex import join, quote
 
-from schemaman.compat.gate import CheckResult
+from schemaman.compat.gate import UNREAD, CheckResult, GateVerdict
 from schemaman.compat.impact.graph import Coverage
-from schemaman.compat.judge import READERS, RULES, SEVERITIES, Rule, Severity
+from schemaman.compat.judge import READERS, RULES, SEVERITIES, Finding, Rule, Severity
 from schemaman.compat.waivers import Waiver
 from schemaman.history.versions import Disagreement
 from schemaman.model.schema import TableId
+from schemaman.model.shell import PROGRAM, build_command, join_words
 from schemaman.report.document import (
     Block,
+    FactsBlock,
     Gate,
     Grid,
     Heading,
@@ -33,9 +34,14 @@ from schemaman.report.views import words
 from schemaman.report.views.impact import build_affected_facts, build_coverage_line
 from schemaman.report.views.table_changes import JudgedFinding
 
+_VERDICT_TONES: Mapping[GateVerdict, Tone] = {"pass": "good", "fail": "break", "unknown": "danger"}
+
 
 def build_finding_notice(judged: JudgedFinding) -> Notice:
-    """Builds the notice of a finding: before and after, affected readers, and what to do."""
+    """Builds the notice of a finding: before and after, affected readers, and what to do.
+
+    A waived finding is a note with its waiver.
+    """
     finding = judged.finding
     path = ".".join((str(finding.table), *finding.path))
     step = f"{path}  {_format_step(judged)}" if finding.new_ref else path
@@ -51,10 +57,15 @@ def build_finding_notice(judged: JudgedFinding) -> Notice:
     if finding.witness:
         facts.append(("example", (Text(finding.witness),)))
     facts += [("evidence", (Text(line),)) for line in finding.evidence]
-    facts += [("fix", (Text(fix),)) for fix in finding.fixes]
-    command = join(("schemaman", "explain", finding.fingerprint, *finding.arguments))
-    facts.append(("more", (Text(command, code=True),)))
+    facts += [("fix", _split_fix(fix, finding.commands)) for fix in finding.fixes]
+    facts.append(("more", (Text(build_explain_command(finding), code=True),)))
     tone = words.SEVERITY_TONES[judged.severity]
+    issue = Issue(str(finding.table), finding.path, finding.fingerprint, tone)
+    if (waiver := judged.waiver) is not None:
+        text = f"until {waiver.expires} by {waiver.owner}: {waiver.reason}"
+        facts.insert(0, ("waived", (Text(text),)))
+        tone = words.SEVERITY_TONES["note"]
+        issue = replace(issue, waiver=text)
     return Notice(
         title=finding.rule,
         tone=tone,
@@ -64,8 +75,22 @@ def build_finding_notice(judged: JudgedFinding) -> Notice:
         anchor=judged.anchor,
         file=finding.file,
         line=finding.line,
-        issue=Issue(str(finding.table), finding.path, finding.fingerprint, tone),
+        issue=issue,
     )
+
+
+def build_explain_command(finding: Finding) -> str:
+    """Build the command that explains a finding, with the arguments of the check that finds it again."""
+    return join_words((PROGRAM, "explain", finding.fingerprint, *finding.arguments))
+
+
+def _split_fix(fix: str, commands: Iterable[str]) -> Inline:
+    """Split a fix into words and the command at its end, if it has one."""
+    command = next((c for c in commands if fix.endswith(c)), "")
+    if not command:
+        return (Text(fix),)
+    before = fix[: -len(command)]
+    return (*((Text(before),) if before else ()), Text(command, code=True))
 
 
 def build_check_report(
@@ -79,7 +104,8 @@ def build_check_report(
 
     `waivers` are the valid waivers by fingerprint. `command` is the command line of this check.
     """
-    waived = {j.finding.fingerprint: w for j in judged if (w := (waivers or {}).get(j.finding.fingerprint))}
+    judged = [replace(j, waiver=(waivers or {}).get(j.finding.fingerprint)) for j in judged]
+    waived = {j.finding.fingerprint: j.waiver for j in judged if j.waiver is not None}
     data = documents.build_check(
         ((j.finding, j.severity) for j in judged),
         result.verdict,
@@ -90,7 +116,7 @@ def build_check_report(
         waivers=waived,
         affected={j.finding.fingerprint: j.affected for j in judged},
     )
-    notices = [build_judged_notice(j, waived, fail_on) for j in judged]
+    notices = [build_judged_notice(j, fail_on) for j in judged]
     notices += (_build_baseline_notice(table, fail_on) for table in result.without_baseline)
     notices += (build_remark_notice(found, str(table), fail_on) for table, found in result.remarks)
     notices += (Notice("waiver", words.SEVERITY_TONES["note"], "", r, ()) for r in result.waiver_remarks)
@@ -104,7 +130,7 @@ def build_check_report(
         text = f"without a snapshot, so only the current schema was checked: {listed}"
         blocks.append(Paragraph((Text(text), Text("; schemaman accept TABLE writes a snapshot", "muted"))))
     tables = tuple(str(table) for table in result.tables)
-    gate = Gate(result.passed, tables, build_rule_pages(judged), command)
+    gate = Gate(result.verdict, tables, build_rule_pages(judged), command)
     return Report("check", tuple(blocks), dict(data), gate)
 
 
@@ -131,7 +157,7 @@ def _is_failing(severity: Severity, fail_on: Severity) -> bool:
 def _build_baseline_notice(table: TableId, fail_on: Severity) -> Notice:
     """Builds the notice of a table that the user named and that has no baseline."""
     message = "the baseline does not contain this table: only its current schema was checked, not its changes"
-    fix = (Text(f"schemaman accept {quote(str(table))}", code=True), Text(", and commit the file"))
+    fix = (Text(build_command(("accept",), (str(table),)), code=True), Text(", and commit the file"))
     tone = words.SEVERITY_TONES["danger"]
     issue = Issue(str(table), (), "", tone, fails=_is_failing("danger", fail_on))
     return Notice("no baseline", tone, str(table), message, (("fix", fix),), issue=issue)
@@ -147,8 +173,9 @@ def build_remark_notice(found: Disagreement, subject: str = "", fail_on: Severit
 
 def build_explain_report(judged: JudgedFinding, rule: Rule) -> Report:
     """Build the report of `explain`: the finding, then the page of its rule."""
-    data = documents.build_explain(judged.finding, judged.severity, rule, judged.affected)
-    blocks = (build_finding_notice(judged), *build_rule_blocks(rule))
+    data = documents.build_explain(judged.finding, judged.severity, rule, judged.affected, judged.waiver)
+    shown = FactsBlock(tuple((w.reader, (Text(w.sentence),)) for w in judged.finding.counterexamples))
+    blocks = (build_finding_notice(judged), *((shown,) if shown.rows else ()), *build_rule_blocks(rule))
     return Report(judged.finding.rule, blocks, dict(data))
 
 
@@ -189,17 +216,14 @@ def _format_step(judged: JudgedFinding) -> str:
     return f"{old.rpartition('@')[2]} → {new.rpartition('@')[2]}" if "@" in old and "@" in new else new
 
 
-def build_judged_notice(judged: JudgedFinding, waivers: Mapping[str, Waiver], fail_on: Severity) -> Notice:
-    """Builds the notice of a finding; a waived one is a note with its waiver."""
-    notice, waiver = build_finding_notice(judged), waivers.get(judged.finding.fingerprint)
-    finding, tone = judged.finding, notice.tone
-    issue = Issue(str(finding.table), finding.path, finding.fingerprint, tone)
-    if waiver is None:
-        return replace(notice, issue=replace(issue, fails=_is_failing(judged.severity, fail_on)))
-    text = f"until {waiver.expires} by {waiver.owner}: {waiver.reason}"
-    facts = (("waived", (Text(text),)), *notice.facts)
-    issue = replace(issue, waiver=text)
-    return replace(notice, tone=words.SEVERITY_TONES["note"], facts=facts, issue=issue)
+def build_judged_notice(judged: JudgedFinding, fail_on: Severity) -> Notice:
+    """Builds the notice of a finding of a check: as `build_finding_notice`, and whether the gate fails."""
+    notice = build_finding_notice(judged)
+    if judged.waiver is not None or notice.issue is None:
+        return notice
+    fails = _is_failing(judged.severity, fail_on)
+    is_unknown = judged.finding.rule == UNREAD and judged.severity != "off" and fail_on != "off" and not fails
+    return replace(notice, issue=replace(notice.issue, fails=fails, is_unknown=is_unknown))
 
 
 def summarize_check(
@@ -216,7 +240,7 @@ def summarize_check(
         parts.append(words.format_count(len(result.remarks), "remark"))
     found = ", ".join(part for part in parts if part) or "no findings"
     tables, steps = words.format_count(len(result.tables), "table"), words.format_count(result.steps, "step")
-    verdict = Text("fail", "break") if result.verdict == "fail" else Text("pass", "good")
+    verdict = Text(result.verdict, _VERDICT_TONES[result.verdict])
     return (verdict, Text(f" · {found} · {steps} of {tables} · --fail-on {fail_on}"))
 
 
@@ -227,9 +251,10 @@ def summarize_report(report: Report) -> str:
 
 
 def list_judged(result: CheckResult) -> Iterator[JudgedFinding]:
-    """List the findings of a check with the consumers that they concern."""
+    """List the findings of a check with the consumers that they concern, and their waivers."""
     for finding, severity in result.findings:
-        yield JudgedFinding(finding, severity, result.readership.list_affected(finding))
+        affected, waiver = result.readership.list_affected(finding), result.waivers.get(finding.fingerprint)
+        yield JudgedFinding(finding, severity, affected, waiver)
 
 
 def sort_by_severity(judged: Iterable[JudgedFinding]) -> tuple[JudgedFinding, ...]:

@@ -15,6 +15,7 @@ from schemaman.debezium.observation import (
 )
 from schemaman.debezium.records import Coordinates
 from schemaman.history.rename_detection import find_rename_candidates as suspected
+from schemaman.history.summary import TableSummary
 from schemaman.history.versions import Disagreement, RenameCandidate, SchemaVersion, TableHistory
 from schemaman.model.ddl import format_type
 from schemaman.model.diff import diff
@@ -62,68 +63,66 @@ _OPTIONAL_COLUMNS: dict[str, Callable[[Column], str | None]] = {
 
 
 def build_tables_report(
-    histories: Sequence[TableHistory],
+    summaries: Sequence[TableSummary],
     rejects: Iterable[Reject] = (),
     *,
     chosen: bool = False,
-    every: Sequence[TableHistory] = (),
+    every: Sequence[TableSummary] = (),
 ) -> Report:
     """Build the report of `tables`: one line a table; `rejects` are those of the same streams.
 
     `chosen` is set if the user selected the tables with patterns; `every` are all tables then.
     """
-    titles = shorten_names(h.table for h in histories)
-    rejected = _count_rejected(histories, tuple(rejects))
-    shared = find_shared_topics(every or histories)
-    rows = tuple(_build_table_row(h, titles[h.table], rejected.get(h.table, 0), shared) for h in histories)
+    titles = shorten_names(s.table for s in summaries)
+    rejected = _count_rejected(summaries, tuple(rejects))
+    shared = find_shared_topics(every or summaries)
+    rows = tuple(_build_table_row(s, titles[s.table], rejected.get(s.table, 0), shared) for s in summaries)
     header = (
         "table", "full name", "version", "columns", "key", "records", "last seen", "state", "open questions",
     )  # fmt: skip
-    total = words.format_count(len(histories), "table")
+    total = words.format_count(len(summaries), "table")
     caption = f"{total}; commands accept any unambiguous end of a table's name"
     blocks: tuple[Block, ...] = (Grid(caption, header, rows),) if rows else (_build_empty_notice(chosen),)
     return Report(
-        "Tables", blocks, dict(table_documents.build_tables(histories, rejected, shared.list_topics))
+        "Tables", blocks, dict(table_documents.build_tables(summaries, rejected, shared.list_topics))
     )
 
 
-def _count_rejected(histories: Sequence[TableHistory], rejects: Sequence[Reject]) -> dict[TableId, int]:
+def _count_rejected(summaries: Sequence[TableSummary], rejects: Sequence[Reject]) -> dict[TableId, int]:
     """Counts the rejects of each table's topics."""
     counts: Counter[tuple[str, str]] = Counter()
     for reject in rejects:
         counts[reject.stream, reject.topic] += reject.count
-    return {h.table: sum(counts[h.table.stream, topic] for topic in h.topics) for h in histories}
+    return {s.table: sum(counts[s.table.stream, topic] for topic in s.topics) for s in summaries}
 
 
 def _build_table_row(
-    history: TableHistory, title: str, rejected: int, shared: SharedTopics
+    summary: TableSummary, title: str, rejected: int, shared: SharedTopics
 ) -> tuple[Inline, ...]:
-    latest = history.latest
-    state = words.describe_end(history) or latest.status
-    disagreements = sum(not d.is_remark for d in history.disagreements) if history.is_disputed else 0
+    state = words.describe_end(summary) or summary.status
     questions = ", ".join(
         words.format_count(number, what)
         for number, what in (
-            (disagreements, "disagreement"),
-            (len(latest.unconfirmed), "provisional fact"),
+            (summary.disputes, "disagreement"),
+            (len(summary.unconfirmed), "provisional fact"),
             (rejected, "reject"),
         )
         if number
     )
-    if sharing := shared.describe(history):
+    if sharing := shared.describe(summary):
         questions = ", ".join(filter(None, (questions, sharing)))
     return (
         (Text(title, code=True),),
-        (Text(str(history.table), code=True),),
-        (Text(f"v{words.format_version(latest, latest.revision)}"),),
-        (Text(str(len(latest.schema.columns))),),
+        (Text(str(summary.table), code=True),),
+        (Text(f"v{words.format_version(summary, summary.revision)}"),),
+        (Text(str(summary.columns)),),
         (
-            Text(words.format_version_key(history, latest)),
-            *(PROVISIONAL if "key" in latest.unconfirmed and not history.is_key_unknown(latest) else ()),
+            Text("unknown" if summary.is_key_unknown else words.format_key(summary.key)),
+            *(PROVISIONAL if "key" in summary.unconfirmed and not summary.is_key_unknown else ()),
         ),
-        (Text(words.format_number(history.records)),),
-        (Text(words.format_time(_find_seen_ms(history.last_record))),),
-        (Text(state, "muted" if history.is_dropped else "plain"),),
+        (Text(words.format_number(summary.records)),),
+        (Text(words.format_time(_find_seen_ms(summary.last_record))),),
+        (Text(state, "muted" if summary.is_dropped else "plain"),),
         (Text(questions, "note"),) if questions else _NOTHING,
     )
 

@@ -176,7 +176,7 @@ def _build_data(stories: Sequence[TableChapter], plans: Mapping[str, object]) ->
             table_documents.build_history(s.history)
             | {
                 "findings": [
-                    change_documents.build_finding(f.finding, f.severity, None, f.affected)
+                    change_documents.build_finding(f.finding, f.severity, f.waiver, f.affected)
                     for f in s.newest_findings
                 ],
                 "plans": [plans[p.table] for p in s.plans if p.table in plans],

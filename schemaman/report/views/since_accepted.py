@@ -12,7 +12,12 @@ from schemaman.report.document import Block, Gate, Grid, Heading, Inline, Paragr
 from schemaman.report.json import changes as change_documents
 from schemaman.report.json import tables as table_documents
 from schemaman.report.views import words
-from schemaman.report.views.findings import build_judged_notice, build_rule_pages, summarize_check
+from schemaman.report.views.findings import (
+    build_judged_notice,
+    build_rule_pages,
+    list_judged,
+    summarize_check,
+)
 from schemaman.report.views.overview import shorten_names
 from schemaman.report.views.table_changes import JudgedFinding, TableChapter
 from schemaman.report.views.table_chapter import build_introduction, build_timeline
@@ -46,8 +51,8 @@ class ChangesSinceAccepted:
 def build_since_report(found: ChangesSinceAccepted) -> Report:
     """Build the report: the verdict, then each table that changed."""
     result = found.result
-    judged = tuple(JudgedFinding(finding, severity) for finding, severity in reversed(result.findings))
-    waivers = {j.finding.fingerprint for j in judged} & result.waivers.keys()
+    judged = tuple(reversed([*list_judged(result)]))
+    waivers = {j.finding.fingerprint for j in judged if j.waiver is not None}
     changed = [t for t in found.tables if t.refs or any(j.finding.table == _name(t) for j in judged)]
     title = f"Changes since {'the accepted state' if found.against == ACCEPTED else found.against}"
     titles = shorten_names(map(_name, found.tables))
@@ -64,9 +69,9 @@ def build_since_report(found: ChangesSinceAccepted) -> Report:
         blocks.append(Paragraph(build_introduction(table.chapter.history)))
         if table.refs:
             blocks.append(build_timeline(table.chapter.select_stages(table.refs), newest_first=True))
-        blocks += (build_judged_notice(j, result.waivers, result.fail_on) for j in own)
+        blocks += (build_judged_notice(j, result.fail_on) for j in own)
         blocks += _build_effects(table)
-    gate = Gate(result.passed, tuple(map(str, result.tables)), build_rule_pages(judged), is_comment=False)
+    gate = Gate(result.verdict, tuple(map(str, result.tables)), build_rule_pages(judged), is_comment=False)
     return Report(title, tuple(blocks), _build_data(found, judged), gate)
 
 

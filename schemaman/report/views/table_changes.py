@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from schemaman.compat.consumers import AffectedConsumer
 from schemaman.compat.gate import list_all_steps
 from schemaman.compat.judge import SEVERITIES, Finding, Severity, Transition
+from schemaman.compat.waivers import Waiver
 from schemaman.history.versions import Revision, SchemaVersion, TableHistory
 from schemaman.migration.plan import Plan
 from schemaman.model.diff import Change, ChangeAttribute, ChangeKey, Diff
@@ -16,11 +17,12 @@ from schemaman.model.schema import Column
 
 @dataclass(frozen=True, slots=True)
 class JudgedFinding:
-    """A finding, its severity for the declared readers, and the consumers that it concerns."""
+    """A finding, its severity, the consumers that it concerns, and its waiver if it has a valid one."""
 
     finding: Finding
     severity: Severity
     affected: tuple[AffectedConsumer, ...] = ()
+    waiver: Waiver | None = None
 
     @property
     def anchor(self) -> str:
@@ -148,8 +150,9 @@ def build_recent_chapter(history: TableHistory, count: int, judge: TransitionJud
 
 
 def find_worst(findings: Iterable[JudgedFinding]) -> Severity:
-    """Finds the worst severity, `off` if there is no finding."""
-    return max((f.severity for f in findings), key=SEVERITIES.index, default="off")
+    """Finds the worst severity without waived findings, `off` if there is none."""
+    open_findings = (f.severity for f in findings if f.waiver is None)
+    return max(open_findings, key=SEVERITIES.index, default="off")
 
 
 def find_first_version(history: TableHistory, column: Column) -> int:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from shlex import join
 
 from schemaman.compat.judge import READERS, Reader, Verdict
 from schemaman.history.versions import Disagreement, RenameCandidate, SchemaVersion, TableHistory
 from schemaman.model.ddl import format_type
 from schemaman.model.schema import Column
+from schemaman.model.shell import build_command
 from schemaman.report.document import (
     Block,
     Event,
@@ -243,7 +243,7 @@ def _build_disagreement(found: Disagreement) -> Notice:
 
 def _build_candidate(history: TableHistory, version: SchemaVersion, found: RenameCandidate) -> Notice:
     evidence = "; ".join(found.evidence)
-    names = join((f"{history.table}@{version.number}", found.old, found.new))
+    names = (f"{history.table}@{version.number}", found.old, found.new)
     return Notice(
         "possible rename",
         "note",
@@ -251,7 +251,7 @@ def _build_candidate(history: TableHistory, version: SchemaVersion, found: Renam
         f"{found.old} was dropped and {found.new} was added: {found.grade}"
         + (f" ({evidence})." if evidence else "."),
         (
-            ("yes", (Text(f"schemaman decide rename {names}", code=True),)),
-            ("no", (Text(f"schemaman decide not-rename {names}", code=True),)),
+            ("yes", (Text(build_command(("decide", "rename"), names), code=True),)),
+            ("no", (Text(build_command(("decide", "not-rename"), names), code=True),)),
         ),
     )

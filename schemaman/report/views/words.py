@@ -8,6 +8,7 @@ from typing import assert_never
 
 from schemaman.compat.judge import Severity
 from schemaman.debezium.records import Coordinates, Position
+from schemaman.history.summary import TableSummary
 from schemaman.history.versions import SchemaVersion, Status, TableHistory
 from schemaman.model.ddl import format_type
 from schemaman.model.diff import (
@@ -48,7 +49,7 @@ def format_count(number: int, one: str, many: str = "") -> str:
     return f"{format_number(number)} {one if number == 1 else many or one + 's'}"
 
 
-def describe_end(history: TableHistory) -> str:
+def describe_end(history: TableHistory | TableSummary) -> str:
     """Describe how a table ended: `dropped`, `renamed to shop.orders_old`; empty while it exists."""
     end = history.end
     if end is None:
@@ -186,7 +187,7 @@ def describe_evidence(version: SchemaVersion) -> str:
     return ", ".join(counts)
 
 
-def format_version(version: SchemaVersion, revision: int) -> str:
+def format_version(version: SchemaVersion | TableSummary, revision: int) -> str:
     """`3`, and `3.2` for its second revision of attributes."""
     return f"{version.number}.{revision}" if revision else str(version.number)
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, delete, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, Table, delete, insert, or_, select, update
 
 from schemaman.debezium.observation import Observation
 from schemaman.errors import Conflict, StoreUnavailable
@@ -21,6 +21,7 @@ from schemaman.model.schema import TableId
 from schemaman.store import entry_json as codec
 from schemaman.store import history_json as history_codec
 from schemaman.store import schema_json as structure_codec
+from schemaman.store import summary_json as summary_codec
 from schemaman.store.derived import Fold, find_settings_shown
 from schemaman.store.hash_chain import GENESIS, hash_entry
 from schemaman.store.log import CoveredRange, Entry, LogEntry, ObservationEntry, RenumberingEntry, list_tables
@@ -35,6 +36,7 @@ from schemaman.store.sql.tables import (
     HISTORY,
     LOG,
     NAMED,
+    SUMMARY,
     format_table_key,
     list_index_columns,
     make_damaged_error,
@@ -42,6 +44,7 @@ from schemaman.store.sql.tables import (
     parse_table_key,
     split_batches,
 )
+from schemaman.store.summary_json import StoredSummary
 
 TABLES_AT_ONCE = 100
 """The number of tables that are folded at once: all their observations are in memory together."""
@@ -62,6 +65,12 @@ class StoredHistories:
     def tables(self, connection: Connection) -> tuple[TableId, ...]:
         """Every table that has a history, in order."""
         return tuple(sorted(parse_table_key(key) for key in connection.scalars(select(HISTORY.c.table_key))))
+
+    def read_summaries(self, connection: Connection) -> tuple[StoredSummary, ...]:
+        """The summaries of all histories, in order of their tables."""
+        bodies = connection.scalars(select(SUMMARY.c.body))
+        found = (summary_codec.from_text(body, self.where) for body in bodies)
+        return tuple(sorted(found, key=lambda stored: stored.summary.table))
 
     def read_histories(
         self, connection: Connection, tables: Iterable[TableId]
@@ -120,6 +129,7 @@ class StoredHistories:
                 connection.execute(update(LOG).where(LOG.c.sequence == row.sequence).values(index))
         connection.execute(delete(COVERED))
         connection.execute(delete(HISTORY))
+        connection.execute(delete(SUMMARY))
         _names.clear_names(connection)
         _forms.clear_settings(connection)
         for some in split_batches(merge_ranges(covered)):
@@ -150,7 +160,8 @@ class StoredHistories:
         except (StoreUnavailable, Conflict) as error:
             yield error.message
             return
-        for column, what in ((HISTORY.c.table_key, "a history"), (NAMED.c.table_key, "a name")):
+        for table, what in ((HISTORY, "a history"), (SUMMARY, "a summary"), (NAMED, "a name")):
+            column = table.c.table_key
             stored_keys, strange = _list_keys(connection, column)
             if strange:
                 yield f"{what} belongs to a table whose name is not text"
@@ -166,12 +177,13 @@ class StoredHistories:
         folded = {
             table: self._fold_checked(observations[table].observations, table, forms) for table in tables
         }
-        query = select(HISTORY.c.table_key, HISTORY.c.body)
-        rows = connection.execute(query.where(HISTORY.c.table_key.in_([format_table_key(t) for t in tables])))
-        bodies = {row.table_key: row.body for row in rows}
+        bodies, summaries = (_read_bodies(connection, kept, tables) for kept in (HISTORY, SUMMARY))
         for table, history in folded.items():
-            if bodies.get(format_table_key(table)) != _make_body(history):
+            key = format_table_key(table)
+            if bodies.get(key) != _make_body(history):
                 yield f"the history of {table} is not the fold of the log"
+            elif summaries.get(key) != _make_summary(history):
+                yield f"the summary of {table} is not that of its history"
         yield from _names.find_faults(connection, folded)
 
     def _fold_checked(
@@ -252,13 +264,13 @@ class StoredHistories:
         _names.write_names(connection, folded)
         keys = [format_table_key(table) for table in folded]
         connection.execute(delete(HISTORY).where(HISTORY.c.table_key.in_(keys)))
-        rows = [
-            {"table_key": format_table_key(t), "body": _make_body(h)}
-            for t, h in folded.items()
-            if h is not None
-        ]
-        if rows:
+        connection.execute(delete(SUMMARY).where(SUMMARY.c.table_key.in_(keys)))
+        known = [(format_table_key(t), h) for t, h in folded.items() if h is not None]
+        if known:
+            rows = [{"table_key": key, "body": _make_body(h)} for key, h in known]
             connection.execute(insert(HISTORY), rows)
+            short = [{"table_key": key, "body": text} for key, h in known if (text := _make_summary(h))]
+            connection.execute(insert(SUMMARY), short)
 
 
 def log_rows(connection: Connection, *where: ColumnElement[bool]) -> Iterator[Row[Any]]:
@@ -313,6 +325,17 @@ def _make_body(folded: TableHistory | None) -> str | None:
         return None
     text = structure_codec.encode_canonical(history_codec.to_json(folded)).decode()
     return f"{_hash_text(text)} {text}"
+
+
+def _make_summary(folded: TableHistory | None) -> str | None:
+    return None if folded is None else summary_codec.to_text(folded)
+
+
+def _read_bodies(connection: Connection, kept: Table, tables: Iterable[TableId]) -> dict[str, object]:
+    """Read the bodies of some tables' rows, by key."""
+    here = kept.c.table_key.in_([format_table_key(table) for table in tables])
+    rows = connection.execute(select(kept.c.table_key, kept.c.body).where(here))
+    return {row.table_key: row.body for row in rows}
 
 
 def _hash_text(text: str) -> str:

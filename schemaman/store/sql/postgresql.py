@@ -17,7 +17,7 @@ from sqlalchemy.schema import CreateSchema
 
 from schemaman.errors import Conflict, EngineUnavailable, SchemamanError, StoreUnavailable, UsageError
 from schemaman.plugins import install_hint
-from schemaman.store.sql.tables import META, METADATA, RESTORE
+from schemaman.store.sql.tables import BY_HASH, META, METADATA, RESTORE
 
 SCHEMES = ("postgresql", "postgres")
 """Both begin an address. Source: postgresql.org/docs/current/libpq-connect.html, "Connection URIs"."""
@@ -161,6 +161,14 @@ class PostgresqlSchema:
         return StoreUnavailable(f"{self.where} cannot be reached: {message}", hint=hint)
 
 
+def _use_hash_indexes() -> None:
+    """Tell SQLAlchemy which indexes are hashes."""
+    for table in METADATA.tables.values():
+        for index in table.indexes:
+            if index.info == BY_HASH:
+                index.dialect_options["postgresql"]["using"] = "hash"
+
+
 def open_schema(url: str, busy_ms: int) -> PostgresqlSchema:
     """The schema that `postgresql://…?schema=NAME` names; other parameters are the driver's (libpq's).
 
@@ -186,6 +194,7 @@ def open_schema(url: str, busy_ms: int) -> PostgresqlSchema:
         raise EngineUnavailable(
             f"a store in PostgreSQL needs {error.name}", hint=install_hint("postgresql")
         ) from error
+    _use_hash_indexes()
     _check_parameters(engine, address)
     reader = engine.execution_options(isolation_level="REPEATABLE READ")
     writer = engine.execution_options(isolation_level="READ COMMITTED")

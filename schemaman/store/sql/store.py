@@ -50,6 +50,7 @@ from schemaman.store.sql.tables import (
 )
 from schemaman.store.sql.upgrades import read_layout, refuse_layout, upgrade_store
 from schemaman.store.sql.verify import find_chain_faults, require_sound_end
+from schemaman.store.summary_json import StoredSummary
 
 _PAGE = 1000
 _FIRST_STEP = "`schemaman ingest SOURCE` creates one, and so does schemaman.open(…, create=True)"
@@ -230,6 +231,11 @@ class SqlStore:
         """The histories of these tables as they are now, each read from its JSON when it is asked for."""
         with self._reading() as connection:
             return self._histories.read_histories(connection, tables)
+
+    def read_summaries(self) -> tuple[StoredSummary, ...]:
+        """The summaries of all histories, in order of their tables."""
+        with self._reading() as connection:
+            return self._histories.read_summaries(connection)
 
     def read_ranges(self, stream: str, topics: Iterable[str] | None = None) -> tuple[CoveredRange, ...]:
         """What has been read of a stream, or of some topics of it, in as few ranges as possible, in order."""

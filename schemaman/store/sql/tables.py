@@ -37,7 +37,7 @@ from schemaman.store import schema_json as structure_codec
 from schemaman.store.log import CoveredRange, Entry, list_tables
 from schemaman.store.offsets import merge_ranges
 
-LAYOUT = 9
+LAYOUT = 10
 """Of the tables below; a store of another layout is refused."""
 
 BATCH = 500
@@ -74,13 +74,20 @@ class Name(TypeDecorator[str]):
         return None if value is None else _parse_name(f'"{value}"', str)
 
 
+BY_HASH = {"using": "hash"}
+"""Marks an index that PostgreSQL keeps as a hash.
+
+SQLAlchemy's own option loads the dialect of PostgreSQL, also for SQLite.
+"""
+
+
 def _make_key(found_by: str, *key: str) -> tuple[SchemaItem, SchemaItem]:
     """The key of a table. PostgreSQL finds its rows by the hash of one column, as names may be long.
 
     Its trees take no entry of more than 2,704 bytes. That no key is there twice is seen to by the writer,
     who is alone. Source: postgresql.org/docs/current/btree.html, "Introduction".
     """
-    by_hash = Index(f"by_{found_by}", found_by, postgresql_using="hash")
+    by_hash = Index(f"by_{found_by}", found_by, info=BY_HASH)
     return PrimaryKeyConstraint(*key).ddl_if(dialect="sqlite"), by_hash.ddl_if(dialect="postgresql")
 
 
@@ -96,8 +103,8 @@ LOG = Table(
     Column("previous_key", Text),
     Column("body", Text, nullable=False),
     Column("chain", Text, nullable=False),
-    Index("ix_log_table_key", "table_key", postgresql_using="hash"),
-    Index("ix_log_previous_key", "previous_key", postgresql_using="hash"),
+    Index("ix_log_table_key", "table_key", info=BY_HASH),
+    Index("ix_log_previous_key", "previous_key", info=BY_HASH),
 )
 COVERED = Table(
     "covered",
@@ -116,13 +123,22 @@ HISTORY = Table(
     Column("body", Text, nullable=False),
     *_make_key("table_key", "table_key"),
 )
+SUMMARY = Table(
+    "summary",
+    METADATA,
+    Column("table_key", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    # Two indexes of one schema may not share a name, and that of `history` has the plain one.
+    PrimaryKeyConstraint("table_key").ddl_if(dialect="sqlite"),
+    Index("by_summary_table_key", "table_key", info=BY_HASH).ddl_if(dialect="postgresql"),
+)
 NAMED = Table(
     "named",
     METADATA,
     Column("kind", Text, nullable=False),
     Column("name", Name, nullable=False),
     Column("table_key", Text, nullable=False),
-    Index("ix_named_table_key", "table_key", postgresql_using="hash"),
+    Index("ix_named_table_key", "table_key", info=BY_HASH),
     *_make_key("name", "name", "kind", "table_key"),
 )
 FORM = Table(
@@ -133,7 +149,7 @@ FORM = Table(
     Column("form", Text, nullable=False),
     Column("first_ms", BigInteger, nullable=False),
     Column("last_ms", BigInteger, nullable=False),
-    Index("ix_form_table_key", "table_key", postgresql_using="hash"),
+    Index("ix_form_table_key", "table_key", info=BY_HASH),
     Index("ix_form_last", "scope", "form", "last_ms"),
     Index("ix_form_first", "scope", "form", "first_ms"),
 )
@@ -152,7 +168,7 @@ FORM_CHANGE = Table(
     Column("at_ms", BigInteger, nullable=False),
     Column("until_ms", BigInteger, nullable=False),
     Column("verdict", Text, nullable=False),
-    Index("ix_form_change_table_key", "table_key", postgresql_using="hash"),
+    Index("ix_form_change_table_key", "table_key", info=BY_HASH),
     Index("ix_form_change_rule", "scope", "was", "now", "verdict"),
     Index("ix_form_change_was", "scope", "was", "at_ms"),
     Index("ix_form_change_now", "scope", "now", "after_ms"),

@@ -17,6 +17,7 @@ from schemaman.store.sql.tables import (
     LAYOUT,
     NAMED,
     RESTORE,
+    SUMMARY,
     make_damaged_error,
     read_meta,
     set_meta,
@@ -48,6 +49,11 @@ def _fold_again(connection: Connection) -> None:
     """
 
 
+def _add_summaries(connection: Connection) -> None:
+    """Each history has a summary in a row of its own; a new fold writes it."""
+    SUMMARY.create(connection)
+
+
 STEPS: Mapping[int, Callable[[Connection], None]] = {
     1: _add_names_and_forms,
     2: _fold_again,
@@ -57,6 +63,7 @@ STEPS: Mapping[int, Callable[[Connection], None]] = {
     6: _fold_again,
     7: _fold_again,
     8: _fold_again,
+    9: _add_summaries,
 }
 """By layout, the step to the next one: it changes only tables and columns. A step whose tables change later
 keeps a copy of their earlier form. A layout that only changes the result of the fold has an empty step.

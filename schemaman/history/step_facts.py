@@ -11,8 +11,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise, zip_longest
+from typing import Literal
 
-from schemaman.compat.judge import FactKind, StepFact
 from schemaman.debezium.inference import DOCUMENTS
 from schemaman.debezium.records import Coordinates
 from schemaman.errors import SchemamanError
@@ -38,6 +38,33 @@ from schemaman.model.types import (
     Timestamp,
     Type,
 )
+
+FactKind = Literal[
+    "created", "truncated", "release", "encoding", "time-encoding", "decimal-encoding", "binary-encoding",
+    "interval-encoding", "map-encoding", "geometry-encoding", "field-names", "topic", "record-name",
+    "event-key",
+    "key-origin", "key-index-dropped", "key-outside-row", "field-lost", "excluded", "not-streamed", "dormant",
+    "many-names", "nullability-differs", "made-anew", "swapped", "dropped-earlier", "documents",
+    "no-avro-default", "not-renamed",
+]  # fmt: skip
+"""What a step may show beside its two structures; `list_occurrences` and
+`find_version_facts` find them."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepFact:
+    """A fact about a step that its two structures do not show, and the columns that it concerns.
+
+    `before` and `after` are words of its kind: releases, types, topics, keys. `scope` names what has the fact
+    in common if it concerns more than one table: the connector of a server.
+    """
+
+    kind: FactKind
+    before: str = ""
+    after: str = ""
+    columns: tuple[str, ...] = ()
+    scope: str = ""
+
 
 Moment = tuple[int, str, int, int]
 """Time, topic, partition and offset of a record: the order of records."""
