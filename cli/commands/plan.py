@@ -24,7 +24,7 @@ from schemaman.registry import Registry
 from schemaman.report.views.migrations import build_plan_report
 from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace, open_registry
-from schemaman_cli.options import CommandContext, format_option, offer, with_context
+from schemaman_cli.options import CommandContext, format_option, offer, with_one_stream
 
 PHASES = ("expand", "backfill", "swap", "contract", "abandon", "rekey", "fill")
 
@@ -59,7 +59,7 @@ PHASES = ("expand", "backfill", "swap", "contract", "abandon", "rekey", "fill")
 )
 @click.option("--rollback", metavar="PLAN|RUN", help="Plan the rollback of an applied plan.")
 @format_option("text", "json", "markdown", "html", "sql")
-@with_context
+@with_one_stream
 def plan(
     context: CommandContext,
     tables: tuple[str, ...],
