@@ -13,7 +13,6 @@ from schemaman.debezium.flattened_fields import (
     NO_KEY_NAMES,
     Additions,
     KeyNames,
-    identify_parts,
     is_document,
     is_flattened,
     mark_as_document,
@@ -31,6 +30,7 @@ from schemaman.debezium.observation import (
 from schemaman.debezium.payload import Body, Node
 from schemaman.debezium.raw_record import read_facts, read_writer
 from schemaman.debezium.records import Record
+from schemaman.debezium.table_identity import identify_parts
 from schemaman.debezium.wire_format import Forms
 from schemaman.model.schema import TableId, TableSchema
 

@@ -15,7 +15,6 @@ from functools import cache, lru_cache
 
 from schemaman.debezium.connector import CONNECTORS, find_connector
 from schemaman.debezium.connectors import mongodb
-from schemaman.model.name_adjustment import adjust_schema
 
 PREFIX = "__"
 """Source: Debezium ExtractNewRecordState, the default of `add.fields.prefix` and `add.headers.prefix`."""
@@ -32,7 +31,6 @@ _OWN = "io.debezium."
 """The beginning of the names of schemas that belong to no table."""
 
 Headers = Sequence[tuple[str, bytes | None]]
-Identity = tuple[str, str, str, str]
 
 _TEXTS = frozenset(
     {
@@ -192,30 +190,6 @@ def mark_as_document(added: Additions) -> Additions:
     return replace(added, source={"connector": mongodb.CONNECTOR.name, **added.source})
 
 
-def identify_parts(topic: str, name: str, added: Additions, key: KeyNames) -> tuple[Identity, bool]:
-    """Identify the table of a flattened row: (server, database, schema, table), and whether that is proven.
-
-    The identity is proven if the added fields have all of its parts. Else the parts of a name complete it:
-    the table that routing wrote into the key, the topic, or the name of a schema that Debezium made if
-    routing has changed the topic alone. A schema name that a transformation set is no name of a table.
-    Source: Debezium SchemaTopicNamingStrategy and DefaultTopicNamingStrategy, `prefix.schema.table`; Kafka
-    Connect SetSchemaMetadata.
-    """
-    base = key.physical or _choose_base(topic, name, key.schema)
-    source = {k: v for k, v in added.source.items() if isinstance(v, str)}
-    server, middle, last = _split_base(base, source.get("name"))
-    table = source.get("table") or source.get("collection") or last
-    database, schema = source.get("db") or source.get("keyspace") or "", source.get("schema") or ""
-    connector = find_connector(added.connector)
-    flat = not connector.has_schemas or (bool(database) and middle == database)
-    proven = bool(source.get("name") and database and (source.get("table") or source.get("collection")))
-    if not schema and flat:
-        database = database or middle
-    elif not schema:
-        schema, proven = middle.removeprefix(f"{database}.") if database else middle, False
-    return (server, database, connector.read_name(schema), connector.read_name(table)), proven
-
-
 def is_flattened(
     topic: str,
     name: str | None,
@@ -234,12 +208,12 @@ def is_flattened(
         return True
     if "op" in row and ("before" in row or "after" in row):
         return False
-    if name is not None and _is_key_name(key.schema) and not name.startswith(_OWN):
+    if name is not None and is_key_name(key.schema) and not name.startswith(_OWN):
         return True
     return any(fnmatchcase(topic, pattern) for pattern in patterns)
 
 
-def _is_key_name(name: str) -> bool:
+def is_key_name(name: str) -> bool:
     """Return whether a schema name is that of a table's key, such as `prefix.schema.table.Key`."""
     return name.endswith(".Key") and name.count(".") > 1 and not name.startswith(_OWN)
 
@@ -306,28 +280,3 @@ def _read_header(field_key: tuple[str, str], data: bytes) -> object:
     if field_key[1] in _NUMBERS or field_key[1] in _MIXED:
         return int(text) if re.fullmatch(r"-?[0-9]{1,20}", text) else None
     return text.removeprefix('"').removesuffix('"')
-
-
-@lru_cache(maxsize=4096)
-def _choose_base(topic: str, name: str, key_name: str) -> str:
-    """Choose the name to split: the topic, or a schema's name of Debezium that does not follow from it."""
-    if not name:
-        return topic
-    own = name.removesuffix(".Value")
-    made = {adjust_schema(f"{topic}.Value", mode).removesuffix(".Value") for mode in ("avro", "avro_unicode")}
-    if own == topic or own in made:
-        return topic
-    if name.endswith(".Value"):
-        return own
-    return key_name.removesuffix(".Key") if _is_key_name(key_name) else topic
-
-
-def _split_base(base: str, server: str | None) -> tuple[str, str, str]:
-    """Split a name into server, middle part, and table."""
-    if server and base.startswith(f"{server}."):
-        rest = base.removeprefix(f"{server}.")
-    else:
-        first, _, rest = base.partition(".")
-        server, rest = (server or first, rest) if rest else (server or "", first)
-    middle, _, table = rest.rpartition(".")
-    return server, middle, table

@@ -7,14 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from schemaman.debezium.ddl.facts import DdlFacts, read_ddl
+from schemaman.debezium.ddl.event_facts import DdlFacts, read_ddl
+from schemaman.debezium.ddl.event_subjects import Subject, find_subjects, find_table_statements
 from schemaman.debezium.ddl.online import (
     find_ghost_original,
     is_sentry,
     is_swapped_in,
     is_swapped_out,
 )
-from schemaman.debezium.ddl.statement import Subject, find_subjects, find_table_statements
 from schemaman.debezium.json_fields import Struct, read_structs, read_text
 from schemaman.debezium.observation import (
     UNORDERED,

@@ -18,10 +18,10 @@ from schemaman.debezium.flattened_fields import (
     Additions,
     Headers,
     KeyNames,
-    identify_parts,
     is_document,
     read_additions,
 )
+from schemaman.debezium.table_identity import identify_parts
 from schemaman.errors import UnreadableInput
 from schemaman.model.schema import TableId
 from schemaman.sink.payloads import BodySchema

@@ -1,6 +1,6 @@
 """Facts about columns in a DDL text: renames, defaults, comments; evidence beside the declared structure.
 
-sqlglot parses the text. If it fails, `ddl.tokens` still finds renames, but neither defaults nor comments.
+sqlglot parses the text. If it fails, `event_renames` still finds renames, but neither defaults nor comments.
 Columns that were dropped and added again always come from the tokens.
 """
 
@@ -18,9 +18,13 @@ from sqlglot.parsers.mysql import MySQLParser
 from sqlglot.parsers.oracle import OracleParser
 
 from schemaman.debezium.connector import find_connector
-from schemaman.debezium.ddl.facts import DdlFacts, Parts
+from schemaman.debezium.ddl.event_facts import DdlFacts, Parts
+from schemaman.debezium.ddl.event_renames import (
+    find_column_renames,
+    find_recreated_columns,
+    find_table_renames,
+)
 from schemaman.debezium.ddl.statement_grammar import MYSQL_STATEMENTS, ORACLE_STATEMENTS, StatementGrammar
-from schemaman.debezium.ddl.tokens import find_column_renames, find_recreated_columns, find_table_renames
 from schemaman.debezium.observation import Attribute, StatedAttribute
 
 LONGEST = 100_000

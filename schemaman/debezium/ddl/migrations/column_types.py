@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from schemaman.debezium.connector import CONNECTORS, DeclaredColumn, SpelledType
 from schemaman.debezium.connectors._type_expression import format_type_expression
-from schemaman.debezium.ddl.token_reader import StatementNotRead, TokenReader
+from schemaman.debezium.ddl.migrations.token_reader import StatementNotRead, TokenReader
 from schemaman.debezium.table_changes import map_column_type
 from schemaman.model.types import Array, Enum, Type, Unknown
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.debezium.topic_naming import (
+from schemaman.debezium.emitted_names import (
     TopicNamingStrategy,
     choose_field_mode,
     choose_schema_mode,

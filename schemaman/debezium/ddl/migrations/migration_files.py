@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from schemaman.debezium.ddl.grammar import GRAMMARS
+from schemaman.debezium.ddl.migrations.grammar import GRAMMARS
 
 _SCRIPT = re.compile(r"\.(sql|ddl|psql|pgsql)$", re.IGNORECASE)
 _BACKWARDS = re.compile(r"(^|[._-])(down|undo|rollback|revert)\.\w+$", re.IGNORECASE)
