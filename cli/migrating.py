@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from schemaman.api.applying import ApplyRequest, PlanApplier, exit_code_of
-from schemaman.api.exit_codes import FAILED, exit_code
+from schemaman.api.applying import ApplyRequest, PlanApplier
+from schemaman.api.exit_codes import FAILED, exit_code, exit_code_of_run
 from schemaman.errors import SchemamanError, message_of
 from schemaman.migration.apply.apply import Migration
 from schemaman.migration.plan import Plan
@@ -40,7 +40,7 @@ def apply_plans(
         ((run, plan),) = plans
         done = applier.apply_plan(run, plan)
         context.console.show(build_apply_report([done]), format)
-        return exit_code_of(done, plan, request.partial)
+        return exit_code_of_run(done.state, done.differences, plan.refusals)
     results: list[Migration | FailedPlan] = [
         FailedPlan(run, "", file, error.message, error.hint or "") for run, file, error in unread
     ]
@@ -57,6 +57,6 @@ def apply_plans(
             codes.append(FAILED)
         else:
             results.append(done)
-            codes.append(exit_code_of(done, plan, request.partial))
+            codes.append(exit_code_of_run(done.state, done.differences, plan.refusals))
     context.console.show(build_apply_report(results), format)
     return max(codes)

@@ -13,16 +13,18 @@ from typing import Any, TypeVar
 import click
 
 from schemaman.api.settings_files import load_settings
-from schemaman.debezium.ddl.grammar import SQL_NAMES
+from schemaman.debezium.ddl.migrations.grammar import SQL_NAMES
 from schemaman.settings import KEYS, Settings
 from schemaman_cli.console import Console
 
 F = TypeVar("F", bound=Callable[..., Any])
 _COMPLETIONS = "schemaman_cli.completions"
+_TABLES_OF_STREAM = "Only tables of this stream (default: all streams; a TABLE is looked up in main first)."
+_STREAM_OF_RECORDS = "Name of the stream of records (default: main)."
 _COMMON = ("store", "stream", "color", "debug", "quiet", "no_pager")
 
 
-def with_context(function: F) -> F:
+def with_context(function: F, stream_help: str = _TABLES_OF_STREAM) -> F:
     """Add the common options to a command, and pass a `CommandContext` as its first argument."""
 
     @wraps(function)
@@ -49,8 +51,7 @@ def with_context(function: F) -> F:
         click.option(
             "--stream",
             metavar="NAME",
-            help="Name of the stream of records (default: main). Commands that list or check tables use all "
-            "streams by default.",
+            help=stream_help,
         ),
         click.option("--store", metavar="URL", help="The store (default: sqlite:///schemaman.db)."),
     )
@@ -59,6 +60,11 @@ def with_context(function: F) -> F:
         decorated = option(decorated)
     found: F = decorated
     return found
+
+
+def with_one_stream(function: F) -> F:
+    """As `with_context`, for a command that reads or migrates one stream."""
+    return with_context(function, _STREAM_OF_RECORDS)
 
 
 def offer(kind: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:

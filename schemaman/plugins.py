@@ -36,6 +36,9 @@ class Plugins(Generic[Plugin]):
         """Return the names of all plug-ins, sorted."""
         return tuple(sorted({*self._modules, *self._entry_points}))
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._modules or name in self._entry_points
+
     def added(self) -> tuple[str, ...]:
         """Return the names of the plug-ins that other distributions add, sorted."""
         return tuple(sorted({*self._entry_points} - {*self._modules}))

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from schemaman.debezium.connector import CONNECTORS
 from schemaman.migration.target import TARGETS
 from tests.support.checkout import ROOT
 
@@ -390,6 +391,73 @@ def test_no_module_compares_the_name_of_a_format() -> None:
         if isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value in formats
     ]
     assert found == []
+
+
+OTHER_WORDS = {
+    "schemaman/compat/consumers.py": "the SQL of consumers, as people name it",
+    "schemaman/compat/impact/texts.py": "the adapters of dbt",
+    "schemaman/debezium/ddl/grammar.py": "the SQL of migrations, as people and Liquibase name it",
+    "schemaman/store/sql/postgresql.py": "the addresses of stores",
+}
+"""Modules in which a word that is also the name of a connector means something else."""
+
+
+def connector_decisions(tree: ast.Module) -> Iterator[int]:
+    """Lines that compare the name of a connector, use it as a key, or collect or keep it to do so later.
+
+    A name that is passed on or returned is data. `unknown` is a common word: only its comparison with
+    something called connector counts.
+    """
+    names = set(CONNECTORS.names()) - {"unknown"}
+    for node in ast.walk(tree):
+        parts: list[ast.expr | None] = []
+        match node:
+            case ast.Compare(left=left, comparators=others):
+                parts = [part for part in ast.walk(node) if isinstance(part, ast.expr)]
+                sides = {ast.unparse(side) for side in (left, *others)}
+                if any(side.endswith("connector") for side in sides) and any(map(is_constant, sides)):
+                    yield node.lineno
+            case ast.Subscript(slice=value) | ast.Assign(value=value):
+                parts = [value]
+            case ast.MatchValue(value=value) | ast.Call(func=ast.Attribute(attr="get"), args=[value, *_]):
+                parts = [value]
+            case ast.Dict(keys=values):
+                parts = values
+            case ast.Set(elts=elements) | ast.Tuple(elts=elements) | ast.List(elts=elements):
+                parts = [*elements]
+            case _:
+                pass
+        yield from (p.lineno for p in parts if isinstance(p, ast.Constant) and p.value in names)
+
+
+def is_constant(side: str) -> bool:
+    """Whether one side of a comparison is a text or the name of a constant."""
+    return side.isupper() or (side.startswith("'") and side != "'connector'")
+
+
+def test_no_module_compares_the_name_of_a_connector() -> None:
+    """What differs between connectors is asked of the connector."""
+    paths = {str(p.relative_to(ROOT)): p for p in python_files("schemaman", "cli")}
+    found = {
+        name: list(connector_decisions(ast.parse(path.read_text(encoding="utf-8"))))
+        for name, path in paths.items()
+        if not name.startswith("schemaman/debezium/connectors/")
+    }
+    assert {name: lines for name, lines in found.items() if lines and name not in OTHER_WORDS} == {}
+    assert [name for name in OTHER_WORDS if not found[name]] == []
+
+
+@pytest.mark.parametrize(("code", "is_decision"), [
+    ("origin.connector != 'mysql'", True), ("connector in ('mysql', 'x')", True),
+    ("'db2' in {one, other}", True), ("observed.connector == UNKNOWN", True),
+    ("origin.connector == 'unknown'", True),
+    ("readers = {'vitess': read}", True), ("readers.get('vitess')", True), ("readers['vitess']", True),
+    ("DOCUMENTS = 'mongodb'", True), ("match word:\n case 'oracle': pass", True),
+    ("last.connector != observation.connector", False), ("'connector' in added.source", False),
+    ("source.get('connector')", False), ("SqlGrammar('mysql')", False), ("release == 'unknown'", False),
+])  # fmt: skip
+def test_a_decision_by_the_name_of_a_connector_is_seen(code: str, is_decision: bool) -> None:
+    assert bool([*connector_decisions(ast.parse(code))]) == is_decision
 
 
 def test_the_list_of_exceptions_has_nothing_that_is_gone() -> None:

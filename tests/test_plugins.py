@@ -93,7 +93,8 @@ def test_no_package_names_a_module_above_it_in_a_text():
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module")
         for argument in node.args
         if isinstance(argument, ast.Constant)
-        if not str(argument.value).startswith(".".join((*path.relative_to(ROOT).parent.parts, "")))
+        if not str(argument.value).startswith(".".join((*path.relative_to(ROOT).parent.parts[:3], "")))
+        or path.parent == ROOT / "schemaman"
     }
     assert named == set()
     assert Port[Callable[[object, str], str]]("render a report").load() is render

@@ -95,8 +95,9 @@ def check(
     concise and jsonl write a line for each finding. With these and other formats for programs, the verdict is
     a line on stderr.
 
-    The exit code is 1 if a finding at or above --fail-on is not waived, 2 without a baseline, and 3 if a
-    TABLE has no history, or if nothing fails but records of a table could not be read.
+    The exit code is 0 if nothing fails, 1 if a finding at or above --fail-on is not waived, 2 without a
+    baseline or with wrong arguments, and 3 if a file, the store or records of a table could not be read, or a
+    TABLE has no history. Unread records give 3 only if nothing fails.
     """
     if batch is not None:
         if tables or source or sql or any(option is not None for option in (against, base, level, word)):

@@ -12,7 +12,7 @@ from schemaman.report.views.ingest import build_ingest_report
 from schemaman_cli.following import RoundLog
 from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace, open_registry
-from schemaman_cli.options import CommandContext, format_option, interval_option, with_context
+from schemaman_cli.options import CommandContext, format_option, interval_option, with_one_stream
 from schemaman_cli.source_options import count_versions, rate_rejects, source_options
 
 
@@ -33,7 +33,7 @@ from schemaman_cli.source_options import count_versions, rate_rejects, source_op
 @click.option("--follow", is_flag=True, help="Keep reading new records until the command is stopped.")
 @interval_option("With --follow: pause between two reads of the topics.")
 @format_option("text", "json", "markdown")
-@with_context
+@with_one_stream
 def ingest(
     context: CommandContext,
     sources: tuple[str, ...],

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from schemaman.api.exit_codes import FAILED, exit_code
+from schemaman.api.exit_codes import FAILED, exit_code, exit_code_of_plan
 from schemaman.api.files import is_folder
 from schemaman.api.plan_files import plan_file, read_plan_key, write_plan
 from schemaman.api.planning import LakePlanner, make_preflight
@@ -24,7 +24,7 @@ from schemaman.registry import Registry
 from schemaman.report.views.migrations import build_plan_report
 from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace, open_registry
-from schemaman_cli.options import CommandContext, format_option, offer, with_context
+from schemaman_cli.options import CommandContext, format_option, offer, with_one_stream
 
 PHASES = ("expand", "backfill", "swap", "contract", "abandon", "rekey", "fill")
 
@@ -59,7 +59,7 @@ PHASES = ("expand", "backfill", "swap", "contract", "abandon", "rekey", "fill")
 )
 @click.option("--rollback", metavar="PLAN|RUN", help="Plan the rollback of an applied plan.")
 @format_option("text", "json", "markdown", "html", "sql")
-@with_context
+@with_one_stream
 def plan(
     context: CommandContext,
     tables: tuple[str, ...],
@@ -159,7 +159,7 @@ def _show(
         documents = [to_document(p) for p in plans]
         data = {"schema_version": 1, "plans": documents} if several else documents[0]
         context.console.show(build_plan_report(plans, data, failed), format)
-    return 1 if any(p.refusals for p in plans) else 0
+    return max((exit_code_of_plan(p.refusals) for p in plans), default=0)
 
 
 def _write(context: CommandContext, plans: Sequence[Plan], output: str, several: bool) -> None:

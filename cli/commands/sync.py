@@ -19,7 +19,7 @@ from schemaman.report.views.sync import build_sync_report
 from schemaman_cli.following import RoundLog
 from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace, open_registry
-from schemaman_cli.options import CommandContext, format_option, interval_option, with_context
+from schemaman_cli.options import CommandContext, format_option, interval_option, with_one_stream
 from schemaman_cli.source_options import rate_rejects, source_options
 
 
@@ -42,7 +42,7 @@ from schemaman_cli.source_options import rate_rejects, source_options
 @click.option("--partial", is_flag=True, help="Apply the steps of a plan even if it has refusals.")
 @click.option("--max-rejects", type=click.IntRange(min=0), help="Exit with 3 if more records are rejected.")
 @format_option("text", "json", "markdown")
-@with_context
+@with_one_stream
 def sync(
     context: CommandContext,
     sources: tuple[str, ...],

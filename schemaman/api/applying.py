@@ -141,10 +141,3 @@ class PlanApplier:
 def new_run() -> str:
     """Make a unique name for a run."""
     return secrets.token_hex(6)
-
-
-def exit_code_of(done: Migration, plan: Plan, partial: bool) -> int:
-    """Return 5 if the table differs from the plan, 1 for any refusal, even if other steps ran, else 0."""
-    if done.differences:
-        return 5
-    return 1 if done.state == "refused" or (partial and plan.refusals) else 0

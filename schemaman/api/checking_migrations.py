@@ -32,10 +32,10 @@ from schemaman.compat.impact.relations import Relation
 from schemaman.compat.judge import Finding, Severity
 from schemaman.compat.proposed_changes import count_changed, judge_proposal, list_tables
 from schemaman.compat.snapshots import from_text, is_snapshot_text, remove_ids
-from schemaman.debezium.ddl.grammar import SqlGrammar, find_grammar
-from schemaman.debezium.ddl.migration_files import is_script
-from schemaman.debezium.ddl.script import has_table_statement
-from schemaman.debezium.ddl.table_statements import StatementApplier
+from schemaman.debezium.ddl.migrations.grammar import SqlGrammar, find_grammar
+from schemaman.debezium.ddl.migrations.migration_files import is_script
+from schemaman.debezium.ddl.migrations.script import has_table_statement
+from schemaman.debezium.ddl.migrations.statement_applier import StatementApplier
 from schemaman.errors import CouldNotDo, UnreadableInput, UsageError
 from schemaman.history.references import FileRef, GitRef, parse
 from schemaman.io import git

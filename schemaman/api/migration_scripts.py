@@ -15,17 +15,17 @@ from schemaman.api.workspace import Workspace
 from schemaman.compat.judge import Finding
 from schemaman.compat.proposed_changes import judge_schemas
 from schemaman.compat.snapshots import remove_ids
-from schemaman.debezium.ddl.grammar import ALIASES, SQL_NAMES, SqlGrammar, find_grammar
-from schemaman.debezium.ddl.known_tables import ScriptPlace, UnreadStatement
-from schemaman.debezium.ddl.migration_files import (
+from schemaman.debezium.ddl.migrations.grammar import ALIASES, SQL_NAMES, SqlGrammar, find_grammar
+from schemaman.debezium.ddl.migrations.known_tables import ScriptPlace, UnreadStatement
+from schemaman.debezium.ddl.migrations.migration_files import (
     UnreadFile,
     find_unread_file,
     is_script,
     prepare_script,
     sort_files,
 )
-from schemaman.debezium.ddl.script import split_script
-from schemaman.debezium.ddl.table_statements import StatementApplier
+from schemaman.debezium.ddl.migrations.script import split_script
+from schemaman.debezium.ddl.migrations.statement_applier import StatementApplier
 from schemaman.errors import SchemamanError, UnreadableInput, UsageError
 from schemaman.io import git
 from schemaman.model.schema import TableId, TableSchema

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 
-from schemaman.api.applying import ApplyRequest, PlanApplier, exit_code_of, new_run
-from schemaman.api.exit_codes import FAILED, exit_code
+from schemaman.api.applying import ApplyRequest, PlanApplier, new_run
+from schemaman.api.exit_codes import FAILED, REFUSED, exit_code, exit_code_of_run
 from schemaman.api.plan_files import plan_file, read_plan_key, write_plan
 from schemaman.api.planning import LakePlanner, describe_near_tables
 from schemaman.api.target_tables import TargetTable, list_all_target_tables
@@ -134,7 +134,7 @@ class LakeSync:
         ran = tuple(o.statement for o in done.outcomes if o.state == "done")
         if done.state != "refused" and not plan.refusals:
             _remove_plan(file)
-            code = exit_code_of(done, plan, partial=False)
+            code = exit_code_of_run(done.state, done.differences, plan.refusals)
             reasons: tuple[str, ...] = (
                 ("the table does not match its plan: see schemaman drift",) if code else ()
             )
@@ -146,7 +146,9 @@ class LakeSync:
         # With `partial` a refusal does not stop the plan: only the missing approval can have stopped it.
         is_waiting = done.state == "refused" and (self._request.partial or not plan.refusals)
         reasons = (*dict.fromkeys((*done.reasons, *refused)), *(foreign or foreign_before))
-        return _build_result(table, "waiting" if is_waiting else "refused", 1, plan, str(file), ran, reasons)
+        return _build_result(
+            table, "waiting" if is_waiting else "refused", REFUSED, plan, str(file), ran, reasons
+        )
 
     def _new_foreign(self, table: TargetTable, foreign: tuple[str, ...]) -> tuple[str, ...]:
         """Return the foreign changes of a table without a plan; empty if they were already returned."""

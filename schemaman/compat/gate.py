@@ -93,7 +93,7 @@ class CheckResult(DisplayedValue):
     def __repr__(self) -> str:
         counts = Counter(severity for _, severity in self.findings)
         found = ", ".join(f"{counts[s]} {s}" for s in reversed(SEVERITIES) if counts[s]) or "no findings"
-        judged = f"{count_noun(self.steps, 'step')} of {count_noun(len(self.tables), 'table')}"
+        judged = f"{count_noun(self.steps, 'schema change')} in {count_noun(len(self.tables), 'table')}"
         return f"<CheckResult {self.verdict}: {found}, {judged}>"
 
     @property

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from schemaman.compat.counterexample import add_counterexamples
 from schemaman.compat.judge import RULES, Finding, Transition, judge_transition
-from schemaman.debezium.ddl.known_tables import KnownTable, ScriptPlace, UnreadStatement
-from schemaman.debezium.ddl.table_statements import StatementApplier
+from schemaman.debezium.ddl.migrations.known_tables import KnownTable, ScriptPlace, UnreadStatement
+from schemaman.debezium.ddl.migrations.statement_applier import StatementApplier
 from schemaman.debezium.records import Coordinates
 from schemaman.history.rename_detection import find_rename_candidates
 from schemaman.history.versions import TableEvent

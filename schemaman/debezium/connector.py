@@ -1,4 +1,4 @@
-"""The port of a connector: how to read its declared columns and its positions."""
+"""The port of a connector: what differs between the connectors of Debezium."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from schemaman.debezium.ddl.statement_grammar import StatementGrammar
 from schemaman.debezium.records import Order, Position
+from schemaman.model.name_adjustment import Release
 from schemaman.model.types import Type
 from schemaman.plugins import Plugins
 
@@ -28,14 +30,100 @@ class DeclaredColumn:
     enum_values: tuple[str, ...] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class SpelledType:
+    """A type as a statement spells it: its words in capitals, its sizes, its labels.
+
+    `dimensions` are those of an array. `kept` is the name of the type in the case in which names are kept.
+    """
+
+    words: tuple[str, ...]
+    sizes: tuple[int | None, ...] = ()
+    labels: tuple[str, ...] = ()
+    is_max: bool = False
+    dimensions: int = 0
+    kept: str = ""
+
+    @property
+    def name(self) -> str:
+        """The words of the type as one text."""
+        return " ".join(self.words)
+
+    @property
+    def first(self) -> int | None:
+        """The first size; None if there is none, or for an asterisk."""
+        return self.sizes[0] if self.sizes else None
+
+    @property
+    def second(self) -> int | None:
+        """The second size, which is the scale of a number."""
+        return self.sizes[1] if len(self.sizes) > 1 else None
+
+
+NamedType = tuple[str, int | None, int | None]
+"""The name of a type, its length and its scale, as `DeclaredColumn` has them."""
+
+
 class Connector(Protocol):
-    """A reader of declared columns and positions; one file a connector in `debezium/connectors/`."""
+    """What differs between connectors; one file a connector in `debezium/connectors/`.
+
+    A connector derives from this class. The defaults are those of most connectors; a connector that is not
+    known has them, too.
+    """
 
     name: str
     """The name in `source.connector`."""
 
+    title: str = ""
+    """The product's own spelling of its name; empty for a product that is called by `name`."""
+
+    is_known: bool = True
+    """Whether the records name a connector whose positions and words for types are known."""
+
+    is_document_store: bool = False
+    """Whether tables are collections of documents, whose structure is inferred from their values."""
+
+    has_schemas: bool = True
+    """Whether tables lie in schemas of a database; else the database stands in front of the table's name."""
+
+    has_online_copies: bool = False
+    """Whether tools change a copy of a table of the database and swap it in; see `ddl/online.py`."""
+
+    has_unsigned_integers: bool = False
+    """Whether columns may be unsigned 64-bit integers, which events may contain as signed ones."""
+
     append_only: bool
     """Whether the database can only append columns, so that a column at another place is another column."""
+
+    has_read_times: bool = False
+    """Whether `source.ts_ms` is the time at which a change was read, not the time at which it was made."""
+
+    statement_grammar: StatementGrammar | None = None
+    """The SQL of the statements in schema changes; None if they have no statements that are read."""
+
+    sends_structures: bool = True
+    """Whether schema changes contain the structures of tables; else only events have them."""
+
+    sends_bare_renames: bool = False
+    """Whether a schema change may contain `d.a TO d.b;` for RENAME TABLE."""
+
+    streams_only_primary_keys: bool = False
+    """Whether structures have a unique index as their key in a snapshot, but not while streaming."""
+
+    required_key_release: Release = (0, 0)
+    """The first release that is known not to use a unique index with nulls as the key."""
+
+    key_order_release: Release = (0, 0)
+    """The first release whose stream is known to keep the order of a composite key."""
+
+    correct_names_release: Release = (0, 0)
+    """The first release whose stream does not misread names beyond ASCII; see `read_name`."""
+
+    own_source_fields: frozenset[str] = frozenset()
+    """The fields of a source block that this connector alone has. Source: Debezium's SourceInfo classes."""
+
+    position_fields: frozenset[str] = frozenset()
+    """The fields of a source block without a connector's name that show that `position` can read it."""
 
     late_facts: bool
     """Whether key, nullability and defaults in events are those at the moment of reading,
@@ -60,8 +148,47 @@ class Connector(Protocol):
             ValueError: the block has an impossible position.
         """
 
+    def stream_position(self, source: Mapping[str, object]) -> Position | None:
+        """Read the stream's position when a row was read beside it; None if the block does not have it."""
+        return None
+
+    def name_spelled_type(self, spelled: SpelledType) -> NamedType:
+        """Name a type of a statement as the connector's driver or parser would name it, with its sizes."""
+        return spelled.name, spelled.first, spelled.second
+
+    def read_name(self, name: str) -> str:
+        """Return the database's own form of a name in a record."""
+        return name
+
+    def topic_parts(
+        self, database: str | None, schema: str | None, release: Release, *, databases: bool
+    ) -> tuple[str | None, ...]:
+        """List the parts between prefix and table in the name of a table's topic.
+
+        `databases`: several databases are configured. Source: Debezium SchemaTopicNamingStrategy
+        (`prefix.schema.table`), DefaultTopicNamingStrategy (`prefix.database.table`).
+        """
+        return (schema if self.has_schemas else database,)
+
+    def is_own_lsn(self, lsn: str) -> bool:
+        """Return whether a log sequence number has the form that this connector alone writes."""
+        return False
+
+    def is_own_offset(self, offset: Mapping[str, object], depth: int) -> bool:
+        """Return whether the connector's offset in its own schema history has the form of this connector.
+
+        `depth` is the greatest number of parts in the table ids beside it. Source: Debezium's OffsetContext
+        classes.
+        """
+        return False
+
 
 CONNECTORS: Plugins[Connector] = Plugins(
     "schemaman.debezium.connectors", "CONNECTOR", ("schemaman.dialects",)
 )
 """The connectors, by their name in `source.connector`."""
+
+
+def find_connector(name: object) -> Connector:
+    """Find the connector that a record names; the unknown connector for any other value."""
+    return CONNECTORS.get(name if isinstance(name, str) and name in CONNECTORS else "unknown")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from schemaman.debezium.connector import find_connector
 from schemaman.debezium.converters.connect import read_columns, read_fields
 from schemaman.debezium.document import (
     collect_document_kinds,
@@ -13,7 +14,7 @@ from schemaman.debezium.document import (
 )
 from schemaman.debezium.event_shapes import RestoredEvent
 from schemaman.debezium.extract_schema import add_source_columns
-from schemaman.debezium.inference import DOCUMENTS, FieldCounter, FieldKind, infer_columns
+from schemaman.debezium.inference import FieldCounter, FieldKind, infer_columns
 from schemaman.debezium.json_fields import read_text
 from schemaman.debezium.key import add_key, list_key_fields
 from schemaman.debezium.observation import (
@@ -27,7 +28,7 @@ from schemaman.debezium.observation import (
     SchemaRun,
 )
 from schemaman.debezium.payload import Body, Node
-from schemaman.debezium.source_block import UNKNOWN, Origin, read_origin
+from schemaman.debezium.source_block import Origin, read_origin
 from schemaman.errors import UnreadableInput
 from schemaman.model.schema import TableSchema
 
@@ -66,7 +67,7 @@ def note_shape(
 ) -> tuple[Note, ...]:
     """Note what the shape of a table's events does not show: positions, identity, or types."""
     found: list[tuple[str, str]] = []
-    if observed.connector == UNKNOWN:
+    if not find_connector(observed.connector).is_known:
         what = f"the connector {stated_connector!r} is not known" if stated_connector else _NO_CONNECTOR
         weak = f"; {observed.table} is identified only by names of topic and schemas" if observed.weak else ""
         message = f"{what}: positions in its log are not read, and records are ordered by offset{weak}"
@@ -121,7 +122,7 @@ def observe_schemaless_events(run: SchemaRun, stream: str, value: Body, key: Bod
     """
     origin = read_origin(value.payload)
     truncated = value.payload.get("op") == "t"
-    documents = origin.connector == DOCUMENTS
+    documents = origin.connector_plugin.is_document_store
     if value.schema is not None and not documents:
         raise UnreadableInput("the event has no row: neither `after` nor `before` is a struct")
     row = None if documents or truncated else find_row(value.payload)

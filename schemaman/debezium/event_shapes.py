@@ -14,8 +14,9 @@ from typing import Any
 from schemaman.debezium.avro_json import is_avro_json, unwrap_unions
 from schemaman.debezium.cloud_event import wrap_schema
 from schemaman.debezium.connector import CONNECTORS
-from schemaman.debezium.flattened_fields import Additions, KeyNames, identify_parts
+from schemaman.debezium.flattened_fields import Additions, KeyNames
 from schemaman.debezium.raw_record import JsonObject, parse_json
+from schemaman.debezium.table_identity import identify_parts
 from schemaman.errors import UnreadableInput
 
 HISTORY_RECORD = "historyRecord"
@@ -118,7 +119,7 @@ def restore_event(
 
 def is_known_connector(name: object) -> bool:
     """Return whether a source block's connector is one that schemaman knows."""
-    return isinstance(name, str) and name in CONNECTORS.names()
+    return isinstance(name, str) and name in CONNECTORS
 
 
 def names_table(source: Mapping[str, object]) -> bool:

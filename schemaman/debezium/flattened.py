@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from schemaman.debezium.connector import CONNECTORS
+from schemaman.debezium.connector import Connector, find_connector
 from schemaman.debezium.converters.connect import read_columns, read_fields
 from schemaman.debezium.document import collect_row_kinds, collect_struct_kinds
 from schemaman.debezium.envelope import infer_fields
@@ -13,7 +13,6 @@ from schemaman.debezium.flattened_fields import (
     NO_KEY_NAMES,
     Additions,
     KeyNames,
-    identify_parts,
     is_document,
     is_flattened,
     mark_as_document,
@@ -31,9 +30,8 @@ from schemaman.debezium.observation import (
 from schemaman.debezium.payload import Body, Node
 from schemaman.debezium.raw_record import read_facts, read_writer
 from schemaman.debezium.records import Record
-from schemaman.debezium.source_block import UNKNOWN
+from schemaman.debezium.table_identity import identify_parts
 from schemaman.debezium.wire_format import Forms
-from schemaman.model.name_adjustment import restore_misread_name
 from schemaman.model.schema import TableId, TableSchema
 
 
@@ -67,7 +65,7 @@ def observe_row(run: SchemaRun, stream: str, value: Body, key: Body | None, pref
     added = mark_as_document(added) if document else added
     many = run.shape == MANY_SHAPES
     table, weak = identify_table(run, stream, value, key, added)
-    restore = added.connector == "postgresql"
+    connector = find_connector(added.connector)
     inferred: InferredFields | None = None
     schema: TableSchema | None = None
     if many:
@@ -80,15 +78,15 @@ def observe_row(run: SchemaRun, stream: str, value: Body, key: Body | None, pref
         inferred = run.inferred or infer_fields(
             run, collect_row_kinds({name: value.payload[name] for name in names})
         )
-        read = restore_misread_name if restore else str
-        schema = add_key(infer_columns(names, inferred, list_key_fields(key), read), key, read)
+        columns = infer_columns(names, inferred, list_key_fields(key), connector.read_name)
+        schema = add_key(columns, key, connector.read_name)
     else:
-        schema = _read_schema(_select_own_fields(value.schema, value, run, prefix), key, restore=restore)
+        schema = _read_schema(_select_own_fields(value.schema, value, run, prefix), key, connector)
     return Observation(
         table=table,
         evidence="emitted" if inferred is None else "inferred",
         action="image",
-        connector=added.connector if added.connector in CONNECTORS.names() else UNKNOWN,
+        connector=connector.name,
         connector_version=_read_text(added.source.get("version")),
         first=run.first,
         last=run.last,
@@ -120,10 +118,9 @@ def identify_table(
     return TableId(server, database, schema, table, stream), not proven
 
 
-def _read_schema(row: dict[str, Any], key: Body | None, *, restore: bool) -> TableSchema:
-    read = restore_misread_name if restore else str
-    columns = tuple(replace(c, name=read(c.name)) for c in read_columns(row))
-    return add_key(columns, key, read)
+def _read_schema(row: dict[str, Any], key: Body | None, connector: Connector) -> TableSchema:
+    columns = tuple(replace(c, name=connector.read_name(c.name)) for c in read_columns(row))
+    return add_key(columns, key, connector.read_name)
 
 
 def _read_text(value: object) -> str:

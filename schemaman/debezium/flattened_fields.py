@@ -11,9 +11,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import cache, lru_cache
 
-from schemaman.model.name_adjustment import adjust_schema, restore_misread_name
+from schemaman.debezium.connector import CONNECTORS, find_connector
+from schemaman.debezium.connectors import mongodb
 
 PREFIX = "__"
 """Source: Debezium ExtractNewRecordState, the default of `add.fields.prefix` and `add.headers.prefix`."""
@@ -30,7 +31,6 @@ _OWN = "io.debezium."
 """The beginning of the names of schemas that belong to no table."""
 
 Headers = Sequence[tuple[str, bytes | None]]
-Identity = tuple[str, str, str, str]
 
 _TEXTS = frozenset(
     {
@@ -55,14 +55,6 @@ _ROOT = {"op": frozenset("crudtm"), "deleted": frozenset({"true", "false", True,
 _TRANSACTION = {"id": _TEXTS, "total_order": _NUMBERS, "data_collection_order": _NUMBERS}
 _REQUIRED = frozenset({"op", "deleted", "version", "connector", "name", "ts_ms", "table"})
 """Fields that are never null in a record; a null field of such a name is a column of the table."""
-_NO_SCHEMA = frozenset({"mysql", "mariadb", "mongodb", "vitess"})
-_CONNECTORS = {"lsn": "postgresql", "event_serial_no": "sqlserver", "vgtid": "vitess"} | dict.fromkeys(
-    ("scn", "commit_scn", "lcr_position", "redo_thread"), "oracle"
-)
-"""Fields of a source block that one connector alone has. Source: the SourceInfo classes of Debezium."""
-_BINLOG = frozenset({"file", "pos"})
-_DB2 = re.compile(r"[0-9a-f]{8}:[0-9a-f]{8}:[0-9a-f]{16}")
-_SQLSERVER = re.compile(r"[0-9a-f]{8}:[0-9a-f]{8}:[0-9a-f]{4}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +92,17 @@ class Additions:
         connector = self.source.get("connector")
         if isinstance(connector, str) and connector:
             return connector
-        own = {_CONNECTORS[name] for name in self.source if name in _CONNECTORS}
+        fields = _map_own_fields()
+        own = {fields[name] for name in self.source if name in fields}
         return own.pop() if len(own) == 1 else self._find_connector_by_lsn()
 
     @property
     def position_connector(self) -> str:
-        """The connector that reads the position; MySQL and MariaDB positions have one form."""
-        return self.connector or ("mysql" if self.source.keys() >= _BINLOG else "")
+        """The connector that reads the position; positions of several connectors may have one form."""
+        if self.connector:
+            return self.connector
+        readers = (c for c in CONNECTORS.load_all() if c.position_fields)
+        return next((c.name for c in readers if c.position_fields <= self.source.keys()), "")
 
     @property
     def is_snapshot(self) -> bool:
@@ -115,7 +111,15 @@ class Additions:
 
     def _find_connector_by_lsn(self) -> str:
         lsn = str(self.source.get("change_lsn") or self.source.get("commit_lsn") or "")
-        return "db2" if _DB2.fullmatch(lsn) else "sqlserver" if _SQLSERVER.fullmatch(lsn) else ""
+        return next((c.name for c in CONNECTORS.load_all() if c.is_own_lsn(lsn)), "") if lsn else ""
+
+
+@cache
+def _map_own_fields() -> Mapping[str, str]:
+    """Map the fields of a source block that one connector alone has to its name."""
+    return {
+        name: connector.name for connector in CONNECTORS.load_all() for name in connector.own_source_fields
+    }
 
 
 def read_additions(
@@ -171,7 +175,7 @@ def is_document(row: Mapping[str, object], key: object, added: Additions) -> boo
     Source: Debezium ExtractNewDocumentState, MongoDataConverter; `collection` is a field of its source alone.
     """
     if "connector" in added.source:
-        return added.source["connector"] == "mongodb"
+        return find_connector(added.source["connector"]).is_document_store
     if "collection" in added.source:
         return True
     if "_id" not in row or not isinstance(key, Mapping):
@@ -183,32 +187,7 @@ def is_document(row: Mapping[str, object], key: object, added: Additions) -> boo
 
 def mark_as_document(added: Additions) -> Additions:
     """Set the connector of a document's added facts to MongoDB unless they name one."""
-    return replace(added, source={"connector": "mongodb", **added.source})
-
-
-def identify_parts(topic: str, name: str, added: Additions, key: KeyNames) -> tuple[Identity, bool]:
-    """Identify the table of a flattened row: (server, database, schema, table), and whether that is proven.
-
-    The identity is proven if the added fields have all of its parts. Else the parts of a name complete it:
-    the table that routing wrote into the key, the topic, or the name of a schema that Debezium made if
-    routing has changed the topic alone. A schema name that a transformation set is no name of a table.
-    Source: Debezium SchemaTopicNamingStrategy and DefaultTopicNamingStrategy, `prefix.schema.table`; Kafka
-    Connect SetSchemaMetadata.
-    """
-    base = key.physical or _choose_base(topic, name, key.schema)
-    source = {k: v for k, v in added.source.items() if isinstance(v, str)}
-    server, middle, last = _split_base(base, source.get("name"))
-    table = source.get("table") or source.get("collection") or last
-    database, schema = source.get("db") or source.get("keyspace") or "", source.get("schema") or ""
-    flat = added.connector in _NO_SCHEMA or (bool(database) and middle == database)
-    proven = bool(source.get("name") and database and (source.get("table") or source.get("collection")))
-    if not schema and flat:
-        database = database or middle
-    elif not schema:
-        schema, proven = middle.removeprefix(f"{database}.") if database else middle, False
-    if added.connector == "postgresql":
-        schema, table = restore_misread_name(schema), restore_misread_name(table)
-    return (server, database, schema, table), proven
+    return replace(added, source={"connector": mongodb.CONNECTOR.name, **added.source})
 
 
 def is_flattened(
@@ -229,12 +208,12 @@ def is_flattened(
         return True
     if "op" in row and ("before" in row or "after" in row):
         return False
-    if name is not None and _is_key_name(key.schema) and not name.startswith(_OWN):
+    if name is not None and is_key_name(key.schema) and not name.startswith(_OWN):
         return True
     return any(fnmatchcase(topic, pattern) for pattern in patterns)
 
 
-def _is_key_name(name: str) -> bool:
+def is_key_name(name: str) -> bool:
     """Return whether a schema name is that of a table's key, such as `prefix.schema.table.Key`."""
     return name.endswith(".Key") and name.count(".") > 1 and not name.startswith(_OWN)
 
@@ -301,28 +280,3 @@ def _read_header(field_key: tuple[str, str], data: bytes) -> object:
     if field_key[1] in _NUMBERS or field_key[1] in _MIXED:
         return int(text) if re.fullmatch(r"-?[0-9]{1,20}", text) else None
     return text.removeprefix('"').removesuffix('"')
-
-
-@lru_cache(maxsize=4096)
-def _choose_base(topic: str, name: str, key_name: str) -> str:
-    """Choose the name to split: the topic, or a schema's name of Debezium that does not follow from it."""
-    if not name:
-        return topic
-    own = name.removesuffix(".Value")
-    made = {adjust_schema(f"{topic}.Value", mode).removesuffix(".Value") for mode in ("avro", "avro_unicode")}
-    if own == topic or own in made:
-        return topic
-    if name.endswith(".Value"):
-        return own
-    return key_name.removesuffix(".Key") if _is_key_name(key_name) else topic
-
-
-def _split_base(base: str, server: str | None) -> tuple[str, str, str]:
-    """Split a name into server, middle part, and table."""
-    if server and base.startswith(f"{server}."):
-        rest = base.removeprefix(f"{server}.")
-    else:
-        first, _, rest = base.partition(".")
-        server, rest = (server or first, rest) if rest else (server or "", first)
-    middle, _, table = rest.rpartition(".")
-    return server, middle, table

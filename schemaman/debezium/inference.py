@@ -26,9 +26,6 @@ DOTTED = "\0dotted"
 """The path step behind the first name of a path with dots: whether fields, elements or a name with dots
 follow is unknown. Digits are written as 0 there."""
 
-DOCUMENTS = "mongodb"
-"""The connector whose tables are collections of documents."""
-
 KEY = "_id"
 """The field that identifies a document."""
 

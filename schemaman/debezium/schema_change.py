@@ -7,15 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from schemaman.debezium.ddl.facts import DdlFacts, read_ddl
+from schemaman.debezium.ddl.event_facts import DdlFacts, read_ddl
+from schemaman.debezium.ddl.event_subjects import Subject, find_subjects, find_table_statements
 from schemaman.debezium.ddl.online import (
-    DATABASE_NAMED_CONNECTORS,
     find_ghost_original,
     is_sentry,
     is_swapped_in,
     is_swapped_out,
 )
-from schemaman.debezium.ddl.statement import Subject, find_subjects, find_table_statements
 from schemaman.debezium.json_fields import Struct, read_structs, read_text
 from schemaman.debezium.observation import (
     UNORDERED,
@@ -60,7 +59,7 @@ def observe_changes(run: SchemaRun, stream: str, value: Body) -> tuple[Outcome, 
     found = read_structs(payload, "tableChanges")
     notes = () if run.first.partition == 0 else (_note_unordered(change),)
     if not found:
-        never = "tableChanges" not in payload or change.origin.connector == "vitess"
+        never = "tableChanges" not in payload or not change.origin.connector_plugin.sends_structures
         return (*observe_statements(change, never=never), *notes)
     if len(found) > 1:
         # column names do not say which of several tables a statement describes
@@ -104,7 +103,8 @@ def identify_table(change: SchemaChange, id: str) -> TableId:
         case (table,):
             database, schema = origin.database or change.database, ""
         case (first, table):
-            database, schema = (first, "") if is_named_by_database(origin) else (origin.database, first)
+            has_schemas = origin.connector_plugin.has_schemas
+            database, schema = (origin.database, first) if has_schemas else (first, "")
         case (database, schema, table):
             pass
         case _:
@@ -137,7 +137,7 @@ def _observe_declared(
 
 
 def _find_copied_table(change: SchemaChange, table: TableId) -> str | None:
-    return find_ghost_original(table.table) if is_named_by_database(change.origin) else None
+    return find_ghost_original(table.table) if change.origin.connector_plugin.has_online_copies else None
 
 
 def _list_unstated(
@@ -146,11 +146,11 @@ def _list_unstated(
     """List the attributes that the structure does not have.
 
     A structure without comments certainly lacks them only if the statement could be read. Db2 asks for a
-    unique index in a snapshot, and for the primary key alone while streaming. Source: Debezium
-    JdbcConnection.readTableColumns, Db2Connection.getTableSchemaFromTable.
+    unique index in a snapshot, and for the primary key alone while streaming.
     """
     silent = tuple(a for a in untold if a == "default" or change.ddl_facts.parsed)
-    unasked = change.origin.connector == "db2" and not change.origin.snapshot and not keyed
+    origin = change.origin
+    unasked = origin.connector_plugin.streams_only_primary_keys and not origin.snapshot and not keyed
     return (*silent, "key") if unasked else silent
 
 
@@ -168,13 +168,11 @@ def _observe_altered(change: SchemaChange, observed: Observation, entry: Struct)
             observed, table=original_table, action="statement", schema=None, stated_attributes=kept
         )
         return (stated,) if observed.renames else (skip_run(change.run, "shadow-table"),)
-    if is_named_by_database(change.origin) and is_swapped_out(
-        previous.table, table.table, change.touched_tables
-    ):
+    swap = (previous.table, table.table, change.touched_tables)
+    has_copies = change.origin.connector_plugin.has_online_copies
+    if has_copies and is_swapped_out(*swap):
         return (skip_run(change.run, "shadow-table"),)
-    if is_named_by_database(change.origin) and is_swapped_in(
-        previous.table, table.table, change.touched_tables
-    ):
+    if has_copies and is_swapped_in(*swap):
         shadow = _find_copied_table(change, previous) is not None
         put = replace(
             observed, previous=None if shadow else previous, renames=(), stated_attributes=(), ddl=None
@@ -317,15 +315,10 @@ def resolve_table(change: SchemaChange, parts: tuple[str, ...]) -> TableId:
     """Resolve a table name of a statement; a name without database or schema gets those of the record."""
     origin = change.origin
     qualifier = parts[-2] if len(parts) > 1 else ""
-    if is_named_by_database(origin):
+    if not origin.connector_plugin.has_schemas:
         return TableId(origin.server, qualifier or change.database, "", parts[-1], change.stream)
     database = origin.database or change.database
     return TableId(origin.server, database, qualifier or origin.schema, parts[-1], change.stream)
-
-
-def is_named_by_database(origin: Origin) -> bool:
-    """Return whether the connector's table names have a database in front, and no schema."""
-    return origin.connector in DATABASE_NAMED_CONNECTORS
 
 
 def shorten_ddl(ddl: str) -> str:
@@ -373,7 +366,7 @@ def _observe_dropped_databases(change: SchemaChange) -> Iterator[Observation]:
 
     A snapshot writes such statements in front of its structures; they end nothing.
     """
-    if change.origin.snapshot or not is_named_by_database(change.origin):
+    if change.origin.snapshot or change.origin.connector_plugin.has_schemas:
         return
     for subject in find_subjects(change.ddl or ""):
         if _drops_database(subject):
@@ -396,7 +389,9 @@ def _observe_creations(change: SchemaChange) -> Iterator[Observation]:
 def _find_bare_renames(change: SchemaChange) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
     """Find the tables of a RENAME TABLE, which MySQL up to 1.4 publishes as `d.a TO d.b;` alone."""
     ddl = change.ddl or ""
-    if change.origin.connector != "mysql" or not change.touched_tables[0] or find_subjects(ddl):
+    if not change.origin.connector_plugin.sends_bare_renames:
+        return ()
+    if not change.touched_tables[0] or find_subjects(ddl):
         return ()
     pairs = [pair for part in ddl.split(";") if part.strip() for pair in _parse_bare_rename(change, part)]
     return tuple(pairs)

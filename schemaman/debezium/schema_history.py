@@ -6,13 +6,12 @@ Their members alone distinguish them from those of the schema-change topic: they
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from schemaman.debezium import schema_change
-from schemaman.debezium.connector import CONNECTORS
+from schemaman.debezium.connector import CONNECTORS, Connector
 from schemaman.debezium.json_fields import read_structs, read_text
 from schemaman.debezium.observation import (
     Observation,
@@ -28,7 +27,6 @@ from schemaman.debezium.table_changes import split_table_id
 from schemaman.errors import UnreadableInput
 
 INTERNAL_RECORD = "internal-record"
-_MARIADB_GTID = re.compile(r"\d+-\d+-\d+")
 
 
 def observe_history(run: SchemaRun, stream: str, value: Body) -> tuple[Outcome, ...]:
@@ -73,13 +71,13 @@ _KEPT = (Observation, Skipped)
 """The outcomes that are kept; notes about statements come from the schema-change topic."""
 
 
-def _read_origin(payload: Mapping[str, Any], position: Mapping[str, Any], connector: str) -> Origin:
+def _read_origin(payload: Mapping[str, Any], position: Mapping[str, Any], connector: Connector) -> Origin:
     source = payload.get("source")
     server = source.get("server") if isinstance(source, dict) else None
     if not isinstance(server, str):
         raise UnreadableInput("the internal schema history names no server")
     return Origin(
-        connector_plugin=CONNECTORS.get(connector),
+        connector_plugin=connector,
         version="",
         server=server,
         database=read_text(payload, "databaseName") or "",
@@ -89,16 +87,8 @@ def _read_origin(payload: Mapping[str, Any], position: Mapping[str, Any], connec
     )
 
 
-def _find_connector(position: Mapping[str, Any], ids: list[str]) -> str | None:
-    """Find the connector by the form of its offset. Source: each connector's OffsetContext."""
-    if "file" in position:
-        gtids = position.get("gtids")
-        return "mariadb" if isinstance(gtids, str) and _MARIADB_GTID.match(gtids) else "mysql"
-    if position.keys() & {"scn", "snapshot_scn", "commit_scn"}:
-        return "oracle"
-    lsn = position.get("commit_lsn")
-    if not isinstance(lsn, str):
-        return None
-    if ":" not in lsn:
-        return "informix"
-    return "sqlserver" if any(len(split_table_id(id)) == 3 for id in ids) else "db2"
+def _find_connector(offset: Mapping[str, Any], ids: list[str]) -> Connector | None:
+    """Find the connector by the form of its offset; None if no connector or several ones have such a form."""
+    depth = max((len(split_table_id(id)) for id in ids), default=0)
+    found = [connector for connector in CONNECTORS.load_all() if connector.is_own_offset(offset, depth)]
+    return found[0] if len(found) == 1 else None

@@ -6,14 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from schemaman.debezium.connector import CONNECTORS, Connector
+from schemaman.debezium.connector import CONNECTORS, Connector, find_connector
 from schemaman.debezium.raw_record import is_snapshot_read, read_writer
 from schemaman.errors import UnreadableInput
-from schemaman.model.name_adjustment import restore_misread_name
 from schemaman.model.schema import TableId
-
-UNKNOWN = "unknown"
-"""The connector name of rows that do not have one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +48,8 @@ class Origin:
         return TableId(self.server, self.database, schema, table, stream)
 
     def read_name(self, name: str) -> str:
-        """Restore a name of the database if PostgreSQL's stream was misread byte by byte."""
-        return restore_misread_name(name) if self.connector == "postgresql" else name
+        """Return the database's own form of a name in the record."""
+        return self.connector_plugin.read_name(name)
 
 
 def read_origin(payload: Mapping[str, Any]) -> Origin:
@@ -72,7 +68,7 @@ def read_origin(payload: Mapping[str, Any]) -> Origin:
     if not isinstance(server, str):
         raise UnreadableInput("the source block names no server")
     return Origin(
-        connector_plugin=CONNECTORS.get(stated if stated in CONNECTORS.names() else UNKNOWN),
+        connector_plugin=find_connector(stated),
         version=_read_text(source, "version"),
         server=server,
         # Vitess leaves `db` empty and has the keyspace beside it
@@ -92,8 +88,8 @@ def require_known_connector(origin: Origin) -> None:
     Raises:
         UnreadableInput: the connector is not known.
     """
-    if origin.connector == UNKNOWN:
-        known = ", ".join(name for name in CONNECTORS.names() if name != UNKNOWN)
+    if not origin.connector_plugin.is_known:
+        known = ", ".join(connector.name for connector in CONNECTORS.load_all() if connector.is_known)
         raise UnreadableInput(
             f"a schema change of the connector {origin.stated_connector!r}, whose words for types are not "
             f"known; known are {known}. Its events of rows are read"

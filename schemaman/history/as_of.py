@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import accumulate
 
+from schemaman.debezium.connector import find_connector
 from schemaman.debezium.observation import STATEMENT_KINDS
 from schemaman.debezium.records import Coordinates, Position, PositionKind, Rank
 from schemaman.history.references import AsOf
@@ -269,11 +270,9 @@ def make_latest_rank(history: TableHistory) -> RankOf:
 
 
 def has_read_times(history: TableHistory) -> bool:
-    """Whether the times of the table are those at which its changes were read, not made.
-
-    Source: Debezium Db2Connection, `LSN_TO_TIMESTAMP` selects CURRENT TIMESTAMP for any position.
-    """
-    return "db2" in {history.connector, *(epoch.connector for epoch in history.epochs)}
+    """Whether the times of the table are those at which its changes were read, not made."""
+    names = {history.connector, *(epoch.connector for epoch in history.epochs)}
+    return any(find_connector(name).has_read_times for name in names)
 
 
 def _find_late_statements(history: TableHistory) -> frozenset[Coordinates]:

@@ -13,7 +13,7 @@ from functools import partial
 from itertools import pairwise, zip_longest
 from typing import Literal
 
-from schemaman.debezium.inference import DOCUMENTS
+from schemaman.debezium.connector import find_connector
 from schemaman.debezium.records import Coordinates
 from schemaman.errors import SchemamanError
 from schemaman.history.epochs import Epoch
@@ -137,7 +137,7 @@ def find_version_facts(history: TableHistory) -> Mapping[int, tuple[StepFact, ..
         facts = list(remarks.get(version.number, ()))
         if back := tuple(n for n in version.revisions[0].schema.names if n in seen and n not in last):
             facts.append(StepFact("dropped-earlier", columns=back))
-        if history.connector == DOCUMENTS:
+        if find_connector(history.connector).is_document_store:
             facts.append(StepFact("documents"))
         facts += (
             StepFact("not-renamed", ".".join(answer.old), ".".join(answer.new))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -22,6 +22,10 @@ INTERNAL_NULLABILITY = "internal-nullability-differs"
 Status = Literal["confirmed", "provisional", "phantom", "declared", "inferred"]
 Ending = Literal["dropped", "renamed"]
 Grade = Literal["stated", "proven", "likely", "possible"]
+GRADE_WORDS: Mapping[Grade, str] = {
+    "stated": "stated", "proven": "by column order", "likely": "likely", "possible": "possible",
+}  # fmt: skip
+"""The grades as reports print them; only a policy or a person acts on a rename that is not stated."""
 
 
 @dataclass(frozen=True, slots=True)

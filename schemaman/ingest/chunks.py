@@ -8,23 +8,21 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from itertools import groupby, islice
 
-from schemaman.debezium.connector import CONNECTORS, Connector
+from schemaman.debezium.connector import find_connector
 from schemaman.debezium.converters.registered import decode_body
 from schemaman.debezium.observation import SchemaRun, is_awaiting_schema
 from schemaman.debezium.payload import SchemaLookup
 from schemaman.debezium.raw_record import DecodeContext
 from schemaman.debezium.records import (
-    NO_POSITION,
     Order,
     Position,
     Record,
     hash_record,
 )
 from schemaman.debezium.wire_format import AUTO, Forms
-from schemaman.errors import SchemamanError, UnknownName, UnreadableInput, UsageError
+from schemaman.errors import SchemamanError, UnreadableInput, UsageError
 from schemaman.ingest.scan import Scanner, merge
 from schemaman.store.edge_hashes import EdgeHashes, EdgeSource, Extents, is_same_hash
 from schemaman.store.offsets import GAPS, Partition, Ranges
@@ -121,8 +119,7 @@ def build_reading(schemas: SchemaLookup, forms: Forms = AUTO) -> DecodeContext:
 
 def read_position(connector: str, source: Mapping[str, object]) -> Position:
     """Reads the position in a source block of a connector; `NO_POSITION` for an unknown connector."""
-    found = _find_connector(connector)
-    return NO_POSITION if found is None else found.position(dict(source))
+    return find_connector(connector).position(dict(source))
 
 
 def read_chunks(
@@ -344,14 +341,5 @@ def _run_order(run: SchemaRun) -> tuple[str, int, int]:
     return (run.first.topic, run.first.partition, run.first.offset)
 
 
-@lru_cache(maxsize=256)
-def _find_connector(connector: str) -> Connector | None:
-    try:
-        return CONNECTORS.get(connector)
-    except UnknownName:
-        return None
-
-
 def _find_order(connector: str) -> Order:
-    found = _find_connector(connector)
-    return () if found is None else found.order
+    return find_connector(connector).order

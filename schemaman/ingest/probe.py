@@ -18,7 +18,6 @@ from schemaman.debezium.flattened_fields import (
     NO_KEY_NAMES,
     PHYSICAL_TABLE_FIELD,
     KeyNames,
-    identify_parts,
     is_document,
     is_flattened,
     mark_as_document,
@@ -47,6 +46,7 @@ from schemaman.debezium.records import (
     Rank,
     Record,
 )
+from schemaman.debezium.table_identity import identify_parts
 from schemaman.debezium.wire_format import FRAMING_HEADERS, Framing, SchemaId, read_framing
 from schemaman.errors import UnreadableInput
 from schemaman.ingest.probe_json import (

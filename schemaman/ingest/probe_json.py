@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from schemaman.debezium.connector import find_connector
 from schemaman.debezium.converters.registered import is_json, to_connect
 from schemaman.debezium.document import (
     collect_document_kinds,
@@ -37,7 +38,7 @@ def list_fields_without_schema(
     if not isinstance(payload, dict):
         return None, None
     source = payload.get("source")
-    if isinstance(source, dict) and source.get("connector") == "mongodb":
+    if isinstance(source, dict) and find_connector(source.get("connector")).is_document_store:
         return None, collect_document_kinds(payload)
     if facts.bare:
         return None, None

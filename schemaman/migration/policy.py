@@ -55,7 +55,7 @@ MEANINGS: Mapping[ChangeKind, str] = {
     "values",
     "rename-stated": "a rename that a statement or a person stated, also of a nested field; or a rename that "
     "makes room for another column of that name",
-    "rename-proven": "a rename that no statement states, but the order of columns proves",
+    "rename-proven": "a rename by column order, which no statement states",
     "rename-suspected": "a rename that may also be a drop and an addition, or of a column that another "
     "writer added: a person has to decide",
     "change-key": "other key columns: the rows were merged by the old ones",

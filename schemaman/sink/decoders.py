@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from schemaman.debezium.connector import find_connector
 from schemaman.debezium.converters.connect import Node, read_columns, read_fields
-from schemaman.debezium.ddl.online import DATABASE_NAMED_CONNECTORS
 from schemaman.debezium.key import ROUTING_FIELDS
 from schemaman.debezium.records import Coordinates
 from schemaman.errors import UnreadableInput
@@ -163,7 +163,7 @@ class RecordTables:
     def has_rows(self, topic: str) -> bool:
         """Whether a topic is known to have rows of tables, and no documents."""
         known = self.list_histories(topic)
-        return bool(known) and all(history.connector != "mongodb" for history in known)
+        return bool(known) and not any(find_connector(h.connector).is_document_store for h in known)
 
     def find_table_of_delete(self, named: TableId, topic: str) -> TableId:
         """Find the table of a delete that has only the names of its record and its topic.
@@ -305,7 +305,8 @@ class RecordTables:
 
     def _check_sign(self, made: Cell, column: Column, table: RecordTable) -> Cell:
         """Add a check of the sign to a cell whose column is not declared."""
-        is_long = table.connector in DATABASE_NAMED_CONNECTORS and self._modes.unsigned != "precise"
+        is_long = self._modes.unsigned != "precise"
+        is_long = is_long and find_connector(table.connector).has_unsigned_integers
         return refuse_unknown_sign(made) if is_long and is_sign_unknown(column) else made
 
     def _make_cell_by_modes(self, name: str, column: Column) -> Cell:

@@ -11,18 +11,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from schemaman.debezium.connector import find_connector
 from schemaman.debezium.converters.connect import read_fields
 from schemaman.debezium.flattened_fields import (
     DELETED_FIELD,
     Additions,
     Headers,
     KeyNames,
-    identify_parts,
     is_document,
     read_additions,
 )
+from schemaman.debezium.table_identity import identify_parts
 from schemaman.errors import UnreadableInput
-from schemaman.model.name_adjustment import restore_misread_name
 from schemaman.model.schema import TableId
 from schemaman.sink.payloads import BodySchema
 from schemaman.sink.row_change import Op
@@ -41,7 +41,7 @@ class FlattenedRow:
 
     def restore_name(self, name: str) -> str:
         """Return the source's form of a name."""
-        return restore_misread_name(name) if self.additions.connector == "postgresql" else name
+        return find_connector(self.additions.connector).read_name(name)
 
 
 def read_flattened(

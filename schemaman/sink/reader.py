@@ -10,9 +10,9 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
-from schemaman.debezium.connector import CONNECTORS
+from schemaman.debezium.connector import find_connector
 from schemaman.debezium.converters.connect import Node, read_fields
-from schemaman.debezium.ddl.online import DATABASE_NAMED_CONNECTORS, find_ghost_original
+from schemaman.debezium.ddl.online import find_ghost_original
 from schemaman.debezium.decode import classify_record, classify_without_value
 from schemaman.debezium.document import is_document_schema
 from schemaman.debezium.event_shapes import (
@@ -27,14 +27,13 @@ from schemaman.debezium.observation import Reject, Skipped
 from schemaman.debezium.payload import Body, SchemaLookup
 from schemaman.debezium.raw_record import TOMBSTONE, is_snapshot_read, read_epoch_ms
 from schemaman.debezium.records import (
-    NO_POSITION,
     Coordinates,
     Position,
     Record,
 )
-from schemaman.debezium.source_block import UNKNOWN, Origin, read_origin
+from schemaman.debezium.source_block import Origin, read_origin
 from schemaman.debezium.wire_format import AUTO, Forms
-from schemaman.errors import UnknownName, UnreadableInput
+from schemaman.errors import UnreadableInput
 from schemaman.model.schema import DEFAULT_STREAM, TableId
 from schemaman.sink.decoders import Histories, RecordTable, RecordTables, TableDecoder
 from schemaman.sink.flattened import FlattenedRow, is_flattened_delete, read_flattened, read_flattened_delete
@@ -175,7 +174,7 @@ class RowReader:
         if op not in _OPS:
             raise UnreadableInput(f"an event with the unknown operation {op!r}")
         self._is_delete_record = op == "d"
-        position = _read_position(str(source.get("connector") or UNKNOWN), source)
+        position = _read_position(source.get("connector"), source)
         coordinates = _make_coordinates(record, position, source, payload.get("ts_ms"))
         if op == "t":
             return self._read_truncate(record, payload, coordinates)
@@ -201,7 +200,7 @@ class RowReader:
         """Read a TRUNCATE, which concerns the whole table and needs no structure of its rows."""
         origin = read_origin(payload)
         table = origin.table_id(self._stream)
-        if origin.connector in DATABASE_NAMED_CONNECTORS and find_ghost_original(table.table) is not None:
+        if origin.connector_plugin.has_online_copies and find_ghost_original(table.table) is not None:
             return _skip_record(record, _SHADOW_TABLE)
         made = self._tables.find_newest_decoder(table)
         return self._make_change(record, table, made, "t", None, (None, None), coordinates, payload["source"])
@@ -344,9 +343,10 @@ class RowReader:
         self, origin: Origin, form: BodySchema, names: tuple[str, ...] | None
     ) -> RecordTable | None:
         id = origin.table_id(self._stream)
-        if origin.connector in DATABASE_NAMED_CONNECTORS and find_ghost_original(id.table) is not None:
+        if origin.connector_plugin.has_online_copies and find_ghost_original(id.table) is not None:
             return None
-        if origin.connector == "mongodb" or (form.schema is not None and is_document_schema(form.schema)):
+        is_document = form.schema is not None and is_document_schema(form.schema)
+        if is_document or origin.connector_plugin.is_document_store:
             raise UnreadableInput("a MongoDB document, which cannot be read as a row of a table")
         if form.schema is not None:
             row = _find_row_node(form.schema)
@@ -452,13 +452,11 @@ def _find_row_node(schema: Node) -> Node:
     return row
 
 
-def _read_position(connector: str, source: Mapping[str, Any]) -> Position:
+def _read_position(connector: object, source: Mapping[str, Any]) -> Position:
     try:
-        position = CONNECTORS.get(connector or UNKNOWN).position(source)
+        position = find_connector(connector).position(source)
         rank = position.rank
         f"{position.value}{position.commit}".encode()  # half a surrogate pair is no position
-    except UnknownName:
-        return NO_POSITION
     except (ValueError, TypeError) as fault:
         raise UnreadableInput(f"a position that cannot be read: {fault}") from None
     if any(isinstance(part, int) and part >= POSITION_LIMIT for part in rank):

@@ -17,9 +17,9 @@ records, which is right for each row, as a row that one transaction writes is lo
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 
+from schemaman.debezium.connector import find_connector
 from schemaman.debezium.records import Position
 
 NO_POSITION_TEXT = "-"
@@ -69,17 +69,5 @@ def format_position(position: Position) -> str:
 
 
 def read_stream_position(source: Mapping[str, object]) -> Position | None:
-    """Read the position of the stream when a row was read beside it; None if the record lacks it.
-
-    Source: Debezium SourceInfo of PostgreSQL: `sequence` is that of the stream even if the row has no lsn.
-    """
-    sequence = source.get("sequence")
-    if not isinstance(sequence, str) or source.get("connector") != "postgresql":
-        return None
-    try:
-        commit, lsn = json.loads(sequence)
-        commit, lsn = (None if n is None else str(int(n)) for n in (commit, lsn))
-    except (ValueError, TypeError):
-        return None
-    last = lsn or commit
-    return None if last is None else Position("lsn", last, commit)
+    """Read the position of the stream when a row was read beside it; None if the record lacks it."""
+    return find_connector(source.get("connector")).stream_position(source)

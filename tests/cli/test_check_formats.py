@@ -50,7 +50,7 @@ def test_every_format_can_be_chosen_and_fails_alike(dropped: Path, ask: Run) -> 
         done = ask("check", "--format", format)
         assert done.code == 1, format
         assert "column-dropped" in done.out, format
-        assert done.err in ("", "fail · 1 break · 1 step of 2 tables · --fail-on break\n"), format
+        assert done.err in ("", "fail · 1 break · 1 schema change in 2 tables · --fail-on break\n"), format
 
 
 def test_one_run_writes_several_files(dropped: Path, ask: Run) -> None:

@@ -12,7 +12,23 @@ from tests.support import console_page
 from tests.support.checkout import ROOT
 
 PAGE = ROOT / "docs" / "gate.md"
-HEAD = "| pull request | snapshots | migration | words |\n|---|---|---|---|\n"
+HEAD = (
+    "| pull request | exit code with changed snapshots | exit code with an added migration "
+    "| in the output | meaning |\n|---|---|---|---|---|\n"
+)
+MEANINGS = {
+    "nothing": "no table changes",
+    "nullable add": "a column that allows NULL is added",
+    "drop": "a column is dropped",
+    "rename": "a column gets another name: the migration states it, snapshots only suggest it",
+    "narrow": "a type becomes smaller",
+    "key": "a column joins the key",
+    "comment": "a comment changes, which no reader needs",
+    "table gone": "a table is dropped",
+    "not read": "a statement is not read: a danger, which fails only with `--fail-on danger`",
+    "conflict": "a statement does not fit the accepted state: a danger, too",
+    "earlier migration": "a table without a snapshot, which an earlier migration created, loses a column",
+}
 
 
 def write_table() -> str:
@@ -20,12 +36,13 @@ def write_table() -> str:
     snapshots, migrations = test_check_branch.CHANGES, test_check_migrations.CHANGES
     lines = []
     for name in (*snapshots, *(n for n in migrations if n not in snapshots)):
-        of_snapshots = str(snapshots[name][1]) if name in snapshots else ""
-        of_migration = str(migrations[name][1]) if name in migrations else ""
+        of_snapshots = str(snapshots[name][1]) if name in snapshots else "—"
+        of_migration = str(migrations[name][1]) if name in migrations else "—"
         words = dict.fromkeys(
             w for w in (snapshots.get(name, (0, 0, ""))[2], migrations.get(name, ("", 0, "", 0))[2]) if w
         )
-        lines.append(f"| {name} | {of_snapshots} | {of_migration} | {', '.join(f'`{w}`' for w in words)} |\n")
+        codes, shown = f"{of_snapshots} | {of_migration}", ", ".join(f"`{w}`" for w in words)
+        lines.append(f"| {name} | {codes} | {shown} | {MEANINGS[name]} |\n")
     return "".join(lines)
 
 

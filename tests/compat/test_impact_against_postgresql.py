@@ -11,7 +11,7 @@ import psycopg
 import pytest
 
 from tests.compat.generated_queries import QueryMaker
-from tests.compat.test_impact_statements import MARKED, Marked, read
+from tests.compat.test_statement_reads import MARKED, Marked, read
 from tests.support.checkout import PROOF
 
 TABLES = '''

@@ -11,7 +11,7 @@ import pytest
 from schemaman.compat.impact.analysis import build_graph, parse_texts
 from schemaman.compat.impact.graph import ImpactGraph, Place
 from schemaman.compat.impact.texts import find_texts
-from tests.compat.test_impact_statements import RELATIONS
+from tests.compat.test_statement_reads import RELATIONS
 
 File = tuple[str, str]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from schemaman.debezium.ddl.column_types import UserTypes, read_column_type
-from schemaman.debezium.ddl.grammar import GRAMMARS
-from schemaman.debezium.ddl.script import ScriptStatement, read_tokens
-from schemaman.debezium.ddl.token_reader import StatementNotRead, TokenReader
+from schemaman.debezium.ddl.migrations.column_types import UserTypes, read_column_type
+from schemaman.debezium.ddl.migrations.grammar import GRAMMARS
+from schemaman.debezium.ddl.migrations.script import ScriptStatement, read_tokens
+from schemaman.debezium.ddl.migrations.token_reader import StatementNotRead, TokenReader
 from schemaman.model.ddl import format_type
 from tests.support.type_sheets import rows
 

@@ -11,15 +11,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from schemaman.debezium.connector import CONNECTORS
+from schemaman.debezium.connector import CONNECTORS, find_connector
 from schemaman.debezium.connectors._type_expression import format_type_expression
 from schemaman.debezium.converters.connect import read_type
+from schemaman.debezium.flattened_fields import SOURCE_FIELDS
 from schemaman.debezium.records import NO_POSITION, Position
 from schemaman.history.fold.event_match import find_loss, is_carried_by
 from schemaman.ingest.probe_patterns import learn_outline
 from schemaman.migration.plan import Refusal
 from schemaman.migration.targets import delta, iceberg
 from schemaman.model.ddl import format_type, parse_type
+from schemaman.model.name_adjustment import NEWEST
 from schemaman.model.types import Unknown
 from tests.support import type_sheets as sheets
 from tests.support.checkout import CAPTURES
@@ -211,6 +213,22 @@ def test_who_appends_and_whose_facts_are_late():
         "unknown": (False, True),
         "mongodb": (False, False),
     }
+
+
+@pytest.mark.parametrize("name", ["unknown", "cockroachdb", "", None, ["mysql"]])
+def test_every_other_name_is_that_of_the_unknown_connector(name: object) -> None:
+    found = find_connector(name)
+    assert (found.name, found.is_known, found.title) == ("unknown", False, "")
+    assert [found.is_document_store, found.has_online_copies, found.statement_grammar] == [False, False, None]
+    assert found.topic_parts("d", "s", NEWEST, databases=True) == ("d",)
+    assert found.stream_position({"sequence": '["1","2"]'}) is None
+    assert found.read_name("grÃ¶ÃŸe") == "grÃ¶ÃŸe"
+
+
+def test_no_field_of_a_source_block_is_the_own_one_of_two_connectors() -> None:
+    own = [name for connector in CONNECTORS.load_all() for name in connector.own_source_fields]
+    assert len(own) == len({*own})
+    assert {*own} <= SOURCE_FIELDS
 
 
 def test_a_dialect_bears_the_name_of_its_file():

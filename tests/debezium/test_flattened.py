@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.debezium.decode import decode
-from schemaman.debezium.flattened_fields import NO_KEY_NAMES, identify_parts, read_additions
+from schemaman.debezium.flattened_fields import NO_KEY_NAMES, read_additions
 from schemaman.debezium.observation import Observation, Outcome, Skipped
 from schemaman.debezium.records import Position, Record
+from schemaman.debezium.table_identity import identify_parts
 from schemaman.debezium.wire_format import Forms
 from schemaman.errors import BadConfiguration
 from schemaman.ingest.chunks import build_reading

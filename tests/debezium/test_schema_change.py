@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pytest
 
-from schemaman.debezium.ddl.statement import TableStatement, find_table_statements
+from schemaman.debezium.ddl.event_subjects import TableStatement, find_table_statements
 from schemaman.debezium.decode import decode
 from schemaman.debezium.observation import Observation, Outcome, Reject
 from schemaman.debezium.records import Record

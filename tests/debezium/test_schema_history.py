@@ -126,6 +126,8 @@ def test_a_statement_of_old_releases_is_evidence_as_well():
 @pytest.mark.parametrize(("payload", "reason"), [
     (kept({"type": "ALTER", "id": '"a"."t"', "table": image(column("a"))}, position={"offset": 1}),
      "names no connector"),
+    (kept({"type": "DROP", "id": '"a"."t"'}, position={"file": "b.1", "scn": "1"}),
+     "names no connector"),
     (kept({"type": "ALTER", "id": '"a"."t"', "table": image(column("a"))}, server=None), "names no server"),
     (kept({"type": "ALTER", "id": '"', "table": image(column("a"))}), "table id"),
     (kept({"type": "FOO", "id": '"a"."t"'}), "CREATE, ALTER and DROP"),

@@ -12,7 +12,8 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from schemaman.debezium.ddl.tokens import find_column_renames, find_table_renames
+from schemaman.debezium.ddl.event_renames import find_column_renames, find_table_renames
+from schemaman.debezium.ddl.statement_grammar import MYSQL_STATEMENTS, ORACLE_STATEMENTS
 from schemaman.history.rename_detection import find_rename_candidates
 from schemaman.history.versions import Grade
 from schemaman.model.column_list import parse_columns
@@ -243,8 +244,7 @@ BEYOND_SQLGLOT = [
 
 @pytest.mark.parametrize(("ddl", "renames"), [*STATED, *BEYOND_SQLGLOT])
 def test_renames_that_a_statement_states(ddl: str, renames: dict[str, str]) -> None:
-    assert dict(find_column_renames(ddl, "mysql")) == renames
-    assert dict(find_column_renames(ddl, "mariadb")) == renames
+    assert dict(find_column_renames(ddl, MYSQL_STATEMENTS)) == renames
 
 
 def sqlglot_renames(ddl: str) -> Iterator[tuple[str, str]]:
@@ -263,9 +263,10 @@ def test_another_parser_agrees(ddl: str, renames: dict[str, str]) -> None:
 
 
 def test_oracle_folds_bare_names_and_keeps_quoted_ones() -> None:
-    assert find_column_renames('ALTER TABLE "S"."T" RENAME COLUMN a TO "b"', "oracle") == (("A", "b"),)
-    assert find_column_renames("ALTER TABLE s.t RENAME COLUMN a# TO b$c -- x", "oracle") == (("A#", "B$C"),)
-    assert find_table_renames("RENAME a TO b", "oracle") == ((("A",), ("B",)),)
+    oracle = ORACLE_STATEMENTS
+    assert find_column_renames('ALTER TABLE "S"."T" RENAME COLUMN a TO "b"', oracle) == (("A", "b"),)
+    assert find_column_renames("ALTER TABLE s.t RENAME COLUMN a# TO b$c -- x", oracle) == (("A#", "B$C"),)
+    assert find_table_renames("RENAME a TO b", oracle) == ((("A",), ("B",)),)
 
 
 @pytest.mark.parametrize(
@@ -286,4 +287,4 @@ def test_oracle_folds_bare_names_and_keeps_quoted_ones() -> None:
     ],
 )
 def test_tables_that_a_statement_renames(ddl: str, tables: list[tuple[str, str]]) -> None:
-    assert [(".".join(a), ".".join(b)) for a, b in find_table_renames(ddl, "mysql")] == tables
+    assert [(".".join(a), ".".join(b)) for a, b in find_table_renames(ddl, MYSQL_STATEMENTS)] == tables

@@ -8,9 +8,9 @@ from random import Random
 import psycopg
 from psycopg import sql
 
-from schemaman.debezium.ddl.grammar import GRAMMARS
-from schemaman.debezium.ddl.script import split_script
-from schemaman.debezium.ddl.table_statements import StatementApplier
+from schemaman.debezium.ddl.migrations.grammar import GRAMMARS
+from schemaman.debezium.ddl.migrations.script import split_script
+from schemaman.debezium.ddl.migrations.statement_applier import StatementApplier
 from schemaman.model.ddl import format_type
 from tests.live.catalogue import tables_of
 from tests.support.checkout import PROOF

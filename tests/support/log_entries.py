@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from schemaman.debezium.connector import Connector
 from schemaman.debezium.observation import Observation
 from schemaman.debezium.records import Coordinates, Position
 from schemaman.history.epochs import UNDECIDED, Verdicts
@@ -20,7 +21,7 @@ ITEMS = TableId("shop", "app", "public", "items")
 DEV_ORDERS = replace(ORDERS, stream="dev")
 
 
-class PostgresLike:
+class PostgresLike(Connector):
     """What the fold has to know of a connector."""
 
     name = "postgresql"

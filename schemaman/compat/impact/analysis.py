@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from schemaman.compat.impact.column_roles import StatementReads
 from schemaman.compat.impact.graph import GraphStatement, ImpactGraph, Place, Unread
 from schemaman.compat.impact.parsing import (
     FAULTS,
@@ -15,9 +16,8 @@ from schemaman.compat.impact.parsing import (
     parse_statements,
 )
 from schemaman.compat.impact.relations import Relation, Relations, SqlName
-from schemaman.compat.impact.statements import read_statement
+from schemaman.compat.impact.statement_reads import read_statement
 from schemaman.compat.impact.texts import FoundText, SqlText
-from schemaman.compat.impact.uses import StatementReads
 
 
 @dataclass(frozen=True, slots=True)

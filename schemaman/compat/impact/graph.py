@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from schemaman.compat.impact.uses import ROLES, ROW_ROLES, Role, StatementReads
+from schemaman.compat.impact.column_roles import ROLES, ROW_ROLES, Role, StatementReads
 from schemaman.model.schema import Path
 
 

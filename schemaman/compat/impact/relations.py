@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 
-from schemaman.compat.impact.uses import Output
+from schemaman.compat.impact.column_roles import Output
 
 Named = TypeVar("Named")
 Folding = Literal["lower", "upper", "none"]

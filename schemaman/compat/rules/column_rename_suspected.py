@@ -5,7 +5,8 @@ The source does not record renames: PostgreSQL and Db2 never do.
 
 Why it hurts: Each of both plans may be wrong. If it was a rename, a plan that drops and adds loses the values
 of all old rows from the new column. If it was no rename, a plan that renames mixes the values of two columns.
-Until a person answers, the table is not migrated.
+The table is not migrated until a person answers,
+or the policy makes the rename by column order (`rename-proven`).
 
 What to do: Look at the evidence and answer with `schemaman decide`, as a rename or as none. The answer is
 kept in `schemaman.decisions.toml`, under review like code.
@@ -21,13 +22,14 @@ from collections.abc import Iterator, Mapping
 from schemaman.compat.judge import Example, Finding, Rule, StepFact, Transition, parse_verdicts
 from schemaman.compat.rules import _words
 from schemaman.history.rename_detection import find_rename_candidates
-from schemaman.history.versions import RenameCandidate
+from schemaman.history.versions import GRADE_WORDS, RenameCandidate
 from schemaman.model.diff import AddColumn, ColumnOrField, DropColumn
 from schemaman.model.schema import Column, Path, TableSchema
 from schemaman.model.shell import build_command
 from schemaman.model.types import widens
 
 NAME = "column-rename-suspected"
+_UNTIL_ANSWERED = "not migrated until a person answers"
 VERDICTS = parse_verdicts("B B B B B B B")
 
 
@@ -84,7 +86,7 @@ def _build_nested_finding(
         paths[0],
         f"{a} {_words.describe_column(old)}",
         f"{b} {_words.describe_column(new)}",
-        f"the nested field {b} {likelihood} {a} under a new name: a person has to decide",
+        f"the nested field {b} {likelihood} {a} under a new name: {_UNTIL_ANSWERED}",
         _words.apply_resolution(
             _words.restrict_to_column(VERDICTS, transition),
             backward=not new.nullable and not _words.is_renamed(transition, paths[1]),
@@ -92,7 +94,7 @@ def _build_nested_finding(
         ),
         fixes=commands,
         commands=commands,
-        evidence=(f"grade {candidate.grade}", *candidate.evidence),
+        evidence=(f"grade {GRADE_WORDS[candidate.grade]}", *candidate.evidence),
         claims=(("nested-field-dropped", paths[0]), *_words.claim_new_column(paths[1])),
     )
 
@@ -107,18 +109,19 @@ def _build_finding(transition: Transition, candidate: RenameCandidate, old: Colu
     a, b = candidate.old, candidate.new
     arguments = (str(transition.table), a, b)
     commands = tuple(build_command(("decide", answer), arguments) for answer in ("rename", "not-rename"))
-    likelihood = {"proven": "is, by its position,", "likely": "is likely", "possible": "is possibly"}
+    likelihood = {"proven": "is, by column order,", "likely": "is likely", "possible": "is possibly"}
+    until = _UNTIL_ANSWERED + (" or the policy makes it" if candidate.grade == "proven" else "")
     return Finding(
         NAME,
         transition.table,
         (a,),
         f"{a} {_words.describe_column(old)}",
         f"{b} {_words.describe_column(new)}",
-        f"column {b} {likelihood.get(candidate.grade, 'is')} {a} under a new name: a person has to decide",
+        f"column {b} {likelihood.get(candidate.grade, 'is')} {a} under a new name: {until}",
         _words.resolve_rename(VERDICTS, transition, a, b),
         fixes=commands,
         commands=commands,
-        evidence=(f"grade {candidate.grade}", *candidate.evidence),
+        evidence=(f"grade {GRADE_WORDS[candidate.grade]}", *candidate.evidence),
         claims=(
             ("column-dropped", (a,)),
             *((rule, (b,)) for rule in _words.RULES_OF_NEW_COLUMNS),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
-from schemaman.debezium.connector import DeclaredColumn
+from schemaman.debezium.connector import DeclaredColumn, NamedType, SpelledType
 from schemaman.debezium.records import NO_POSITION, Position
 from schemaman.model.types import (
     Array,
@@ -27,6 +28,7 @@ from schemaman.model.types import (
     Unknown,
 )
 
+_MARIADB_GTID = re.compile(r"\d+-\d+-\d+")
 _SHAPE = (Field("wkb", Binary()), Field("srid", Integer(32)))
 """The nested fields of a geometry in a lake: well-known binary and reference system, as Debezium writes it.
 Source: Debezium io.debezium.data.geometry.Point and Geometry."""
@@ -162,3 +164,15 @@ def read_position(source: Mapping[str, object]) -> Position:
     if not isinstance(file, str) or not file or not isinstance(at, int):
         return NO_POSITION
     return Position("binlog", f"{file}:{at}:{row if isinstance(row, int) else 0}")
+
+
+def name_spelled_type(spelled: SpelledType) -> NamedType:
+    """Name a type of a statement as Debezium's parser would name it, with its sizes."""
+    length = 1 if spelled.name == "BIT" and spelled.first is None else spelled.first
+    return spelled.name, length, spelled.second
+
+
+def is_mariadb_offset(offset: Mapping[str, object]) -> bool:
+    """Return whether an offset of a binary log has transaction ids of MariaDB, `domain-server-sequence`."""
+    gtids = offset.get("gtids")
+    return isinstance(gtids, str) and _MARIADB_GTID.match(gtids) is not None

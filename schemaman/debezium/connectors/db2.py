@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
-from schemaman.debezium.connector import Connector, DeclaredColumn
+from schemaman.debezium.connector import Connector, DeclaredColumn, NamedType, SpelledType
 from schemaman.debezium.records import NO_POSITION, Position
 from schemaman.model.types import (
     Binary,
@@ -47,12 +48,29 @@ _PLAIN: dict[str, Type] = {
 _FIXED = ("CHAR", "CHARACTER", "NCHAR", "GRAPHIC")
 _VARYING = ("VARCHAR", "CHARACTER VARYING", "NVARCHAR", "VARGRAPHIC")
 
+_DRIVER_NAMES = {
+    "INT": "INTEGER", "DEC": "DECIMAL", "NUM": "NUMERIC", "DOUBLE PRECISION": "DOUBLE", "CHARACTER": "CHAR",
+    "CHARACTER VARYING": "VARCHAR", "CHAR VARYING": "VARCHAR", "NCHAR VARYING": "NVARCHAR",
+    "CHARACTER LARGE OBJECT": "CLOB", "CHAR LARGE OBJECT": "CLOB", "BINARY LARGE OBJECT": "BLOB",
+    "BINARY VARYING": "VARBINARY",
+}  # fmt: skip
+"""The driver's names of types with other names."""
 
-class Db2:
+_LSN = re.compile(r"[0-9a-f]{8}:[0-9a-f]{8}:[0-9a-f]{16}")
+
+
+class Db2(Connector):
     """The Db2 connector."""
 
     name = "db2"
+    title = "Db2"
     append_only = True
+    has_read_times = True
+    """Source: Debezium Db2Connection, `LSN_TO_TIMESTAMP` selects CURRENT TIMESTAMP for any position."""
+
+    streams_only_primary_keys = True
+    """Source: Debezium JdbcConnection.readTableColumns, Db2Connection.getTableSchemaFromTable."""
+
     late_facts = False
     order: tuple[str, ...] = ("commit_lsn", "change_lsn")
 
@@ -87,6 +105,36 @@ class Db2:
         if not isinstance(commit, str):
             return NO_POSITION
         return Position("commit_lsn", change if isinstance(change, str) else "", commit)
+
+    def name_spelled_type(self, spelled: SpelledType) -> NamedType:
+        """Name a type of a statement as the connector's driver or parser would name it, with its sizes."""
+        is_bits = spelled.words[-3:] == ("FOR", "BIT", "DATA")
+        plain = " ".join(spelled.words[:-3] if is_bits else spelled.words)
+        name = _DRIVER_NAMES.get(plain, plain)
+        if is_bits:
+            return f"{name} () FOR BIT DATA", 1 if spelled.first is None else spelled.first, None
+        match name:
+            case "CHAR" | "NCHAR" | "GRAPHIC" | "BINARY":
+                return name, 1 if spelled.first is None else spelled.first, None
+            case "DECIMAL" | "NUMERIC":
+                return name, 5 if spelled.first is None else spelled.first, spelled.second or 0
+            case "FLOAT":
+                return "REAL" if spelled.first is not None and spelled.first <= 24 else "DOUBLE", None, None
+            case "DECFLOAT":
+                return name, 34 if spelled.first is None else spelled.first, None
+            case _ if name.startswith("TIMESTAMP"):
+                return name, None, 6 if spelled.first is None else spelled.first
+            case _:
+                return name, spelled.first, spelled.second
+
+    def is_own_lsn(self, lsn: str) -> bool:
+        """Return whether a log sequence number has the widths of Db2."""
+        return _LSN.fullmatch(lsn) is not None
+
+    def is_own_offset(self, offset: Mapping[str, object], depth: int) -> bool:
+        """Return whether an offset has a commit lsn with colons beside ids of two parts."""
+        lsn = offset.get("commit_lsn")
+        return isinstance(lsn, str) and ":" in lsn and depth < 3
 
 
 CONNECTOR: Connector = Db2()

@@ -47,7 +47,7 @@ _DIGITS = 19
 """The digits of a log sequence number, a signed 64-bit number: texts of one width compare as numbers do."""
 
 
-class Informix:
+class Informix(Connector):
     """The Informix connector."""
 
     name = "informix"
@@ -85,6 +85,11 @@ class Informix:
         """
         commit, change = _read_lsn(source.get("commit_lsn")), _read_lsn(source.get("change_lsn"))
         return NO_POSITION if commit is None else Position("commit_lsn", change or "", commit)
+
+    def is_own_offset(self, offset: Mapping[str, object], depth: int) -> bool:
+        """Return whether an offset has a commit lsn that is a number."""
+        lsn = offset.get("commit_lsn")
+        return isinstance(lsn, str) and ":" not in lsn
 
 
 def _read_lsn(value: object) -> str | None:

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from schemaman.debezium.connector import Connector, DeclaredColumn
+from schemaman.debezium.connector import Connector, DeclaredColumn, NamedType, SpelledType
 from schemaman.debezium.connectors import _binlog
+from schemaman.debezium.ddl.statement_grammar import MYSQL_STATEMENTS
 from schemaman.debezium.records import Position
 from schemaman.model.types import String, Type, Uuid
 
 
-class Mariadb:
+class Mariadb(Connector):
     """The MariaDB connector."""
 
     name = "mariadb"
+    title = "MariaDB"
+    has_schemas = False
+    has_online_copies = True
+    has_unsigned_integers = True
+    statement_grammar = MYSQL_STATEMENTS
     append_only = False
     late_facts = False
     order: tuple[str, ...] = ("file", "pos", "row")
@@ -36,6 +42,14 @@ class Mariadb:
     def position(self, source: Mapping[str, object]) -> Position:
         """Read the position in the binary log."""
         return _binlog.read_position(source)
+
+    def name_spelled_type(self, spelled: SpelledType) -> NamedType:
+        """Name a type of a statement as Debezium's parser would name it, with its sizes."""
+        return _binlog.name_spelled_type(spelled)
+
+    def is_own_offset(self, offset: Mapping[str, object], depth: int) -> bool:
+        """Return whether an offset has a file of the binary log, and transaction ids of MariaDB."""
+        return "file" in offset and _binlog.is_mariadb_offset(offset)
 
 
 CONNECTOR: Connector = Mariadb()

@@ -9,10 +9,13 @@ from schemaman.debezium.records import NO_POSITION, Position
 from schemaman.model.types import Type, Unknown
 
 
-class MongoDb:
+class MongoDb(Connector):
     """The MongoDB connector."""
 
     name = "mongodb"
+    title = "MongoDB"
+    is_document_store = True
+    has_schemas = False
     append_only = False
     late_facts = False
     order: tuple[str, ...] = ()

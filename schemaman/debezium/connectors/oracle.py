@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from schemaman.debezium.connector import Connector, DeclaredColumn
+from schemaman.debezium.connector import Connector, DeclaredColumn, NamedType, SpelledType
 from schemaman.debezium.connectors import _numbers
+from schemaman.debezium.ddl.statement_grammar import ORACLE_STATEMENTS
 from schemaman.debezium.records import NO_POSITION, Order, Position
 from schemaman.model.types import (
     Binary,
@@ -44,12 +45,15 @@ _MOST_DIGITS = 9
 _DIGITS = re.compile(r" ?\((\d+)\)")
 
 
-class Oracle:
+class Oracle(Connector):
     """The Oracle connector."""
 
     name = "oracle"
+    title = "Oracle"
     append_only = False
     late_facts = False
+    statement_grammar = ORACLE_STATEMENTS
+    own_source_fields = frozenset({"scn", "commit_scn", "lcr_position", "redo_thread"})
     order: Order = (("commit_scn", "scn"), "scn")
 
     def declared_type(self, column: DeclaredColumn) -> Type:
@@ -86,6 +90,36 @@ class Oracle:
         """
         scn, commit = _read_number(source.get("scn")), _read_number(source.get("commit_scn"))
         return NO_POSITION if scn is None else Position("scn", scn, commit)
+
+    def name_spelled_type(self, spelled: SpelledType) -> NamedType:
+        """Name a type of a statement as the connector's driver or parser would name it, with its sizes."""
+        match spelled.name:
+            case "INTEGER" | "INT" | "SMALLINT":
+                return "NUMBER", 38, 0
+            case "NUMBER" | "DECIMAL" | "NUMERIC" | "DEC":
+                if not spelled.sizes:
+                    return ("NUMBER", 38, None) if spelled.name == "NUMBER" else ("NUMBER", 38, 0)
+                # Debezium's parser reads no scale behind an asterisk
+                is_open = spelled.first is None
+                return "NUMBER", 38 if is_open else spelled.first, 0 if is_open else spelled.second or 0
+            case "FLOAT":
+                return "FLOAT", spelled.first or 126, None
+            case "REAL":
+                return "FLOAT", 63, None
+            case "DOUBLE PRECISION":
+                return "FLOAT", 126, None
+            case "VARCHAR" | "CHARACTER VARYING" | "CHAR VARYING":
+                return "VARCHAR2", spelled.first, None
+            case "CHARACTER":
+                return "CHAR", spelled.first or 1, None
+            case name if name.startswith("TIMESTAMP"):
+                return name, 6 if spelled.first is None else spelled.first, None
+            case name:
+                return name, spelled.first, spelled.second
+
+    def is_own_offset(self, offset: Mapping[str, object], depth: int) -> bool:
+        """Return whether an offset has a system change number."""
+        return not offset.keys().isdisjoint(("scn", "snapshot_scn", "commit_scn"))
 
 
 _SCN_DIGITS = 19

@@ -6,9 +6,10 @@ import json
 from collections.abc import Mapping
 from dataclasses import replace
 
-from schemaman.debezium.connector import Connector, DeclaredColumn
+from schemaman.debezium.connector import Connector, DeclaredColumn, NamedType, SpelledType
 from schemaman.debezium.connectors import _numbers
 from schemaman.debezium.records import NO_POSITION, Position
+from schemaman.model.name_adjustment import Release, restore_misread_name
 from schemaman.model.types import (
     Array,
     Binary,
@@ -69,13 +70,35 @@ _DIGITS = 19
 
 _UNBOUNDED = (None, 0, 131089, 2147483647)
 
+_CATALOGUE_NAMES = {
+    "BOOLEAN": "bool", "SMALLINT": "int2", "INT": "int4", "INTEGER": "int4", "BIGINT": "int8",
+    "REAL": "float4", "DOUBLE PRECISION": "float8", "DECIMAL": "numeric", "DEC": "numeric",
+    "CHARACTER VARYING": "varchar", "CHAR VARYING": "varchar", "NATIONAL CHARACTER VARYING": "varchar",
+    "NATIONAL CHAR VARYING": "varchar", "NCHAR VARYING": "varchar",
+    "CHARACTER": "bpchar", "CHAR": "bpchar", "NATIONAL CHARACTER": "bpchar", "NATIONAL CHAR": "bpchar",
+    "NCHAR": "bpchar", '"CHAR"': "char", "BIT VARYING": "varbit",
+    "TIME WITH TIME ZONE": "timetz", "TIMESTAMP WITH TIME ZONE": "timestamptz",
+    "SERIAL4": "serial", "SERIAL8": "bigserial", "SERIAL2": "smallserial",
+}  # fmt: skip
+"""The names in `pg_type` of types with other names. Source: PostgreSQL, Data Types, Table 8.1."""
 
-class Postgresql:
+
+class Postgresql(Connector):
     """The PostgreSQL connector."""
 
     name = "postgresql"
+    title = "PostgreSQL"
     append_only = True
     late_facts = True
+    key_order_release: Release = (1, 9)
+    """1.4 uses the order of the table in the stream, and that of the key in a snapshot. Source: recordings of
+    1.4.2 and 1.9.8 with PostgreSQL 15."""
+
+    correct_names_release: Release = (3, 5)
+    """Up to 3.4 the stream misreads names beyond ASCII; the connector finds no such table in the catalogue.
+    Source: recordings of Debezium 1.4 to 3.6 against PostgreSQL 15."""
+
+    own_source_fields = frozenset({"lsn"})
     order: tuple[str, ...] = ("sequence", "lsn")
 
     def declared_type(self, column: DeclaredColumn) -> Type:
@@ -116,6 +139,49 @@ class Postgresql:
         if lsn < 0:
             raise ValueError(f"a position that cannot be read: lsn {str(lsn)[:40]}")
         return Position("lsn", str(lsn), _read_commit(source.get("sequence")))
+
+    def stream_position(self, source: Mapping[str, object]) -> Position | None:
+        """Read the stream's position from `sequence`, which is that of the stream even if the row has no lsn.
+
+        Source: Debezium SourceInfo of PostgreSQL.
+        """
+        sequence = source.get("sequence")
+        if not isinstance(sequence, str):
+            return None
+        try:
+            commit, lsn = json.loads(sequence)
+            commit, lsn = (None if n is None else str(int(n)) for n in (commit, lsn))
+        except (ValueError, TypeError):
+            return None
+        last = lsn or commit
+        return None if last is None else Position("lsn", last, commit)
+
+    def name_spelled_type(self, spelled: SpelledType) -> NamedType:
+        """Name a type of a statement as the connector's driver or parser would name it, with its sizes."""
+        name = _CATALOGUE_NAMES.get(spelled.name, spelled.name.lower())
+        match name:
+            case "numeric":
+                return (
+                    name,
+                    spelled.first,
+                    0 if spelled.first is not None and spelled.second is None else spelled.second,
+                )
+            case "bpchar" | "bit":
+                return name, 1 if spelled.first is None and spelled.name != "BPCHAR" else spelled.first, None
+            case "char":
+                return name, 1, None
+            case "float":
+                return "float4" if spelled.first is not None and spelled.first <= 24 else "float8", None, None
+            case "time" | "timetz" | "timestamp" | "timestamptz":
+                return name, None, spelled.first
+            case _ if name.startswith("interval"):
+                return "interval", None, spelled.first
+            case _:
+                return name, spelled.first, None
+
+    def read_name(self, name: str) -> str:
+        """Restore a name that the stream misread byte by byte."""
+        return restore_misread_name(name)
 
 
 def _read_commit(sequence: object) -> str | None:

@@ -6,14 +6,21 @@ from collections.abc import Mapping
 
 from schemaman.debezium.connector import Connector, DeclaredColumn
 from schemaman.debezium.connectors import _binlog
+from schemaman.debezium.ddl.statement_grammar import MYSQL_STATEMENTS
 from schemaman.debezium.records import NO_POSITION, Position
 from schemaman.model.types import Type
 
 
-class Vitess:
+class Vitess(Connector):
     """The Vitess connector; its keyspaces are the databases."""
 
     name = "vitess"
+    has_schemas = False
+    has_online_copies = True
+    has_unsigned_integers = True
+    statement_grammar = MYSQL_STATEMENTS
+    sends_structures = False
+    own_source_fields = frozenset({"vgtid"})
     append_only = False
     late_facts = False
     order: tuple[str, ...] = ()

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import re
 
+from schemaman.debezium.connector import find_connector
 from schemaman.debezium.observation import Observation
-
-DATABASE_NAMED_CONNECTORS = ("mysql", "mariadb", "vitess")
-"""Connectors whose table names have a database in front and no schema; the tools work on their databases."""
 
 _WORK = re.compile(r"_(.+)_gh[oc]\Z", re.DOTALL)
 _COPY = re.compile(r"_(.+)_gho\Z|_+(.+)_new\Z", re.DOTALL)
@@ -33,7 +31,7 @@ def find_online_original(name: str) -> str | None:
 def is_working_copy(observed: Observation) -> bool:
     """Return whether events are those of gh-ost's working table, which has no history of its own."""
     return (
-        observed.connector in DATABASE_NAMED_CONNECTORS
+        find_connector(observed.connector).has_online_copies
         and find_ghost_original(observed.table.table) is not None
     )
 

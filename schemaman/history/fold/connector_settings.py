@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from schemaman.debezium.connector import find_connector
 from schemaman.debezium.records import Coordinates
 from schemaman.history.epochs import ConnectorSettingsShown, FormChange, FormInterval
 from schemaman.history.fold.confirmation import find_read_time
@@ -21,7 +22,7 @@ from schemaman.history.fold.encoding import (
 )
 from schemaman.history.fold.naming_epochs import list_originals, restore_own_names
 from schemaman.history.fold.timeline import Point
-from schemaman.model.name_adjustment import Release, adjust_field
+from schemaman.model.name_adjustment import adjust_field
 from schemaman.model.schema import TableSchema
 from schemaman.model.types import Type
 
@@ -156,9 +157,6 @@ def _classify_name(name: str) -> str:
     return ESCAPED if any(own != name for own in list_originals(name)) else ADJUSTED
 
 
-_ONLY_REQUIRED: Release = (2, 5)
-"""The first release that is known not to use an index with nulls as the key."""
-
 VersionPoints = tuple[TableSchema, int, Sequence[Point]]
 """A version as told: structure, incarnation, points."""
 
@@ -181,5 +179,6 @@ def find_key_required(versions: Sequence[VersionPoints]) -> Iterator[tuple[str, 
 def _has_nullable_key_index(point: Point) -> bool:
     """Whether the connector may have used an index as the key; a statement may declare a primary key."""
     observation = point.observation
-    old = observation.connector == "mysql" and parse_release(observation.connector_version) < _ONLY_REQUIRED
+    required = find_connector(observation.connector).required_key_release
+    old = parse_release(observation.connector_version) < required
     return old and "PRIMARY" not in (observation.ddl or "").upper()

@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from schemaman.debezium.connector import find_connector
 from schemaman.debezium.observation import Observation
 from schemaman.debezium.records import Coordinates
 from schemaman.history.epochs import ChangeId, FormChange, FormRule, Verdicts
@@ -38,17 +39,8 @@ from schemaman.model.types import (
 
 _VERSION = re.compile(r"(\d+)\.(\d+)")
 
-KEYS_IN_TABLE_ORDER: Release = (1, 9)
-"""The first release whose stream is known to keep the order of a composite key. 1.4 uses the order of the
-table in the stream, and that of the key in a snapshot. Source: recordings of 1.4.2 and 1.9.8 with
-PostgreSQL 15."""
-
 NAMING_FORMS = ("names as they are", "names escaped", "names adjusted")
 """The forms of names: raw, of mode avro_unicode, and such as any mode may write."""
-
-FIRST_CORRECT_NAMES: Release = (3, 5)
-"""Up to 3.4 the stream misreads names beyond ASCII; the connector finds no such table in the catalogue.
-Source: recordings of Debezium 1.4 to 3.6 against PostgreSQL 15."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +113,7 @@ class Encoding:
             vouched=upgraded
             or last.schema_name != now.schema_name
             or any(name in self._original_names for name in known.names if name not in names),
-            misreading=now.connector == "postgresql"
-            and oldest < FIRST_CORRECT_NAMES
+            misreading=oldest < find_connector(now.connector).correct_names_release
             and (upgraded or last.snapshot != now.snapshot),
         )
         before = {c.name: c.emitted_name or c.name for c in known.columns}
@@ -205,11 +196,10 @@ def has_no_facts(observation: Observation) -> bool:
     """Whether the connector cannot have found the table of an event: no key, and every column is optional."""
     schema, table = observation.schema, observation.table
     return (
-        observation.connector == "postgresql"
-        and not observation.snapshot
+        not observation.snapshot
         and schema is not None
         and not (table.schema.isascii() and table.table.isascii())
-        and parse_release(observation.connector_version) < FIRST_CORRECT_NAMES
+        and _misreads_names(observation)
         and not schema.key
         and all(c.nullable for c in schema.columns)
     )
@@ -220,20 +210,22 @@ def is_misread(observation: Observation, name: str) -> bool:
 
     Such a column is optional and falls out of the key. Names of a snapshot come from the catalogue itself.
     """
-    return (
-        observation.connector == "postgresql"
-        and not observation.snapshot
-        and not name.isascii()
-        and parse_release(observation.connector_version) < FIRST_CORRECT_NAMES
-    )
+    return not observation.snapshot and not name.isascii() and _misreads_names(observation)
+
+
+def _misreads_names(observation: Observation) -> bool:
+    """Whether the release of the connector misreads names beyond ASCII in its stream."""
+    correct = find_connector(observation.connector).correct_names_release
+    return parse_release(observation.connector_version) < correct
 
 
 def has_table_key_order(observation: Observation) -> bool:
     """Whether events have a composite key in the order of the table's columns, not in key order."""
     schema = observation.schema
-    if observation.connector != "postgresql" or observation.snapshot or schema is None:
+    if observation.snapshot or schema is None or len(schema.key) < 2:
         return False
-    return len(schema.key) > 1 and parse_release(observation.connector_version) < KEYS_IN_TABLE_ORDER
+    ordered = find_connector(observation.connector).key_order_release
+    return parse_release(observation.connector_version) < ordered
 
 
 def _restore_facts(

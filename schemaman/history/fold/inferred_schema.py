@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from schemaman.debezium.connector import find_connector
 from schemaman.debezium.inference import (
-    DOCUMENTS,
     DOTTED,
     EARLY,
     ELEMENT,
@@ -103,7 +103,8 @@ def publish_observations(
     A run counts for the schema that was valid at the beginning of the run.
     """
     inferred = _merge_partitions(observations)
-    versions = publish_schemas(inferred, keyed=any(o.connector == DOCUMENTS for o in observations))
+    keyed = any(find_connector(o.connector).is_document_store for o in observations)
+    versions = publish_schemas(inferred, keyed=keyed)
     starts = [make_time_key(version.at) for version in versions]
     counts: Counter[int] = Counter()
     for one in observations:

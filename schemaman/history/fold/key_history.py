@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from schemaman.debezium.connector import find_connector
 from schemaman.debezium.observation import STATEMENT_KINDS, Observation
 from schemaman.debezium.records import Coordinates
 from schemaman.history.fold.version_builder import OpenVersion, set_key
@@ -101,10 +102,8 @@ def _find_origins(schema: TableSchema, versions: Sequence[OpenVersion]) -> tuple
     statements = [
         p.observation for v in versions for p in v.points if p.observation.evidence in STATEMENT_KINDS
     ]
-    if (streamed := [o for o in statements if o.connector == "db2" and not o.snapshot]) and streamed[
-        0
-    ].schema:
-        # while it streams, the connector of Db2 asks for the primary key alone. Source: Db2Connection
+    narrow = (o for o in statements if find_connector(o.connector).streams_only_primary_keys)
+    if (streamed := [o for o in narrow if not o.snapshot]) and streamed[0].schema:
         # a snapshot asked for an index, too: a key that the stream does not name was either
         unstated = "key" in streamed[0].unstated_attributes
         return ("primary-key", "unique-index") if unstated else ("primary-key",)

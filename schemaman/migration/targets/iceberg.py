@@ -1,4 +1,8 @@
-"""Apache Iceberg on Spark: format version 2 in a named catalogue, keys as identifier fields."""
+"""Apache Iceberg on Spark: format version 2 in a named catalogue, keys as identifier fields.
+
+This module decides which statements a change needs. `migration.spark_sql` makes their SQL text;
+`_common_drafts` holds the statements that both formats share.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from schemaman.errors import BadReference
 from schemaman.migration import spark_sql as sql
 from schemaman.migration.plan import Refusal
 from schemaman.migration.target import Draft, Executor, LakeTable, LakeType
-from schemaman.migration.targets import _drafts as drafts
+from schemaman.migration.targets import _common_drafts as drafts
 from schemaman.migration.targets._types import TypeHolder, has_variant
 from schemaman.migration.type_mapping import DEFAULT, Representation
 from schemaman.model.ddl import quote_name

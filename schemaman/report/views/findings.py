@@ -239,9 +239,10 @@ def summarize_check(
     if result.remarks:
         parts.append(words.format_count(len(result.remarks), "remark"))
     found = ", ".join(part for part in parts if part) or "no findings"
-    tables, steps = words.format_count(len(result.tables), "table"), words.format_count(result.steps, "step")
+    changes = words.format_count(result.steps, "schema change")
+    tables = words.format_count(len(result.tables), "table")
     verdict = Text(result.verdict, _VERDICT_TONES[result.verdict])
-    return (verdict, Text(f" · {found} · {steps} of {tables} · --fail-on {fail_on}"))
+    return (verdict, Text(f" · {found} · {changes} in {tables} · --fail-on {fail_on}"))
 
 
 def summarize_report(report: Report) -> str:

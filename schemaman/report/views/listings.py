@@ -16,7 +16,13 @@ from schemaman.debezium.observation import (
 from schemaman.debezium.records import Coordinates
 from schemaman.history.rename_detection import find_rename_candidates as suspected
 from schemaman.history.summary import TableSummary
-from schemaman.history.versions import Disagreement, RenameCandidate, SchemaVersion, TableHistory
+from schemaman.history.versions import (
+    GRADE_WORDS,
+    Disagreement,
+    RenameCandidate,
+    SchemaVersion,
+    TableHistory,
+)
 from schemaman.model.ddl import format_type
 from schemaman.model.diff import diff
 from schemaman.model.schema import Column, TableId, TableSchema
@@ -261,7 +267,8 @@ def build_diff_report(
         if candidate.grade != "stated":
             evidence = "; ".join(candidate.evidence)
             message = (
-                f"{candidate.old} was dropped and {candidate.new} was added: {candidate.grade} ({evidence})"
+                f"{candidate.old} was dropped and {candidate.new} was added: "
+                f"{GRADE_WORDS[candidate.grade]} ({evidence})"
             )
             blocks.append(Notice("possible rename", "note", "", message))
     blocks += map(build_remark_notice, remarks)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
-from schemaman.debezium.topic_naming import TopicNamingStrategy, make_schema_name
+from schemaman.debezium.emitted_names import TopicNamingStrategy, make_schema_name
 from schemaman.history.fold.naming_epochs import find_naming_rule, list_originals
 from schemaman.history.versions import TableHistory
 from schemaman.model import name_adjustment as names

@@ -6,7 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from schemaman.compat.judge import READERS, Reader, Verdict
-from schemaman.history.versions import Disagreement, RenameCandidate, SchemaVersion, TableHistory
+from schemaman.history.versions import (
+    GRADE_WORDS,
+    Disagreement,
+    RenameCandidate,
+    SchemaVersion,
+    TableHistory,
+)
 from schemaman.model.ddl import format_type
 from schemaman.model.schema import Column
 from schemaman.model.shell import build_command
@@ -248,7 +254,7 @@ def _build_candidate(history: TableHistory, version: SchemaVersion, found: Renam
         "possible rename",
         "note",
         f"version {version.number}",
-        f"{found.old} was dropped and {found.new} was added: {found.grade}"
+        f"{found.old} was dropped and {found.new} was added: {GRADE_WORDS[found.grade]}"
         + (f" ({evidence})." if evidence else "."),
         (
             ("yes", (Text(build_command(("decide", "rename"), names), code=True),)),

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import assert_never
 
 from schemaman.compat.judge import Severity
+from schemaman.debezium.connector import find_connector
 from schemaman.debezium.records import Coordinates, Position
 from schemaman.history.summary import TableSummary
 from schemaman.history.versions import SchemaVersion, Status, TableHistory
@@ -33,15 +34,11 @@ STATUS_TONES: dict[Status, Tone] = {
     "confirmed": "good", "provisional": "note", "phantom": "danger", "declared": "note", "inferred": "note",
 }  # fmt: skip
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_CONNECTORS = {
-    "postgresql": "PostgreSQL", "db2": "Db2", "mysql": "MySQL", "mariadb": "MariaDB",
-    "sqlserver": "SQL Server", "oracle": "Oracle", "mongodb": "MongoDB",
-}  # fmt: skip
 
 
 def name_connector(connector: str) -> str:
     """The product's own spelling of a connector's name."""
-    return _CONNECTORS.get(connector, connector)
+    return find_connector(connector).title or connector
 
 
 def format_count(number: int, one: str, many: str = "") -> str:

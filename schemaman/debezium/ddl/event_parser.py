@@ -1,6 +1,6 @@
 """Facts about columns in a DDL text: renames, defaults, comments; evidence beside the declared structure.
 
-sqlglot parses the text. If it fails, `ddl.tokens` still finds renames, but neither defaults nor comments.
+sqlglot parses the text. If it fails, `event_renames` still finds renames, but neither defaults nor comments.
 Columns that were dropped and added again always come from the tokens.
 """
 
@@ -17,8 +17,14 @@ from sqlglot.parser import Parser
 from sqlglot.parsers.mysql import MySQLParser
 from sqlglot.parsers.oracle import OracleParser
 
-from schemaman.debezium.ddl.facts import DdlFacts, Parts
-from schemaman.debezium.ddl.tokens import find_column_renames, find_recreated_columns, find_table_renames
+from schemaman.debezium.connector import find_connector
+from schemaman.debezium.ddl.event_facts import DdlFacts, Parts
+from schemaman.debezium.ddl.event_renames import (
+    find_column_renames,
+    find_recreated_columns,
+    find_table_renames,
+)
+from schemaman.debezium.ddl.statement_grammar import MYSQL_STATEMENTS, ORACLE_STATEMENTS, StatementGrammar
 from schemaman.debezium.observation import Attribute, StatedAttribute
 
 LONGEST = 100_000
@@ -41,30 +47,29 @@ def parse_ddl(ddl: str, connector: str) -> DdlFacts:
     form in which the database keeps them. Source: MySQL and MariaDB manuals, ALTER TABLE; Oracle SQL
     reference, ALTER TABLE and COMMENT.
     """
-    parser = _PARSERS.get(connector)
-    if parser is None:
+    grammar = find_connector(connector).statement_grammar
+    if grammar is None:
         return DdlFacts()
     anew: tuple[StatedAttribute, ...] = tuple(
-        (column, "anew", None) for column in find_recreated_columns(ddl, connector)
+        (column, "anew", None) for column in find_recreated_columns(ddl, grammar)
     )
     try:
-        statements = _parse_statements(ddl, parser)
+        statements = _parse_statements(ddl, *_PARSERS[grammar])
     except _FAULTS:
-        return DdlFacts(find_column_renames(ddl, connector), find_table_renames(ddl, connector), anew)
-    reader = _DdlReader(connector == "oracle")
+        return DdlFacts(find_column_renames(ddl, grammar), find_table_renames(ddl, grammar), anew)
+    reader = _DdlReader(grammar)
     for statement in statements:
         reader.read_statement(statement)
     # sqlglot reads a list of pairs behind RENAME TABLE as a command, and loses a table of some forms.
-    tables = tuple(reader.tables) or find_table_renames(ddl, connector)
+    tables = tuple(reader.tables) or find_table_renames(ddl, grammar)
     stated = ((column, attribute, value) for (column, attribute), value in reader.attributes.items())
     renames = tuple((old, new) for old, new in reader.renames.items() if old != new)
     return DdlFacts(renames, tables, (*stated, *anew), parsed=True)
 
 
-def _parse_statements(ddl: str, parser: tuple[Dialect, type[Parser]]) -> list[exp.Expr]:
+def _parse_statements(ddl: str, dialect: Dialect, parse: type[Parser]) -> list[exp.Expr]:
     if len(ddl) > LONGEST or _EXECUTED.search(ddl):
         raise ParseError("too long, or with statements in comments")
-    dialect, parse = parser
     return [s for s in parse(dialect=dialect).parse(dialect.tokenize(ddl), ddl) if s is not None]
 
 
@@ -82,19 +87,17 @@ class _OracleParser(OracleParser):
         raise ParseError("no statement that is read")
 
 
-_PARSERS: dict[str, tuple[Dialect, type[Parser]]] = {
-    "mysql": (MySQL(), _MySqlParser),
-    "mariadb": (MySQL(), _MySqlParser),
-    "vitess": (MySQL(), _MySqlParser),
-    "oracle": (Oracle(), _OracleParser),
+_PARSERS: dict[StatementGrammar, tuple[Dialect, type[Parser]]] = {
+    MYSQL_STATEMENTS: (MySQL(), _MySqlParser),
+    ORACLE_STATEMENTS: (Oracle(), _OracleParser),
 }
 
 
 class _DdlReader:
     """Reads the statements of one text in order; the attributes of a column belong to its newest name."""
 
-    def __init__(self, oracle: bool) -> None:
-        self.oracle = oracle
+    def __init__(self, grammar: StatementGrammar) -> None:
+        self.grammar = grammar
         self.renames: dict[str, str] = {}
         self.tables: list[tuple[Parts, Parts]] = []
         self.attributes: Attributes = {}
@@ -137,7 +140,7 @@ class _DdlReader:
                 if isinstance(old, exp.Expr):
                     step[self._read_name(old)] = self._read_name(definition.this)
                 if isinstance(definition, exp.ColumnDef):
-                    self._read_definition(definition, kept=self.oracle)
+                    self._read_definition(definition, kept=self.grammar.keeps_attributes)
             case exp.AlterColumn():
                 self._read_alteration(action)
             case exp.RenameColumn():
@@ -157,7 +160,7 @@ class _DdlReader:
     def _read_definition(self, column: exp.ColumnDef, kept: bool = False) -> None:
         """Read a column's definition; `kept`: attributes that it does not mention stay as they are."""
         attributes: dict[Attribute, str | None] = {} if kept else {"default": None}
-        if not self.oracle:
+        if not self.grammar.own_comments:
             attributes["comment"] = None
         for constraint in column.args.get("constraints") or ():
             match constraint.args.get("kind"):
@@ -201,7 +204,7 @@ class _DdlReader:
             identifier = node.this
         text = identifier.name if identifier is not None else node.name
         quoted = identifier is not None and bool(identifier.args.get("quoted"))
-        return text if quoted or not self.oracle else text.upper()
+        return text if quoted or not self.grammar.upper_names else text.upper()
 
     def _read_parts(self, table: exp.Expr) -> Parts:
         parts = table.parts if isinstance(table, exp.Table) else []
@@ -214,7 +217,7 @@ class _DdlReader:
                 return None
             case exp.Literal() | exp.National() | exp.BitString():
                 return str(value.this)
-            case exp.Paren() if not self.oracle:
+            case exp.Paren() if self.grammar.bracketed_values:
                 return self._read_value(value.this)
             case _:
-                return value.sql("oracle" if self.oracle else "mysql")
+                return value.sql(_PARSERS[self.grammar][0])

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from schemaman.debezium.ddl.grammar import SqlGrammar
-from schemaman.debezium.ddl.script import ScriptStatement, SqlToken, has_body, has_table_statement
-from schemaman.debezium.ddl.token_reader import StatementNotRead
+from schemaman.debezium.ddl.migrations.grammar import SqlGrammar
+from schemaman.debezium.ddl.migrations.script import ScriptStatement, SqlToken, has_body, has_table_statement
+from schemaman.debezium.ddl.migrations.token_reader import StatementNotRead
 
 _VERBS = frozenset(
     {

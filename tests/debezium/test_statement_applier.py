@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from schemaman.debezium.ddl.grammar import GRAMMARS
-from schemaman.debezium.ddl.migration_files import find_unread_file, prepare_script, sort_files
-from schemaman.debezium.ddl.script import split_script
-from schemaman.debezium.ddl.table_statements import StatementApplier
+from schemaman.debezium.ddl.migrations.grammar import GRAMMARS
+from schemaman.debezium.ddl.migrations.migration_files import find_unread_file, prepare_script, sort_files
+from schemaman.debezium.ddl.migrations.script import split_script
+from schemaman.debezium.ddl.migrations.statement_applier import StatementApplier
 from schemaman.model.column_list import format_columns, parse_columns
 from schemaman.model.schema import TableId, TableSchema
 from schemaman.model.types import Integer

@@ -6,9 +6,9 @@ import decimal
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from schemaman.debezium.ddl.column_definitions import StatedDefault
-from schemaman.debezium.ddl.grammar import SqlGrammar
-from schemaman.debezium.ddl.token_reader import Parts
+from schemaman.debezium.ddl.migrations.column_definitions import StatedDefault
+from schemaman.debezium.ddl.migrations.grammar import SqlGrammar
+from schemaman.debezium.ddl.migrations.token_reader import Parts
 from schemaman.model.schema import Column, Scalar, TableId, TableSchema
 from schemaman.model.types import (
     Array,

@@ -10,21 +10,21 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import count
 
-from schemaman.debezium.ddl.column_definitions import DefinitionReader, TableConstraint
-from schemaman.debezium.ddl.column_types import UserTypes, read_column_type
-from schemaman.debezium.ddl.grammar import SqlGrammar
-from schemaman.debezium.ddl.known_tables import (
+from schemaman.debezium.ddl.migrations.column_definitions import DefinitionReader, TableConstraint
+from schemaman.debezium.ddl.migrations.column_types import UserTypes, read_column_type
+from schemaman.debezium.ddl.migrations.grammar import SqlGrammar
+from schemaman.debezium.ddl.migrations.known_tables import (
     DroppedTable,
     KnownTable,
     ScriptPlace,
     UnreadStatement,
     is_emitted,
 )
-from schemaman.debezium.ddl.passed_statements import find_passed_kind
-from schemaman.debezium.ddl.script import ScriptStatement, has_body, is_block, read_tokens
-from schemaman.debezium.ddl.table_actions import ActionReader
-from schemaman.debezium.ddl.table_editor import OTHER_CONSTRAINT, SqlSession, TableEditor
-from schemaman.debezium.ddl.token_reader import Parts, StatementNotRead, TokenReader
+from schemaman.debezium.ddl.migrations.passed_statements import find_passed_kind
+from schemaman.debezium.ddl.migrations.script import ScriptStatement, has_body, is_block, read_tokens
+from schemaman.debezium.ddl.migrations.table_actions import ActionReader
+from schemaman.debezium.ddl.migrations.table_editor import OTHER_CONSTRAINT, SqlSession, TableEditor
+from schemaman.debezium.ddl.migrations.token_reader import Parts, StatementNotRead, TokenReader
 from schemaman.model.schema import TableId, TableSchema
 from schemaman.model.types import Enum
 

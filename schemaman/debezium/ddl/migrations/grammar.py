@@ -31,7 +31,8 @@ class SqlGrammar:
 
     `case` is the case in which unquoted names are kept; `same_case` means that names which differ only in
     case are the same. `marks` are the opening quotes of names. `default_schema` is the schema of a name
-    without one. `line_words` begin statements that end with their line, as clients read them.
+    without one. `databases` are the names of the database in changesets of Liquibase.
+    `line_words` begin statements that end with their line, as clients read them.
     `retype_nullable`: a new type without NOT NULL makes the column nullable. `redefine`: the new definition
     of a column replaces nullability and default. `inline_indexes`: INDEX and KEY
     are no names of columns. `key_shrinks`: a dropped column leaves the key, else the key
@@ -51,6 +52,7 @@ class SqlGrammar:
     default_schema: str = ""
     line_words: tuple[str, ...] = ()
     separators: tuple[str, ...] = ()
+    databases: tuple[str, ...] = ()
     optional_semicolons: bool = False
     slash_ends_body: bool = False
     retype_nullable: bool = False
@@ -124,29 +126,37 @@ def _find_unit(precision: int) -> int:
 
 
 _POSTGRESQL = SqlGrammar(
-    "postgresql", "lower", '"', nested_comments=True, dollar_quotes=True, default_schema="public"
+    "postgresql",
+    "lower",
+    '"',
+    nested_comments=True,
+    dollar_quotes=True,
+    default_schema="public",
+    databases=("postgresql", "postgres"),
 )
 _AS_SIGNED = ("mediumint", "middleint", "int3", "integer", "int4")
 _MYSQL = SqlGrammar(
     "mysql", "kept", "`", same_case=True, backslashes=True, hash_comments=True, redefine=True,
     inline_indexes=True, key_shrinks=True, micro_time=True, line_words=("USE", "SOURCE"),
-    as_signed=_AS_SIGNED,
+    as_signed=_AS_SIGNED, databases=("mysql",),
 )  # fmt: skip
 _MARIADB = SqlGrammar(
     "mariadb", "kept", "`", same_case=True, backslashes=True, hash_comments=True, redefine=True,
     inline_indexes=True, key_shrinks=True, micro_time=True, line_words=("USE", "SOURCE"),
-    as_signed=_AS_SIGNED,
+    as_signed=_AS_SIGNED, databases=("mariadb", "mysql"),
 )  # fmt: skip
 _ORACLE = SqlGrammar(
     "oracle", "upper", '"', small_numbers=True, slash_ends_body=True, separators=("/",),
     line_words=("SET", "PROMPT", "SPOOL", "WHENEVER", "REM", "REMARK", "DEFINE", "UNDEFINE", "SHOW", "EXIT",
                 "QUIT", "CONNECT", "COLUMN", "CLEAR", "TTITLE", "PAUSE"),
+    databases=("oracle",),
 )  # fmt: skip
 _SQLSERVER = SqlGrammar(
     "sqlserver", "kept", '"[', same_case=True, default_schema="dbo", separators=("GO",),
     optional_semicolons=True, retype_nullable=True, inline_indexes=True, as_text=("uniqueidentifier",),
+    databases=("mssql", "sqlserver"),
 )  # fmt: skip
-_DB2 = SqlGrammar("db2", "upper", '"', line_words=("CONNECT",), separators=("@",))
+_DB2 = SqlGrammar("db2", "upper", '"', databases=("db2", "db2z"), line_words=("CONNECT",), separators=("@",))
 
 GRAMMARS: Mapping[str, SqlGrammar] = {
     grammar.connector: grammar for grammar in (_POSTGRESQL, _MYSQL, _MARIADB, _ORACLE, _SQLSERVER, _DB2)

@@ -9,10 +9,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from schemaman.debezium.ddl.statement_grammar import StatementGrammar
+
 Parts = tuple[str, ...]
 
 
-def find_column_renames(ddl: str, connector: str) -> tuple[tuple[str, str], ...]:
+def find_column_renames(ddl: str, grammar: StatementGrammar) -> tuple[tuple[str, str], ...]:
     """Find the column renames (old, new) of a DDL text, as it spells the names.
 
     It reads `CHANGE [COLUMN] a b …` and `RENAME COLUMN a TO b` of `ALTER TABLE`, and composes the renames of
@@ -20,13 +22,13 @@ def find_column_renames(ddl: str, connector: str) -> tuple[tuple[str, str], ...]
     structure. Source: MySQL and MariaDB manuals, ALTER TABLE; Oracle SQL reference, rename_column_clause.
     """
     result: dict[str, str] = {}
-    for words in _split_statements(ddl, connector):
+    for words in _split_statements(ddl, grammar):
         step = dict(_list_column_renames(words))
         result = {a: step.pop(b, b) for a, b in result.items()} | step
     return tuple((a, b) for a, b in result.items() if a != b)
 
 
-def find_recreated_columns(ddl: str, connector: str) -> tuple[str, ...]:
+def find_recreated_columns(ddl: str, grammar: StatementGrammar) -> tuple[str, ...]:
     """Find the columns that a DDL text drops and adds again, by their final names, as it spells them.
 
     It reads `DROP [COLUMN] a, ADD [COLUMN] a …` of `ALTER TABLE` in both orders: the dropped column is one of
@@ -35,7 +37,7 @@ def find_recreated_columns(ddl: str, connector: str) -> tuple[str, ...]:
     """
     dropped_before: set[str] = set()
     made: dict[str, str] = {}
-    statements = list(_split_statements(ddl, connector))
+    statements = list(_split_statements(ddl, grammar))
     if len({table[-1].lower() for words in statements if (table := _find_altered_table(words))}) > 1:
         return ()
     for words in statements:
@@ -49,14 +51,14 @@ def find_recreated_columns(ddl: str, connector: str) -> tuple[str, ...]:
     return tuple(made.values())
 
 
-def find_table_renames(ddl: str, connector: str) -> tuple[tuple[Parts, Parts], ...]:
+def find_table_renames(ddl: str, grammar: StatementGrammar) -> tuple[tuple[Parts, Parts], ...]:
     """Find the table renames (old, new) of a DDL text, each name as its parts: `('shop', 'orders')`.
 
     It reads `RENAME TABLE a TO b[, c TO d]` in order and `ALTER TABLE a RENAME [TO|AS|=] b`. An unqualified
     name has one part. Source: MySQL and MariaDB manuals, RENAME TABLE, ALTER TABLE.
     """
     return tuple(
-        pair for words in _split_statements(ddl, connector) for pair in _list_table_renames(words, connector)
+        pair for words in _split_statements(ddl, grammar) for pair in _list_table_renames(words, grammar)
     )
 
 
@@ -97,9 +99,9 @@ _BEHIND = ("FOR", "VERSIONING")
 _BODIES = ("PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "PACKAGE")
 
 
-def _split_statements(ddl: str, connector: str) -> Iterator[list[_Word]]:
+def _split_statements(ddl: str, grammar: StatementGrammar) -> Iterator[list[_Word]]:
     """Split a text into statements; yield none if it has unbalanced quotes."""
-    words = list(_split_words(ddl, connector))
+    words = list(_split_words(ddl, grammar))
     if any(w.text in "`\"'" and not w.name for w in words):
         return
     statement: list[_Word] = []
@@ -114,9 +116,8 @@ def _split_statements(ddl: str, connector: str) -> Iterator[list[_Word]]:
         statement = []
 
 
-def _split_words(ddl: str, connector: str) -> Iterator[_Word]:
-    oracle = connector == "oracle"
-    for match in (_ORACLE if oracle else _SQL).finditer(ddl):
+def _split_words(ddl: str, grammar: StatementGrammar) -> Iterator[_Word]:
+    for match in (_SQL if grammar.hash_comments else _ORACLE).finditer(ddl):
         text = match[0]
         match match.lastgroup:
             case "skip":
@@ -126,7 +127,7 @@ def _split_words(ddl: str, connector: str) -> Iterator[_Word]:
             case "text":
                 yield _Word(text, False, quoted=True)
             case "word":
-                yield _Word(text.upper() if oracle else text, True)
+                yield _Word(text.upper() if grammar.upper_names else text, True)
             case _:
                 yield _Word(text, False)
 
@@ -172,10 +173,10 @@ def _list_added(action: list[_Word]) -> Iterator[str]:
             yield item[0].text
 
 
-def _list_table_renames(words: list[_Word], connector: str) -> Iterator[tuple[Parts, Parts]]:
+def _list_table_renames(words: list[_Word], grammar: StatementGrammar) -> Iterator[tuple[Parts, Parts]]:
     if words[0].is_keyword("RENAME"):
         tables = len(words) > 1 and words[1].is_keyword("TABLE", "TABLES")
-        if tables or connector == "oracle":
+        if tables or grammar.bare_renames:
             for item in _split_at_commas(_skip_if_exists(words[2 if tables else 1 :])):
                 old, rest = _read_name(item)
                 to = next((i for i, w in enumerate(rest) if w.is_keyword("TO")), None)

@@ -9,12 +9,11 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from schemaman.debezium.connector import find_connector
 from schemaman.model.name_adjustment import NEWEST, Mode, Release, adjust_schema, make_topic_name
 
 Part = Literal["key", "row", "envelope"]
 
-_BY_SCHEMA = frozenset({"postgresql", "db2", "oracle", "informix"})
-_BY_BOTH = frozenset({"sqlserver", "db2as400"})
 _SUFFIX: dict[Part, str] = {"key": "Key", "row": "Value", "envelope": "Envelope"}
 
 
@@ -42,15 +41,9 @@ class TopicNamingStrategy:
         release: Release = NEWEST,
         databases: bool = False,
     ) -> str:
-        """Name the topic of a table or a collection; `databases`: SQL Server 1.x has `database.names` set.
-
-        Source: Debezium SchemaTopicNamingStrategy (`prefix.schema.table`, with several partitions
-        `prefix.database.schema.table`), DefaultTopicNamingStrategy (`prefix.database.table`).
-        """
-        if connector in _BY_BOTH:
-            several = connector != "sqlserver" or release >= (2, 0) or databases
-            return self._make_topic(database if several else None, schema, table)
-        return self._make_topic(schema if connector in _BY_SCHEMA else database, table)
+        """Name the topic of a table or a collection; `databases`: SQL Server 1.x has `database.names` set."""
+        parts = find_connector(connector).topic_parts(database, schema, release, databases=databases)
+        return self._make_topic(*parts, table)
 
     @property
     def schema_changes(self) -> str:

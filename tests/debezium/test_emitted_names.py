@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.debezium.topic_naming import (
+from schemaman.debezium.emitted_names import (
     TopicNamingStrategy,
     choose_field_mode,
     choose_schema_mode,
@@ -24,7 +24,7 @@ SHIPPED = TopicNamingStrategy("srv")
 @pytest.mark.parametrize(("connector", "release", "expected"), [
     ("postgresql", (3, 4), "srv.s.t"), ("db2", (1, 9), "srv.s.t"), ("oracle", (3, 4), "srv.s.t"),
     ("informix", (3, 4), "srv.s.t"), ("mysql", (3, 4), "srv.d.t"), ("mariadb", (3, 4), "srv.d.t"),
-    ("mongodb", (2, 5), "srv.d.t"), ("vitess", (3, 4), "srv.d.t"), ("db2as400", (3, 4), "srv.d.s.t"),
+    ("mongodb", (2, 5), "srv.d.t"), ("vitess", (3, 4), "srv.d.t"), ("spanner", (3, 4), "srv.d.t"),
     ("sqlserver", (2, 0), "srv.d.s.t"), ("sqlserver", (1, 9), "srv.s.t"),
 ])  # fmt: skip
 def test_topics_of_tables(connector, release, expected):

@@ -9,10 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemaman.debezium.ddl.facts import DdlFacts, read_ddl
-from schemaman.debezium.ddl.parser import LONGEST
-from schemaman.debezium.ddl.statement import Subject, find_subjects
-from schemaman.debezium.ddl.tokens import find_column_renames, find_recreated_columns, find_table_renames
+from schemaman.debezium.ddl.event_facts import DdlFacts, read_ddl
+from schemaman.debezium.ddl.event_parser import LONGEST
+from schemaman.debezium.ddl.event_renames import (
+    find_column_renames,
+    find_recreated_columns,
+    find_table_renames,
+)
+from schemaman.debezium.ddl.event_subjects import Subject, find_subjects
+from schemaman.debezium.ddl.statement_grammar import MYSQL_STATEMENTS
 from tests.support.checkout import CAPTURES
 from tests.support.records import records
 
@@ -77,8 +82,8 @@ def test_what_cannot_be_parsed_still_tells_its_renames(ddl):
     found = read_ddl(ddl, "mysql")
     assert all(fact == "anew" for _, fact, _ in found.stated_attributes)
     assert (found.renames, found.tables) == (
-        find_column_renames(ddl, "mysql"),
-        find_table_renames(ddl, "mysql"),
+        find_column_renames(ddl, MYSQL_STATEMENTS),
+        find_table_renames(ddl, MYSQL_STATEMENTS),
     )
     assert found.renames or found.tables
 
@@ -97,7 +102,7 @@ def test_what_cannot_be_parsed_still_tells_its_renames(ddl):
 ])  # fmt: skip
 def test_columns_made_anew(ddl, anew):
     ddl = f"ALTER TABLE t {ddl}"
-    assert find_recreated_columns(ddl, "mysql") == anew
+    assert find_recreated_columns(ddl, MYSQL_STATEMENTS) == anew
     assert (
         tuple(column for column, fact, _ in read_ddl(ddl, "mysql").stated_attributes if fact == "anew")
         == anew
@@ -114,8 +119,8 @@ def test_parser_and_tokenizer_agree_on_every_recorded_statement(figure):
         found = read_ddl(ddl, "mariadb")
         parsed += found.parsed
         assert (found.renames, found.tables) == (
-            find_column_renames(ddl, "mariadb"),
-            find_table_renames(ddl, "mariadb"),
+            find_column_renames(ddl, MYSQL_STATEMENTS),
+            find_table_renames(ddl, MYSQL_STATEMENTS),
         )
     figure("recorded DDL texts that sqlglot reads", f"{parsed} of {len(texts())}")
     assert parsed > 0.85 * len(texts())

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from schemaman.debezium.ddl.column_definitions import (
+from schemaman.debezium.ddl.migrations.column_definitions import (
     ACTION_VERBS,
     ColumnDefinition,
     DefinitionReader,
@@ -16,8 +16,8 @@ from schemaman.debezium.ddl.column_definitions import (
     TableConstraint,
     read_default,
 )
-from schemaman.debezium.ddl.column_types import UserTypes, read_column_type
-from schemaman.debezium.ddl.token_reader import Parts, TokenReader
+from schemaman.debezium.ddl.migrations.column_types import UserTypes, read_column_type
+from schemaman.debezium.ddl.migrations.token_reader import Parts, TokenReader
 
 
 @dataclass(frozen=True, slots=True)

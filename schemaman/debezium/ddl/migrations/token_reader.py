@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from schemaman.debezium.ddl.grammar import SqlGrammar
-from schemaman.debezium.ddl.script import SqlToken
+from schemaman.debezium.ddl.migrations.grammar import SqlGrammar
+from schemaman.debezium.ddl.migrations.script import SqlToken
 
 Parts = tuple[str, ...]
 _END = SqlToken("sign", "", 0, "")

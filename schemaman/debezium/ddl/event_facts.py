@@ -29,5 +29,5 @@ class DdlFacts:
 
 def read_ddl(ddl: str, connector: str) -> DdlFacts:
     """Read the facts in the statements of a DDL text, in order: see `parse_ddl`."""
-    found: DdlFacts = import_module("schemaman.debezium.ddl.parser").parse_ddl(ddl, connector)
+    found: DdlFacts = import_module("schemaman.debezium.ddl.event_parser").parse_ddl(ddl, connector)
     return found

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from schemaman.debezium.ddl.column_types import UserTypes, read_column_type
-from schemaman.debezium.ddl.script import SqlToken
-from schemaman.debezium.ddl.token_reader import Parts, TokenReader
+from schemaman.debezium.ddl.migrations.column_types import UserTypes, read_column_type
+from schemaman.debezium.ddl.migrations.script import SqlToken
+from schemaman.debezium.ddl.migrations.token_reader import Parts, TokenReader
 from schemaman.model.types import Type
 
 ACTION_VERBS = ("ADD", "DROP", "ALTER", "MODIFY", "CHANGE", "RENAME")

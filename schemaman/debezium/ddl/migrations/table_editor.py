@@ -8,10 +8,14 @@ from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, assert_never
 
-from schemaman.debezium.ddl.column_definitions import ColumnDefinition, StatedDefault, TableConstraint
-from schemaman.debezium.ddl.column_types import NO_TYPES, UserTypes
-from schemaman.debezium.ddl.grammar import SqlGrammar
-from schemaman.debezium.ddl.known_tables import (
+from schemaman.debezium.ddl.migrations.column_definitions import (
+    ColumnDefinition,
+    StatedDefault,
+    TableConstraint,
+)
+from schemaman.debezium.ddl.migrations.column_types import NO_TYPES, UserTypes
+from schemaman.debezium.ddl.migrations.grammar import SqlGrammar
+from schemaman.debezium.ddl.migrations.known_tables import (
     DroppedTable,
     KnownTable,
     ScriptPlace,
@@ -19,7 +23,7 @@ from schemaman.debezium.ddl.known_tables import (
     list_qualifiers,
     name_default_key,
 )
-from schemaman.debezium.ddl.table_actions import (
+from schemaman.debezium.ddl.migrations.table_actions import (
     Action,
     AddAction,
     CommentAction,
@@ -35,7 +39,7 @@ from schemaman.debezium.ddl.table_actions import (
     RenameTableAction,
     SchemaAction,
 )
-from schemaman.debezium.ddl.token_reader import Parts, StatementNotRead
+from schemaman.debezium.ddl.migrations.token_reader import Parts, StatementNotRead
 from schemaman.model.schema import Column, Scalar, TableId
 from schemaman.model.types import String
 

@@ -22,6 +22,7 @@ from schemaman.compat.impact.changes_as_queries import (
     build_merge_query,
     build_update_query,
 )
+from schemaman.compat.impact.column_roles import Origin, Output, Role, StatementReads
 from schemaman.compat.impact.parsing import find_folding, name_table, read_name
 from schemaman.compat.impact.relations import (
     Folding,
@@ -32,7 +33,6 @@ from schemaman.compat.impact.relations import (
     grade_parts,
     is_same_name,
 )
-from schemaman.compat.impact.uses import Origin, Output, Role, StatementReads
 
 Origins = frozenset[Origin]
 NOTHING: Origins = frozenset()
@@ -123,22 +123,23 @@ def read_statement(tree: exp.Expr, relations: Relations, language: str) -> State
     """
     reader = _StatementReader(relations, language)
     outputs, is_open = reader.read(tree)
+    found = reader.found
     return StatementReads(
-        uses={origin: frozenset(roles) for origin, roles in sorted(reader.tally.uses.items())},
-        relations=frozenset(reader.tally.relations_read),
+        uses={origin: frozenset(roles) for origin, roles in sorted(found.uses.items())},
+        relations=frozenset(found.relations_read),
         outputs=outputs,
         is_open=is_open,
-        unresolved=tuple(reader.tally.unresolved.items()),
-        columns=reader.tally.resolved,
-        outside=frozenset(reader.tally.outside),
-        rows=reader.tally.rows,
-        former=tuple(reader.tally.former),
+        unresolved=tuple(found.unresolved.items()),
+        columns=found.resolved,
+        outside=frozenset(found.outside),
+        rows=found.rows,
+        former=tuple(found.former),
     )
 
 
-@dataclass
-class _Tally:
-    """What was read so far, as in `StatementReads`."""
+@dataclass(slots=True)
+class FoundReads:
+    """What a reader has found so far; `StatementReads` holds it in the end."""
 
     uses: dict[Origin, set[Role]] = field(default_factory=lambda: defaultdict(set))
     relations_read: dict[str, None] = field(default_factory=dict)
@@ -154,7 +155,7 @@ class _StatementReader:
         self.relations = relations
         self.language = language
         self.folding = find_folding(language)
-        self.tally = _Tally()
+        self.found = FoundReads()
         self.links: dict[int, Link | None] = {}
         self.trees: list[exp.Expr] = []
         self.returned: dict[int, tuple[tuple[Output, ...], bool]] = {}
@@ -181,7 +182,7 @@ class _StatementReader:
                     self._read_query(inner)
             case exp.MultitableInserts():
                 self._read_query(tree.args["source"])
-                self.tally.unresolved["the columns that INSERT ALL writes"] = ""
+                self.found.unresolved["the columns that INSERT ALL writes"] = ""
             case _:
                 if (inner := tree.find(exp.Query)) is not None:
                     self._read_query(inner)
@@ -191,7 +192,7 @@ class _StatementReader:
         query = tree.args.get("expression")
         if not isinstance(query, exp.Query):
             if tree.args.get("kind") in ("FUNCTION", "PROCEDURE"):
-                self.tally.unresolved[f"the body of a {tree.args['kind'].lower()}"] = ""
+                self.found.unresolved[f"the body of a {tree.args['kind'].lower()}"] = ""
             return (), True
         outputs, is_open = self._read_query(_with_ctes(query, tree))
         columns = tree.this.expressions if isinstance(tree.this, exp.Schema) else []
@@ -227,7 +228,7 @@ class _StatementReader:
         """Record the written columns; without names, all columns by their position."""
         source = _build_source(SqlName(""), (), relation)
         if not names:
-            self.tally.rows[relation.key] = "written"
+            self.found.rows[relation.key] = "written"
             for output in source.outputs:
                 self._record(output.origins, "written")
         for name in names:
@@ -267,10 +268,10 @@ class _StatementReader:
         if origins is None:
             origins = source.find_former(name, self.folding)
         if origins is not None:
-            self.tally.resolved += 1
+            self.found.resolved += 1
             self._record(origins, role)
         elif not source.is_open:
-            self.tally.unresolved[f"column {name.text}"] = name.text
+            self.found.unresolved[f"column {name.text}"] = name.text
 
     def _read_query(self, query: exp.Query) -> tuple[tuple[Output, ...], bool]:
         prepared = normalize_identifiers(query.copy(), dialect=self.language)
@@ -377,7 +378,7 @@ class _StatementReader:
         if parts and not chosen:
             origins = self._find_name(parts, context)
             if origins is None:
-                self.tally.unresolved[f"the columns of {item.sql()}"] = ""
+                self.found.unresolved[f"the columns of {item.sql()}"] = ""
                 return [], True
             self._record(origins, "whole-row")
             return [], True
@@ -404,9 +405,9 @@ class _StatementReader:
             if source.anything is not None:
                 self._record(source.anything, "projected")
             if source.relation is not None:
-                self.tally.rows[source.relation.key] = "written" if role_of_marked else "whole-row"
-                self.tally.former.update(dict.fromkeys(source.relation.former))
-        self.tally.resolved += 1
+                self.found.rows[source.relation.key] = "written" if role_of_marked else "whole-row"
+                self.found.former.update(dict.fromkeys(source.relation.former))
+        self.found.resolved += 1
         return outputs, any(s.is_open for s in chosen)
 
     def _find_replacement(self, star: exp.Expr, output: Output, context: Context) -> Origins:
@@ -435,7 +436,7 @@ class _StatementReader:
                 if node.is_int and 0 < int(node.this) <= len(outputs):
                     self._record(outputs[int(node.this) - 1].origins, role)
             elif isinstance(node, exp.Columns):
-                self.tally.unresolved["the columns of COLUMNS"] = ""
+                self.found.unresolved["the columns of COLUMNS"] = ""
             elif isinstance(node, exp.Group) and node.args.get("all"):
                 self._group_by_all(stop, context)
             elif isinstance(node, exp.Ordered) and _is_all(node.this):
@@ -483,7 +484,7 @@ class _StatementReader:
         using = [self._read_name(one) for one in join.args.get("using") or ()]
         if join.method == "NATURAL":
             if any(s.is_open for s in (*left, *right)):
-                self.tally.unresolved["the columns of a NATURAL JOIN with a table of unknown columns"] = ""
+                self.found.unresolved["the columns of a NATURAL JOIN with a table of unknown columns"] = ""
             known = [o.name for s in right for o in s.outputs]
             using = [
                 SqlName(n, True) for n in known if any(s.find(SqlName(n, True), self.folding) for s in left)
@@ -499,10 +500,10 @@ class _StatementReader:
         second = self._find_in(right, name)
         for origins, sources in ((first, left), (second, right)):
             if origins is not None:
-                self.tally.resolved += 1
+                self.found.resolved += 1
                 self._record(origins, "join-key")
             elif not any(s.is_open for s in sources):
-                self.tally.unresolved[f"column {name.text} of USING"] = name.text
+                self.found.unresolved[f"column {name.text} of USING"] = name.text
         value = {"RIGHT": second, "FULL": (first or NOTHING) | (second or NOTHING)}.get(side, first)
         context.merged[name.text.lower()] = value or NOTHING
 
@@ -549,7 +550,7 @@ class _StatementReader:
             outputs, is_open = self._read_cte(cte)
             return Source(alias, outputs=self._rename(outputs, columns or []), is_open=is_open)
         if isinstance(node.this, exp.Anonymous) and node.this.name.upper() == "IDENTIFIER":
-            self.tally.unresolved["a table that the statement names when it runs"] = ""
+            self.found.unresolved["a table that the statement names when it runs"] = ""
         if not isinstance(node.this, exp.Identifier):
             return self._build_function_source(node, context)
         relation = self._find_relation(node)
@@ -609,7 +610,7 @@ class _StatementReader:
                 values = values if is_key else values | origins
             names = [one.name for one in pivot.args.get("columns") or ()]
             if not names and not source.is_open:
-                self.tally.unresolved["the columns of a PIVOT"] = ""
+                self.found.unresolved["the columns of a PIVOT"] = ""
             kept = [o for o in source.outputs if not o.origins & used]
             source = Source(
                 self._read_alias(pivot) if pivot.alias else source.alias,
@@ -642,12 +643,12 @@ class _StatementReader:
         found = self.relations.find(parts, self.folding)
         name = ".".join(part.text for part in parts)
         for relation in found:
-            self.tally.relations_read[relation.key] = None
+            self.found.relations_read[relation.key] = None
         if len(found) > 1:
             listed = " or ".join(sorted(r.key for r in found))
-            self.tally.unresolved[f"table {name} may be {listed}"] = ""
+            self.found.unresolved[f"table {name} may be {listed}"] = ""
         if not found:
-            self.tally.outside.add(name)
+            self.found.outside.add(name)
         return found[0] if len(found) == 1 else None
 
     def _resolve(self, column: exp.Column, context: Context, *, is_counted: bool = True) -> Origins | None:
@@ -665,14 +666,14 @@ class _StatementReader:
         if len(parts) == 1 and _is_ordered(self._list_links(column)):
             returned = context.returned.get(parts[0].text.lower())
             if returned is not None:
-                self.tally.resolved += is_counted
+                self.found.resolved += is_counted
                 return returned
         origins = self._find_name(parts, context)
         if is_counted:
             if origins is not None:
-                self.tally.resolved += 1
+                self.found.resolved += 1
             elif parts[-1].text.lower() not in _UNITS or len(parts) > 1:
-                self.tally.unresolved[f"column {'.'.join(part.text for part in parts)}"] = parts[-1].text
+                self.found.unresolved[f"column {'.'.join(part.text for part in parts)}"] = parts[-1].text
         return origins
 
     def _list_links(self, node: exp.Expr) -> list[Link]:
@@ -760,7 +761,7 @@ class _StatementReader:
                 return source.find(SqlName(rest[0]), self.folding, rest[1:])
             if is_whole:
                 if source.relation is not None:
-                    self.tally.rows[source.relation.key] = "whole-row"
+                    self.found.rows[source.relation.key] = "whole-row"
                 return frozenset().union(*(o.origins for o in source.outputs))
         return None
 
@@ -774,7 +775,7 @@ class _StatementReader:
 
     def _record(self, origins: Iterable[Origin], role: Role) -> None:
         for origin in origins:
-            self.tally.uses[origin].add(role)
+            self.found.uses[origin].add(role)
 
     def _rename(self, outputs: Sequence[Output], columns: Sequence[exp.Expr]) -> tuple[Output, ...]:
         """Give columns the names of a column list; the list may be shorter."""

@@ -11,6 +11,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from schemaman.debezium.ddl.migrations.grammar import GRAMMARS
+
 _SCRIPT = re.compile(r"\.(sql|ddl|psql|pgsql)$", re.IGNORECASE)
 _BACKWARDS = re.compile(r"(^|[._-])(down|undo|rollback|revert)\.\w+$", re.IGNORECASE)
 _FLYWAY = re.compile(r"([VUBR])(\d[\d._]*)?__.*", re.IGNORECASE)
@@ -33,16 +35,6 @@ _DATABASES = re.compile(r"dbms:\"?([\w,!]+)", re.IGNORECASE)
 _UNSPLIT = re.compile(r"splitStatements:\"?false", re.IGNORECASE)
 SEPARATOR = "\x02DELIMITER"
 """The word that sets another end of statements in a prepared text; it cannot occur in a script."""
-
-_DBMS = {
-    "postgresql": {"postgresql", "postgres"},
-    "mysql": {"mysql"},
-    "mariadb": {"mariadb", "mysql"},
-    "oracle": {"oracle"},
-    "sqlserver": {"mssql", "sqlserver"},
-    "db2": {"db2", "db2z"},
-}
-"""The names of the databases in `dbms` of a changeset."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +131,8 @@ def _is_for(attributes: str, connector: str) -> bool:
     found = _DATABASES.search(attributes)
     if found is None:
         return True
-    own = _DBMS.get(connector, {connector})
+    grammar = GRAMMARS.get(connector)
+    own = {connector} if grammar is None else set(grammar.databases)
     named = {word.lower() for word in found[1].split(",") if word}
     excluded = {word[1:] for word in named if word.startswith("!")}
     included = {word for word in named if not word.startswith("!")}

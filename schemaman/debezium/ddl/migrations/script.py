@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from schemaman.debezium.ddl.grammar import SqlGrammar
-from schemaman.debezium.ddl.migration_files import SEPARATOR
+from schemaman.debezium.ddl.migrations.grammar import SqlGrammar
+from schemaman.debezium.ddl.migrations.migration_files import SEPARATOR
 
 
 @dataclass(frozen=True, slots=True)

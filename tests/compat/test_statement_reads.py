@@ -13,7 +13,7 @@ import pytest
 
 from schemaman.compat.impact.parsing import ParsedStatement, parse_statements
 from schemaman.compat.impact.relations import Relation, Relations
-from schemaman.compat.impact.statements import read_statement
+from schemaman.compat.impact.statement_reads import read_statement
 
 LETTERS = {
     "p": "projected", "f": "filter", "j": "join-key", "g": "group-key", "o": "order", "w": "window",
