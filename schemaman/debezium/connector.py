@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from schemaman.debezium.ddl.statement_grammar import StatementGrammar
+from schemaman.debezium.ddl.event_grammar import StatementGrammar
 from schemaman.debezium.records import Order, Position
 from schemaman.model.name_adjustment import Release
 from schemaman.model.types import Type

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.debezium.ddl.event_facts import DdlFacts, read_ddl
+from schemaman.debezium.ddl.event_grammar import MYSQL_STATEMENTS
 from schemaman.debezium.ddl.event_parser import LONGEST
 from schemaman.debezium.ddl.event_renames import (
     find_column_renames,
@@ -17,7 +18,6 @@ from schemaman.debezium.ddl.event_renames import (
     find_table_renames,
 )
 from schemaman.debezium.ddl.event_subjects import Subject, find_subjects
-from schemaman.debezium.ddl.statement_grammar import MYSQL_STATEMENTS
 from tests.support.checkout import CAPTURES
 from tests.support.records import records
 

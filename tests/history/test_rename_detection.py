@@ -12,8 +12,8 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
+from schemaman.debezium.ddl.event_grammar import MYSQL_STATEMENTS, ORACLE_STATEMENTS
 from schemaman.debezium.ddl.event_renames import find_column_renames, find_table_renames
-from schemaman.debezium.ddl.statement_grammar import MYSQL_STATEMENTS, ORACLE_STATEMENTS
 from schemaman.history.rename_detection import find_rename_candidates
 from schemaman.history.versions import Grade
 from schemaman.model.column_list import parse_columns

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from schemaman.debezium.connector import Connector, DeclaredColumn, NamedType, SpelledType
 from schemaman.debezium.connectors import _binlog
-from schemaman.debezium.ddl.statement_grammar import MYSQL_STATEMENTS
+from schemaman.debezium.ddl.event_grammar import MYSQL_STATEMENTS
 from schemaman.debezium.records import Position
 from schemaman.model.name_adjustment import Release
 from schemaman.model.types import Type

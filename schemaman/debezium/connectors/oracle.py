@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from schemaman.debezium.connector import Connector, DeclaredColumn, NamedType, SpelledType
 from schemaman.debezium.connectors import _numbers
-from schemaman.debezium.ddl.statement_grammar import ORACLE_STATEMENTS
+from schemaman.debezium.ddl.event_grammar import ORACLE_STATEMENTS
 from schemaman.debezium.records import NO_POSITION, Order, Position
 from schemaman.model.types import (
     Binary,

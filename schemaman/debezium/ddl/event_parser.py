@@ -19,12 +19,12 @@ from sqlglot.parsers.oracle import OracleParser
 
 from schemaman.debezium.connector import find_connector
 from schemaman.debezium.ddl.event_facts import DdlFacts, Parts
+from schemaman.debezium.ddl.event_grammar import MYSQL_STATEMENTS, ORACLE_STATEMENTS, StatementGrammar
 from schemaman.debezium.ddl.event_renames import (
     find_column_renames,
     find_recreated_columns,
     find_table_renames,
 )
-from schemaman.debezium.ddl.statement_grammar import MYSQL_STATEMENTS, ORACLE_STATEMENTS, StatementGrammar
 from schemaman.debezium.observation import Attribute, StatedAttribute
 
 LONGEST = 100_000

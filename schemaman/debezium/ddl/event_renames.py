@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from schemaman.debezium.ddl.statement_grammar import StatementGrammar
+from schemaman.debezium.ddl.event_grammar import StatementGrammar
 
 Parts = tuple[str, ...]
 
