@@ -16,10 +16,10 @@ from schemaman.api.workspace import Workspace
 from schemaman.history.decisions import Decisions
 from schemaman.migration.apply.apply import Migration, MigrationProgress, StoreJournal, apply, check, is_begun
 from schemaman.migration.apply.clone import make_rehearsal
+from schemaman.migration.approvals import list_missing_approvals
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import plan_hash
 from schemaman.migration.properties.names import SOURCE_PROPERTY
-from schemaman.migration.statement_check import list_missing_approvals
 from schemaman.migration.target import TARGETS, Executor
 from schemaman.migration.target_id import target_id
 from schemaman.registry import Registry

@@ -8,14 +8,12 @@ or with another effect on the structure than its step promises does not pass.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from schemaman.errors import StalePlan
 from schemaman.migration import spark_sql as sql
 from schemaman.migration.conditions import fingerprint_structure
 from schemaman.migration.plan import Plan, Step, StepKind
-from schemaman.migration.policy import ChangeKind, Policy
-from schemaman.migration.policy_checks import PolicyCheck
 from schemaman.migration.properties.names import (
     BATCH_PROPERTY,
     FENCE_PROPERTY,
@@ -47,20 +45,11 @@ _OF_RUNS = frozenset({
 """The own properties that runs and the sink set, and no step of a plan."""
 _OWN_CONSTRAINT = "schemaman_"
 _FROM_ONE_TABLE = re.compile(r" FROM `(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)*(?: WHERE false)?$")
-_VALUES_LOST = "values are lost"
 _STRUCTURAL: frozenset[StepKind] = frozenset({
     "add-columns", "drop-columns", "rename-column", "change-type", "drop-not-null", "change-comment",
 })  # fmt: skip
 """The kinds of steps that change the structure of a table that exists."""
 _EDITED = "make the plan again with `schemaman plan`; a plan is applied exactly as it was made"
-_POLICY_KINDS: Mapping[StepKind, ChangeKind] = {
-    "create-table": "new-table",
-    "change-type": "widen",
-    "rename-column": "rename-stated",
-    "drop-columns": "drop-column",
-    "backfill": "retype",
-}
-"""The least kind of change of a step for the policy; the changes of a plan may add stricter kinds."""
 
 
 def require_own_statements(plan: Plan) -> None:
@@ -80,48 +69,6 @@ def require_own_statements(plan: Plan) -> None:
                 f"step {number}, {step.kind}: {error}",
                 hint=_EDITED,
             ) from error
-
-
-def list_missing_approvals(
-    plan: Plan, policy: Policy, sources: Collection[str] = (), targets: Collection[str] = ()
-) -> tuple[str, ...]:
-    """List the approvals that the policy demands now, but the plan does not ask for.
-
-    `sources` and `targets` are names that the table itself and the settings give, beside those that the plan
-    states: an edited plan may state others, for which the policy demands less.
-    """
-    checks = [
-        PolicyCheck(policy, source, (target, plan.format))
-        for source in {plan.source.table, *sources}
-        for target in {plan.target, *targets}
-    ]
-    return tuple(
-        f"{step.kind}: {step.statement} ({why})"
-        for step in plan.steps
-        if (why := next(filter(None, (_find_demand(plan, step, check) for check in checks)), ""))
-        and not _is_asked(plan, step)
-    )
-
-
-def _is_asked(plan: Plan, step: Step) -> bool:
-    """Whether a plan asks for the approval of a step; the swap of a recipe is approved as one."""
-    if plan.phase is not None and plan.phase.name == "swap":
-        return bool(plan.approvals_needed)
-    return any(asked.startswith(f"{step.kind}: {step.statement} (") for asked in plan.approvals_needed)
-
-
-def _find_demand(plan: Plan, step: Step, check: PolicyCheck) -> str:
-    """Find why a person has to approve a step, whatever the plan asks for; empty if no approval is needed."""
-    phase = plan.phase.name if plan.phase is not None else None
-    if step.kind == "restore" or (phase is not None and step.kind == "drop-columns"):
-        return _VALUES_LOST
-    kind = _POLICY_KINDS.get(step.kind)
-    if step.step_class == "capability-upgrade":
-        kind = "upgrade"
-    elif phase == "swap" and step.kind == "rename-column":
-        kind = "retype"
-    ruling = None if kind is None else check.ask(kind)
-    return "" if ruling is None or ruling.level == "auto" else ruling.why
 
 
 def _check_step(plan: Plan, target: Target, step: Step, schema: TableSchema | None) -> TableSchema | None:

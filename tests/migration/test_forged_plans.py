@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 
 from schemaman.errors import BadReference, StalePlan
 from schemaman.migration import spark_sql as sql
+from schemaman.migration.approvals import list_missing_approvals
 from schemaman.migration.plan import MigrationSource, Phase, PhaseName, Plan, Policy, PreviousVersion, Step
 from schemaman.migration.plan_file import from_text, to_text
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import PolicyRule
 from schemaman.migration.sql_reader import SqlReader, UnreadableSql
-from schemaman.migration.statement_check import list_missing_approvals, require_own_statements
+from schemaman.migration.statement_check import require_own_statements
 from schemaman.migration.target import LakeTable, LakeType
 from schemaman.migration.targets import delta, iceberg
 from schemaman.model.column_list import parse_columns

@@ -34,7 +34,7 @@ def format_merge(
     """Rows by their key; the greater position wins.
 
     `columns` are all of the table, `key` those of its key. `truncated`: the position of a TRUNCATE in the
-    batch, which ends every row that is older; `beside` is what their metadata columns then hold. A row that
+    batch, which ends every row that is older; `metadata` is what their metadata columns then hold. A row that
     was deleted, or is ended so, keeps no value when it comes again.
     """
     own = [c.name for c in columns if c.name not in (ORDER, DELETED)]
