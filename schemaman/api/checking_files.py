@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
@@ -16,14 +16,24 @@ from schemaman.api.readership import RelationFinder, build_readership, build_rel
 from schemaman.api.references import read_outside_history
 from schemaman.api.workspace import Workspace
 from schemaman.compat.avro.branches import list_lost_branches
+from schemaman.compat.avro.field_causes import AvroCause, list_field_causes
 from schemaman.compat.avro.levels import list_reasons
-from schemaman.compat.avro.resolution import AmbiguousField, list_leaf_causes
 from schemaman.compat.avro.schema import AvroSchema, InvalidAvroSchema, RecordOf, UnionOf
 from schemaman.compat.counterexample import add_counterexamples
 from schemaman.compat.gate import AVRO_READERS, CheckResult, GatePolicy, judge_files
 from schemaman.compat.impact.relations import Relation
-from schemaman.compat.judge import RULES, Finding, Reader, Severity, StepFact, Transition, judge_transition
+from schemaman.compat.judge import (
+    RULES,
+    Finding,
+    Reader,
+    Severity,
+    StepFact,
+    Transition,
+    add_claimed,
+    judge_transition,
+)
 from schemaman.compat.rules.avro_incompatible import NAME as INCOMPATIBLE
+from schemaman.compat.rules.avro_incompatible import WAYS
 from schemaman.compat.snapshots import from_text, is_snapshot, remove_ids
 from schemaman.compat.waivers import Scope, list_remarks
 from schemaman.errors import UnreadableInput
@@ -260,23 +270,9 @@ def _apply_avro(
         }
         if verdicts and finding.rule != INCOMPATIBLE:
             kept.append(replace(finding, verdicts=verdicts))
-    for reader, r, w in pairs:
-        if refused[reader] and not any(f.verdicts.get(reader) == "break" for f in kept):
-            try:
-                causes = tuple(map(str, list_leaf_causes(r, w)))
-            except AmbiguousField as error:
-                causes = (error.message,)
-            data, schema = ("old", "new") if reader == "avro-backward" else ("new", "old")
-            kept.append(
-                Finding(
-                    INCOMPATIBLE, table, (), described[0], described[1],
-                    f"Avro cannot read {data} data with the {schema} schema: {causes[0]}",
-                    {reader: "break"},
-                    fixes=("give the field a default, or keep the old field beside the new one",),
-                    evidence=(*causes, *(f"Avro: {reason}" for reason in refused[reader])),
-                    old_ref=refs[0], new_ref=refs[1],
-                )
-            )  # fmt: skip
+    kept = _add_refusals(
+        kept, table, {reader: (r, w) for reader, r, w in pairs if refused[reader]}, described
+    )
     read = [(reader, list_lost_branches(r, w)) for reader, r, w in pairs if not refused[reader]]
     lost = {reader: names for reader, names in read if names}
     if lost:
@@ -289,7 +285,42 @@ def _apply_avro(
                 dict.fromkeys(lost, "danger"),
                 fixes=("keep the namespace of the type",),
                 evidence=tuple(f"{name} is in a union under another namespace" for name in texts),
-                old_ref=refs[0], new_ref=refs[1],
             )
         )  # fmt: skip
-    return tuple(kept)
+    return tuple(replace(f, old_ref=refs[0], new_ref=refs[1]) for f in kept)
+
+
+def _add_refusals(
+    findings: Sequence[Finding],
+    table: TableId,
+    refused: Mapping[Reader, tuple[AvroSchema, AvroSchema]],
+    described: tuple[str, str],
+) -> list[Finding]:
+    """Add one finding with the causes that no break of their reader at their field explains.
+
+    A break at another field explains nothing: it may be waived, or concern another consumer.
+    """
+    causes: dict[Reader, list[AvroCause]] = {}
+    for reader, (r, w) in refused.items():
+        breaks = [f for f in findings if f.verdicts.get(reader) == "break"]
+        paths = [p for f in breaks for p in (f.path, *(c.path for c in f.claimed), *_list_claimed_paths(f))]
+        if rest := [cause for cause in list_field_causes(r, w) if not cause.is_explained(paths)]:
+            causes[reader] = rest
+    if not causes:
+        return list(findings)
+    places = {cause.path for found in causes.values() for cause in found}
+    words = dict.fromkeys(cause.words for found in causes.values() for cause in found)
+    finding = Finding(
+        INCOMPATIBLE, table, next(iter(places)) if len(places) == 1 else (), *described,
+        f"Avro cannot read {WAYS[tuple(causes)]}: {next(iter(words))}",
+        dict.fromkeys(causes, "break"),
+        fixes=("give the field a default, or keep the old field beside the new one",),
+        evidence=tuple(words),
+    )  # fmt: skip
+    families = {rule.name: rule.family for rule in RULES.load_all()}
+    same = [f for f in findings if f.path and f.path in places and families[f.rule] in ("types", "values")]
+    return [*(f for f in findings if f not in same), add_claimed(finding, same)]
+
+
+def _list_claimed_paths(finding: Finding) -> Iterator[tuple[str, ...]]:
+    return (path for rule, path in finding.claims if rule == INCOMPATIBLE)

@@ -286,7 +286,7 @@ def judge_transition(transition: Transition, rules: Iterable[Rule]) -> tuple[Fin
         if (key := _finding_key(finding)) in owner_of:
             claimed.setdefault(_find_owner(key, owner_of), []).append(finding)
     return tuple(
-        _add_claimed(f, claimed.pop(_finding_key(f), [])) for f in found if _finding_key(f) not in owner_of
+        add_claimed(f, claimed.pop(_finding_key(f), [])) for f in found if _finding_key(f) not in owner_of
     )
 
 
@@ -299,7 +299,8 @@ def merge_verdicts(*rows: Verdicts) -> Verdicts:
     }
 
 
-def _add_claimed(finding: Finding, claimed: Sequence[Finding]) -> Finding:
+def add_claimed(finding: Finding, claimed: Sequence[Finding]) -> Finding:
+    """Returns a finding that lists others with the same cause as evidence, with the worse verdicts."""
     if not claimed:
         return finding
     lines = [f"{f.rule} at {'.'.join(f.path) or 'the table'}: {f.message}" for f in claimed]

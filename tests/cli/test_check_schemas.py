@@ -133,6 +133,31 @@ def test_a_finding_of_files_is_explained_and_waived_by_the_printed_command(files
         assert (done.code, "waived" in done.out) == (0, True)
 
 
+TWO_CAUSES = """{{"type": "record", "name": "orders", "fields": [
+  {{"name": "st", "type": {{"type": "enum", "name": "S", "symbols": [{symbols}]}}}}{more}]}}"""
+
+
+def test_a_waived_or_unread_field_hides_no_refusal_of_avro_at_another_one(
+    tmp_path: Path, ask: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("old.avsc").write_text(TWO_CAUSES.format(symbols='"A", "B"', more=""))
+    Path("new.avsc").write_text(TWO_CAUSES.format(symbols='"A"', more=',\n {"name": "n", "type": "int"}'))
+    words = ("file:new.avsc", "--against", "file:old.avsc")
+    found = {f["rule"]: f for f in ask("check", *words, "--format", "json").json["findings"]}
+    assert {rule: (f["path"], f["line"]) for rule, f in found.items()} == {
+        "avro-incompatible": (["st"], 2),
+        "column-added-required": (["n"], 3),
+    }, "the labels of st are one finding, with the words of the rule as evidence"
+    assert any("enum-value-removed at st" in line for line in found["avro-incompatible"]["evidence"])
+    why = ("--reason", "filled", "--owner", "ann", "--expires", "30d")
+    assert ask("waive", found["column-added-required"]["fingerprint"], *words, *why).code == 0
+    assert ask("check", *words).code == ask("check", *words, "--level", "BACKWARD").code == 1
+    Path("schemaman.toml").write_text('[consumers.jobs]\nkind = "avro-backward"\ncolumns = ["st"]\n')
+    done = ask("check", *words)
+    assert (done.code, "consumer  jobs (avro-backward) break" in done.out) == (1, True)
+
+
 UNDECODED = {
     "bytes as text": ('"bytes"', '"string"', "bytes-to-string"),
     "another scale": (

@@ -50,7 +50,7 @@ def check(transition: Transition) -> Iterator[Finding]:
             (column,) if column else (),
             _describe(old, column),
             _describe(new, column),
-            f"Avro cannot read {_WAYS[tuple(by_reader)]}: {next(iter(by_reader.values()))[0]}",
+            f"Avro cannot read {WAYS[tuple(by_reader)]}: {next(iter(by_reader.values()))[0]}",
             dict.fromkeys(by_reader, "break"),
             fixes=(
                 "keep the old type and put the new values into a column of another name",
@@ -82,11 +82,12 @@ def keep_unexplained(transition: Transition, finding: Finding, others: Sequence[
     return replace(finding, verdicts=verdicts) if verdicts else None
 
 
-_WAYS: dict[tuple[Reader, ...], str] = {
+WAYS: dict[tuple[Reader, ...], str] = {
     ("avro-backward",): "old data with the new schema",
     ("avro-forward",): "new data with the old schema",
     ("avro-backward", "avro-forward"): "data across the change either way",
 }
+"""What the readers cannot read, in words."""
 
 
 def _collect_causes(
