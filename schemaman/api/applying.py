@@ -20,6 +20,8 @@ from schemaman.migration.approvals import list_missing_approvals
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import plan_hash
 from schemaman.migration.properties.names import SOURCE_PROPERTY
+from schemaman.migration.rename_grounds import RenameGrounds, find_rename_grounds
+from schemaman.migration.source import migration_source
 from schemaman.migration.target import TARGETS, Executor
 from schemaman.migration.target_id import target_id
 from schemaman.registry import Registry
@@ -64,6 +66,7 @@ class PlanApplier:
         self.journal = StoreJournal(self.store)
         self.executor = executor or open_executor(workspace)
         self.preflight = make_preflight(self.store, registry, self.executor)
+        self._registry = registry
         self._workspace = workspace
         self._report = report or self._report_step
 
@@ -109,10 +112,22 @@ class PlanApplier:
         A plan file says itself what needs approval, and a file can be edited.
         """
         policy = self._workspace.settings.policy
-        missing = list_missing_approvals(plan, policy)
+        grounds = self._find_rename_grounds(plan)
+        missing = list_missing_approvals(plan, policy, grounds=grounds)
         if missing or not policy.rules:
             return missing
-        return list_missing_approvals(plan, policy, *self._find_names(plan))
+        return list_missing_approvals(plan, policy, *self._find_names(plan), grounds)
+
+    def _find_rename_grounds(self, plan: Plan) -> RenameGrounds | None:
+        """The grounds that the store has for renames of the plan's source; None without any rename."""
+        if all(step.kind != "rename-column" for step in plan.steps):
+            return None
+        named = [table for table in self.store.tables() if str(table) == plan.source.table]
+        histories = self._registry.read_histories(named, self.decisions)
+        return find_rename_grounds(
+            [migration_source(history) for history in histories],
+            [migration_source(history, proven=True) for history in histories],
+        )
 
     def _find_names(self, plan: Plan) -> tuple[set[str], set[str]]:
         """The source that the table of a plan names, and the targets that lead its sources into it."""

@@ -8,12 +8,12 @@ Laws: without ids on both sides nothing is said; a table passes as the last plan
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from shlex import quote
 
 from schemaman.migration import spark_sql as sql
 from schemaman.migration.layout import IDENTITY, is_replaced, read_column_ids, record_columns
-from schemaman.migration.plan import Refusal
+from schemaman.migration.plan import Plan, Refusal
 from schemaman.migration.properties.names import PLAN_PROPERTY
 from schemaman.migration.target import LakeTable, Target
 from schemaman.model.schema import Path
@@ -25,6 +25,10 @@ _BETWEEN = "__back"
 _EXCHANGED = (
     "others exchanged names since the last migration, as the ids of the columns show: {}; values of one "
     "column would go into another one"
+)
+_RENAMED = (
+    "others renamed {} since the last migration, as the ids of the columns show; the old values would be in "
+    "one column, and new ones in another"
 )
 _CREATED_AGAIN = (
     "{}: the column has another id than the last migration left, so others dropped it and created it again; "
@@ -41,12 +45,14 @@ class NameCheck:
     """What the ids of a table show: `exchanged` maps paths to those that their columns had before.
 
     `created_again` are paths of the last migration with an id that no column had then. `is_made_anew`: ids or
-    snapshots show that the table was replaced.
+    snapshots show that the table was replaced. `renamed` maps names that no column
+    had to those that no column has now, of whole columns.
     """
 
     exchanged: Mapping[Path, Path]
     created_again: tuple[Path, ...] = ()
     is_made_anew: bool = False
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -80,6 +86,11 @@ def check_names(lines: Iterable[MigrationEntry], lake: LakeTable) -> NameCheck:
         {path: was for path, was in moved.items() if was is not None},
         tuple(path for path, was in moved.items() if was is None),
         is_replaced(before, after),
+        {
+            path[0]: was[0]
+            for path, id in now.items()
+            if len(path) == 1 and path not in ids and (was := former.get(id, path)) not in now
+        },
     )
 
 
@@ -97,6 +108,24 @@ def refuse_exchanged_names(check: NameCheck, target: Target, lake: LakeTable) ->
         _EXCHANGED.format(found),
         f"give the columns their names back: {back}; or, if each column contains the values that its name "
         f"says, run `schemaman drift --accept-names {quote(lake.name)}`",
+    )
+
+
+def refuse_second_column(check: NameCheck, target: Target, lake: LakeTable, plan: Plan) -> Refusal | None:
+    """Refuse to add a column under the name that others took from it; None if the plan adds none."""
+    had = {name.lower() for name in lake.schema.names}
+    added = {name.lower() for name in plan.wanted.names} - had
+    renamed = {now: was for now, was in check.renamed.items() if was.lower() in added}
+    if not renamed:
+        return None
+    name = target.table_name(lake.name)
+    found = ", ".join(f"{sql.path_name((was,))} to {sql.path_name((now,))}" for now, was in renamed.items())
+    back = "; ".join(sql.rename_column(name, (now,), was) for now, was in renamed.items())
+    return Refusal(
+        f"add {', '.join(sql.path_name((was,)) for was in renamed.values())}",
+        _RENAMED.format(found),
+        f"give the columns their names back: {back}; or, if the old values are to stay where they are, "
+        f"run `schemaman drift --accept-names {quote(lake.name)}`",
     )
 
 

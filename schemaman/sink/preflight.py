@@ -10,7 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from schemaman.history.versions import TableHistory
-from schemaman.migration.exchanged_names import check_names, refuse_exchanged_names
+from schemaman.migration.exchanged_names import (
+    NameCheck,
+    check_names,
+    refuse_exchanged_names,
+    refuse_second_column,
+)
 from schemaman.migration.plan import Plan, Refusal
 from schemaman.migration.properties.names import (
     BEGAN_PROPERTY,
@@ -79,9 +84,9 @@ class Preflight:
         """
         if lake is not None:
             names = check_names(self.journal(target_id(plan.format, lake.name)), lake)
-            exchanged = refuse_exchanged_names(names, TARGETS.get(plan.format), lake)
-            if exchanged is not None:
-                return withhold_plan(plan, exchanged)
+            refusal = _refuse_names(names, lake, plan)
+            if refusal is not None:
+                return withhold_plan(plan, refusal)
             plan = replace(plan, notes=(*plan.notes, *names.notes))
         if not plan.steps:
             return plan
@@ -101,10 +106,9 @@ class Preflight:
         )
         return plan if missing is None else _require_approval(plan, missing)
 
-    def find_exchanged_names(self, lake: LakeTable, format: str) -> Refusal | None:
-        """Find names of a lake table that others exchanged: no row may be written by them."""
-        lines = self.journal(target_id(format, lake.name))
-        return refuse_exchanged_names(check_names(lines, lake), TARGETS.get(format), lake)
+    def find_mistaken_names(self, lake: LakeTable, plan: Plan) -> Refusal | None:
+        """Find names of a lake table that others exchanged or took away: no row may be written by them."""
+        return _refuse_names(check_names(self.journal(target_id(plan.format, lake.name)), lake), lake, plan)
 
     def find_stale_rows(self, history: TableHistory, lake: LakeTable, format: str) -> StaleRows | None:
         """Find rows that were read by a wrong structure: their table must not change.
@@ -181,6 +185,11 @@ class Preflight:
         return find_incarnation(lake, history) in {
             e.incarnation for e in history.events if e.kind == "renamed"
         }
+
+
+def _refuse_names(names: NameCheck, lake: LakeTable, plan: Plan) -> Refusal | None:
+    target = TARGETS.get(plan.format)
+    return refuse_exchanged_names(names, target, lake) or refuse_second_column(names, target, lake, plan)
 
 
 def refuse_unconfirmed_key(history: TableHistory) -> Refusal | None:

@@ -145,6 +145,26 @@ def test_a_plan_is_refused_until_the_names_are_as_before_or_accepted(commands: C
     assert commands("plan", "orders").code == 1
 
 
+def test_a_column_that_others_renamed_is_not_added_beside_its_values(commands: Commands) -> None:
+    columns = (("id", "INT"), ("net", "INT"))
+    commands.learns(commands.table(columns, type="CREATE"))
+    assert commands.moved().code == 0
+    commands.change("RENAME COLUMN `net` TO `amount`")
+    refused = commands("plan", "orders", "--format", "json")
+    assert refused.code == 1
+    (refusal,) = refused.json["refusals"]
+    assert "others renamed `net` to `amount`" in refusal["reason"]
+    assert "RENAME COLUMN `amount` TO `net`" in refusal["instead"]
+    # The source has the same name by now: the rename was made at both ends.
+    commands.learns(
+        commands.table((("id", "INT"), ("amount", "INT")), ddl="ALTER TABLE orders CHANGE net amount INT")
+    )
+    assert commands("plan", "orders").code == 0
+    commands.learns(commands.table(columns, ddl="ALTER TABLE orders CHANGE amount net INT"))
+    assert commands("drift", "--accept-names", "ice.raw.orders", "--yes").code == 0
+    assert commands.moved().code == 0
+
+
 def test_a_plan_that_waits_is_stale_once_names_are_exchanged(commands: Commands) -> None:
     columns = (("id", "INT"), ("net", "INT"), ("gross", "INT"))
     commands.learns(commands.table(columns, type="CREATE"))

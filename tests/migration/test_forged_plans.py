@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,12 +13,14 @@ from hypothesis import strategies as st
 from schemaman.errors import BadReference, StalePlan
 from schemaman.migration import spark_sql as sql
 from schemaman.migration.approvals import list_missing_approvals
+from schemaman.migration.conditions import fingerprint_structure
 from schemaman.migration.plan import MigrationSource, Phase, PhaseName, Plan, Policy, PreviousVersion, Step
 from schemaman.migration.plan_file import from_text, to_text
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import PolicyRule
+from schemaman.migration.rename_grounds import RenameGrounds
 from schemaman.migration.sql_reader import SqlReader, UnreadableSql
-from schemaman.migration.statement_check import require_own_statements
+from schemaman.migration.statement_check import find_structure_after, require_own_statements
 from schemaman.migration.target import LakeTable, LakeType
 from schemaman.migration.targets import delta, iceberg
 from schemaman.model.column_list import parse_columns
@@ -267,3 +269,77 @@ def test_a_table_that_spark_would_call_otherwise_is_refused(table: str) -> None:
     for target in targets.values():
         with pytest.raises(BadReference, match="Spark would take"):
             target.table_name(table)  # type: ignore[attr-defined]
+
+
+def edited(plan: Plan, renames: Sequence[tuple[str, str]]) -> Plan:
+    """The plan with renames of columns in front of its steps, consistent in itself, that asks for nothing."""
+    assert plan.base_schema is not None
+    name, steps = "`ice`.`raw`.`orders`", list[Step]()
+    added = [
+        Step(
+            "rename-column",
+            f"ALTER TABLE {name} RENAME COLUMN `{a}` TO `{b}`",
+            "metadata",
+            "reversible",
+            {},
+            {},
+        )
+        for a, b in renames
+    ]
+    schema = plan.base_schema
+    for step in (*added, *plan.steps):
+        before, schema = schema, find_structure_after(plan, step, schema)
+        after = {**step.postcondition, "structure": fingerprint_structure(schema)}
+        steps.append(
+            replace(step, precondition={"structure": fingerprint_structure(before)}, postcondition=after)
+        )
+    return replace(plan, steps=tuple(steps), wanted=schema, approvals_needed=(), rulings=())
+
+
+def test_a_rename_that_no_history_states_is_asked_for(commands: Commands) -> None:
+    columns = [("id", "INT"), ("a", "INT"), ("b", "INT")]
+    commands.learns(commands.table(columns, type="CREATE"))
+    assert commands.moved().code == 0
+    commands.learns(commands.table([*columns, ("c", "INT")]))
+    assert commands("plan", "orders", "-o", "q.plan.json").code == 0
+    plan = from_text(Path("q.plan.json").read_text())
+    for renames in ([("a", "t"), ("b", "a"), ("t", "b")], [("a", "d")], [("a", "a__old")]):
+        Path("f.plan.json").write_text(to_text(edited(plan, renames)))
+        refused = commands("apply", "f.plan.json")
+        assert (refused.code, "needs approval: rename-column" in refused.out + refused.err) == (1, True)
+    assert commands("apply", "q.plan.json").code == 0
+    assert commands.live().schema.names == ("id", "a", "b", "c")
+    # what a statement states is made without a question, in both directions
+    commands.learns(
+        commands.table(
+            [("id", "INT"), ("d", "INT"), ("b", "INT"), ("c", "INT")], ddl="ALTER TABLE orders CHANGE a d INT"
+        )
+    )
+    assert commands("plan", "orders", "-o", "r.plan.json").code == 0
+    assert commands("apply", "r.plan.json").code == 0
+    assert commands.live().schema.names == ("id", "d", "b", "c")
+
+
+@pytest.mark.parametrize(("path", "new", "kind"), [
+    (("s", "a"), "b", "rename-stated"),
+    (("s", "b"), "a", "rename-stated"),
+    (("s", "a"), "c", "rename-suspected"),
+    (("A-b",), "a_b", "rename-stated"),
+    (("x",), "y", "rename-proven"),
+])  # fmt: skip
+def test_grounds_of_renames(path: tuple[str, ...], new: str, kind: str) -> None:
+    step = Step("rename-column", sql.rename_column("t", path, new), "metadata", "reversible", {}, {})
+    grounds = RenameGrounds(proven=frozenset({("x", "y")}), fields=frozenset({("a", "b"), ("b", "a")}))
+    assert [*grounds.list_kinds(replace(PLANS["alter"], steps=(step,))).values()] == [kind]
+
+
+def test_no_class_takes_an_upgrade_or_a_check_out_of_the_policy() -> None:
+    name = "`delta`.`/lake/orders`"
+    upgrade = {"delta.enableTypeWidening": "true"}
+    upgraded, checked = sql.set_properties(name, upgrade), sql.add_check(name, "schemaman_id", "`id` IS NULL")
+    steps = (
+        Step("set-properties", upgraded, "metadata", "reversible", {}, {"properties": upgrade}),
+        Step("add-constraint", checked, "metadata", "reversible", {}, {}),
+    )
+    missing = list_missing_approvals(replace(PLANS["alter"], steps=steps, approvals_needed=()), Policy())
+    assert [each.partition(":")[0] for each in missing] == ["set-properties", "add-constraint"]

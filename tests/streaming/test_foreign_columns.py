@@ -148,3 +148,16 @@ def test_a_type_that_a_person_accepted_takes_the_nearest_number(store: SqlStore)
     lake.take([])
     assert lake.withheld() == {}
     assert alive(lake) == [{"id": 1, "amount": 12.34}]
+
+
+def test_a_column_that_others_renamed_is_not_made_a_second_time(store: SqlStore) -> None:
+    lake = sink(store)
+    lake.take([told(0, "c", {"id": 1, "n": 1})])
+    table = lake.tables[ADDRESSES["delta"]]
+    table.run(f"ALTER TABLE {name_of('delta')} RENAME COLUMN `n` TO `other`")
+    lake.take([told(1, "c", {"id": 2, "n": 2})])
+    (reason,) = lake.withheld().values()
+    assert "others renamed `n` to `other` since the last migration" in reason
+    table.run(f"ALTER TABLE {name_of('delta')} RENAME COLUMN `other` TO `n`")
+    lake.take([])
+    assert alive(lake) == [{"id": 1, "n": 1}, {"id": 2, "n": 2}]

@@ -255,11 +255,11 @@ class TableMigrator:
             else self._refuse_creation(sink_table, executor)
         )
         if wait is None and live is not None:
-            preflight, format = self._make_preflight(executor), sink_table.target.format
-            exchanged = preflight.find_exchanged_names(live, format)
-            stale_rows = preflight.find_stale_rows(recorded, live, format)
-            if exchanged is not None:
-                wait = f"{exchanged.reason}: {exchanged.instead}"
+            preflight = self._make_preflight(executor)
+            mistaken = preflight.find_mistaken_names(live, plan)
+            stale_rows = preflight.find_stale_rows(recorded, live, sink_table.target.format)
+            if mistaken is not None:
+                wait = f"{mistaken.reason}: {mistaken.instead}"
             elif stale_rows is not None:
                 wait = str(stale_rows)
         if wait is not None:
