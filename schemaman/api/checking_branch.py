@@ -97,7 +97,7 @@ def check_branch(
             f,
             file=place_in_repository(name, prefix),
             line=f.line or find_line(after.get(name, ""), f),
-            arguments=based if is_default else order_arguments([name], *again),
+            arguments=based if is_default and not word else order_arguments([name], *again),
         )
         for name, findings in judged.items()
         for f in findings
