@@ -86,7 +86,8 @@ def check_branch(
         )
     changed = sorted(name for name in {*before, *after} if before.get(name) != after.get(name))
     prefix = git.find_prefix()
-    again = [v for flag, value in (("--base", base), ("--dialect", word)) if value for v in (flag, value)]
+    based = ("--base", base) if base else ()
+    again = (*based, *(("--dialect", word) if word else ()))
     judged = {
         name: (*_judge(workspace, word, name, (before.get(name), after.get(name)), commit),)
         for name in changed
@@ -96,14 +97,17 @@ def check_branch(
             f,
             file=place_in_repository(name, prefix),
             line=f.line or find_line(after.get(name, ""), f),
-            arguments=() if is_default else order_arguments([name], *again),
+            arguments=based if is_default and not word else order_arguments([name], *again),
         )
         for name, findings in judged.items()
         for f in findings
     ]
     proposed = find_branch_proposals(workspace, commit, before) if has_migrations else BranchProposals()
     known = {finding.fingerprint for finding in proposed.findings}
-    found = [*proposed.findings, *(finding for finding in found if finding.fingerprint not in known)]
+    found = [
+        *(replace(finding, arguments=based) for finding in proposed.findings),
+        *(finding for finding in found if finding.fingerprint not in known),
+    ]
     names = {name: findings[0].table for name, findings in judged.items() if findings}
     tables = [
         names.get(name) or TableId("", "", "", PurePath(name).stem) for name in sorted({*before, *after})

@@ -159,7 +159,12 @@ def add_waivers(workspace: Workspace, result: CheckResult, *, whole: Scope | Non
     """Add the valid waivers to a result, and what the others need. `whole`: what was checked wholly."""
     fingerprints = {finding.fingerprint for finding, _ in result.findings}
     remarks = list_remarks(workspace.read_all_waivers(), fingerprints, workspace.today(), whole=whole)
-    return replace(result, waivers=workspace.read_waivers(), waiver_remarks=remarks)
+    return replace(
+        result,
+        waivers=workspace.read_waivers(),
+        waiver_remarks=remarks,
+        consumer_remarks=() if whole is None else result.readership.list_remarks(result.tables),
+    )
 
 
 def read_side(text: str, where: str) -> SchemaSide:

@@ -5,7 +5,7 @@ Verdicts for a consumer are derived from the verdicts of a finding; nothing stor
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -98,6 +98,14 @@ class Readership:
         """List the consumers that a finding concerns, the worst verdict first."""
         found = tuple(self._find_affected(finding))
         return tuple(sorted(found, key=lambda one: (-SEVERITIES.index(one.verdict), one.consumer.name)))
+
+    def list_remarks(self, tables: Collection[TableId]) -> tuple[str, ...]:
+        """List consumers whose patterns select none of all tables: a misspelt name silences its findings."""
+        return tuple(
+            f"[consumers.{c.name}] reads none of the checked tables: none matches {', '.join(c.tables)}"
+            for c in self.consumers
+            if tables and c.tables and not any(c.declares(table) for table in tables)
+        )
 
     def rate(self, finding: Finding) -> Severity:
         """Return the worst verdict of a finding among the consumers; `off` if it concerns none."""

@@ -74,8 +74,8 @@ class CheckResult(DisplayedValue):
     `remarks` list what the records leave open or lose of each table since its baseline; they count as notes.
     `verdict` is `unknown` if nothing fails, but records of a table could not be read.
     `fail_on` is the mildest severity that fails; `waivers` are those that have not expired, by fingerprints;
-    `waiver_remarks` tell of expired and unused ones. `readership` are the declared consumers, which say whom
-    a finding concerns.
+    `waiver_remarks` tell of expired and unused ones, `consumer_remarks` of consumers that read no table.
+    `readership` are the declared consumers, which say whom a finding concerns.
     """
 
     verdict: GateVerdict
@@ -88,6 +88,7 @@ class CheckResult(DisplayedValue):
     fail_on: Severity = "break"
     waivers: Mapping[str, Waiver] = field(default_factory=dict)
     waiver_remarks: tuple[str, ...] = ()
+    consumer_remarks: tuple[str, ...] = ()
     readership: Readership = field(default_factory=Readership)
 
     def __repr__(self) -> str:

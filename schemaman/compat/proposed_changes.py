@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from schemaman.compat.counterexample import add_counterexamples
-from schemaman.compat.judge import RULES, Finding, Transition, judge_transition
+from schemaman.compat.judge import RULES, Finding, StepFact, Transition, judge_transition
 from schemaman.debezium.ddl.migrations.known_tables import KnownTable, ScriptPlace, UnreadStatement
 from schemaman.debezium.ddl.migrations.statement_applier import StatementApplier
 from schemaman.debezium.records import Coordinates
@@ -84,6 +84,8 @@ def find_place(table: KnownTable, transition: Transition, finding: Finding) -> S
         if places:
             return places[0]
     place = table.key_place if finding.rule.startswith("key-") else None
+    if finding.rule == "table-truncated":
+        place = table.truncated
     return place or table.place or ScriptPlace("", 0)
 
 
@@ -113,10 +115,16 @@ def _list_transitions(applier: StatementApplier, base: str) -> Iterator[tuple[Kn
                 table.accepted_id, table.accepted, None, event=event, old_ref=base,
                 successor=names.get(table.accepted_id),
             )  # fmt: skip
-        if table.schema != table.accepted:
+        if table.schema != table.accepted or table.truncated is not None:
             changes = diff(table.accepted, table.schema)
             suspects = find_rename_candidates(table.accepted, table.schema, append_only=False)
-            yield table, Transition(table.id, table.accepted, table.schema, changes, suspects, old_ref=base)
+            facts = () if table.truncated is None else (StepFact("truncated"),)
+            yield (
+                table,
+                Transition(
+                    table.id, table.accepted, table.schema, changes, suspects, old_ref=base, facts=facts
+                ),
+            )
 
 
 def _remove_ids(schema: TableSchema) -> TableSchema:

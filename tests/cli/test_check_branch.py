@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from shlex import split
 
 import pytest
 
@@ -205,3 +206,19 @@ def test_a_setting_with_a_folder_is_found_from_below(
     monkeypatch.chdir(below)
     monkeypatch.setenv("SCHEMAMAN_SNAPSHOTS", str(upstream / "schemas"))
     assert ask("check").code == 1
+
+
+def test_a_printed_command_has_the_base_and_a_misspelt_consumer_is_named(
+    tmp_path: Path, ask: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(make_repository(tmp_path, "", CHANGES["drop"][0], "trunk"))
+    (line,) = (line for line in ask("check", "--base", "trunk").out.splitlines() if "  more " in line)
+    command = line.partition("schemaman ")[2]
+    assert command.endswith(" --base trunk")
+    assert ask(*split(command)).code == 0
+    Path("schemaman.toml").write_text('[consumers.jobs]\nkind = "spark"\ntables = ["shop.oders"]\n')
+    done = ask("check", "--base", "trunk")
+    assert (done.code, "[consumers.jobs] reads none of the checked tables" in done.out) == (0, True)
+    Path("schemaman.toml").write_text('[consumers.jobs]\nkind = "spark"\n')
+    done = ask("check", "--base", "trunk")
+    assert (done.code, "reads none" in done.out) == (1, False)

@@ -110,6 +110,12 @@ def test_a_change_of_snapshot_and_migration_is_one_finding(place: Path, ask: Run
     assert list_places(ask) == [("column-dropped", "data/db/migration/V2__change.sql", 1)]
 
 
+def test_a_table_that_a_migration_truncates_is_a_danger(place: Path, ask: Run) -> None:
+    name = migrate(place, "TRUNCATE staging.rows;\nTRUNCATE TABLE ONLY audit, public.orders CASCADE;\n")
+    assert list_places(ask) == [("table-truncated", f"data/{name}", 2)] * 2
+    assert (ask("check").code, ask("check", "--fail-on", "danger").code) == (0, 1)
+
+
 def test_of_a_changed_script_only_new_statements_count(place: Path, ask: Run) -> None:
     migrate(place, FIRST + "ALTER TABLE orders ADD b int;\n", "V1__first.sql")
     migrate(place, "DROP TABLE orders;", "U1__first.sql")

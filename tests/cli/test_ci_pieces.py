@@ -122,6 +122,7 @@ def test_the_hook_for_pre_commit_runs_as_written(
 ) -> None:
     (hook,) = read_yaml(".pre-commit-hooks.yaml")
     assert (hook["language"], hook["pass_filenames"]) == ("python", "false")
+    assert hook["always_run"] == "true", "pre-commit calls no hook for a commit that only deletes files"
     monkeypatch.chdir(make_repository(tmp_path, "", CHANGES[change][0]))
     program, *words = split(hook["entry"])
     assert program == "schemaman"

@@ -120,6 +120,7 @@ def build_check_report(
     notices += (_build_baseline_notice(table, fail_on) for table in result.without_baseline)
     notices += (build_remark_notice(found, str(table), fail_on) for table, found in result.remarks)
     notices += (Notice("waiver", words.SEVERITY_TONES["note"], "", r, ()) for r in result.waiver_remarks)
+    notices += (Notice("consumer", words.SEVERITY_TONES["note"], "", r, ()) for r in result.consumer_remarks)
     blocks: list[Block] = [*notices]
     blocks.append(Paragraph(summarize_check(judged, result, fail_on, len(waived))))
     if (graph := result.readership.graph).coverage != Coverage():

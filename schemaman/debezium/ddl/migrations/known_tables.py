@@ -52,8 +52,9 @@ class KnownTable:
     `accepted` is its structure before all of them, None for a new table. `is_emitted`: the types are those of
     events, not those that the database declares. The columns have ids, which a renamed column keeps.
     `constraints` maps the names of constraints to `primary` or `other`. `places` are those of the last
-    statement about a column, by its id; `key_place` that about the key, `place` that about the table.
-    `primary` is the primary key, or whatever the accepted key is; `uniques` are known unique indexes by name.
+    statement about a column, by its id; `key_place` that about the key, `place` that about the table, and
+    `truncated` that of the last TRUNCATE. `primary` is the primary key, or whatever the accepted key is;
+    `uniques` are known unique indexes by name.
     """
 
     id: TableId
@@ -67,6 +68,7 @@ class KnownTable:
     place: ScriptPlace | None = None
     primary: Parts = ()
     uniques: tuple[tuple[str, Parts], ...] = ()
+    truncated: ScriptPlace | None = None
 
     @property
     def key(self) -> Parts:

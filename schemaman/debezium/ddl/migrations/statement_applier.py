@@ -141,6 +141,8 @@ class _StatementRun(TableEditor):
             self._call(reader)
         elif reader.is_next("COMMENT", "ON") and reader.peek(2).is_word("TABLE", "COLUMN"):
             self._comment(reader)
+        elif reader.accept("TRUNCATE"):
+            self._truncate_tables(reader)
         elif reader.accept("ALTER", "TYPE"):
             self._alter_type(reader)
         elif reader.accept("USE") or reader.accept("SET", "SCHEMA"):
@@ -154,6 +156,18 @@ class _StatementRun(TableEditor):
         else:
             return False
         return True
+
+    def _truncate_tables(self, reader: TokenReader) -> None:
+        reader.accept("TABLE")
+        while not reader.is_next("#"):  # a temporary table of SQL Server
+            reader.accept("ONLY")
+            number = self.find_table(reader.read_parts(), is_optional=True)
+            if number is not None:
+                self.tables[number] = replace(self.tables[number], truncated=self.place)
+            reader.accept("*")
+            if not reader.accept(","):
+                break
+        reader.skip_until()
 
     def _use_schema(self, reader: TokenReader) -> None:
         token = reader.take()
