@@ -339,12 +339,17 @@ def test_grounds_of_renames(path: tuple[str, ...], new: str, kind: str) -> None:
 def test_no_class_takes_an_upgrade_or_a_check_out_of_the_policy() -> None:
     name = "`delta`.`/lake/orders`"
     upgrade = {"delta.enableTypeWidening": "true"}
-    steps = tuple(
-        Step(kind, statement, "metadata", "reversible", {}, after)
-        for kind, statement, after in (
-            ("set-properties", sql.set_properties(name, upgrade), {"properties": upgrade}),
-            ("add-constraint", sql.add_check(name, "schemaman_id", "`id` IS NULL"), {}),
-        )
+    check = sql.add_check(name, "schemaman_id", "`id` IS NULL")
+    steps = (
+        Step(
+            "set-properties",
+            sql.set_properties(name, upgrade),
+            "metadata",
+            "reversible",
+            {},
+            {"properties": upgrade},
+        ),
+        Step("add-constraint", check, "metadata", "reversible", {}, {}),
     )
     missing = list_missing_approvals(replace(PLANS["alter"], steps=steps, approvals_needed=()), Policy())
     assert [each.partition(":")[0] for each in missing] == ["set-properties", "add-constraint"]
