@@ -135,15 +135,16 @@ class PlanApplier:
         sources = {plan.source.table} | ({lake.properties.get(SOURCE_PROPERTY, "")} if lake else set())
         named = target_id(plan.format, plan.table)
         tables = [table for table in self.store.tables() if str(table) in sources]
-        targets = {
-            target.name
+        leading = [
+            (target.name, target_id(target.format, target.address(table)) == named)
             for target in self._workspace.settings.targets.value
             if target.format == plan.format
-            and any(
-                target.has_table(table) and target_id(target.format, target.address(table)) == named
-                for table in tables
-            )
-        }
+            for table in tables
+            if target.has_table(table)
+        ]
+        # Another spelling may lead to any target's table: another scheme, a catalogue that ignores case.
+        is_named = any(same for _, same in leading)
+        targets = {name for name, same in leading if same or not is_named}
         return sources - {""}, targets
 
     def _report_step(self, progress: MigrationProgress) -> None:

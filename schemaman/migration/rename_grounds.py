@@ -40,7 +40,7 @@ class RenameGrounds:
         renames = {step.statement: _read_rename(step.statement) for step in plan.steps if _renames(step.kind)}
         columns = dict(_list_outcomes((path[0], new) for path, new in renames.values() if len(path) == 1))
         kinds = [self._find_kind(old, new) for old, new in columns.items()]
-        strictest: ChangeKind = max(kinds, key=_STRICTNESS.index, default="rename-stated")
+        strictest = max(kinds, key=_STRICTNESS.index, default=_STRICTNESS[0])
         return {
             statement: strictest if len(path) == 1 else self._find_field_kind(path[-1], new)
             for statement, (path, new) in renames.items()

@@ -214,3 +214,27 @@ def test_a_default_that_changes_the_order_of_a_union_is_a_revision():
 def test_a_comment_is_a_revision():
     history = changed({"id": INT, "n": NOTE}, {"id": INT, "n": {**NOTE, "doc": "What it is"}}).told()["t"]
     assert kinds(revised(history.latest)[0]) == ["ChangeComment n"]
+
+
+@pytest.mark.parametrize(("before", "after", "same"), [
+    ("id a b", "id x b a", "id b"),
+    ("id a b c", "id x b y a", "id b"),
+    ("id a b gone", "id x b a", "id b"),
+])  # fmt: skip
+def test_a_neighbour_of_a_name_that_was_handed_on_is_the_same_column(before: str, after: str, same: str):
+    """`a` became `x`, and another column got its name: what stands behind `x` stood there before."""
+    connector = Connector()
+    connector.rows(dict.fromkeys(before.split(), INT))
+    connector.rows(dict.fromkeys(after.split(), INT))
+    history = connector.told()["t"]
+    first, second = ({c.id: c.name for c in v.schema.columns} for v in history.versions)
+    assert [name for id, name in second.items() if id in first] == same.split()
+    assert [d.kind for d in history.disagreements] == ["perhaps-swapped"]
+
+
+def test_names_that_were_handed_on_are_a_doubt_where_the_types_stayed_in_their_places():
+    connector = Connector()
+    connector.rows({"id": INT, "a": TEXT, "b": INT})
+    connector.rows({"id": INT, "b": TEXT, "c": INT})
+    (doubt,) = connector.told()["t"].disagreements
+    assert (doubt.kind, "a to b, b to c" in doubt.message) == ("perhaps-swapped", True)

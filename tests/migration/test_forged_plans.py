@@ -238,9 +238,14 @@ def test_apply_asks_the_table_and_the_settings_whose_policy_holds(commands: Comm
     commands.settings(more=rules)
     plan = from_text(Path("q.plan.json").read_text())
     assert not plan.approvals_needed
+    # a catalogue that ignores case finds the same table, and no target has the address
+    commands.lake.tables["ICE.raw.orders"] = commands.lake.table("ice.raw.orders")
+    steps = tuple(replace(s, statement=s.statement.replace("`ice`", "`ICE`")) for s in plan.steps)
+    spelled = replace(plan, target="dev", table="ICE.raw.orders", steps=steps)
     for forged in (
         replace(plan, source=replace(plan.source, table="srv.app.scratch")),
         replace(plan, target="dev"),
+        spelled,
     ):
         Path("f.plan.json").write_text(to_text(forged))
         refused = commands("apply", "f.plan.json")

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import pytest
 
 from schemaman.debezium.records import Record
-from schemaman.migration.policy import Policy, PolicyRule, ProjectionRule
+from schemaman.migration.policy import Level, Policy, PolicyRule, ProjectionRule
 from schemaman.migration.properties.names import READ_PROPERTY
 from schemaman.migration.row_columns import DELETED, ORDER
 from schemaman.migration.target import Executor
@@ -709,3 +709,20 @@ def test_a_truncate_is_asked_of_the_policy_whatever_rows_look_like_by_then(
         assert set(live(lake)) == {1}
         (reason,) = lake.withheld().values()
         assert "truncate = block" in reason
+
+
+@pytest.mark.parametrize("level", ["block", "auto", "ignore"])
+def test_a_truncate_that_only_a_statement_tells_is_not_passed_over(store: SqlStore, level: Level) -> None:
+    """MySQL's connector sends no event of it by default (`skipped.operations`)."""
+    lake = mirror(store)
+    lake.policy = Policy(rules=(PolicyRule(level, ("truncate",)),))
+    lake.take([created(A), row(0, 200, {"id": 1, "a": "old"})])
+    statement = record(change(ddl="TRUNCATE TABLE t", **at(300)), {"databaseName": "shop"}, "srv")
+    lake.take([replace(statement, offset=1), row(1, 400, {"id": 2, "a": "new"})])
+    told = (*lake.withheld().values(), *lake.notes)
+    assert sum("as a statement alone tells" in each for each in told) == (level != "ignore")
+    assert set(live(lake)) == ({1} if level == "block" else {1, 2})
+    del lake.tables["/lake/shop..t"].rows[("1",)]
+    lake.notes.clear()
+    lake.take([row(2, 500, {"id": 3, "a": "new"})])
+    assert (set(live(lake)), lake.withheld(), lake.notes) == ({2, 3}, {}, [])

@@ -86,6 +86,36 @@ def list_moves(before: TableSchema, after: TableSchema) -> Iterator[tuple[str, s
             f"{', '.join(again)} are in other positions than before: they swapped names, or were "
             "dropped and added again",
         )
+    elif former := _find_former_names(before, after):
+        pairs = ", ".join(f"{old} to {new}" for old, new in former)
+        yield (
+            "perhaps-swapped",
+            f"the order of columns suggests that names were handed on, {pairs}: another column has the old "
+            "name now, and no record shows which one",
+        )
+
+
+def _find_former_names(before: TableSchema, after: TableSchema) -> list[tuple[str, str]]:
+    """Find columns that took other names, of which another column took the old one: (old, new).
+
+    Either a new name stands where appending puts none and the old name came again behind it, or all places
+    have the types that they had, though a column of the same name has not.
+    """
+    known = {c.name: c for c in before.columns}
+    stayed = {c.id for c in before.columns} & {c.id for c in after.columns}
+    last = max((i for i, c in enumerate(after.columns) if c.id in stayed), default=0)
+    pairs = list(zip(before.columns, after.columns, strict=False))
+    again = [
+        (old.name, new.name)
+        for old, new in pairs[:last]
+        if new.name not in known and old.id not in stayed and old.name in after.names
+    ]
+    if again or len(before.columns) != len(after.columns):
+        return again
+    moved = [(old, new) for old, new in pairs if old.name != new.name]
+    shifted = any(new.name in known and known[new.name].type != new.type for _, new in moved)
+    handed_on = shifted and all(old.type == new.type for old, new in moved)
+    return [(old.name, new.name) for old, new in moved] if handed_on else []
 
 
 def _find_returned(before: TableSchema, after: TableSchema, older: Sequence[TableSchema]) -> Iterator[str]:

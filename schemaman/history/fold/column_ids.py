@@ -108,19 +108,18 @@ def _keep_ordered(
     `stated` are the new names of columns whose renames are known: they exchanged their names indeed.
     """
     before = {now[c.name]: i for i, c in enumerate(known.columns) if c.name in now}
-    vanished = [i for i, c in enumerate(known.columns) if c.name not in now]
     kept: set[str] = set()
     last = -1
     for name in schema.names:
-        renamed = next((i for i in vanished if i > last), None)
-        place = before.get(name, renamed)
-        if place is None or place <= last:
+        # Another name may belong to any column from here on, also to one whose old name a new column has.
+        place = before.get(name, last + 1)
+        if place <= last or place >= len(known.columns):
             break
         kept |= {name} & before.keys()
         last = place
     again = len(before) - len(kept)
     moved = len(find_moved_columns(known, schema, now))
-    if again > moved and not _has_insertion(schema, before, len(vanished)):
+    if again > moved and not _has_insertion(schema, before, len(known.columns) - len(before)):
         kept = {*before}
     kept -= find_exchanged_columns(known, schema).difference(stated)
     return {old: new for old, new in now.items() if new in kept}

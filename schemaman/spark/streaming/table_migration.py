@@ -28,7 +28,7 @@ from schemaman.migration.policy import ChangeKind, Level
 from schemaman.migration.properties.displaced_columns import format_displaced
 from schemaman.migration.properties.names import DISPLACED_PROPERTY, STORE_PROPERTY
 from schemaman.migration.properties.table_record import read_record
-from schemaman.migration.row_columns import add_row_columns
+from schemaman.migration.row_columns import DELETED, ORDER, add_row_columns
 from schemaman.migration.source import migration_source
 from schemaman.migration.spark_sql import set_properties
 from schemaman.migration.target import TARGETS, Executor, LakeTable
@@ -47,6 +47,7 @@ from schemaman.sink.dropped_columns import (
 from schemaman.sink.preflight import Preflight, refuse_unconfirmed_key
 from schemaman.sink.reread import hash_reading
 from schemaman.sink.row_mapping import RowMap, map_columns
+from schemaman.sink.row_order import SNAPSHOT, format_order
 from schemaman.sink.stale_rows import StaleRowCheck
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.spark.sql_errors import RAISED
@@ -267,12 +268,51 @@ class TableMigrator:
         stopped = _block_by_plan(plan, live)
         if stopped is not None:
             return stopped
+        emptied = self._find_emptied(sink_table, executor, recorded, live)
+        if emptied and self._find_level("truncate", sink_table) in ("block", "approve"):
+            return Blocked(emptied)
         outcome = Ready(live) if live is not None and not plan.steps else self._apply_plan(plan, executor)
         if isinstance(outcome, Blocked):
             return outcome
         if not self._stale_rows.record_reading(recorded, outcome.lake, sink_table.name, executor):
             return _OVERTAKEN
-        return replace(outcome, proven=self._find_proven_renames(sink_table))
+        notes = (*outcome.notes, emptied) if emptied else outcome.notes
+        return replace(outcome, proven=self._find_proven_renames(sink_table), notes=notes)
+
+    def _find_emptied(
+        self, sink_table: SinkTable, executor: Executor, history: TableHistory, live: LakeTable | None
+    ) -> str:
+        """Explain which rows a TRUNCATE emptied that a statement alone tells; empty if there are none.
+
+        MySQL's and MariaDB's connectors send no event of it by default (`skipped.operations`), so that no
+        batch deletes the rows.
+        """
+        level = self._find_level("truncate", sink_table)
+        if live is None or DELETED not in live.schema.names or level == "ignore" or not history.versions:
+            return ""
+        topics = {alias.name for alias in history.aliases if alias.kind == "topic"}
+        done = read_record(live.properties).truncated
+        last = max(
+            (
+                format_order(event.at.position, SNAPSHOT, 0, 0)
+                for event in history.events
+                if event.kind == "truncated"
+                and event.at.topic not in topics
+                and event.at.position.kind != "none"
+                and event.incarnation == history.latest.incarnation
+            ),
+            default="",
+        )
+        older = f"`{ORDER}` >= '' AND `{ORDER}` < '{last}'"
+        alive = f"(`{ORDER}` IS NULL OR {older}) AND NOT coalesce(`{DELETED}`, false)"
+        name = sink_table.name
+        if last <= done or not executor.query(f"SELECT 1 FROM {name} WHERE {alive} LIMIT 1"):
+            return ""
+        return (
+            "the source table was emptied (TRUNCATE), as a statement alone tells "
+            f"(skipped.operations): delete the rows from before (DELETE FROM {name} WHERE {alive}), "
+            'or write truncate = "ignore" into a [[policy]] for this table to keep them'
+        )
 
     @property
     def _stale_rows(self) -> StaleRowCheck:
