@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from schemaman.api.spark_session import require_lasting_catalog
 from schemaman.api.target_tables import TargetTable
+from schemaman.history.open_renames import describe_open_renames, treat_as_additions
 from schemaman.migration.apply.journal import StoreJournal
 from schemaman.migration.plan import MigrationSource, Plan, Refusal
 from schemaman.migration.planner import make_plan
@@ -58,6 +59,8 @@ class LakePlanner:
         )
         if lake_table is None:
             plan = replace(plan, notes=(*plan.notes, *describe_near_tables(table)))
+        if plan.steps and self._keeps_both(table):
+            plan = replace(plan, notes=(*plan.notes, *describe_open_renames(table.history)))
         plan = self.preflight.check_plan(plan, lake_table, table.history, table.address)
         owner = None if lake_table is None else read_record(lake_table.properties).source
         if not table.others or owner == str(table.history.table):
@@ -68,7 +71,12 @@ class LakePlanner:
         """Make the migration source of a lake table, with the proven renames that the policy accepts."""
         name = str(table.history.table)
         proven = self.policy.is_made("rename-proven", name, table.target, table.format)
-        return migration_source(table.history, proven=proven, newer=table.newer)
+        history = treat_as_additions(table.history) if self._keeps_both(table) else table.history
+        return migration_source(history, proven=proven, newer=table.newer)
+
+    def _keeps_both(self, table: TargetTable) -> bool:
+        """Whether the lake gets both columns of a suspected rename that nobody has answered."""
+        return self.policy.is_made("rename-unanswered", str(table.history.table), table.target, table.format)
 
 
 def _refuse_shared_table(table: TargetTable) -> Refusal:

@@ -64,7 +64,9 @@ class RowMap:
     where the lake has no such column. `metadata_columns` maps roles to metadata columns. `renamings` has the
     columns whose nested fields have other names in the lake, by the number of a version and their name in it.
     `dropped` are columns of the table that later rows lack, or may lack. `rounded` are columns in which a
-    person accepted a floating-point type: the nearest number is written.
+    person accepted a floating-point type: the nearest number is written. `names_by_version` has the parts of
+    split columns, by the number of a version and the id in it. `siblings` are the other parts of each, which
+    are NULL where the column has the value.
     """
 
     columns: tuple[Column, ...]
@@ -78,6 +80,8 @@ class RowMap:
     renamings: Mapping[tuple[int, str], FieldRenaming] = field(default_factory=dict)
     dropped: frozenset[str] = frozenset()
     rounded: frozenset[str] = frozenset()
+    names_by_version: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    siblings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
@@ -113,7 +117,16 @@ def map_columns(
         c.name: by_name.get(c.name, "") if c.id is None else column_map.names.get(c.id, "")
         for c in newest.schema.columns
     }
-    current_names = {name: lake_name for name, lake_name in current.items() if name != lake_name}
+    recorded_names = (
+        {c.name: r.name for r, c in zip(recorded.latest.schema.columns, newest.schema.columns, strict=False)}
+        if recorded.latest.number == newest.number
+        else {}
+    )
+    current_names = {
+        source_name: lake_name
+        for name, lake_name in current.items()
+        if (source_name := recorded_names.get(name, name)) != lake_name
+    }
     key, incarnation = live.schema.key, newest.incarnation
     same = _match_ids(recorded, history)
     names = {id: column_map.names[current] for id, current in same.items() if current in column_map.names}
@@ -135,6 +148,7 @@ def map_columns(
     rounded = frozenset(
         lake_name for name, lake_name in current.items() if name in accepted and lake_name in types
     )
+    names_by_version, siblings = _map_split_columns(recorded, history, column_map.names)
     return RowMap(
         columns,
         key,
@@ -145,9 +159,34 @@ def map_columns(
         current_names,
         metadata,
         renamings,
-        dropped,
+        dropped.difference(siblings),
         rounded,
+        names_by_version,
+        siblings,
     )
+
+
+def _map_split_columns(
+    recorded: TableHistory, history: TableHistory, lake_names: Mapping[int, str]
+) -> tuple[dict[tuple[int, int], str], dict[str, tuple[str, ...]]]:
+    """The columns of versions whose column is split, and the other parts of each; see `RowMap`."""
+    parts: dict[int, set[str]] = {}
+    by_version: dict[tuple[int, int], str] = {}
+    split_ids = {
+        c.id
+        for v, w in zip(recorded.versions, history.versions, strict=True)
+        for c, d in zip(v.schema.columns, w.schema.columns, strict=False)
+        if c.id is not None and d.id is not None and d.id < 0
+    }
+    if not split_ids:
+        return {}, {}
+    for v, w in zip(recorded.versions, history.versions, strict=True):
+        for c, d in zip(v.schema.columns, w.schema.columns, strict=False):
+            if c.id is not None and d.id is not None and c.id in split_ids and d.id in lake_names:
+                by_version[v.number, c.id] = lake_names[d.id]
+                parts.setdefault(c.id, set()).add(lake_names[d.id])
+    siblings = {name: tuple(sorted(names - {name})) for names in parts.values() for name in names}
+    return by_version, siblings
 
 
 def _find_missing(history: TableHistory) -> frozenset[str]:
@@ -338,6 +377,7 @@ def _map_values(row: Row, change: RowChange, to: RowMap) -> dict[str, object] | 
         if isinstance(fitted, UnfitColumn):
             return fitted
         found[lake_name] = fitted
+        found |= dict.fromkeys(to.siblings.get(lake_name, ()))
     return found
 
 
@@ -347,7 +387,7 @@ def _find_lake_name(name: str, change: RowChange, to: RowMap) -> str | None:
     if column is None:
         return None
     if column.id is not None and change.version is not None:
-        return to.names.get(column.id)
+        return to.names_by_version.get((change.version, column.id)) or to.names.get(column.id)
     if name in to.current_names:
         return to.current_names[name] or None
     others = {*to.current_names.values(), *to.metadata_columns.values()}
