@@ -6,7 +6,7 @@ with, and NULL in the others.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from schemaman.history.versions import SchemaVersion, TableHistory
@@ -15,7 +15,9 @@ from schemaman.migration.properties.stamped_version import find_version, format_
 from schemaman.migration.properties.table_record import SplitColumn, read_record
 from schemaman.migration.source import migration_source
 from schemaman.migration.target import LakeTable
+from schemaman.migration.type_mapping import list_common_types
 from schemaman.model.schema import Column, TableSchema
+from schemaman.model.types import widens
 
 _FIRST = 2
 """The number behind the name of the first column beside another one: `price__2`."""
@@ -37,6 +39,26 @@ def split_columns(history: TableHistory, lake: LakeTable | None) -> TableHistory
         replace(a, path=(_find_name(parts, a.path[0]), *a.path[1:])) for a in history.accepted_types
     )
     return replace(history, versions=(*history.versions[:first], *split), accepted_types=accepted)
+
+
+def widen_types(history: TableHistory, versions: Collection[int]) -> TableSchema:
+    """The newest schema for a new table, with types that also hold the numbers of these versions, by number.
+
+    A table that was there before would have kept such a type, so a table gets the same wherever batches end.
+    """
+    newest = history.latest
+    columns = {c.id: c for c in newest.schema.columns if c.id is not None}
+    for version in (v for v in history.versions if v.number in versions):
+        for earlier in version.schema.columns if version.incarnation == newest.incarnation else ():
+            column = columns.get(earlier.id) if earlier.id is not None else None
+            if earlier.id is None or column is None or widens(earlier.type, column.type):
+                continue
+            wider = (earlier.type,) if widens(column.type, earlier.type) else ()
+            common = next(iter(wider or list_common_types(earlier.type, column.type)), None)
+            if common is not None:
+                columns[earlier.id] = replace(column, type=common)
+    found = tuple(columns[c.id] if c.id is not None else c for c in newest.schema.columns)
+    return replace(newest.schema, columns=found)
 
 
 def find_new_split(history: TableHistory, name: str, lake: LakeTable) -> dict[str, SplitColumn] | None:

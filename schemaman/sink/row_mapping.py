@@ -33,6 +33,7 @@ from schemaman.model.schema import Column, TableSchema
 from schemaman.sink.field_mapping import find_field_renamings
 from schemaman.sink.progress import UNKNOWN_POSITION
 from schemaman.sink.row_change import Row, RowChange
+from schemaman.sink.row_order import format_position
 from schemaman.sink.upsert import LakeChange
 from schemaman.sink.values.struct_values import FieldRenaming
 from schemaman.sink.values.to_lake import fit_value
@@ -48,6 +49,10 @@ _UNDECIDED_NAMES = (
 _UNKNOWN_POSITION = (
     "the record has no position, and it is not known which rows of its partition precede it. If it "
     "is a delete and its row still exists, delete the row by hand"
+)
+_EARLIER_KEY = (
+    "the row may have been written under an earlier key: the connector reads keys late, and this one is "
+    "certain only for later rows; read the table again (signal `execute-snapshot`)"
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -66,7 +71,8 @@ class RowMap:
     `dropped` are columns of the table that later rows lack, or may lack. `rounded` are columns in which a
     person accepted a floating-point type: the nearest number is written. `names_by_version` has the parts of
     split columns, by the number of a version and the id in it. `siblings` are the other parts of each, which
-    are NULL where the column has the value.
+    are NULL where the column has the value. `key_proofs` has versions whose key may have been read late, and
+    the position from which on it is certain, as text.
     """
 
     columns: tuple[Column, ...]
@@ -82,6 +88,7 @@ class RowMap:
     rounded: frozenset[str] = frozenset()
     names_by_version: Mapping[tuple[int, int], str] = field(default_factory=dict)
     siblings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    key_proofs: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
@@ -95,12 +102,18 @@ class EndedIncarnation:
 
 
 def map_columns(
-    recorded: TableHistory, live: LakeTable, joined: TableHistory | None = None, *, drops: bool = False
+    recorded: TableHistory,
+    live: LakeTable,
+    joined: TableHistory | None = None,
+    *,
+    drops: bool = False,
+    proves_keys: bool = False,
 ) -> RowMap:
     """Map the columns of a table's history to those of a migrated lake table.
 
     `joined` is the history with more renames applied: rows are read by the ids of `recorded`. `drops`:
-    the policy lets the lake drop what the source has dropped, so such values may be left out.
+    the policy lets the lake drop what the source has dropped, so such values may be left out. `proves_keys`:
+    nobody decides about another key, so that a row waits which may have been written under an earlier one.
     """
     history = recorded if joined is None else joined
     newest = history.latest
@@ -163,7 +176,19 @@ def map_columns(
         rounded,
         names_by_version,
         siblings,
+        _find_key_proofs(recorded) if proves_keys else {},
     )
+
+
+def _find_key_proofs(history: TableHistory) -> dict[int, str]:
+    """The versions with another key than before, and the position from which on it is certain, as text."""
+    found: dict[int, str] = {}
+    for before, version in pairwise(history.versions):
+        is_changed = before.incarnation == version.incarnation and before.schema.key != version.schema.key
+        for proof in version.proofs if is_changed else ():
+            if proof.fact == "key" and proof.at is not None:
+                found[version.number] = format_position(proof.at.position)
+    return found
 
 
 def _map_split_columns(
@@ -328,6 +353,10 @@ def _map_key(change: RowChange, image: Mapping[str, object], to: RowMap) -> dict
     if then and then != set(to.key):
         keys = f"({', '.join(change.schema.key)}), and the table's is ({', '.join(to.key)})"
         return UnfitColumn(to.key[0], f"the row was written when the key was {keys}")
+    proof = None if change.version is None else to.key_proofs.get(change.version)
+    # A row that was created then is a new one by either key.
+    if proof is not None and change.op in ("u", "d") and format_position(change.position) < proof:
+        return UnfitColumn(to.key[0], _EARLIER_KEY)
     own = _map_values(change.key or {}, change, to)
     if isinstance(own, UnfitColumn):
         return own

@@ -34,7 +34,7 @@ from schemaman.migration.row_columns import add_row_columns
 from schemaman.migration.self_approval import approves_itself
 from schemaman.migration.source import migration_source
 from schemaman.migration.spark_sql import set_properties
-from schemaman.migration.split_columns import find_new_split, split_columns
+from schemaman.migration.split_columns import find_new_split, split_columns, widen_types
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.model.ddl import quote_name
 from schemaman.model.schema import Column, TableId, TableSchema, walk_fields
@@ -82,7 +82,7 @@ class Ready:
     renamed columns. `drops`: values of columns that the source has dropped may be left out. `notes` name
     such columns of this batch, and columns that could not be added for rows that have them. `later` are the
     versions whose key the table gets after the rows with its present key are written. `keeps_both`: the table
-    has both columns of a suspected rename, and the question is open.
+    has both columns of a suspected rename, and the question is open. `proves_keys`: see `map_columns`.
     """
 
     lake: LakeTable
@@ -92,6 +92,7 @@ class Ready:
     notes: tuple[str, ...] = ()
     later: frozenset[int] = frozenset()
     keeps_both: bool = False
+    proves_keys: bool = False
 
     def join_renames(self, history: TableHistory) -> TableHistory:
         """The history of the table's source with these renames."""
@@ -101,7 +102,7 @@ class Ready:
         """The mapping of source columns to columns of this table."""
         joined = self.join_renames(history)
         joined = split_columns(treat_as_additions(joined) if self.keeps_both else joined, self.lake)
-        return map_columns(history, self.lake, joined, drops=self.drops)
+        return map_columns(history, self.lake, joined, drops=self.drops, proves_keys=self.proves_keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +316,9 @@ class TableMigrator:
         style = self.policy.find_representation(str(sink_table.table), target.name, target.format).names
         kept, entries = rename_displaced(history, ready.lake, missing, style)
         executor.run(set_properties(sink_table.name, {DISPLACED_PROPERTY: format_displaced(entries)}))
-        return self._migrate_once(sink_table, executor, recorded, kept, KeySequence(history))
+        return self._migrate_once(
+            sink_table, executor, recorded, kept, KeySequence(history, is_automatic=ready.proves_keys)
+        )
 
     def _explain_missing(self, sink_table: SinkTable, kept: Ready | Blocked | None) -> str:
         """Why the table has no column for a dropped column of the source."""
@@ -361,7 +364,12 @@ class TableMigrator:
             return outcome
         if not self._stale_rows.record_reading(recorded, outcome.lake, sink_table.name, executor):
             return _OVERTAKEN
-        return replace(outcome, proven=self._find_proven_renames(sink_table), keeps_both=keeps_both)
+        return replace(
+            outcome,
+            proven=self._find_proven_renames(sink_table),
+            keeps_both=keeps_both,
+            proves_keys=keys.is_automatic,
+        )
 
     def _keeps_both(self, sink_table: SinkTable) -> bool:
         """Whether the lake gets both columns of a suspected rename that nobody has answered."""
@@ -390,6 +398,10 @@ class TableMigrator:
         first = keys.find_first(history) if keys is not None and live is None else None
         if first is not None:
             followed = replace(followed, schema=replace(followed.schema, key=first))
+        if live is None and keys is not None and self._find_level("split-column", sink_table) == "auto":
+            followed = replace(followed, schema=widen_types(history, keys.versions))
+            if first is not None:
+                followed = replace(followed, schema=replace(followed.schema, key=first))
         source = add_row_columns(followed)
         target, name = TARGETS.get(format), sink_table.target.name
         return make_plan(source, live, target, sink_table.lake_table, self.policy, target_name=name), live
