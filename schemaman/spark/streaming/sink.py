@@ -399,6 +399,8 @@ class _BatchRun:
                 return replace(report, plan=migrated.plan, blocked=migrated.reason)
             outcome, later = migrated, migrated.later
             self.waiting = _index_waiting(self.quarantine.list_tables(self.spark, self.stream))
+            # Only records of other attempts are released: those of this batch are of an earlier one by now.
+            self.attempt += "+"
             replayed = self._replay(sink_table, self._make_writer(sink_table, outcome))
             report = replace(
                 report,
