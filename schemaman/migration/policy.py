@@ -210,7 +210,8 @@ class Ruling:
 class Policy:
     """The changes that the user allows; the defaults destroy nothing.
 
-    `profile` is the table of levels for kinds that nothing else decides.
+    `profile` is the table of levels for kinds that nothing else decides; an unknown one raises
+    `BadConfiguration`.
     `drops`, `comments` and `upgrades` set the defaults of `drop-column`, `change-comment` and `upgrade`;
     `rules` are more specific than all of them. `projections` decide how values and names are written.
     """
@@ -221,6 +222,13 @@ class Policy:
     rules: tuple[PolicyRule, ...] = ()
     projections: tuple[ProjectionRule, ...] = ()
     profile: Profile = "careful"
+
+    def __post_init__(self) -> None:
+        if self.profile not in PROFILES:
+            known = f"profiles are: {', '.join(PROFILES)}"
+            raise BadConfiguration(
+                f"there is no profile {self.profile!r}", hint=suggest_word(self.profile, PROFILES) or known
+            )
 
     def find_representation(self, table: str, *targets: str) -> Representation:
         """Find how a target holds a source table; for each option the most specific rule decides.
