@@ -17,7 +17,17 @@ from schemaman.compat.judge import READERS, SEVERITIES, Reader, Severity
 from schemaman.debezium.ddl.migrations.grammar import SQL_NAMES
 from schemaman.debezium.wire_format import FORMS, Form, Forms
 from schemaman.errors import BadConfiguration, UnknownName
-from schemaman.migration.policy import ANY, DropPolicy, Policy, PolicyRule, ProjectionRule, suggest_word
+from schemaman.migration.policy import (
+    ANY,
+    DEFAULT_PROFILE,
+    PROFILES,
+    DropPolicy,
+    Policy,
+    PolicyRule,
+    Profile,
+    ProjectionRule,
+    suggest_word,
+)
 from schemaman.migration.settings import (
     CatalogSetting,
     list_target_projections,
@@ -113,6 +123,7 @@ class Settings:
     catalogs: Setting[tuple[CatalogSetting, ...]]
     master: Setting[str]
     spark: Setting[tuple[tuple[str, str], ...]]
+    profile: Setting[Profile]
     drops: Setting[DropPolicy]
     comments: Setting[bool]
     upgrades: Setting[bool]
@@ -140,6 +151,7 @@ class Settings:
             self.upgrades.value,
             self.policies.value,
             (*self.projections.value, *list_target_projections(self.targets.value)),
+            self.profile.value,
         )
 
     def target(self, name: str) -> TargetSetting:
@@ -195,6 +207,7 @@ def read_settings(
         catalogs=sources.get("catalogs", read_catalogs, ()),
         master=sources.get("master", _read_text, "local[2]"),
         spark=sources.get("spark", _read_pairs, ()),
+        profile=sources.get("profile", _one_of(tuple(PROFILES)), DEFAULT_PROFILE),
         drops=sources.get("drops", _one_of(_DROPS), "keep"),
         comments=sources.get("comments", _read_boolean, True),
         upgrades=sources.get("upgrades", _read_boolean, True),

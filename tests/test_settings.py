@@ -254,6 +254,15 @@ def test_policy_entries_become_rules_that_say_where_they_stand() -> None:
     assert settings.policies.origin == "/p/schemaman.toml"
 
 
+def test_the_profile_is_a_setting_that_says_where_its_levels_come_from() -> None:
+    policy = of('profile = "autopilot"\n[[policy]]\ntruncate = "block"').policy
+    levels = {ruling.kind: ruling.why for ruling in policy.list_levels()}
+    assert levels["change-key"] == "change-key = auto, from profile = autopilot"
+    assert levels["truncate"] == "truncate = block, from [[policy]] 1"
+    with pytest.raises(BadConfiguration, match="did you mean autopilot"):
+        of('profile = "autopilt"')
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

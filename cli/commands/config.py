@@ -34,7 +34,16 @@ def config(context: CommandContext, action: str, format: str) -> None:
         ("setting", "value", "from"),
         rows,
     )
-    context.console.show(Report("config", (grid,), data), format)
+    levels = context.settings.policy.list_levels()
+    data["levels"] = [{"change": r.kind, "level": r.level, "why": r.why} for r in levels]
+    by_kind = Grid(
+        "Levels where no rule selects tables or targets",
+        ("change", "level", "why"),
+        tuple(
+            ((Text(r.kind, code=True),), (Text(r.level, code=True),), (Text(r.why, "muted"),)) for r in levels
+        ),
+    )
+    context.console.show(Report("config", (grid, by_kind), data), format)
 
 
 def _format_value(value: object) -> str:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from schemaman.api.spark_session import require_lasting_catalog
 from schemaman.api.target_tables import TargetTable
+from schemaman.history.open_renames import describe_open_renames, treat_as_additions
+from schemaman.history.versions import TableHistory
 from schemaman.migration.apply.journal import StoreJournal
 from schemaman.migration.plan import MigrationSource, Plan, Refusal
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import Policy
-from schemaman.migration.properties.table_record import read_record
+from schemaman.migration.properties.table_record import SplitColumn, read_record
+from schemaman.migration.recipes.recipes import RecipePlanner
+from schemaman.migration.row_columns import is_log
 from schemaman.migration.source import migration_source
+from schemaman.migration.split_columns import find_new_split, split_columns
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.registry import Registry, RegistryStore
 from schemaman.sink.preflight import Preflight, withhold_plan
@@ -48,7 +54,7 @@ class LakePlanner:
         """Make the ordinary plan for the current state of one lake table. Raises as `inspect`."""
         lake_table = self.inspect(table)
         plan = make_plan(
-            self.make_source(table),
+            self.make_source(table, lake_table),
             lake_table,
             TARGETS.get(table.format),
             table.table,
@@ -58,17 +64,69 @@ class LakePlanner:
         )
         if lake_table is None:
             plan = replace(plan, notes=(*plan.notes, *describe_near_tables(table)))
+        if plan.steps and self._keeps_both(table):
+            plan = replace(plan, notes=(*plan.notes, *describe_open_renames(table.history)))
         plan = self.preflight.check_plan(plan, lake_table, table.history, table.address)
         owner = None if lake_table is None else read_record(lake_table.properties).source
         if not table.others or owner == str(table.history.table):
             return plan
         return withhold_plan(plan, _refuse_shared_table(table))
 
-    def make_source(self, table: TargetTable) -> MigrationSource:
-        """Make the migration source of a lake table, with the proven renames that the policy accepts."""
+    def find_splits(self, table: TargetTable) -> Mapping[str, SplitColumn] | None:
+        """Find the parts of split columns that the table has to record; None if it needs no other part.
+
+        Raises as `inspect`.
+        """
+        names = str(table.history.table), table.target, table.format
+        lake_table = self.inspect(table)
+        if lake_table is None or self.policy.find_ruling("split-column", *names).level != "auto":
+            return None
+        recipes = self._make_recipes(table, lake_table)
+        history = split_columns(self._settle_renames(table), lake_table)
+        splits = (
+            find_new_split(history, name, lake_table) for name in recipes.list_stuck_columns(lake_table)
+        )
+        return next((each for each in splits if each is not None), None)
+
+    def plan_rekey(self, table: TargetTable) -> Plan | None:
+        """Plan the change of the key if the policy makes it by itself; None if there is none.
+
+        Raises as `inspect`.
+        """
+        names = str(table.history.table), table.target, table.format
+        lake_table = self.inspect(table)
+        if lake_table is None or self.policy.find_ruling("change-key", *names).level != "auto":
+            return None
+        found = self._make_recipes(table, lake_table).plan_rekey(lake_table)
+        return (
+            self.preflight.check_plan(found, lake_table, table.history) if isinstance(found, Plan) else None
+        )
+
+    def _make_recipes(self, table: TargetTable, lake_table: LakeTable) -> RecipePlanner:
+        source, target = self.make_source(table, lake_table), TARGETS.get(table.format)
+        return RecipePlanner(source, target, table.table, self.policy, table.target)
+
+    def _settle_renames(self, table: TargetTable) -> TableHistory:
+        return treat_as_additions(table.history) if self._keeps_both(table) else table.history
+
+    def make_source(self, table: TargetTable, lake_table: LakeTable | None = None) -> MigrationSource:
+        """Make the migration source of a lake table, with the proven renames that the policy accepts.
+
+        A column that `lake_table` has in several parts is several columns.
+        """
         name = str(table.history.table)
         proven = self.policy.is_made("rename-proven", name, table.target, table.format)
-        return migration_source(table.history, proven=proven, newer=table.newer)
+        history = split_columns(self._settle_renames(table), lake_table)
+        source = migration_source(history, proven=proven, newer=table.newer)
+        automatic = self.policy.find_ruling("change-key", name, table.target, table.format).level == "auto"
+        if automatic and lake_table is not None and is_log(lake_table):
+            # Its rows are records: it stays a log of changes when the source gets a key.
+            return replace(source, schema=replace(source.schema, key=()))
+        return source
+
+    def _keeps_both(self, table: TargetTable) -> bool:
+        """Whether the lake gets both columns of a suspected rename that nobody has answered."""
+        return self.policy.is_made("rename-unanswered", str(table.history.table), table.target, table.format)
 
 
 def _refuse_shared_table(table: TargetTable) -> Refusal:

@@ -46,7 +46,7 @@ def plan_phases(
     if lake_table is None:
         raise NoHistory(f"there is no lake table {table.table}", hint="an ordinary plan creates it")
     recipe = RecipePlanner(
-        planner.make_source(table),
+        planner.make_source(table, lake_table),
         TARGETS.get(table.format),
         table.table,
         planner.policy,

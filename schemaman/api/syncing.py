@@ -26,7 +26,10 @@ from schemaman.migration.apply.journal import (
 from schemaman.migration.layout import describe_layout_change, find_layout_changes
 from schemaman.migration.plan import Plan, describe_change
 from schemaman.migration.plan_file import from_text, plan_hash
-from schemaman.migration.target import Executor
+from schemaman.migration.properties.names import SPLIT_PROPERTY
+from schemaman.migration.properties.table_record import format_split
+from schemaman.migration.spark_sql import set_properties
+from schemaman.migration.target import TARGETS, Executor
 from schemaman.model.diff import diff
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
@@ -121,7 +124,18 @@ class LakeSync:
 
     def _migrate(self, applier: PlanApplier, table: TargetTable) -> FollowedTable:
         policy = self._workspace.settings.policy
-        plan = LakePlanner(applier.preflight, policy, self._request.is_lasting).plan_table(table)
+        planner = LakePlanner(applier.preflight, policy, self._request.is_lasting)
+        _split_columns(planner, table)
+        found = self._follow_plan(applier, table, planner.plan_table(table))
+        rekey = planner.plan_rekey(table) if found.is_current else None
+        if rekey is None:
+            return found
+        # Another key comes last: the rows have all columns by then.
+        keyed = self._follow_plan(applier, table, rekey)
+        return replace(keyed, statements=(*found.statements, *keyed.statements))
+
+    def _follow_plan(self, applier: PlanApplier, table: TargetTable, plan: Plan) -> FollowedTable:
+        """Apply one plan of a lake table, or keep it for a person."""
         file = plan_file(self._folder, table.target, table.table)
         foreign_before = _describe_foreign_changes(applier, plan)
         if not plan.steps and not plan.refusals:
@@ -175,6 +189,16 @@ def _describe_foreign_changes(applier: PlanApplier, plan: Plan) -> tuple[str, ..
         return ()
     text = "; ".join(changes)
     return (f"the table has changed outside of schemaman since the last migration: {text}; schemaman drift",)
+
+
+def _split_columns(planner: LakePlanner, table: TargetTable) -> None:
+    """Record columns beside those whose new type the format does not make, as far as the policy lets it."""
+    name = TARGETS.get(table.format).table_name(table.table)
+    for _ in table.history.latest.schema.columns:
+        splits = planner.find_splits(table)
+        if splits is None:
+            return
+        planner.executor.run(set_properties(name, {SPLIT_PROPERTY: format_split(splits)}))
 
 
 def _remove_plan(file: Path) -> None:

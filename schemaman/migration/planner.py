@@ -150,7 +150,9 @@ def _remove_constraints(inputs: PlanInputs, planned: StepSequence, agreement: Ag
     changes = (*agreement.renames, *agreement.others)
     for guard, why in guards.find_obstacles(inputs.target, planned.table, changes, guarded):
         after = guards.apply_constraint(planned.table, guard)
-        planned = _add_step(planned, agreement, guard, after, why)
+        # Other engines may merge by the identifier fields, so that it is the key that changes for them.
+        asked = inputs.check.ask("change-key").level != "auto"
+        planned = _add_step(planned, agreement, guard, after, why if asked else "")
     return planned
 
 

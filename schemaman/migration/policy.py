@@ -25,14 +25,21 @@ made, and the plan refuses."""
 
 ChangeKind = Literal[
     "new-table", "add-column", "add-required-column", "reuse-name",
-    "widen", "integer-to-decimal", "integer-to-double", "upgrade", "narrow", "retype",
+    "widen", "integer-to-decimal", "integer-to-double", "upgrade", "narrow", "retype", "split-column",
     "drop-not-null", "set-not-null", "change-default", "change-comment", "reorder",
     "drop-column", "rename-stated", "rename-proven", "rename-suspected",
+    "rename-unanswered",
     "change-key", "change-layout-column", "drop-table", "rename-table", "truncate", "change-representation",
 ]  # fmt: skip
 """The kinds of changes, by their effect on the rows of a table and on its readers."""
 
 DropPolicy = Literal["keep", "drop"]
+
+Profile = Literal["careful", "autopilot", "additive"]
+"""The tables of levels that apply without a rule.
+
+`careful`: a person approves what could surprise a reader. `autopilot`: each change is made that loses
+nothing. `additive`: columns and tables are added, and nothing else changes."""
 
 MEANINGS: Mapping[ChangeKind, str] = {
     "new-table": "a table of the source that the lake does not have",
@@ -46,6 +53,8 @@ MEANINGS: Mapping[ChangeKind, str] = {
     "upgrade": "a feature of Delta or a format version of Iceberg that older readers do not know",
     "narrow": "the source's type became narrower; the lake keeps the wide one",
     "retype": "a type that the format cannot change in place; the level also holds for recipe phases",
+    "split-column": "a column beside one whose new type the format cannot make in place: `price__2` beside "
+    "`price`, and both stay readable",
     "drop-not-null": "NULL becomes allowed",
     "set-not-null": "NULL becomes forbidden",
     "change-default": "another default; writers write every value, so no step is needed",
@@ -58,6 +67,8 @@ MEANINGS: Mapping[ChangeKind, str] = {
     "rename-proven": "a rename by column order, which no statement states",
     "rename-suspected": "a rename that may also be a drop and an addition, or of a column that another "
     "writer added: a person has to decide",
+    "rename-unanswered": "a suspected rename that nobody has answered: `auto` keeps the old column, adds the "
+    "new one, and leaves the question open",
     "change-key": "other key columns: the rows were merged by the old ones",
     "change-layout-column": "another type of a column by which files are laid out",
     "drop-table": "the source table was dropped, and another one may have its name",
@@ -81,6 +92,7 @@ DEFAULTS: Mapping[ChangeKind, Level] = {
     "upgrade": "approve",
     "narrow": "ignore",
     "retype": "approve",
+    "split-column": "block",
     "drop-not-null": "auto",
     "set-not-null": "block",
     "change-default": "auto",
@@ -90,6 +102,7 @@ DEFAULTS: Mapping[ChangeKind, Level] = {
     "rename-stated": "auto",
     "rename-proven": "approve",
     "rename-suspected": "approve",
+    "rename-unanswered": "block",
     "change-key": "block",
     "change-layout-column": "block",
     "drop-table": "block",
@@ -99,9 +112,43 @@ DEFAULTS: Mapping[ChangeKind, Level] = {
 }
 """The levels that apply without a rule."""
 
+PROFILES: Mapping[Profile, Mapping[ChangeKind, Level]] = {
+    "careful": DEFAULTS,
+    "autopilot": {
+        **DEFAULTS,
+        "integer-to-decimal": "auto",
+        "integer-to-double": "auto",
+        "upgrade": "auto",
+        "split-column": "auto",
+        "set-not-null": "ignore",
+        "rename-proven": "auto",
+        "rename-unanswered": "auto",
+        "change-key": "auto",
+        "truncate": "auto",
+        "change-representation": "auto",
+    },
+    "additive": {
+        **DEFAULTS,
+        "reuse-name": "block",
+        "widen": "block",
+        "integer-to-decimal": "block",
+        "integer-to-double": "block",
+        "upgrade": "block",
+        "retype": "block",
+        "change-comment": "ignore",
+        "rename-stated": "block",
+        "rename-proven": "block",
+        "rename-suspected": "block",
+        "change-representation": "block",
+    },
+}
+"""The levels of each kind that apply without a rule, by profile."""
+
+DEFAULT_PROFILE: Profile = "careful"
+
 DESTRUCTIVE: frozenset[ChangeKind] = frozenset({
-    "reuse-name", "narrow", "retype", "drop-column", "rename-suspected", "change-key",
-    "change-layout-column", "drop-table", "rename-table", "truncate",
+    "reuse-name", "narrow", "retype", "split-column", "drop-column", "rename-suspected",
+    "rename-unanswered", "change-key", "change-layout-column", "drop-table", "rename-table", "truncate",
 })  # fmt: skip
 """Kinds after which values are lost or have another meaning: no pattern makes them automatic."""
 
@@ -111,6 +158,8 @@ NEVER: Mapping[ChangeKind, frozenset[Level]] = {
     "change-comment": frozenset({"quarantine"}),
     "change-default": frozenset({"approve", "quarantine", "block"}),
     "rename-suspected": frozenset({"auto"}),
+    "split-column": frozenset({"approve", "ignore", "quarantine"}),
+    "rename-unanswered": frozenset({"approve", "ignore", "quarantine"}),
     "drop-table": frozenset({"auto", "approve"}),
     "rename-table": frozenset({"auto", "approve"}),
 }
@@ -161,6 +210,8 @@ class Ruling:
 class Policy:
     """The changes that the user allows; the defaults destroy nothing.
 
+    `profile` is the table of levels for kinds that nothing else decides; an unknown one raises
+    `BadConfiguration`.
     `drops`, `comments` and `upgrades` set the defaults of `drop-column`, `change-comment` and `upgrade`;
     `rules` are more specific than all of them. `projections` decide how values and names are written.
     """
@@ -170,6 +221,14 @@ class Policy:
     upgrades: bool = True
     rules: tuple[PolicyRule, ...] = ()
     projections: tuple[ProjectionRule, ...] = ()
+    profile: Profile = "careful"
+
+    def __post_init__(self) -> None:
+        if self.profile not in PROFILES:
+            known = f"profiles are: {', '.join(PROFILES)}"
+            raise BadConfiguration(
+                f"there is no profile {self.profile!r}", hint=suggest_word(self.profile, PROFILES) or known
+            )
 
     def find_representation(self, table: str, *targets: str) -> Representation:
         """Find how a target holds a source table; for each option the most specific rule decides.
@@ -214,6 +273,11 @@ class Policy:
         """Whether a kind of change is made, with or without an approval."""
         return self.find_ruling(kind, table, *targets).level in ("auto", "approve")
 
+    def list_levels(self) -> tuple[Ruling, ...]:
+        """List the level of each kind where no rule that selects tables or targets applies."""
+        rules = tuple(r for r in self.rules if r.tables == r.targets == (ANY,))
+        return tuple(replace(self, rules=rules).find_ruling(kind, "", "") for kind in KINDS)
+
     def find_strictest(self, kinds: Iterable[ChangeKind], table: str, *targets: str) -> Ruling:
         """Find the most restrictive level for a change that has several kinds."""
         rulings = [self.find_ruling(kind, table, *targets) for kind in kinds]
@@ -226,7 +290,10 @@ class Policy:
             return Ruling(kind, "ignore", f"{kind} = ignore, from comments = false")
         if kind == "upgrade" and not self.upgrades:
             return Ruling(kind, "block", f"{kind} = block, from upgrades = false")
-        return Ruling(kind, DEFAULTS[kind], f"{kind} = {DEFAULTS[kind]} by default")
+        level = PROFILES[self.profile][kind]
+        if self.profile == DEFAULT_PROFILE:
+            return Ruling(kind, level, f"{kind} = {level} by default")
+        return Ruling(kind, level, f"{kind} = {level}, from profile = {self.profile}")
 
 
 def list_names(table: str) -> Iterator[str]:

@@ -33,6 +33,7 @@ from schemaman.model.schema import Column, TableSchema
 from schemaman.sink.field_mapping import find_field_renamings
 from schemaman.sink.progress import UNKNOWN_POSITION
 from schemaman.sink.row_change import Row, RowChange
+from schemaman.sink.row_order import format_position
 from schemaman.sink.upsert import LakeChange
 from schemaman.sink.values.struct_values import FieldRenaming
 from schemaman.sink.values.to_lake import fit_value
@@ -49,6 +50,10 @@ _UNKNOWN_POSITION = (
     "the record has no position, and it is not known which rows of its partition precede it. If it "
     "is a delete and its row still exists, delete the row by hand"
 )
+_EARLIER_KEY = (
+    "the row may have been written under an earlier key: the connector reads keys late, and this one is "
+    "certain only for later rows; read the table again (signal `execute-snapshot`)"
+)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -64,7 +69,10 @@ class RowMap:
     where the lake has no such column. `metadata_columns` maps roles to metadata columns. `renamings` has the
     columns whose nested fields have other names in the lake, by the number of a version and their name in it.
     `dropped` are columns of the table that later rows lack, or may lack. `rounded` are columns in which a
-    person accepted a floating-point type: the nearest number is written.
+    person accepted a floating-point type: the nearest number is written. `names_by_version` has the parts of
+    split columns, by the number of a version and the id in it. `siblings` are the other parts of each, which
+    are NULL where the column has the value. `key_proofs` has versions whose key may have been read late, and
+    the position from which on it is certain, as text.
     """
 
     columns: tuple[Column, ...]
@@ -78,6 +86,9 @@ class RowMap:
     renamings: Mapping[tuple[int, str], FieldRenaming] = field(default_factory=dict)
     dropped: frozenset[str] = frozenset()
     rounded: frozenset[str] = frozenset()
+    names_by_version: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    siblings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    key_proofs: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
@@ -91,12 +102,18 @@ class EndedIncarnation:
 
 
 def map_columns(
-    recorded: TableHistory, live: LakeTable, joined: TableHistory | None = None, *, drops: bool = False
+    recorded: TableHistory,
+    live: LakeTable,
+    joined: TableHistory | None = None,
+    *,
+    drops: bool = False,
+    proves_keys: bool = False,
 ) -> RowMap:
     """Map the columns of a table's history to those of a migrated lake table.
 
     `joined` is the history with more renames applied: rows are read by the ids of `recorded`. `drops`:
-    the policy lets the lake drop what the source has dropped, so such values may be left out.
+    the policy lets the lake drop what the source has dropped, so such values may be left out. `proves_keys`:
+    nobody decides about another key, so that a row waits which may have been written under an earlier one.
     """
     history = recorded if joined is None else joined
     newest = history.latest
@@ -113,7 +130,16 @@ def map_columns(
         c.name: by_name.get(c.name, "") if c.id is None else column_map.names.get(c.id, "")
         for c in newest.schema.columns
     }
-    current_names = {name: lake_name for name, lake_name in current.items() if name != lake_name}
+    recorded_names = (
+        {c.name: r.name for r, c in zip(recorded.latest.schema.columns, newest.schema.columns, strict=False)}
+        if recorded.latest.number == newest.number
+        else {}
+    )
+    current_names = {
+        source_name: lake_name
+        for name, lake_name in current.items()
+        if (source_name := recorded_names.get(name, name)) != lake_name
+    }
     key, incarnation = live.schema.key, newest.incarnation
     same = _match_ids(recorded, history)
     names = {id: column_map.names[current] for id, current in same.items() if current in column_map.names}
@@ -135,6 +161,7 @@ def map_columns(
     rounded = frozenset(
         lake_name for name, lake_name in current.items() if name in accepted and lake_name in types
     )
+    names_by_version, siblings = _map_split_columns(recorded, history, column_map.names)
     return RowMap(
         columns,
         key,
@@ -145,9 +172,46 @@ def map_columns(
         current_names,
         metadata,
         renamings,
-        dropped,
+        dropped.difference(siblings),
         rounded,
+        names_by_version,
+        siblings,
+        _find_key_proofs(recorded) if proves_keys else {},
     )
+
+
+def _find_key_proofs(history: TableHistory) -> dict[int, str]:
+    """The versions with another key than before, and the position from which on it is certain, as text."""
+    found: dict[int, str] = {}
+    for before, version in pairwise(history.versions):
+        is_changed = before.incarnation == version.incarnation and before.schema.key != version.schema.key
+        for proof in version.proofs if is_changed else ():
+            if proof.fact == "key" and proof.at is not None:
+                found[version.number] = format_position(proof.at.position)
+    return found
+
+
+def _map_split_columns(
+    recorded: TableHistory, history: TableHistory, lake_names: Mapping[int, str]
+) -> tuple[dict[tuple[int, int], str], dict[str, tuple[str, ...]]]:
+    """The columns of versions whose column is split, and the other parts of each; see `RowMap`."""
+    parts: dict[int, set[str]] = {}
+    by_version: dict[tuple[int, int], str] = {}
+    split_ids = {
+        c.id
+        for v, w in zip(recorded.versions, history.versions, strict=True)
+        for c, d in zip(v.schema.columns, w.schema.columns, strict=False)
+        if c.id is not None and d.id is not None and d.id < 0
+    }
+    if not split_ids:
+        return {}, {}
+    for v, w in zip(recorded.versions, history.versions, strict=True):
+        for c, d in zip(v.schema.columns, w.schema.columns, strict=False):
+            if c.id is not None and d.id is not None and c.id in split_ids and d.id in lake_names:
+                by_version[v.number, c.id] = lake_names[d.id]
+                parts.setdefault(c.id, set()).add(lake_names[d.id])
+    siblings = {name: tuple(sorted(names - {name})) for names in parts.values() for name in names}
+    return by_version, siblings
 
 
 def _find_missing(history: TableHistory) -> frozenset[str]:
@@ -289,6 +353,10 @@ def _map_key(change: RowChange, image: Mapping[str, object], to: RowMap) -> dict
     if then and then != set(to.key):
         keys = f"({', '.join(change.schema.key)}), and the table's is ({', '.join(to.key)})"
         return UnfitColumn(to.key[0], f"the row was written when the key was {keys}")
+    proof = None if change.version is None else to.key_proofs.get(change.version)
+    # A row that was created then is a new one by either key.
+    if proof is not None and change.op in ("u", "d") and format_position(change.position) < proof:
+        return UnfitColumn(to.key[0], _EARLIER_KEY)
     own = _map_values(change.key or {}, change, to)
     if isinstance(own, UnfitColumn):
         return own
@@ -338,6 +406,7 @@ def _map_values(row: Row, change: RowChange, to: RowMap) -> dict[str, object] | 
         if isinstance(fitted, UnfitColumn):
             return fitted
         found[lake_name] = fitted
+        found |= dict.fromkeys(to.siblings.get(lake_name, ()))
     return found
 
 
@@ -347,7 +416,7 @@ def _find_lake_name(name: str, change: RowChange, to: RowMap) -> str | None:
     if column is None:
         return None
     if column.id is not None and change.version is not None:
-        return to.names.get(column.id)
+        return to.names_by_version.get((change.version, column.id)) or to.names.get(column.id)
     if name in to.current_names:
         return to.current_names[name] or None
     others = {*to.current_names.values(), *to.metadata_columns.values()}

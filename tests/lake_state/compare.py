@@ -235,8 +235,18 @@ def _plain(value: object) -> str:
             return repr(value)
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A value whose type is not that of its column, as a view shows the parts of a split column."""
+
+    value: object
+    type: str
+
+
 def is_same(told: Cell, there: object, type: str) -> bool:
     """Whether a value of a lake type is what the events told; what nobody told is nothing a lake may have."""
+    if isinstance(there, Held):
+        return is_same(told, there.value, there.type)
     if told is UNTOLD:
         return False
     if told is None or there is None:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemaman.debezium.records import Coordinates
+from schemaman.errors import BadConfiguration
 from schemaman.history.versions import RenameCandidate, Revision, SchemaVersion, TableHistory
 from schemaman.migration.apply.apply import apply
 from schemaman.migration.plan import (
@@ -27,8 +28,10 @@ from schemaman.migration.policy import (
     LEVELS,
     MEANINGS,
     NEVER,
+    PROFILES,
     Level,
     PolicyRule,
+    Profile,
     list_names,
 )
 from schemaman.migration.source import migration_source
@@ -149,6 +152,25 @@ def test_without_rules_the_defaults_hold_and_the_short_words_change_them() -> No
     assert Policy(upgrades=False).find_ruling("upgrade", TABLE, "delta").level == "block"
     strict = Policy(drops="drop", rules=(PolicyRule("block", ("drop-*",)),))
     assert strict.find_ruling("drop-column", TABLE, "delta").why == "drop-column = block, from a rule"
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_profile_has_a_level_for_each_kind_and_rules_override_it(profile: Profile) -> None:
+    levels = PROFILES[profile]
+    assert levels.keys() == set(KINDS)
+    assert all(level not in NEVER.get(kind, ()) for kind, level in levels.items())
+    found = Policy(profile=profile).list_levels()
+    assert {ruling.kind: ruling.level for ruling in found} == levels
+    assert all(("by default" in r.why) == (profile == "careful") for r in found)
+    strict = Policy(profile=profile, rules=(PolicyRule("block", ("change-key",), ("t",)),))
+    assert strict.find_ruling("change-key", TABLE, "delta").level == levels["change-key"]
+    assert strict.find_ruling("change-key", "db.t", "delta").level == "block"
+
+
+def test_an_unknown_profile_is_refused() -> None:
+    with pytest.raises(BadConfiguration, match="no profile 'autopilt'") as refused:
+        Policy(profile="autopilt")  # type: ignore[arg-type]
+    assert refused.value.hint == "did you mean autopilot?"
 
 
 def test_every_default_is_a_level_that_the_kind_can_have() -> None:

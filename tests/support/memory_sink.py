@@ -217,7 +217,12 @@ class MemorySink:
         return SinkTable(table, target, target.address(table))
 
     def _follow(
-        self, table: TableId, rows: list[dict[str, Any]], bringer: TableMigrator, reading: ReadingContext
+        self,
+        table: TableId,
+        rows: list[dict[str, Any]],
+        bringer: TableMigrator,
+        reading: ReadingContext,
+        versions: Collection[int] | None = None,
     ) -> None:
         follower = self._follower(table)
         waiting = dict(self.kept.get(follower.lake_table, {}))
@@ -227,7 +232,9 @@ class MemorySink:
         lake = MemoryLake(self.tables)
         lake_table = lake.table(follower.lake_table)
         again = self._told(reading, _table(waiting.values()), gaps=True)
-        versions = {row["version"] for row in (*again, *rows)} - {None}
+        versions_given = versions is not None
+        if versions is None:
+            versions = {row["version"] for row in (*again, *rows)} - {None}
         brought = bringer.migrate(follower, lake, reading.histories[table], versions)
         if isinstance(brought, Blocked) and brought.is_ignored:
             self.left |= {_place(row): brought.reason for row in rows}
@@ -236,6 +243,10 @@ class MemorySink:
             self.stopped.add(follower.lake_table)
             self.plans |= {} if brought.plan is None else {follower.lake_table: brought.plan}
             self._keep(follower, {_place(row): row for row in rows}, lambda _: brought.reason)
+            if versions_given:
+                # Rows under the next key went aside in this batch, and the table does not get that key.
+                blocked = [row for row in again if row["version"] in versions]
+                self._keep(follower, {_place(row): row for row in blocked}, lambda _: brought.reason)
             return
         self.steps += brought.steps
         self.stopped.discard(follower.lake_table)
@@ -263,6 +274,8 @@ class MemorySink:
             self.tried.record_attempt(held, brought.lake, told)
         left = [row for row in again if _place(row) in self.kept.get(follower.lake_table, {})]
         self._write(follower, lake_table, to, self._ruled(follower, to, rows), left)
+        if brought.later:
+            self._follow(table, [], bringer, reading, brought.later)
 
     def _ruled(self, follower: SinkTable, to: RowMap, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The rows without the TRUNCATEs that the policy does not let through."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from schemaman.migration import spark_sql as sql
 from schemaman.migration.plan import Refusal
 from schemaman.migration.policy import (
-    DEFAULTS,
     DESTRUCTIVE,
     KINDS,
     LEVELS,
     MEANINGS,
     NEVER,
+    PROFILES,
     ChangeKind,
     Policy,
     ProjectionRule,
@@ -42,6 +42,21 @@ targets = ["raw", "delta"]
 drop-column = "approve"
 "rename-*" = "block"
 ```
+
+A profile sets the level of each kind that no rule decides:
+
+```toml
+profile = "autopilot"
+```
+
+| profile | what it does |
+|---|---|
+| `careful` | a person approves what could surprise a reader; it is the default |
+| `autopilot` | it makes each change that loses no value, once the table itself proves it, and asks nobody |
+| `additive` | it adds tables and columns, and relaxes NOT NULL; nothing else changes |
+
+In Python: `sm.Policy(profile="autopilot")`. `schemaman config show` lists the level of each kind, and the
+rule or profile that it comes from.
 
 The rule with the narrowest table decides; then the one with the narrowest target; then the one that names
 the kind itself; then the more restrictive one. The order of rules has no effect. A pattern of kinds
@@ -157,11 +172,14 @@ WAYS = (
 
 def policy_page(written: str) -> str:
     """Levels, rules, and every kind with its default."""
-    rows = "".join(
-        f"| `{kind}` | {MEANINGS[kind]} | `{DEFAULTS[kind]}` | {_able(kind)} |\n" for kind in KINDS
-    )
-    head = "| kind | what it is | default | may be |\n|---|---|---|---|\n"
+    rows = "".join(f"| `{kind}` | {MEANINGS[kind]} | {_levels(kind)} | {_able(kind)} |\n" for kind in KINDS)
+    names = " | ".join(f"`{profile}`" for profile in PROFILES)
+    head = f"| kind | what it is | {names} | may be |\n|---|---|{'---|' * len(PROFILES)}---|\n"
     return f"# Policy\n\n{written}{POLICY}\n## Kinds\n\nDestructive ones are marked with *.\n\n{head}{rows}"
+
+
+def _levels(kind: ChangeKind) -> str:
+    return " | ".join(f"`{levels[kind]}`" for levels in PROFILES.values())
 
 
 def _able(kind: ChangeKind) -> str:

@@ -67,6 +67,7 @@ _REKEY = (
     "`schemaman plan TABLE --recipe` changes the key if no two rows share the new one; otherwise "
     "create a new table and fill it from a snapshot"
 )
+_REKEY_FOLLOWS = "its own plan follows, once no two rows share the new key"
 _DROPPED: frozenset[str | None] = frozenset({None})
 _INFERRED = "its structure is inferred from values, and the next value may have another one"
 _IMPOSSIBLE = "this table cannot have got the newest structure, and no event has shown it"
@@ -543,10 +544,12 @@ def _follow_key(
         change = f"change the key from ({', '.join(lake.schema.key)}) to ({', '.join(source.schema.key)})"
         ruling = notes.check.decide(change, (), "change-key")
         reason = "the rows of the table were merged by the old key"
+        other = refuse_key(source.schema.key, lake)
         if ruling.level in ("ignore", "quarantine"):
             notes.notes.append(f"{change}: not done, {reason} ({ruling.why})")
+        elif ruling.level == "auto" and other is None:
+            notes.notes.append(f"{change}: {_REKEY_FOLLOWS}")
         else:
-            other = refuse_key(source.schema.key, lake)
             instead = _REKEY if other is None else other.instead
             notes.add_refusal(change, f"{other.reason if other else reason} ({ruling.why})", instead)
     return lake_name

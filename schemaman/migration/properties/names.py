@@ -37,6 +37,9 @@ KEPT_PROPERTY = "schemaman.kept"
 FOREIGN_PROPERTY = "schemaman.foreign"
 """Table property: columns that others fill and the source does not have, as a JSON list."""
 
+SPLIT_PROPERTY = "schemaman.split"
+"""Table property: columns beside others of the same source column, as JSON: the first version of each."""
+
 ADDED_PROPERTY = "schemaman.added"
 """Table property: columns that plans added beyond the version of the stamp, as a JSON list."""
 

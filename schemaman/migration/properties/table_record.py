@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from types import MappingProxyType
 from typing import Annotated, Any, TypeVar
@@ -28,6 +28,7 @@ from schemaman.migration.properties.names import (
     PLAN_PROPERTY,
     RECIPE_PROPERTY,
     SOURCE_PROPERTY,
+    SPLIT_PROPERTY,
     STORE_PROPERTY,
     TRUNCATED_PROPERTY,
     VERSION_PROPERTY,
@@ -42,7 +43,7 @@ Shape = TypeVar("Shape")
 _RECORDED = (
     ADDED_PROPERTY, BEGAN_PROPERTY, DISPLACED_PROPERTY, FENCE_PROPERTY, FOREIGN_PROPERTY, KEPT_PROPERTY,
     KEY_PROPERTY, METADATA_PROPERTY, NAMES_PROPERTY, PLAN_PROPERTY, RECIPE_PROPERTY, SOURCE_PROPERTY,
-    STORE_PROPERTY, TRUNCATED_PROPERTY, VERSION_PROPERTY,
+    STORE_PROPERTY, TRUNCATED_PROPERTY, VERSION_PROPERTY, SPLIT_PROPERTY,
 )  # fmt: skip
 _NestedPath = Annotated[list[str], msgspec.Meta(min_length=1)]
 
@@ -74,6 +75,18 @@ class DisplacedColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class SplitColumn:
+    """A column beside an earlier one of the same source column, since no format makes its type in place.
+
+    `column` is the source's name in the version of this id that began there: the first whose values it holds.
+    """
+
+    column: str
+    version: str
+    began: str
+
+
+@dataclass(frozen=True, slots=True)
 class TableRecord:
     """What a lake table records of itself; names are those of its columns, also of dropped ones.
 
@@ -81,6 +94,7 @@ class TableRecord:
     began, as the property has it. `names` maps names in the lake to those at the source where they differ,
     `metadata` roles to metadata columns, and `displaced` names to what these columns were. `kept` are paths
     that the source dropped. `foreign` columns are filled by others, `added` ones are newer than the stamp.
+    `split` has columns beside others of the same source column.
     `key` is None without that property. `run` is the run that last changed the table, `phase` the newest
     phase of its `swaps`; empty texts for none. `unreadable` are the properties whose values are not of their
     form; what they record is missing here.
@@ -102,6 +116,7 @@ class TableRecord:
     plan: str = ""
     run: str = ""
     truncated: str = ""
+    split: Mapping[str, SplitColumn] = field(default_factory=dict)
     unreadable: tuple[str, ...] = ()
 
 
@@ -146,6 +161,7 @@ def _parse_record(texts: tuple[str | None, ...]) -> TableRecord:
         plan=found.get(PLAN_PROPERTY, ""),
         run=found.get(FENCE_PROPERTY, "").partition(" ")[2],
         truncated=found.get(TRUNCATED_PROPERTY, ""),
+        split=parse(SPLIT_PROPERTY, dict[str, SplitColumn], MappingProxyType, MappingProxyType({})),
         unreadable=tuple(unreadable),
     )
 
@@ -153,6 +169,12 @@ def _parse_record(texts: tuple[str | None, ...]) -> TableRecord:
 def make_paths(kept: Sequence[str | Sequence[str]]) -> tuple[Path, ...]:
     """The paths of kept columns and nested fields; the property has a column as its name alone."""
     return tuple((each,) if isinstance(each, str) else tuple(each) for each in kept)
+
+
+def format_split(columns: Mapping[str, SplitColumn]) -> str:
+    """Split columns as the property keeps them."""
+    document = {name: asdict(split) for name, split in columns.items()}
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def _make_displaced(entries: Mapping[str, str | Mapping[str, str]]) -> Mapping[str, DisplacedColumn]:

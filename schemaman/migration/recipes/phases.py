@@ -159,15 +159,24 @@ class PhaseDraft:
         self._set_properties({RECIPE_PROPERTY: format_swaps("expand", rest) if rest else "{}"})
         return "no swap has begun: the old columns have all their values"
 
-    def rekey(self, key: tuple[str, ...]) -> str:
-        """Another key for the rows as they are, where no two of them have the same one."""
-        gate = {"counts": dict.fromkeys(count_unfit_keys(self.name, key), 0)} if key else {}
+    def rekey(self, key: tuple[str, ...], ruling: str) -> str:
+        """Another key for the rows as they are, where no two of them have the same one.
+
+        `ruling`: the level of the policy has to be approved; empty if it makes the change by itself.
+        """
+        why = _KEY if ruling else ""
+        keeps_deleted = self.now.schema.column(DELETED) is not None
+        gate = (
+            {"counts": dict.fromkeys(count_unfit_keys(self.name, key, keeps_deleted=keeps_deleted), 0)}
+            if key
+            else {}
+        )
         unkeyed = self.target.drop_key(self.now)
         if unkeyed is not None:
             before = {**unkeyed.before, **gate}
-            self.add_step(replace(unkeyed, before=before), remove_identifiers(self.now), _KEY)
+            self.add_step(replace(unkeyed, before=before), remove_identifiers(self.now), why)
         written = {KEY_PROPERTY: json.dumps(key, ensure_ascii=False)}
-        self._set_properties(written, before=gate, why=_KEY, hurts=(_MERGE,))
+        self._set_properties(written, before=gate, why=why, hurts=(_MERGE,))
         keyed_lake = replace(self.now, schema=replace(self.now.schema, key=key))
         self.planned = replace(self.planned, lake=keyed_lake)
         keyed = self.target.set_key(self.table, self.now.schema)
@@ -314,13 +323,22 @@ def _count_row_differences(source_table: str, here: str, columns: Iterable[str])
         yield f"SELECT {' - '.join(counts)}"
 
 
-def count_unfit_keys(name: str, key: Sequence[str]) -> tuple[str, str]:
-    """The queries for rows without a value in the key, and for keys that several rows have."""
-    nulls = " OR ".join(f"{quote_name(column)} IS NULL" for column in key)
-    return sql.count_rows(name, nulls), count_repeated(name, [quote_name(column) for column in key])
+def count_unfit_keys(name: str, key: Sequence[str], *, keeps_deleted: bool = False) -> tuple[str, str]:
+    """The queries for rows without a value in the key, and for keys that several rows have.
+
+    `keeps_deleted`: a soft-deleted row may lack values of the new key, since it has only those of its own.
+    """
+    columns = [quote_name(column) for column in key]
+    nulls = " OR ".join(f"{column} IS NULL" for column in columns)
+    if not keeps_deleted:
+        return sql.count_rows(name, nulls), count_repeated(name, columns)
+    alive = f"NOT coalesce({quote_name(DELETED)}, false) AND ({nulls})"
+    whole = " AND ".join(f"{column} IS NOT NULL" for column in columns)
+    return sql.count_rows(name, alive), count_repeated(name, columns, whole)
 
 
-def count_repeated(name: str, values: Sequence[str]) -> str:
+def count_repeated(name: str, values: Sequence[str], condition: str = "") -> str:
     """The query for how many combinations of values, each as SQL, several rows have."""
-    rows = f"SELECT 1 FROM {name} GROUP BY {', '.join(values)} HAVING count(*) > 1"
+    where = f" WHERE {condition}" if condition else ""
+    rows = f"SELECT 1 FROM {name}{where} GROUP BY {', '.join(values)} HAVING count(*) > 1"
     return f"SELECT count(*) FROM ({rows}) AS twice"

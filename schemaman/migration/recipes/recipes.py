@@ -99,6 +99,16 @@ class RecipePlanner:
         refusals += [rekeyed] if rekeyed else []
         return Recipe((), tuple(refusals)) if refusals else self._plan_leftovers(lake)
 
+    def list_stuck_columns(self, lake: LakeTable) -> tuple[str, ...]:
+        """The source's columns whose new type the format does not make in place."""
+        projection = project(self.source, lake, self.target, self.policy, self.target_name)
+        stuck = self._swap_check(lake, projection).list_stuck_columns(projection.wanted)
+        return tuple(name for name, lake_name in projection.names.items() if lake_name in stuck)
+
+    def plan_rekey(self, lake: LakeTable) -> Plan | Refusal | None:
+        """Plan only the change to the source's new key; None if the table has it, or tells no key."""
+        return self._plan_rekey(lake, project(self.source, lake, self.target, self.policy, self.target_name))
+
     def make_plans(self, lake: LakeTable, into: str | None = None) -> tuple[Plan, ...]:
         """Return the phases as plans; without any, one plan without steps that has the reasons."""
         found = self.plan_recipe(lake) if into is None else self.plan_into(lake, into)
@@ -242,7 +252,7 @@ class RecipePlanner:
     def _policy_check(self) -> PolicyCheck:
         return PolicyCheck(self.policy, self.source.table, self._target_names)
 
-    def _find_approval_reason(self, kind: Literal["retype", "upgrade"]) -> str:
+    def _find_approval_reason(self, kind: Literal["retype", "upgrade", "change-key"]) -> str:
         """Find why a person has to approve a change of this kind; empty if no approval is needed."""
         ruling = self._policy_check().ask(kind)
         return "" if ruling.level == "auto" else ruling.why
@@ -331,7 +341,7 @@ class RecipePlanner:
         if any(isinstance(column.type, Floating) for column in columns):
             return Refusal(change, "floating-point numbers cannot be a key", SNAPSHOT)
         draft = PhaseDraft(self.target, self.table, lake)
-        gate = draft.rekey(key)
+        gate = draft.rekey(key, self._find_approval_reason("change-key"))
         return self._make_plan(draft, lake, Phase("rekey", 1, 1, gate))
 
 

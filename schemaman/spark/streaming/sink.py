@@ -184,9 +184,7 @@ class LakeSink:
         # an attempt id of its own: the run releases only records that other attempts added
         if self._retry.retry_records(spark, held_back, f"placed:{number}:{time.time_ns()}"):
             held_back = self._quarantine.list_tables(spark, self._stream)
-        waiting = {
-            (quarantined.lake_table, quarantined.source_table): quarantined for quarantined in held_back
-        }
+        waiting = _index_waiting(held_back)
         tables |= {
             t for quarantined in waiting.values() if (t := parse_table(quarantined.source_table)) is not None
         }
@@ -268,6 +266,7 @@ class _BatchRun:
         self.attempt = f"{query or 'called'}:{number}:{time.time_ns()}"
         self.tables = {format_table(table): table for table in histories}
         self.find_unread: FindUnread | None = None
+        self.later: frozenset[int] = frozenset()
 
     def write_tables(self, raw: DataFrame | arrow.Table) -> BatchReport:
         """Write every table of the batch, one after the other."""
@@ -354,7 +353,10 @@ class _BatchRun:
 
     def _migrate(self, sink_table: SinkTable, changes: TableChanges) -> Ready | Blocked:
         read_by = self.histories[sink_table.table]
-        return self.sink._migrator.migrate(sink_table, self.executor, read_by, changes.versions)
+        holds_key = _make_key(sink_table) in self.waiting
+        return self.sink._migrator.migrate(
+            sink_table, self.executor, read_by, changes.versions, holds_key=holds_key
+        )
 
     def _migrate_after_lease(self, sink_table: SinkTable, changes: TableChanges) -> Ready | Blocked:
         """Migrate the table after its lease has expired: most likely a killed run of this job holds it."""
@@ -379,9 +381,35 @@ class _BatchRun:
             writer = self._make_writer(sink_table, outcome)
             self._require_unblocked(sink_table)
             report = replace(report, replayed=self._replay(sink_table, writer))
-            return self._write(sink_table, writer, changes, report) if changes.count else report
+            report = self._write(sink_table, writer, changes, report) if changes.count else report
+            return self._write_later_keys(sink_table, outcome, report)
         except (StatementFailed, TableTruncated, StagingFailed) as error:
             return self._block(sink_table, changes, report, error.message)
+
+    def _write_later_keys(self, sink_table: SinkTable, outcome: Ready, report: TableReport) -> TableReport:
+        """Give the table its next keys one after the other, and write the rows that came under them.
+
+        Those rows went to quarantine, since the table had an earlier key when the batch was written.
+        """
+        later = outcome.later | self.later
+        while later:
+            read_by = self.histories[sink_table.table]
+            migrated = self.sink._migrator.migrate(sink_table, self.executor, read_by, later)
+            if isinstance(migrated, Blocked):
+                return replace(report, plan=migrated.plan, blocked=migrated.reason)
+            outcome, later = migrated, migrated.later
+            self.waiting = _index_waiting(self.quarantine.list_tables(self.spark, self.stream))
+            # Only records of other attempts are released: those of this batch are of an earlier one by now.
+            self.attempt += "+"
+            replayed = self._replay(sink_table, self._make_writer(sink_table, outcome))
+            report = replace(
+                report,
+                steps=(*report.steps, *outcome.steps),
+                notes=(*report.notes, *outcome.notes),
+                rows=report.rows + replayed,
+                quarantined=max(0, report.quarantined - replayed),
+            )
+        return report
 
     def _require_unblocked(self, sink_table: SinkTable) -> None:
         """Raises `TableTruncated` if an earlier TRUNCATE has blocked the table."""
@@ -448,6 +476,7 @@ class _BatchRun:
     def _replay(self, sink_table: SinkTable, writer: TableWriter) -> int:
         """Write the quarantined records of a table that can take them, before newer records."""
         quarantined = self.waiting.get(_make_key(sink_table))
+        self.later = frozenset()
         if quarantined is None or not self.quarantine.keep_bytes:
             return 0
         tried, history = self.sink._attempts, self.histories[sink_table.table]
@@ -465,6 +494,7 @@ class _BatchRun:
             if count := changes.count:
                 outcome = self._migrate(sink_table, changes)
                 other = self._make_writer(sink_table, outcome) if isinstance(outcome, Ready) else writer
+                self.later = outcome.later if isinstance(outcome, Ready) else frozenset()
                 changes, quarantined_count = self._apply_truncate_policy_again(sink_table, other, changes)
                 keep = self._make_quarantine(sink_table, changes.rows)
                 quarantined_count += other.write_changes(
@@ -507,6 +537,11 @@ class _BatchRun:
 def _select_changes(rows: DecodedBatch, text: str, counted: Mapping[str | None, RecordCount]) -> TableChanges:
     count = counted.get(text, RecordCount())
     return TableChanges(rows.select_table(text), count.records, count.truncated, count.versions)
+
+
+def _index_waiting(quarantined: Iterable[QuarantinedTable]) -> dict[tuple[str, str], QuarantinedTable]:
+    """The tables with records in quarantine, by lake table and source table."""
+    return {(each.lake_table, each.source_table): each for each in quarantined}
 
 
 def _make_key(sink_table: SinkTable) -> tuple[str, str]:

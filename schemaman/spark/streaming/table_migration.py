@@ -19,18 +19,22 @@ from schemaman.errors import (
     StatementFailed,
 )
 from schemaman.history.decisions import Decisions, Rename, apply_decisions, list_proven_renames
+from schemaman.history.open_renames import describe_open_renames, treat_as_additions
 from schemaman.history.struct_fields import lower_path
 from schemaman.history.versions import TableHistory
 from schemaman.migration.apply.apply import StoreJournal, apply, target_id
-from schemaman.migration.plan import MigrationSource, Plan, Policy
+from schemaman.migration.plan import MigrationSource, Plan, Policy, Refusal
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import ChangeKind, Level
 from schemaman.migration.properties.displaced_columns import format_displaced
-from schemaman.migration.properties.names import DISPLACED_PROPERTY, STORE_PROPERTY
-from schemaman.migration.properties.table_record import read_record
-from schemaman.migration.row_columns import DELETED, ORDER, add_row_columns
+from schemaman.migration.properties.names import DISPLACED_PROPERTY, SPLIT_PROPERTY, STORE_PROPERTY
+from schemaman.migration.properties.table_record import format_split, read_record
+from schemaman.migration.recipes.recipes import RecipePlanner
+from schemaman.migration.row_columns import DELETED, ORDER, add_row_columns, is_log
+from schemaman.migration.self_approval import approves_itself
 from schemaman.migration.source import migration_source
 from schemaman.migration.spark_sql import set_properties
+from schemaman.migration.split_columns import find_new_split, split_columns, widen_types
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.model.ddl import quote_name
 from schemaman.model.schema import Column, TableId, TableSchema, walk_fields
@@ -44,6 +48,7 @@ from schemaman.sink.dropped_columns import (
     has_newest_version_stamp,
     rename_displaced,
 )
+from schemaman.sink.key_sequence import KeySequence
 from schemaman.sink.preflight import Preflight, refuse_unconfirmed_key
 from schemaman.sink.reread import hash_reading
 from schemaman.sink.row_mapping import RowMap, map_columns
@@ -76,7 +81,9 @@ class Ready:
 
     `proven` are renames that the evidence alone proves and that this table has made: older rows go into the
     renamed columns. `drops`: values of columns that the source has dropped may be left out. `notes` name
-    such columns of this batch, and columns that could not be added for rows that have them.
+    such columns of this batch, and columns that could not be added for rows that have them. `later` are the
+    versions whose key the table gets after the rows with its present key are written. `keeps_both`: the table
+    has both columns of a suspected rename, and the question is open. `proves_keys`: see `map_columns`.
     """
 
     lake: LakeTable
@@ -84,6 +91,9 @@ class Ready:
     proven: tuple[Rename, ...] = ()
     drops: bool = False
     notes: tuple[str, ...] = ()
+    later: frozenset[int] = frozenset()
+    keeps_both: bool = False
+    proves_keys: bool = False
 
     def join_renames(self, history: TableHistory) -> TableHistory:
         """The history of the table's source with these renames."""
@@ -91,7 +101,9 @@ class Ready:
 
     def map_rows(self, history: TableHistory) -> RowMap:
         """The mapping of source columns to columns of this table."""
-        return map_columns(history, self.lake, self.join_renames(history), drops=self.drops)
+        joined = self.join_renames(history)
+        joined = split_columns(treat_as_additions(joined) if self.keeps_both else joined, self.lake)
+        return map_columns(history, self.lake, joined, drops=self.drops, proves_keys=self.proves_keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +152,21 @@ class TableMigrator:
         object.__setattr__(self, "journal", StoreJournal(self.store))
 
     def migrate(
-        self, sink_table: SinkTable, executor: Executor, read_by: TableHistory, versions: Collection[int] = ()
+        self,
+        sink_table: SinkTable,
+        executor: Executor,
+        read_by: TableHistory,
+        versions: Collection[int] = (),
+        *,
+        holds_key: bool = False,
     ) -> Ready | Blocked:
         """Migrate the lake table to the newest version of its source, or return why it is blocked.
 
         `read_by` is the history, with decisions, with which the rows were read. If the history has changed
         since, the rows must be read again: the table would have another schema than the rows. `versions` are
         those of the rows to write: their columns that the newest version lacks are kept, under the policy for
-        drops. A fault of one table, even an unforeseen one, never blocks another; only a failure of the store
+        drops. `holds_key`: other rows with the table's present key may wait, so it gets no other key now.
+        A fault of one table, even an unforeseen one, never blocks another; only a failure of the store
         or of the session is raised.
         """
         try:
@@ -155,16 +174,29 @@ class TableMigrator:
             history = self.apply_decisions(recorded)
             if hash_reading(history) != hash_reading(read_by):
                 return _OVERTAKEN
+            if self._keeps_both(sink_table):
+                history = treat_as_additions(history)
+            live = executor.inspect(sink_table.lake_table, sink_table.target.format)
+            live = self._split_columns(sink_table, executor, history, live)
+            history = split_columns(history, live)
             dropped = find_dropped_columns(
                 history, versions, reused=self._find_level("reuse-name", sink_table) == "auto"
             )
             drops = self._find_level("drop-column", sink_table) in ("auto", "approve")
             named, displaced = ((), ()) if drops else (dropped.named, dropped.displaced)
             with_fields = history if drops else add_nested_fields(history, versions)
-            first = self._keep_dropped(sink_table, executor, (recorded, history, with_fields), named)
+            keys = KeySequence(
+                history,
+                frozenset(versions),
+                self._find_level("change-key", sink_table) == "auto",
+                holds_key,
+            )
+            first = self._keep_dropped(
+                sink_table, executor, live, (recorded, history, with_fields), named, keys
+            )
             if isinstance(first, Blocked) and first.is_temporary:
                 return first
-            outcome = self._migrate_once(sink_table, executor, recorded, history)
+            outcome = self._migrate_once(sink_table, executor, recorded, history, keys)
             if isinstance(outcome, Blocked):
                 return outcome
             last = self._add_displaced(sink_table, executor, (recorded, history), outcome, displaced)
@@ -180,8 +212,11 @@ class TableMigrator:
                 f"{quote_name(n)}: {self._explain_missing(sink_table, last)}"
                 for n in _find_missing_columns(done[-1], history, dropped.displaced)
             ]
-            steps = tuple(step for each in done for step in each.steps)
-            return replace(done[-1], steps=steps, drops=drops, notes=tuple(dict.fromkeys(notes)))
+            keyed = self._change_key(sink_table, executor, history, done[-1], keys)
+            if isinstance(keyed, Blocked):
+                return keyed
+            steps = tuple(step for each in done[:-1] for step in each.steps) + keyed.steps
+            return replace(keyed, steps=steps, drops=drops, notes=tuple(dict.fromkeys(notes)))
         except (StatementFailed, Stale, PartlyApplied, NoHistory, BadReference) as error:
             return Blocked(_format_error(error), is_locked=isinstance(error, Locked))
         except (SchemamanError, *RAISED):
@@ -193,8 +228,10 @@ class TableMigrator:
         self,
         sink_table: SinkTable,
         executor: Executor,
+        live: LakeTable | None,
         histories: tuple[TableHistory, TableHistory, TableHistory],
         dropped: tuple[Column, ...],
+        keys: KeySequence,
     ) -> Ready | Blocked | None:
         """The table with columns and nested fields that the source has dropped; None if it has them.
 
@@ -203,7 +240,6 @@ class TableMigrator:
         recorded, history, with_fields = histories
         if not dropped and with_fields == history:
             return None
-        live = executor.inspect(sink_table.lake_table, sink_table.target.format)
         ready = None if live is None else Ready(live)
         if (
             ready
@@ -211,7 +247,53 @@ class TableMigrator:
             and not _lacks_nested_fields(ready, with_fields)
         ):
             return None
-        return self._migrate_once(sink_table, executor, recorded, add_columns(with_fields, dropped))
+        return self._migrate_once(sink_table, executor, recorded, add_columns(with_fields, dropped), keys)
+
+    def _split_columns(
+        self, sink_table: SinkTable, executor: Executor, history: TableHistory, live: LakeTable | None
+    ) -> LakeTable | None:
+        """The table that records columns beside those whose new type the format does not make in place."""
+        if live is None or self._find_level("split-column", sink_table) != "auto":
+            return live
+        target, name = TARGETS.get(sink_table.target.format), sink_table.target.name
+        source = add_row_columns(migration_source(split_columns(history, live)))
+        planner = RecipePlanner(source, target, sink_table.lake_table, self.policy, name)
+        for column in planner.list_stuck_columns(live):
+            splits = find_new_split(split_columns(history, live), column, live)
+            if splits is not None:
+                executor.run(set_properties(sink_table.name, {SPLIT_PROPERTY: format_split(splits)}))
+                live = executor.inspect(sink_table.lake_table, sink_table.target.format)
+                assert live is not None
+        return live
+
+    def _change_key(
+        self,
+        sink_table: SinkTable,
+        executor: Executor,
+        history: TableHistory,
+        ready: Ready,
+        keys: KeySequence,
+    ) -> Ready | Blocked:
+        """The table with the key of the rows that come next, once no row of the batch has its present one."""
+        following = keys.find_next(ready.lake.schema.key, ready.map_rows(history).names)
+        if following is None or refuse_unconfirmed_key(history) is not None:
+            return ready
+        if following.is_held:
+            return replace(ready, later=following.later)
+        schema = replace(history.latest.schema, key=following.key)
+        source = replace(migration_source(history), schema=schema)
+        target, name = TARGETS.get(sink_table.target.format), sink_table.target.name
+        planner = RecipePlanner(add_row_columns(source), target, sink_table.lake_table, self.policy, name)
+        plan = planner.plan_rekey(ready.lake)
+        if plan is None:
+            return ready
+        if isinstance(plan, Refusal):
+            return Blocked(f"{plan.change}: {plan.reason}; instead: {plan.instead}")
+        outcome = self._apply_plan(plan, executor)
+        if isinstance(outcome, Blocked):
+            return outcome
+        later = following.later
+        return replace(ready, lake=outcome.lake, steps=(*ready.steps, *outcome.steps), later=later)
 
     def _add_displaced(
         self,
@@ -235,7 +317,9 @@ class TableMigrator:
         style = self.policy.find_representation(str(sink_table.table), target.name, target.format).names
         kept, entries = rename_displaced(history, ready.lake, missing, style)
         executor.run(set_properties(sink_table.name, {DISPLACED_PROPERTY: format_displaced(entries)}))
-        return self._migrate_once(sink_table, executor, recorded, kept)
+        return self._migrate_once(
+            sink_table, executor, recorded, kept, KeySequence(history, is_automatic=ready.proves_keys)
+        )
 
     def _explain_missing(self, sink_table: SinkTable, kept: Ready | Blocked | None) -> str:
         """Why the table has no column for a dropped column of the source."""
@@ -246,14 +330,22 @@ class TableMigrator:
         return f"the source has dropped it, and its values in older rows are left out ({why})"
 
     def _migrate_once(
-        self, sink_table: SinkTable, executor: Executor, recorded: TableHistory, history: TableHistory
+        self,
+        sink_table: SinkTable,
+        executor: Executor,
+        recorded: TableHistory,
+        history: TableHistory,
+        keys: KeySequence,
     ) -> Ready | Blocked:
         """The lake table with the newest structure of a history; `recorded` is without decisions."""
-        plan, live = self.make_plan(sink_table, executor, history)
+        plan, live = self.make_plan(sink_table, executor, history, keys)
+        keeps_both = self._keeps_both(sink_table)
+        if keeps_both and plan.steps:
+            plan = replace(plan, notes=(*plan.notes, *describe_open_renames(self.apply_decisions(recorded))))
         wait = (
             self._refuse_foreign_store(live)
             if live is not None
-            else self._refuse_creation(sink_table, executor)
+            else self._refuse_creation(sink_table, executor, keys)
         )
         if wait is None and live is not None:
             preflight = self._make_preflight(executor)
@@ -276,8 +368,13 @@ class TableMigrator:
             return outcome
         if not self._stale_rows.record_reading(recorded, outcome.lake, sink_table.name, executor):
             return _OVERTAKEN
-        notes = (*outcome.notes, emptied) if emptied else outcome.notes
-        return replace(outcome, proven=self._find_proven_renames(sink_table), notes=notes)
+        return replace(
+            outcome,
+            proven=self._find_proven_renames(sink_table),
+            keeps_both=keeps_both,
+            proves_keys=keys.is_automatic,
+            notes=(*outcome.notes, emptied) if emptied else outcome.notes,
+        )
 
     def _find_emptied(
         self, sink_table: SinkTable, executor: Executor, history: TableHistory, live: LakeTable | None
@@ -314,14 +411,22 @@ class TableMigrator:
             'or write truncate = "ignore" into a [[policy]] for this table to keep them'
         )
 
+    def _keeps_both(self, sink_table: SinkTable) -> bool:
+        """Whether the lake gets both columns of a suspected rename that nobody has answered."""
+        return self._find_level("rename-unanswered", sink_table) == "auto"
+
     @property
     def _stale_rows(self) -> StaleRowCheck:
         return StaleRowCheck(self.store, self.modes)
 
     def make_plan(
-        self, sink_table: SinkTable, executor: Executor, history: TableHistory
+        self,
+        sink_table: SinkTable,
+        executor: Executor,
+        history: TableHistory,
+        keys: KeySequence | None = None,
     ) -> tuple[Plan, LakeTable | None]:
-        """The plan for a lake table, and the table as it is.
+        """The plan for a lake table, and the table as it is; `keys` are those of the rows to write.
 
         Raises:
             StatementFailed: the lake cannot be asked.
@@ -329,7 +434,21 @@ class TableMigrator:
         format = sink_table.target.format
         live = executor.inspect(sink_table.lake_table, format)
         proven = self._find_level("rename-proven", sink_table) in ("auto", "approve")
-        source = add_row_columns(_order_key(live, migration_source(history, proven=proven)))
+        followed = _order_key(live, migration_source(history, proven=proven))
+        if (
+            keys is not None
+            and keys.is_automatic
+            and (keys.begins_as_log() if live is None else is_log(live))
+        ):
+            # Its rows are records: it stays a log of changes when the source gets a key.
+            followed = replace(followed, schema=replace(followed.schema, key=()))
+        first = keys.find_first(history) if keys is not None and live is None else None
+        if first is not None:
+            followed = replace(followed, schema=replace(followed.schema, key=first))
+        if live is None and keys is not None and self._find_level("split-column", sink_table) == "auto":
+            wide = widen_types(history, keys.versions)
+            followed = replace(followed, schema=replace(wide, key=followed.schema.key))
+        source = add_row_columns(followed)
         target, name = TARGETS.get(format), sink_table.target.name
         return make_plan(source, live, target, sink_table.lake_table, self.policy, target_name=name), live
 
@@ -360,11 +479,11 @@ class TableMigrator:
             f"if it no longer exists, set the property {STORE_PROPERTY} of the table to {own}"
         )
 
-    def _refuse_creation(self, sink_table: SinkTable, executor: Executor) -> str | None:
+    def _refuse_creation(self, sink_table: SinkTable, executor: Executor, keys: KeySequence) -> str | None:
         """Why a lake table must not be made now; None if it may."""
         history = self.apply_decisions(self.registry.history(sink_table.table))
         unsure = refuse_unconfirmed_key(history)
-        if unsure is not None:
+        if unsure is not None and keys.find_first(history) is None and not keys.begins_as_log():
             return f"{unsure.reason}: {unsure.instead}"
         format, lake_table = sink_table.target.format, sink_table.lake_table
         missing = self._make_preflight(executor).find_missing_table(
@@ -384,7 +503,7 @@ class TableMigrator:
             run=secrets.token_hex(6),
             leases=self.store,
             owner=f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})",
-            approved=self.is_approved(plan),
+            approved=self.is_approved(plan) or approves_itself(plan, self.policy),
             store=self.store.id,
         )
         if done.state == "refused" or done.lake_table is None:

@@ -1,0 +1,306 @@
+"""Recordings written into the lake by the sink, with nobody who answers: what is done, and what waits.
+
+`python -m bench.autopilot [PROFILE …] [--only PART] [--batch SIZE] [--details]`. Tables are in memory, so
+that neither Spark nor a server is needed. Each figure comes from the catalogue and events of a recording.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from schemaman.migration.policy import PROFILES, Policy, Profile
+from schemaman.migration.properties.table_record import read_record
+from schemaman.migration.row_columns import DELETED, OFFSET, OP, PARTITION, TOPIC, list_row_columns
+from schemaman.migration.spark_sql import type_name
+from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
+from schemaman.store.sql.store import SqlStore
+from tests.lake_state.compare import Held, Shape, compare
+from tests.lake_state.fold import State, Table, fold
+from tests.lake_state.lake_comparison import ComparedTable, compared
+from tests.lake_state.lake_types import holds
+from tests.lake_state.recording import Place, read
+from tests.support.checkout import CAPTURES
+from tests.support.memory_sink import MemorySink
+from tests.support.recordings import recorded, registry
+
+FORMATS = ("delta", "iceberg")
+SIZES = (20, 1_000_000)
+"""Records of a batch: small batches, and one big one."""
+MODES = ConnectorModes("precise", "adaptive_time_microseconds", "bytes", "numeric", "json", "long")
+"""The settings of the recorded connectors, which records without schemas do not hold; Debezium's defaults."""
+STRUCTURE = (": type", ": key", ": column-missing")
+
+
+@dataclass(slots=True)
+class Figures:
+    """Figures of one way to write recordings; tables are those that the source has at the end."""
+
+    tables: int = 0
+    stopped: int = 0
+    waiting: int = 0
+    named_and_typed: int = 0
+    keyed: int = 0
+    values: int = 0
+    wrong: int = 0
+    asked: int = 0
+    absent_after_table_rename: int = 0
+    quarantined: int = 0
+    reasons: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)
+
+    def add(self, other: Figures) -> None:
+        """Add the figures of another recording."""
+        for part in fields(self):
+            mine, more = getattr(self, part.name), getattr(other, part.name)
+            setattr(
+                self,
+                part.name,
+                more | mine if isinstance(mine, dict) and part.name == "examples" else mine + more,
+            )
+
+
+def list_recordings(only: str) -> list[str]:
+    """The recordings whose truth the independent fold reads, and whose name has a part."""
+    kinds = ("postgres", "mariadb")
+    names = sorted(f"{kind}/{folder.name}" for kind in kinds for folder in (CAPTURES / kind).iterdir())
+    return [name for name in names if only in name]
+
+
+def measure(name: str, format: str, policy: Policy, size: int) -> Figures:
+    """Write one recording in batches of a size, and compare the lake with its truth."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        SqlStore.open(f"sqlite:///{folder}/store.db", create=True) as store,
+    ):
+        modes = MODES if name.startswith("mariadb/") else UNKNOWN_MODES
+        sink = MemorySink(store, registry(name), format, policy, lambda _: False, modes=modes)
+        records = recorded(name)
+        for start in range(0, len(records), size):
+            sink.take(records[start : start + size])
+        return _read_figures(CAPTURES / name, sink)
+
+
+def list_tables(sink: MemorySink) -> list[ComparedTable]:
+    """The lake tables as a view shows them: the parts of a split column united under the source's name."""
+    found = []
+    for table in sink.lake():
+        splits = read_record(table.live.properties).split
+        parts: dict[str, list[str]] = {}
+        for name, split in splits.items():
+            if name in table.live.schema.names:
+                parts.setdefault(split.column, []).append(name)
+        for column, names in parts.items():
+            newest = names[-1]
+            types = {c.name: type_name(c.type) for c in table.live.schema.columns}
+            table.rows = [_unite(row, (*reversed(names), column), types) for row in table.rows]
+            columns = tuple(
+                replace(c, name=column if c.name == newest else c.name)
+                for c in table.live.schema.columns
+                if c.name not in (column, *names[:-1])
+            )
+            table.live = replace(table.live, schema=replace(table.live.schema, columns=columns))
+        found.append(table)
+    return found
+
+
+def _unite(row: dict[str, Any], names: Sequence[str], types: Mapping[str, str]) -> dict[str, Any]:
+    """The row with the value of a split column, whose parts have these names, the source's own last."""
+    values = [Held(row[name], types[name]) for name in names if row.get(name) is not None]
+    assert len(values) < 2, f"a row has two values of {names[-1]}: {values}"
+    return {**{n: v for n, v in row.items() if n not in names}, names[-1]: values[0] if values else None}
+
+
+def _read_figures(folder: Path, sink: MemorySink) -> Figures:
+    withheld = set(sink.withheld())
+    sizes = {e.place: len(e.after or e.before or e.key or ()) for e in read(folder)}
+    full, lake = fold(folder), {_name(t): t for t in list_tables(sink)}
+    wrong, asked = _count_wrong(folder, sink, withheld)
+    found = Figures(
+        wrong=wrong,
+        asked=asked,
+        quarantined=sum(sizes.get(place, 0) for place in withheld - set(sink.left) - sink.ended),
+    )
+    waits = _list_waiting(sink)
+    for expected in _list_present(full):
+        table = lake.get(expected.name)
+        found.tables += 1
+        found.values += expected.cells
+        reason = waits.get(expected.name, "" if table or not expected.rows else "not in the lake")
+        if reason:
+            is_stopped = table is None or table.stopped
+            found.stopped += is_stopped
+            found.waiting += not is_stopped
+            text = _normalise(reason)
+            found.reasons[text] += 1
+            found.examples.setdefault(text, f"{folder.name} {'.'.join(expected.name)}: {reason}")
+        if table is not None:
+            found.named_and_typed += _has_names_and_types(expected, table)
+            found.keyed += _has_key(expected, table)
+        found.absent_after_table_rename += _count_absent(full, expected, table)
+    return found
+
+
+def _name(table: ComparedTable) -> tuple[str, str]:
+    return table.source.schema or table.source.database, table.source.table
+
+
+def _list_present(state: State) -> Iterator[Table]:
+    """The tables of the last state that the source still has, the last life of each name."""
+    last = {table.name: table for table in state.tables.values()}
+    yield from (table for table in last.values() if not table.ended)
+
+
+def _list_waiting(sink: MemorySink) -> dict[tuple[str, str], str]:
+    """The reason of each table that stopped, or that has records which wait, by the name of its source."""
+    found: dict[tuple[str, str], str] = {}
+    for lake_table, source in sink.sources.items():
+        name = source.schema or source.database, source.table
+        reasons = list(sink.aside.get(lake_table, {}).values())
+        if lake_table in sink.stopped or reasons:
+            # The newest reason is the one that holds: a stopped table gives the same to all of its records.
+            found[name] = sink.quiet.get(lake_table) or (reasons[-1] if reasons else "stopped")
+    return found
+
+
+def _normalise(reason: str) -> str:
+    """A reason without names and numbers, so that equal ones count together."""
+    text = re.split(r"; instead: |; write |: run `|: use `", reason)[0]
+    text = re.sub(r"`(?:[^`]|``)+`", "…", text)
+    text = re.sub(r"\([^()]*\)", "(…)", text)
+    return re.sub(r"\b(?:[a-z_]+\.)+[a-z_0-9]+\b|\b\d+\b", "…", text)[:160]
+
+
+def _count_wrong(folder: Path, sink: MemorySink, withheld: Collection[Place]) -> tuple[int, int]:
+    """The rows and cells that differ although no word says so; and those that an answer would put right.
+
+    Such a value is in the column with the former name of a suspected rename, which the history asks about.
+    """
+    found = compared(folder, sink.store, list_tables(sink), withheld).differences
+    wrong = [d for d in found if not any(word in d for word in STRUCTURE)]
+    asked = {
+        f"{history.table.schema or history.table.database}.{history.table.table}.{candidate.new}: cell"
+        for history in filter(None, map(sink.store.history, sink.store.tables()))
+        for version in history.versions
+        for candidate in version.candidates
+    }
+    open_count = sum(d.endswith(" there None") and any(d.startswith(each) for each in asked) for d in wrong)
+    return len(wrong) - open_count, open_count
+
+
+def _list_columns(expected: Table) -> list[tuple[str, tuple[str, ...], str]]:
+    """Each told column of the source: its name, how records spell it now, and its type."""
+    told = {name for row in expected.rows for name in row.cells}
+    return [
+        (c.name, (c.name, *expected.spellings.get(c.name, ())[:1]), c.type)
+        for c in expected.columns
+        if not c.generated and c.name in told
+    ]
+
+
+def _has_names_and_types(expected: Table, table: ComparedTable) -> bool:
+    there = {c.name.lower(): type_name(c.type) for c in table.live.schema.columns}
+    for _, spellings, type in _list_columns(expected):
+        found = next((there[s.lower()] for s in spellings if s.lower() in there), None)
+        if found is None or not holds(found, type):
+            return False
+    return True
+
+
+def _has_key(expected: Table, table: ComparedTable) -> bool:
+    spelled = {
+        c.name.lower(): {s.lower() for s in (c.name, *expected.spellings.get(c.name, ()))}
+        for c in expected.columns
+    }
+    keys = [{n.lower() for n in key} for key in (expected.key, expected.told_key or expected.key)]
+    there = {n.lower() for n in table.live.schema.key}
+    return any(
+        len(there) == len(key) and all(there & (spelled.get(name, set()) | {name}) for name in key)
+        for key in keys
+    )
+
+
+def _count_absent(state: State, expected: Table, table: ComparedTable | None) -> int:
+    """The values of rows that events told under an earlier name of a table, and not under the present one."""
+    earlier = [
+        t for t in state.tables.values() if t.id == expected.id and t.name != expected.name and t.ended
+    ]
+    key = expected.key
+    have = {repr([row.cells.get(n) for n in key]) for row in expected.rows}
+    missed = [
+        row
+        for old in earlier
+        for row in old.rows
+        if key and repr([row.cells.get(n) for n in key]) not in have
+    ]
+    if table is None:
+        return sum(len(row.cells) for row in missed)
+    own = frozenset(c.name for c in list_row_columns(table.live.schema.key))
+    columns = {c.name: type_name(c.type) for c in table.live.schema.columns}
+    deleted = DELETED if table.live.schema.key else None
+    place = None if table.live.schema.key else (TOPIC, PARTITION, OFFSET)
+    shape = Shape(
+        columns, table.live.schema.key, own=own, deleted=deleted, place=place, op=None if deleted else OP
+    )
+    if place is not None:
+        return sum(len(row.cells) for row in missed)
+    differences = compare(replace(expected, rows=missed), table.rows, shape)
+    return sum(len(missed[0].cells) for d in differences if d.what == "row-missing")
+
+
+LABELS = {
+    "stopped": "tables that stopped",
+    "waiting": "tables with records that wait",
+    "named_and_typed": "names and types right",
+    "keyed": "key kept",
+    "wrong": "values wrong or lost without a word",
+    "asked": "values under a former name until a rename is answered",
+    "absent_after_table_rename": "values absent after a table's rename",
+    "quarantined": "values that wait in quarantine",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the figures of each profile, format and size of batches."""
+    parser = argparse.ArgumentParser(prog="python -m bench.autopilot")
+    parser.add_argument("profiles", nargs="*", choices=[[], *PROFILES], default=["careful", "autopilot"])
+    parser.add_argument("--only", default="", help="recordings whose name has this part")
+    parser.add_argument("--format", choices=FORMATS, action="append")
+    parser.add_argument("--batch", type=int, action="append", help="records of a batch")
+    parser.add_argument("--details", action="store_true", help="an example of each reason")
+    asked = parser.parse_args(arguments)
+    names = list_recordings(asked.only)
+    for size in asked.batch or SIZES:
+        for format in asked.format or FORMATS:
+            for profile in asked.profiles:
+                _print_figures(names, format, profile, size, details=asked.details)
+
+
+def _print_figures(names: Sequence[str], format: str, profile: Profile, size: int, *, details: bool) -> None:
+    total, began = Figures(), time.perf_counter()
+    for name in names:
+        total.add(measure(name, format, Policy(profile=profile), size))
+    batch = f"batches of {size}" if size < SIZES[-1] else "one batch"
+    what = f"{total.tables} tables, {total.values} values"
+    print(f"\n{profile}, {format}, {batch}: {what} ({time.perf_counter() - began:.0f} s)", flush=True)
+    for attribute, label in LABELS.items():
+        print(f"{_get(total, attribute):8}  {label}")
+    for text, count in total.reasons.most_common():
+        print(f"{count:12}  {text}")
+        if details:
+            print(f"{'':14}e.g. {total.examples[text]}")
+
+
+def _get(figures: Figures, attribute: str) -> Any:
+    return getattr(figures, attribute)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""Suspected renames that nobody has answered, in tables that go on meanwhile: each as a drop and an addition.
+
+Law: the question stays in the history. An answer may come at any time, since both columns keep their values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from schemaman.history.versions import RenameCandidate, SchemaVersion, TableHistory
+
+OPEN_RENAME = "it is not decided whether "
+"""How the description of an open rename begins."""
+
+
+def treat_as_additions(history: TableHistory) -> TableHistory:
+    """The history in which each suspected rename is a drop and an addition; proven ones stay candidates."""
+    if not any(_list_suspected(version) for version in history.versions):
+        return history
+    versions = (
+        replace(v, candidates=tuple(c for c in v.candidates if c.grade == "proven")) for v in history.versions
+    )
+    return replace(history, versions=tuple(versions))
+
+
+def describe_open_renames(history: TableHistory) -> tuple[str, ...]:
+    """Describe the suspected renames of the newest incarnation, each with the commands that answer it."""
+    incarnation = history.latest.incarnation
+    return tuple(
+        f"{OPEN_RENAME}{c.old} became {c.new}: both columns are kept, and `schemaman decide "
+        f"rename {history.table}@{v.number} {c.old} {c.new}`, or not-rename, answers it"
+        for v in history.versions
+        if v.incarnation == incarnation
+        for c in _list_suspected(v)
+    )
+
+
+def _list_suspected(version: SchemaVersion) -> tuple[RenameCandidate, ...]:
+    return tuple(c for c in version.candidates if c.grade != "proven")

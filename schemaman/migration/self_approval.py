@@ -1,0 +1,22 @@
+"""The approvals that a profile gives by itself, because the plan alone shows that nothing can be mixed up.
+
+Law: no plan approves itself in which two names could have been swapped.
+"""
+
+from __future__ import annotations
+
+from schemaman.history.open_renames import OPEN_RENAME
+from schemaman.migration.plan import Plan
+from schemaman.migration.policy import Policy
+
+
+def approves_itself(plan: Plan, policy: Policy) -> bool:
+    """Whether the profile approves a plan: one name alone is used again, and nothing else needs a person.
+
+    The old column keeps its values under another name. With two such names, or beside a rename that nobody
+    has answered, the values may belong to one another's columns.
+    """
+    if policy.profile != "autopilot" or any(note.startswith(OPEN_RENAME) for note in plan.notes):
+        return False
+    asked = [ruling for ruling in plan.rulings if ruling.level == "approve"]
+    return [ruling.kind for ruling in asked] == ["reuse-name"]

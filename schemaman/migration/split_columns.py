@@ -1,0 +1,143 @@
+"""Columns whose new type no format makes in place: values of the new type go into another column beside.
+
+Laws: no stored value changes. A row has its value in one of the columns, by the version that it was written
+with, and NULL in the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.migration.plan import PreviousVersion
+from schemaman.migration.properties.stamped_version import find_version, format_began
+from schemaman.migration.properties.table_record import SplitColumn, read_record
+from schemaman.migration.source import migration_source
+from schemaman.migration.target import LakeTable
+from schemaman.migration.type_mapping import list_common_types
+from schemaman.model.schema import Column, TableSchema
+from schemaman.model.types import widens
+
+_FIRST = 2
+"""The number behind the name of the first column beside another one: `price__2`."""
+
+
+def split_columns(history: TableHistory, lake: LakeTable | None) -> TableHistory:
+    """The history in which each part of a split column is a column of its own, as the lake table has them.
+
+    Only the newest incarnation has such columns. A part has an id below zero, which no history has.
+    """
+    splits = read_record(lake.properties).split if lake is not None else {}
+    if not splits:
+        return history
+    incarnation = [v for v in history.versions if v.incarnation == history.latest.incarnation]
+    parts = _place_parts(splits, incarnation, migration_source(history).past)
+    first = len(history.versions) - len(incarnation)
+    split = [_split_version(v, [p for p in parts if p[0] <= at]) for at, v in enumerate(incarnation)]
+    accepted = tuple(
+        replace(a, path=(_find_name(parts, a.path[0]), *a.path[1:])) for a in history.accepted_types
+    )
+    return replace(history, versions=(*history.versions[:first], *split), accepted_types=accepted)
+
+
+def widen_types(history: TableHistory, versions: Collection[int]) -> TableSchema:
+    """The newest schema for a new table, with types that also hold the numbers of these versions, by number.
+
+    A table that was there before would have kept such a type, so a table gets the same wherever batches end.
+    """
+    newest = history.latest
+    columns = {c.id: c for c in newest.schema.columns if c.id is not None}
+    for version in (v for v in history.versions if v.number in versions):
+        for earlier in version.schema.columns if version.incarnation == newest.incarnation else ():
+            column = columns.get(earlier.id) if earlier.id is not None else None
+            if earlier.id is None or column is None or widens(earlier.type, column.type):
+                continue
+            wider = (earlier.type,) if widens(column.type, earlier.type) else ()
+            common = next(iter(wider or list_common_types(earlier.type, column.type)), None)
+            if common is not None:
+                columns[earlier.id] = replace(column, type=common)
+    found = tuple(columns[c.id] if c.id is not None else c for c in newest.schema.columns)
+    return replace(newest.schema, columns=found)
+
+
+def find_new_split(history: TableHistory, name: str, lake: LakeTable) -> dict[str, SplitColumn] | None:
+    """The splits of a table with one more; `name` is the column in the newest version of a split history.
+
+    None for a key column, by which rows are merged, and for a column that has always had this type: the
+    table has another one of its name.
+    """
+    newest = history.latest
+    column = newest.schema.column(name)
+    if column is None or name in newest.schema.key or name in lake.schema.key:
+        return None
+    known = dict(read_record(lake.properties).split)
+    source_name = known[name].column if name in known else name
+    incarnation = [v for v in history.versions if v.incarnation == newest.incarnation]
+    at = len(incarnation) - 1
+    while at and (before := _find_column(incarnation[at - 1], column.id)) and before.type == column.type:
+        at -= 1
+    if not at or _find_column(incarnation[at - 1], column.id) is None:
+        return None
+    past = migration_source(history).past[at]
+    taken = {n.lower() for n in (*lake.schema.names, *known, *newest.schema.names)}
+    number = _FIRST
+    while f"{source_name}__{number}".lower() in taken:
+        number += 1
+    known[f"{source_name}__{number}"] = SplitColumn(source_name, past.id, format_began(past.began))
+    return known
+
+
+_Part = tuple[int, int, str, str]
+"""Where a part begins in the newest incarnation, its column's id, its name, and the source's name then."""
+
+
+def _place_parts(
+    splits: Mapping[str, SplitColumn],
+    incarnation: Sequence[SchemaVersion],
+    past: Sequence[PreviousVersion],
+) -> list[_Part]:
+    """The parts by where they begin; a part whose version is unknown here is left out."""
+    found: list[_Part] = []
+    for name, split in splits.items():
+        at = find_version(past, split.version, split.began)
+        column = None if at is None else incarnation[at].schema.column(split.column)
+        if at is not None and column is not None and column.id is not None:
+            found.append((at, column.id, name, split.column))
+    return sorted(found)
+
+
+def _split_version(version: SchemaVersion, parts: Sequence[_Part]) -> SchemaVersion:
+    """A version with the parts that have begun: of each column the last one."""
+    if not parts:
+        return version
+    ids = {id: (-1 - number, name, column) for number, (_, id, name, column) in enumerate(parts)}
+
+    def part(column: Column) -> Column:
+        if column.id not in ids:
+            return column
+        id, name, then = ids[column.id]
+        return replace(column, id=id, name=name if column.name == then else column.name)
+
+    def split(schema: TableSchema) -> TableSchema:
+        names = {c.name: part(c).name for c in schema.columns}
+        return replace(
+            schema, columns=tuple(map(part, schema.columns)), key=tuple(names.get(n, n) for n in schema.key)
+        )
+
+    names = {c.name: part(c).name for c in version.schema.columns}
+    facts = (fact.partition(":") for fact in version.unconfirmed)
+    return replace(
+        version,
+        revisions=tuple(replace(r, schema=split(r.schema)) for r in version.revisions),
+        unconfirmed=tuple(f"{kind}{sign}{names.get(name, name)}" for kind, sign, name in facts),
+        candidates=tuple(replace(c, new=names.get(c.new, c.new)) for c in version.candidates),
+    )
+
+
+def _find_column(version: SchemaVersion, id: int | None) -> Column | None:
+    return next((c for c in version.schema.columns if c.id == id), None)
+
+
+def _find_name(parts: Sequence[_Part], name: str) -> str:
+    return next((part for _, _, part, column in reversed(parts) if column == name), name)

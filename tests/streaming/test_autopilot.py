@@ -1,0 +1,169 @@
+"""The profile `autopilot`: what stops a careful sink goes on, and each value stays readable."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bench.autopilot import list_tables, measure
+from schemaman.debezium.records import Record
+from schemaman.migration.policy import Policy
+from schemaman.migration.properties.names import SPLIT_PROPERTY
+from schemaman.migration.row_columns import DELETED
+from schemaman.store.sql.store import SqlStore
+from tests.lake_state.compare import Held
+from tests.support.memory_sink import MemorySink
+from tests.support.records import node, row_event, struct
+
+INT, TEXT, DOUBLE = node("int32"), node("string"), node("double")
+_NODES = {int: INT, str: TEXT, float: DOUBLE, type(None): INT}
+
+
+@pytest.fixture(params=["delta", "iceberg"])
+def lake(store: SqlStore, request: pytest.FixtureRequest) -> MemorySink:
+    """A sink of autopilot, and nobody who answers."""
+    return MemorySink(store, lambda _: None, request.param, Policy(profile="autopilot"), lambda _: False)
+
+
+def told(
+    offset: int, row: dict[str, Any], op: str = "c", key: tuple[str, ...] = ("id",), read: int = 1
+) -> Record:
+    """A change that is committed every ten seconds, and read `read` milliseconds later."""
+    fields = {name: _NODES[type(value)] for name, value in row.items()}
+    schema = struct("srv.public.t.Key", **{name: fields[name] for name in key})
+    payload = {"schema": schema, "payload": {name: row[name] for name in key}}
+    # Each is read at once, so that the next one confirms its key.
+    found = row_event(fields, op, row, offset=offset, ts_ms=10_000 * offset)
+    value = json.loads(found.value or b"")
+    value["payload"]["ts_ms"] = 10_000 * offset + read
+    return replace(found, key=json.dumps(payload).encode(), value=json.dumps(value).encode())
+
+
+def alive(lake: MemorySink) -> list[dict[str, Any]]:
+    (table,) = lake.lake()
+    rows = [row for row in table.rows if not row[DELETED]]
+    return [{n: v for n, v in row.items() if not n.startswith("_row_") and v is not None} for row in rows]
+
+
+@pytest.mark.parametrize("size", [1, 9])
+def test_a_table_takes_its_keys_one_after_the_other_wherever_batches_end(lake: MemorySink, size: int) -> None:
+    records = [
+        told(0, {"id": 1, "n": 1}),
+        told(1, {"id": 1, "n": 2}, "u"),
+        told(2, {"id": 2, "n": 2}),
+        told(3, {"id": 1, "n": 3}, key=("id", "n")),
+        told(4, {"id": 2, "n": 9}, key=("id", "n")),
+        told(5, {"id": 2, "n": 2}, "u", key=("id", "n")),
+    ]
+    for start in range(0, len(records), size):
+        lake.take(records[start : start + size])
+    lake.take([])
+    assert lake.withheld() == {}
+    assert sorted(alive(lake), key=repr) == [
+        {"id": 1, "n": 2}, {"id": 1, "n": 3}, {"id": 2, "n": 2}, {"id": 2, "n": 9},
+    ]  # fmt: skip
+    (table,) = lake.lake()
+    assert set(table.live.schema.key) == {"id", "n"}
+
+
+@pytest.mark.parametrize(
+    "rows", [({"id": 1, "n": 1}, {"id": 2, "n": 1}), ({"id": 1, "n": 1}, {"id": 2, "n": None})],
+    ids=["two rows share it", "a row lacks it"],
+)  # fmt: skip
+def test_a_key_that_rows_do_not_prove_is_not_taken(
+    lake: MemorySink, rows: tuple[dict[str, Any], ...]
+) -> None:
+    lake.take([told(offset, row) for offset, row in enumerate(rows)])
+    lake.take([told(2, {"id": 3, "n": 7}, key=("n",)), told(3, {"id": 4, "n": 8}, key=("n",))])
+    assert len(alive(lake)) == 2
+    assert all("gives 1, not 0" in reason for reason in lake.withheld().values())
+    (table,) = lake.lake()
+    assert table.live.schema.key == ("id",)
+
+
+def test_a_suspected_rename_keeps_both_columns_and_stays_a_question(lake: MemorySink) -> None:
+    lake.take([told(0, {"id": 1, "z": 1, "title": "a"}), told(1, {"id": 2, "z": 1, "title": "b"})])
+    lake.take([told(2, {"id": 1, "z": 2, "name": "c"}, "u")])
+    assert lake.withheld() == {}
+    assert alive(lake)[1] == {"id": 2, "title": "b", "z": 1}
+    assert alive(lake)[0]["name"] == "c"
+    (table,) = lake.sources.values()
+    history = lake.store.history(table)
+    assert history is not None
+    assert [(c.old, c.new) for c in history.latest.candidates] == [("title", "name")]
+    assert any("it is not decided whether title became name" in note for note in lake.notes)
+
+
+def test_a_new_type_goes_beside_the_old_one(lake: MemorySink) -> None:
+    lake.take([told(0, {"id": 1, "price": 5}), told(1, {"id": 2, "price": 6})])
+    lake.take([told(2, {"id": 1, "price": "five"}, "u"), told(3, {"id": 3, "price": "three"})])
+    assert lake.withheld() == {}
+    assert alive(lake) == [
+        {"id": 1, "price__2": "five"},
+        {"id": 2, "price": 6},
+        {"id": 3, "price__2": "three"},
+    ]
+    (table,) = lake.lake()
+    assert SPLIT_PROPERTY in table.live.properties
+    (view,) = list_tables(lake)
+    assert [row["price"] for row in view.rows][1] == Held(6, "INT")
+    # a third type has a column of its own, and the first part gives its value up
+    lake.take([told(5, {"id": 2, "price": 2.5}, "u")])
+    assert lake.withheld() == {}
+    assert next(row for row in alive(lake) if row["id"] == 2) == {"id": 2, "price__3": 2.5}
+
+
+def test_a_deleted_table_is_emptied_by_soft_deletes(lake: MemorySink) -> None:
+    lake.take([told(0, {"id": 1, "n": 1}), row_event({"id": INT, "n": INT}, "t", None, offset=1)])
+    lake.take([told(2, {"id": 2, "n": 2})])
+    assert alive(lake) == [{"id": 2, "n": 2}]
+    assert lake.withheld() == {}
+
+
+def test_the_measuring_script_counts_what_a_recording_shows() -> None:
+    name, format = "mariadb/bookshop-mysql-1.4.2-json", "iceberg"
+    careful = measure(name, format, Policy(), 1_000_000)
+    autopilot = measure(name, format, Policy(profile="autopilot"), 1_000_000)
+    assert careful.tables == autopilot.tables > 5
+    assert autopilot.stopped + autopilot.waiting <= careful.stopped + careful.waiting
+    assert autopilot.wrong <= careful.wrong
+
+
+def test_a_log_stays_a_log_when_the_source_gets_a_key(lake: MemorySink) -> None:
+    fields = {"id": INT, "n": INT}
+    lake.take([row_event(fields, "c", {"id": 1, "n": 1}, offset=0, keyed=False, ts_ms=0)])
+    lake.take([told(1, {"id": 1, "n": 2}, "u"), told(2, {"id": 2, "n": 2})])
+    assert lake.withheld() == {}
+    (table,) = lake.lake()
+    assert [(row["id"], row["n"], row["_row_op"]) for row in table.rows] == [
+        (1, 1, "c"),
+        (1, 2, "u"),
+        (2, 2, "c"),
+    ]
+
+
+@pytest.mark.parametrize("batches", [1, 2])
+def test_a_new_table_has_the_types_that_it_would_have_had_before(lake: MemorySink, batches: int) -> None:
+    records = [told(0, {"id": 1, "rate": 1.5}), told(1, {"id": 2, "rate": 3})]
+    lake.take(records[:1] if batches == 2 else records)
+    lake.take(records[1:])
+    assert lake.withheld() == {}
+    assert alive(lake) == [{"id": 1, "rate": 1.5}, {"id": 2, "rate": 3.0}]
+    (table,) = lake.lake()
+    assert table.live.schema.names[:2] == ("id", "rate")
+
+
+def test_an_update_waits_whose_key_the_connector_may_have_read_late(lake: MemorySink) -> None:
+    lake.take([told(0, {"id": 1, "n": 1}), told(1, {"id": 2, "n": 2})])
+    # Both were committed before the connector read the new key; the third one confirms it.
+    late = [
+        told(2, {"id": 1, "n": 7}, "u", ("id", "n"), read=90_000),
+        told(3, {"id": 3, "n": 3}, "c", ("id", "n"), read=90_000),
+    ]
+    lake.take([*late, told(20, {"id": 2, "n": 2}, "u", ("id", "n"))])
+    lake.take([])
+    assert [place[2] for place in lake.withheld()] == [2]
+    assert sorted(alive(lake), key=repr) == [{"id": 1, "n": 1}, {"id": 2, "n": 2}, {"id": 3, "n": 3}]
