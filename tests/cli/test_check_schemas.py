@@ -158,6 +158,28 @@ def test_a_waived_or_unread_field_hides_no_refusal_of_avro_at_another_one(
     assert (done.code, "consumer  jobs (avro-backward) break" in done.out) == (1, True)
 
 
+ENVELOPE = """{{"type": "record", "name": "Envelope", "fields": [
+  {{"name": "before", "type": ["null", {{"type": "record", "name": "Value", "fields": [
+    {{"name": "n", "type": "{n}"}}]}}], "default": null}},
+  {{"name": "after", "type": ["null", "Value"], "default": null}},
+  {{"name": "source", "type": {{"type": "record", "name": "Source", "fields": [
+    {{"name": "lsn", "type": "{lsn}"}}]}}}},
+  {{"name": "op", "type": "string"}}]}}"""
+
+
+def test_a_change_beside_the_rows_of_an_envelope_concerns_every_reader(
+    tmp_path: Path, ask: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("old.avsc").write_text(ENVELOPE.format(n="int", lsn="long"))
+    Path("new.avsc").write_text(ENVELOPE.format(n="string", lsn="string"))
+    found = ask("check", "file:new.avsc", "--against", "file:old.avsc", "--format", "json").json["findings"]
+    assert {(f["rule"], tuple(f["path"])) for f in found} == {
+        ("number-to-string", ("n",)), ("avro-incompatible", ()),
+    }  # fmt: skip
+    assert len(found) == 2
+
+
 UNDECODED = {
     "bytes as text": ('"bytes"', '"string"', "bytes-to-string"),
     "another scale": (

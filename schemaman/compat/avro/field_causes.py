@@ -49,7 +49,10 @@ def _find_path(schema: AvroSchema, location: str) -> tuple[str, ...]:
     path = tuple(_walk(schema, schema.root, iter(location.split("/")[1:])))
     root = schema.root
     is_envelope = isinstance(root, RecordOf) and {*_IMAGES, "op"} <= {field.name for field in root.fields}
-    return path[1:] if is_envelope and path[:1] and path[0] in _IMAGES else path
+    if not is_envelope:
+        return path
+    # What stands beside the rows is no column: it concerns each reader of the table.
+    return path[1:] if path[:1] and path[0] in _IMAGES else ()
 
 
 def _walk(schema: AvroSchema, node: Node, words: Iterator[str]) -> Iterator[str]:
