@@ -15,7 +15,6 @@ from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import Policy
 from schemaman.migration.properties.table_record import SplitColumn, read_record
 from schemaman.migration.recipes.recipes import RecipePlanner
-from schemaman.migration.row_columns import is_log
 from schemaman.migration.source import migration_source
 from schemaman.migration.split_columns import find_new_split, split_columns
 from schemaman.migration.target import TARGETS, Executor, LakeTable
@@ -117,12 +116,7 @@ class LakePlanner:
         name = str(table.history.table)
         proven = self.policy.is_made("rename-proven", name, table.target, table.format)
         history = split_columns(self._settle_renames(table), lake_table)
-        source = migration_source(history, proven=proven, newer=table.newer)
-        automatic = self.policy.find_ruling("change-key", name, table.target, table.format).level == "auto"
-        if automatic and lake_table is not None and is_log(lake_table):
-            # Its rows are records: it stays a log of changes when the source gets a key.
-            return replace(source, schema=replace(source.schema, key=()))
-        return source
+        return migration_source(history, proven=proven, newer=table.newer)
 
     def _keeps_both(self, table: TargetTable) -> bool:
         """Whether the lake gets both columns of a suspected rename that nobody has answered."""

@@ -94,18 +94,13 @@ def refuse_numbered(name: str) -> Refusal:
     )
 
 
-def is_log(lake: LakeTable) -> bool:
-    """Whether a table of the sink has no key, so that each record is a row of it."""
-    return not lake.schema.key and set(lake.schema.names).issuperset(name for name, _ in KEYLESS)
-
-
 def refuse_key(key: tuple[str, ...], lake: LakeTable) -> Refusal | None:
     """Refuse another key for a table of the sink; None if the key is possible, or it is another table.
 
     A table has either rows that are merged by a key, or records that are appended; neither becomes the other.
     """
     names, change = set(lake.schema.names), describe_change(ChangeKey(lake.schema.key, key))
-    if key and is_log(lake):
+    if key and not lake.schema.key and names.issuperset(name for name, _ in KEYLESS):
         return Refusal(change, _LOG, f"keep {lake.name} as a log of changes: {_REPLACE}")
     if lake.schema.key and not key and DELETED in names:
         return Refusal(change, _ROWS, f"keep {lake.name} as it is: {_REPLACE}")

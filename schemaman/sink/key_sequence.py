@@ -54,13 +54,6 @@ class KeySequence:
             return None
         return key
 
-    def begins_as_log(self) -> bool:
-        """Whether a new table gets no key: its first rows have none, and the later key is not confirmed."""
-        if not self.is_automatic or "key" not in self.history.latest.unconfirmed:
-            return False
-        first = next(self._list_versions(), None)
-        return first is not None and not first.schema.key
-
     def find_next(self, lake_key: tuple[str, ...], names: Mapping[int, str]) -> NextKey | None:
         """Find the next key of a table; None if it has the newest one, or is not keyed before and after.
 

@@ -132,19 +132,6 @@ def test_the_measuring_script_counts_what_a_recording_shows() -> None:
     assert autopilot.wrong <= careful.wrong
 
 
-def test_a_log_stays_a_log_when_the_source_gets_a_key(lake: MemorySink) -> None:
-    fields = {"id": INT, "n": INT}
-    lake.take([row_event(fields, "c", {"id": 1, "n": 1}, offset=0, keyed=False, ts_ms=0)])
-    lake.take([told(1, {"id": 1, "n": 2}, "u"), told(2, {"id": 2, "n": 2})])
-    assert lake.withheld() == {}
-    (table,) = lake.lake()
-    assert [(row["id"], row["n"], row["_row_op"]) for row in table.rows] == [
-        (1, 1, "c"),
-        (1, 2, "u"),
-        (2, 2, "c"),
-    ]
-
-
 @pytest.mark.parametrize("batches", [1, 2])
 def test_a_new_table_has_the_types_that_it_would_have_had_before(lake: MemorySink, batches: int) -> None:
     records = [told(0, {"id": 1, "rate": 1.5}), told(1, {"id": 2, "rate": 3})]

@@ -30,7 +30,7 @@ from schemaman.migration.properties.displaced_columns import format_displaced
 from schemaman.migration.properties.names import DISPLACED_PROPERTY, SPLIT_PROPERTY, STORE_PROPERTY
 from schemaman.migration.properties.table_record import format_split, read_record
 from schemaman.migration.recipes.recipes import RecipePlanner
-from schemaman.migration.row_columns import DELETED, ORDER, add_row_columns, is_log
+from schemaman.migration.row_columns import DELETED, ORDER, add_row_columns
 from schemaman.migration.self_approval import approves_itself
 from schemaman.migration.source import migration_source
 from schemaman.migration.spark_sql import set_properties
@@ -435,13 +435,6 @@ class TableMigrator:
         live = executor.inspect(sink_table.lake_table, format)
         proven = self._find_level("rename-proven", sink_table) in ("auto", "approve")
         followed = _order_key(live, migration_source(history, proven=proven))
-        if (
-            keys is not None
-            and keys.is_automatic
-            and (keys.begins_as_log() if live is None else is_log(live))
-        ):
-            # Its rows are records: it stays a log of changes when the source gets a key.
-            followed = replace(followed, schema=replace(followed.schema, key=()))
         first = keys.find_first(history) if keys is not None and live is None else None
         if first is not None:
             followed = replace(followed, schema=replace(followed.schema, key=first))
@@ -483,7 +476,7 @@ class TableMigrator:
         """Why a lake table must not be made now; None if it may."""
         history = self.apply_decisions(self.registry.history(sink_table.table))
         unsure = refuse_unconfirmed_key(history)
-        if unsure is not None and keys.find_first(history) is None and not keys.begins_as_log():
+        if unsure is not None and keys.find_first(history) is None:
             return f"{unsure.reason}: {unsure.instead}"
         format, lake_table = sink_table.target.format, sink_table.lake_table
         missing = self._make_preflight(executor).find_missing_table(
