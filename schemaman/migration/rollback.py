@@ -28,6 +28,7 @@ from schemaman.migration.properties.column_swaps import is_between_names, sugges
 from schemaman.migration.properties.names import KEY_PROPERTY, RECIPE_PROPERTY
 from schemaman.migration.properties.table_record import ColumnSwap, read_record
 from schemaman.migration.recipes.phases import count_differing, count_unfit_keys
+from schemaman.migration.row_columns import DELETED
 from schemaman.migration.statement_check import find_structure_after
 from schemaman.migration.target import TARGETS, LakeTable, Target
 from schemaman.model.ddl import quote_name
@@ -292,7 +293,8 @@ def _list_gates(plan: Plan, name: str, taken: Sequence[Step]) -> list[dict[str, 
     forbidden again only if the column holds none.
     """
     swaps, key = _find_swaps(taken), _find_former_key(plan, taken)
-    again = dict.fromkeys(count_unfit_keys(name, key), 0) if key else {}
+    keeps_deleted = plan.base_schema is not None and plan.base_schema.column(DELETED) is not None
+    again = dict.fromkeys(count_unfit_keys(name, key, keeps_deleted=keeps_deleted), 0) if key else {}
     gates: list[dict[str, int]] = []
     first: dict[ColumnSwap | str, str] = {}
     later_names: dict[str, str] = {}

@@ -17,7 +17,7 @@ from schemaman.migration.source import migration_source
 from schemaman.migration.target import LakeTable
 from schemaman.migration.type_mapping import list_common_types
 from schemaman.model.schema import Column, TableSchema
-from schemaman.model.types import widens
+from schemaman.model.types import Numeric, widens
 
 _FIRST = 2
 """The number behind the name of the first column beside another one: `price__2`."""
@@ -53,9 +53,9 @@ def widen_types(history: TableHistory, versions: Collection[int]) -> TableSchema
             column = columns.get(earlier.id) if earlier.id is not None else None
             if earlier.id is None or column is None or widens(earlier.type, column.type):
                 continue
-            wider = (earlier.type,) if widens(column.type, earlier.type) else ()
-            common = next(iter(wider or list_common_types(earlier.type, column.type)), None)
-            if common is not None:
+            common = next(iter(list_common_types(earlier.type, column.type)), None)
+            # A number without a declared precision is text in the lake, which is no number's type.
+            if common is not None and not isinstance(earlier.type, Numeric):
                 columns[earlier.id] = replace(column, type=common)
     found = tuple(columns[c.id] if c.id is not None else c for c in newest.schema.columns)
     return replace(newest.schema, columns=found)
