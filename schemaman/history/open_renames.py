@@ -14,26 +14,39 @@ OPEN_RENAME = "it is not decided whether "
 
 
 def treat_as_additions(history: TableHistory) -> TableHistory:
-    """The history in which each suspected rename is a drop and an addition; proven ones stay candidates."""
+    """The history in which each suspected rename is a drop and an addition; proven ones stay candidates.
+
+    A suspected rename stays a question where the table may have been made anew: its rows are then of two
+    tables.
+    """
     if not any(_list_suspected(version) for version in history.versions):
         return history
+    doubtful = _find_perhaps_made_anew(history)
     versions = (
-        replace(v, candidates=tuple(c for c in v.candidates if c.grade == "proven")) for v in history.versions
+        v
+        if v.number in doubtful
+        else replace(v, candidates=tuple(c for c in v.candidates if c.grade == "proven"))
+        for v in history.versions
     )
     return replace(history, versions=tuple(versions))
 
 
 def describe_open_renames(history: TableHistory) -> tuple[str, ...]:
     """Describe the suspected renames of the newest incarnation, each with the commands that answer it."""
-    incarnation = history.latest.incarnation
+    incarnation, doubtful = history.latest.incarnation, _find_perhaps_made_anew(history)
     return tuple(
         f"{OPEN_RENAME}{c.old} became {c.new}: both columns are kept, and `schemaman decide "
         f"rename {history.table}@{v.number} {c.old} {c.new}`, or not-rename, answers it"
         for v in history.versions
-        if v.incarnation == incarnation
+        if v.incarnation == incarnation and v.number not in doubtful
         for c in _list_suspected(v)
     )
 
 
 def _list_suspected(version: SchemaVersion) -> tuple[RenameCandidate, ...]:
     return tuple(c for c in version.candidates if c.grade != "proven")
+
+
+def _find_perhaps_made_anew(history: TableHistory) -> frozenset[int]:
+    """The numbers of the versions that may be those of another table under the name."""
+    return frozenset(n for d in history.disagreements if d.kind == "perhaps-made-anew" for n in d.versions)

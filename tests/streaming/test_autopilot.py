@@ -132,6 +132,13 @@ def test_the_measuring_script_counts_what_a_recording_shows() -> None:
     assert autopilot.wrong <= careful.wrong
 
 
+def test_a_table_that_was_perhaps_made_anew_waits_for_the_answer_to_a_rename() -> None:
+    """Key and columns of a table changed at once, and no record shows whether it is another table."""
+    found = measure("postgres/shop-downtime", "iceberg", Policy(profile="autopilot"), 1_000_000)
+    assert found.wrong == 0
+    assert any("rename not decided" in reason for reason in found.reasons)
+
+
 @pytest.mark.parametrize("batches", [1, 2])
 def test_a_new_table_has_the_types_that_it_would_have_had_before(lake: MemorySink, batches: int) -> None:
     records = [told(0, {"id": 1, "rate": 1.5}), told(1, {"id": 2, "rate": 3})]
