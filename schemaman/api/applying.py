@@ -12,6 +12,7 @@ from datetime import date
 
 from schemaman.api.planning import make_preflight
 from schemaman.api.spark_session import open_executor, require_lasting_catalog
+from schemaman.api.target_tables import cut_history
 from schemaman.api.workspace import Workspace
 from schemaman.history.decisions import Decisions
 from schemaman.migration.apply.apply import Migration, MigrationProgress, StoreJournal, apply, check, is_begun
@@ -122,20 +123,34 @@ class PlanApplier:
         return list_missing_approvals(plan, policy, *self._find_names(plan), grounds)
 
     def _find_rename_grounds(self, plan: Plan) -> RenameGrounds | None:
-        """The grounds that the store has for renames of the plan's source; None without any rename."""
+        """The grounds that the store has for renames of the sources that plan and table name.
+
+        None without any rename, or if the store knows none of these sources.
+        """
         if all(step.kind != "rename-column" for step in plan.steps):
             return None
-        named = [table for table in self.store.tables() if str(table) == plan.source.table]
-        histories = self._registry.read_histories(named, self.decisions)
+        sources = self._find_sources(plan)
+        named = [table for table in self.store.tables() if str(table) in sources]
+        if not named:
+            return None
+        histories = [
+            cut_history(history, version)
+            for history in self._registry.read_histories(named, self.decisions)
+            for version in {v.incarnation: v for v in history.versions}.values()
+        ]
         return find_rename_grounds(
             [migration_source(history) for history in histories],
             [migration_source(history, proven=True) for history in histories],
         )
 
+    def _find_sources(self, plan: Plan) -> set[str]:
+        """The sources that a plan and the properties of its table name."""
+        lake = self.executor.inspect(plan.table, plan.format)
+        return {plan.source.table, lake.properties.get(SOURCE_PROPERTY, "") if lake else ""} - {""}
+
     def _find_names(self, plan: Plan) -> tuple[set[str], set[str]]:
         """The source that the table of a plan names, and the targets that lead its sources into it."""
-        lake = self.executor.inspect(plan.table, plan.format)
-        sources = {plan.source.table} | ({lake.properties.get(SOURCE_PROPERTY, "")} if lake else set())
+        sources = self._find_sources(plan)
         named = target_id(plan.format, plan.table)
         tables = [table for table in self.store.tables() if str(table) in sources]
         leading = [
@@ -148,7 +163,7 @@ class PlanApplier:
         # Another spelling may lead to any target's table: another scheme, a catalogue that ignores case.
         is_named = any(same for _, same in leading)
         targets = {name for name, same in leading if same or not is_named}
-        return sources - {""}, targets
+        return sources, targets
 
     def _report_step(self, progress: MigrationProgress) -> None:
         step = min(progress.done + 1, progress.steps)
