@@ -60,11 +60,11 @@ def _measure_commands(folder: Path, count: int) -> dict[str, float]:
     """Measure commands on tables that did not change, in turn; the first repetition is dropped."""
     home = _build_repository(folder / f"gate-{count}", count)
     name = tables.table_of(count // 2).table
-    whole = f"0 steps of {count:,} tables".replace(",", "\u202f")
+    whole = f"0 schema changes in {count:,} tables".replace(",", "\u202f")
     commands: dict[str, tuple[list[str], str]] = {
         f"check --source, {count} tables": (["check", "--source"], whole),
         f"check, {count} snapshots": (["check"], whole),
-        f"check of one of {count} tables": (["check", name], "0 steps of 1 table"),
+        f"check of one of {count} tables": (["check", name], "0 schema changes in 1 table"),
         f"tables, {count} tables": (["tables"], name),
     }
     spent: dict[str, list[float]] = {"start": [], **{title: [] for title in commands}}
