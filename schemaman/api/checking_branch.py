@@ -6,7 +6,7 @@ It needs no store and no network. What the source did meanwhile does not count h
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 
@@ -108,12 +108,7 @@ def check_branch(
         *(replace(finding, arguments=based) for finding in proposed.findings),
         *(finding for finding in found if finding.fingerprint not in known),
     ]
-    names = {name: findings[0].table for name, findings in judged.items() if findings}
-    tables = [
-        names.get(name) or TableId("", "", "", PurePath(name).stem) for name in sorted({*before, *after})
-    ]
-    stems = {table.table for table in tables}
-    tables += [table for table in proposed.tables if str(table) not in stems and table not in tables]
+    tables = _list_tables({*before, *after}, judged, proposed)
 
     def find_relations(_: object) -> Iterator[Relation]:
         yield from _list_relations(workspace, before, after, commit)
@@ -122,6 +117,16 @@ def check_branch(
     policy = make_policy(workspace, level, fail_on, find_relations)
     result = judge_files(tables, len(changed) + proposed.changed, found, policy)
     return add_waivers(workspace, result, whole="files" if is_default else None)
+
+
+def _list_tables(
+    files: Iterable[str], judged: Mapping[str, Sequence[Finding]], proposed: BranchProposals
+) -> list[TableId]:
+    """List the tables of all files, and those that only migrations propose."""
+    names = {name: findings[0].table for name, findings in judged.items() if findings}
+    tables = [names.get(name) or TableId("", "", "", PurePath(name).stem) for name in sorted(files)]
+    stems = {table.table for table in tables}
+    return [*tables, *(t for t in proposed.tables if str(t) not in stems and t not in tables)]
 
 
 def find_base(base: str | None) -> str:

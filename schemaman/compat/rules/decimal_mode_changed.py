@@ -25,7 +25,7 @@ from schemaman.compat.judge import (
     Transition,
     parse_verdicts,
 )
-from schemaman.compat.rules import _facts, _words
+from schemaman.compat.rules import _facts
 
 NAME = "decimal-mode-changed"
 VERDICTS = parse_verdicts("B B B B B B B")
@@ -33,17 +33,9 @@ VERDICTS = parse_verdicts("B B B B B B B")
 
 def check(transition: Transition) -> Iterator[Finding]:
     """Finds moments at which a setting gave all columns of a kind another form; tables share the finding."""
-    for fact in transition.list_facts("decimal-encoding"):
-        yield _facts.build_fact_finding(
-            NAME,
-            _words.restrict_to_column(VERDICTS, transition, *fact.columns),
-            transition,
-            fact,
-            f"the connector writes decimals as {fact.after} now, no longer as {fact.before}: "
-            "the tables are the same",
-            "set decimal.handling.mode of the connector as it was",
-            "or give readers the new schema, and convert old rows where both forms meet",
-        )
+    yield from _facts.find_setting_changes(
+        NAME, VERDICTS, transition, "decimal-encoding", "decimals", "decimal.handling.mode"
+    )
 
 
 RULE = Rule(

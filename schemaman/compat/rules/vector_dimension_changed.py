@@ -22,10 +22,7 @@ from schemaman.compat.judge import (
     Transition,
     parse_verdicts,
 )
-from schemaman.compat.rules import _words
-from schemaman.model.diff import (
-    ChangeAttribute,
-)
+from schemaman.compat.rules._source_types import find_parameter_changes
 
 NAME = "vector-dimension-changed"
 VERDICTS = parse_verdicts("D D D N N D ·")
@@ -35,35 +32,14 @@ KINDS = frozenset({"vector", "halfvec", "sparsevec"})
 
 def check(transition: Transition) -> Iterator[Finding]:
     """Finds columns whose word at the source is the same type with other parameters."""
-    for change in transition.changes:
-        match change:
-            case ChangeAttribute(path, "source_type", str() as old, str() as new):
-                kinds = {_read_word(text) for text in (old, new)}
-                if kinds <= KINDS and _fold(old) != _fold(new):
-                    yield Finding(
-                        NAME,
-                        transition.table,
-                        path,
-                        old,
-                        new,
-                        f"{_words.join_path(path)} went from {old} to {new}: "
-                        "old and new vectors have no distance",
-                        VERDICTS,
-                        fixes=(
-                            "compute the vectors of old rows again, or use another column for the new ones",
-                        ),
-                        claims=(("type-alias-only", path),),
-                    )
-            case _:
-                continue
-
-
-def _read_word(text: str) -> str:
-    return _fold(text).partition("(")[0]
-
-
-def _fold(text: str) -> str:
-    return text.casefold().replace(" ", "")
+    yield from find_parameter_changes(
+        NAME,
+        VERDICTS,
+        transition,
+        KINDS,
+        "old and new vectors have no distance",
+        "compute the vectors of old rows again, or use another column for the new ones",
+    )
 
 
 RULE = Rule(
