@@ -93,7 +93,7 @@ def require_settings(text: str) -> Settings:
 def _write_lines(chosen: InitialSettings) -> Iterator[str]:
     yield "# Settings of schemaman. `schemaman config show` lists all of them, and their origins."
     yield ""
-    yield "# The store keeps the history of all tables and the journal of migrations; postgresql://… for teams."
+    yield "# The store keeps the history of all tables and the journal of migrations. Teams use postgresql://…"
     if has_password(chosen.store):
         yield "# It has a password: set it as SCHEMAMAN_STORE."
     else:

@@ -63,6 +63,18 @@ _STATUS = "run `schemaman status`"
 
 
 @dataclass(frozen=True, slots=True)
+class Inspection:
+    """A lake table as its executor showed it at a time (epoch ms), or shortly after it.
+
+    `lines` is the number of lines that the journal had of its target by then.
+    """
+
+    lake: LakeTable | None
+    at_ms: int
+    lines: int
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """The outcome of one step: run now (`done`), done before (`skipped`), or to be run (`pending`)."""
 
@@ -141,6 +153,7 @@ class PlanRun:
         self.outcomes: list[Outcome] = []
         self.foreign_layout: tuple[LayoutChange, ...] = ()
         self.activity = "inspecting the table"
+        self.inspection: Inspection | None = None
         self.inspected_ms = 0
         self.began_ms = options.clock()
         self.mark: Mapping[str, str] = {}
@@ -224,7 +237,7 @@ class PlanRun:
 
     def inspect_state(self) -> tuple[LakeTable | None, int, Diff]:
         """Inspect the table: it, the resume point, and what others changed since the last migration."""
-        lake = self.inspect()
+        lake = self.inspect_first()
         self.require_ours(lake)
         point = resume_plan(self.plan, lake, *count_progress(self.journal.read_plan_lines(self.name)))
         self.plan, at = point.plan, point.done
@@ -237,6 +250,16 @@ class PlanRun:
         self.require_names(lake, before)
         self.foreign_layout = find_layout_changes(expected.layout, self.record_layout(lake))
         return lake, at, diff(expected.structure, lake.schema)
+
+    def inspect_first(self) -> LakeTable | None:
+        """The table as the caller inspected it, if that was just now and no run has begun since."""
+        given = self.inspection
+        if given is None or self.options.clock() - given.at_ms > FRESH_MS:
+            return self.inspect()
+        if len(self.journal.read_target_lines(self.target)) != given.lines:
+            return self.inspect()
+        self.inspected_ms = given.at_ms
+        return given.lake
 
     def record_layout(self, lake: LakeTable | None) -> Mapping[str, str]:
         """List the layout of the table; empty for a missing one."""
