@@ -93,7 +93,12 @@ class Checkpoint:
 
 @dataclass(slots=True)
 class RowStream:
-    """Reads records that the history has and that are not written yet, and passes them to the sink."""
+    """Reads records that the history has and that are not written yet, and passes them to the sink.
+
+    `size` is the largest number of records of a batch. `quarantine` is the lake table of records that cannot
+    be written; None for a table in the lake of the first target. `write` writes a numbered batch; None for a
+    sink on Spark, which starts with the first batch.
+    """
 
     workspace: Workspace
     registry: Registry
@@ -101,11 +106,10 @@ class RowStream:
     checkpoint: Checkpoint
     size: int
     quarantine: str | None = None
-    _write: Callable[[Sequence[Record], int], None] | None = None
-    _reports: list[BatchReport] = field(default_factory=list)
+    write: Callable[[Sequence[Record], int], BatchReport] | None = None
 
     def write_rows(self) -> Iterator[WrittenBatch]:
-        """Write the rows of all such records, in batches of at most `size` records.
+        """Write the rows of all such records, and give the result of each batch.
 
         Raises:
             CouldNotDo: a source, the store or the quarantine is not available, or Spark does not start.
@@ -132,15 +136,14 @@ class RowStream:
                 yield record
 
     def _write_batch(self, records: Sequence[Record], *, keep: bool) -> WrittenBatch:
-        if self._write is None:
-            targets = self.workspace.settings.targets.value
-            quarantine = self.quarantine or choose_quarantine(self.workspace.settings, targets)
-            form = _find_format(quarantine, targets)
-            self._write = open_sink(self.workspace, self.registry, (quarantine, form), self._reports.append)
-        self._reports.clear()
-        self._write(records, self.checkpoint.batch + 1)
+        if self.write is None:
+            settings = self.workspace.settings
+            name = self.quarantine or choose_quarantine(settings, settings.targets.value)
+            form = _find_format(name, settings.targets.value)
+            self.write = open_sink(self.workspace, self.registry, (name, form))
+        report = self.write(records, self.checkpoint.batch + 1)
         self.checkpoint.advance(records, keep=keep)
-        return _build_written(len(records), self._reports[-1])
+        return _build_written(len(records), report)
 
 
 def choose_quarantine(settings: Settings, targets: Sequence[TargetSetting]) -> str:

@@ -91,8 +91,7 @@ def open_sink(
     workspace: Workspace,
     registry: Registry,
     quarantine: tuple[str, str],
-    on_report: Callable[[BatchReport], None],
-) -> Callable[[Sequence[Record], int], None]:
+) -> Callable[[Sequence[Record], int], BatchReport]:
     """Open a function that writes a numbered batch of records into the targets of the settings.
 
     `quarantine` is the name and the format of the table of records that cannot be written.
@@ -108,8 +107,15 @@ def open_sink(
 
     if not is_classic(spark):
         raise EngineUnavailable("rows are written by a classic session of Spark, not by Spark Connect")
-    sink = LakeSink(registry, workspace.settings.targets.value, Quarantine(*quarantine), on_report=on_report)
-    return lambda records, number: sink(make_frame(spark, records), number)
+    reports: list[BatchReport] = []
+    targets = workspace.settings.targets.value
+    sink = LakeSink(registry, targets, Quarantine(*quarantine), on_report=reports.append)
+
+    def write(records: Sequence[Record], number: int) -> BatchReport:
+        sink(make_frame(spark, records), number)
+        return reports.pop()
+
+    return write
 
 
 def _open_session(workspace: Workspace) -> Any:

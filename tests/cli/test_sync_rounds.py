@@ -167,7 +167,11 @@ def count_calls(run: Commands, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     calls: list[str] = []
 
     def count(name: str, call: Callable[..., object]) -> Callable[..., object]:
-        return lambda *words: [calls.append(name), call(*words)][1]
+        def counted(*words: object) -> object:
+            calls.append(name)
+            return call(*words)
+
+        return counted
 
     for name in ("inspect", "run", "query"):
         monkeypatch.setattr(run.lake, name, count(name, getattr(run.lake, name)))
