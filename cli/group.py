@@ -11,11 +11,11 @@ import click
 
 COMMANDS = Path(__file__).parent / "commands"
 SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Start", ("demo", "ingest")),
+    ("Start", ("init", "demo", "ingest")),
     ("Inspect", ("tables", "history", "show", "blame", "diff", "names", "rejects", "impact", "report")),
     ("Check", ("check", "snapshot", "accept", "rules", "explain", "waive", "decide")),
     ("Use in git", ("textconv", "git-diff")),
-    ("Migrate", ("plan", "approve", "apply", "sync", "status", "resume", "unlock", "drift")),
+    ("Migrate", ("plan", "approve", "apply", "sync", "stream", "status", "resume", "unlock", "drift")),
 )
 """The order of the commands in the help; other commands come last."""
 

@@ -15,7 +15,15 @@ from schemaman.api.spark_session import open_executor, require_lasting_catalog
 from schemaman.api.target_tables import cut_history
 from schemaman.api.workspace import Workspace
 from schemaman.history.decisions import Decisions
-from schemaman.migration.apply.apply import Migration, MigrationProgress, StoreJournal, apply, check, is_begun
+from schemaman.migration.apply.apply import (
+    Inspection,
+    Migration,
+    MigrationProgress,
+    StoreJournal,
+    apply,
+    check,
+    is_begun,
+)
 from schemaman.migration.apply.clone import make_rehearsal
 from schemaman.migration.approvals import list_missing_approvals
 from schemaman.migration.plan import Plan
@@ -24,7 +32,7 @@ from schemaman.migration.properties.names import SOURCE_PROPERTY
 from schemaman.migration.rename_grounds import RenameGrounds, find_rename_grounds
 from schemaman.migration.self_approval import approves_itself
 from schemaman.migration.source import migration_source
-from schemaman.migration.target import TARGETS, Executor
+from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.migration.target_id import target_id
 from schemaman.registry import Registry
 from schemaman.store.sql.store import SqlStore
@@ -72,7 +80,13 @@ class PlanApplier:
         self._workspace = workspace
         self._report = report or self._report_step
 
-    def apply_plan(self, run: str, plan: Plan) -> Migration:
+    def note_inspection(self, format: str, table: str) -> Callable[[LakeTable | None], Inspection]:
+        """Note the time before a lake table is inspected; the returned function makes the inspection."""
+        at_ms = self.clock()
+        lines = len(self.journal.read_target_lines(target_id(format, table)))
+        return lambda lake: Inspection(lake, at_ms, lines)
+
+    def apply_plan(self, run: str, plan: Plan, inspection: Inspection | None = None) -> Migration:
         """Apply one plan, or check it. Raises as `migration.apply.apply.apply`."""
         request = self.request
         if request.is_lasting:
@@ -94,7 +108,7 @@ class PlanApplier:
             plan, self.executor, self.journal, self.clock, run=run, leases=self.store,
             owner=f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})",
             partial=request.partial, approved=approved, store=self.store.id,
-            take_over=request.take_over, rehearse=rehearse, report=self._report,
+            take_over=request.take_over, rehearse=rehearse, report=self._report, inspection=inspection,
         )  # fmt: skip
 
     def is_approved(self, plan: Plan) -> bool:

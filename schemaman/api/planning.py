@@ -51,7 +51,12 @@ class LakePlanner:
 
     def plan_table(self, table: TargetTable, expires_ms: int | None = None) -> Plan:
         """Make the ordinary plan for the current state of one lake table. Raises as `inspect`."""
-        lake_table = self.inspect(table)
+        return self.plan_from(table, self.inspect(table), expires_ms)
+
+    def plan_from(
+        self, table: TargetTable, lake_table: LakeTable | None, expires_ms: int | None = None
+    ) -> Plan:
+        """Make the ordinary plan from the inspected state of a lake table; only checks of rows read it."""
         plan = make_plan(
             self.make_source(table, lake_table),
             lake_table,
@@ -71,13 +76,11 @@ class LakePlanner:
             return plan
         return withhold_plan(plan, _refuse_shared_table(table))
 
-    def find_splits(self, table: TargetTable) -> Mapping[str, SplitColumn] | None:
-        """Find the parts of split columns that the table has to record; None if it needs no other part.
-
-        Raises as `inspect`.
-        """
+    def find_splits(
+        self, table: TargetTable, lake_table: LakeTable | None
+    ) -> Mapping[str, SplitColumn] | None:
+        """Find the parts of split columns that the table has to record; None if it needs no other part."""
         names = str(table.history.table), table.target, table.format
-        lake_table = self.inspect(table)
         if lake_table is None or self.policy.find_ruling("split-column", *names).level != "auto":
             return None
         recipes = self._make_recipes(table, lake_table)
@@ -87,13 +90,9 @@ class LakePlanner:
         )
         return next((each for each in splits if each is not None), None)
 
-    def plan_rekey(self, table: TargetTable) -> Plan | None:
-        """Plan the change of the key if the policy makes it by itself; None if there is none.
-
-        Raises as `inspect`.
-        """
+    def plan_rekey(self, table: TargetTable, lake_table: LakeTable | None) -> Plan | None:
+        """Plan the change of the key if the policy makes it by itself; None if there is none."""
         names = str(table.history.table), table.target, table.format
-        lake_table = self.inspect(table)
         if lake_table is None or self.policy.find_ruling("change-key", *names).level != "auto":
             return None
         found = self._make_recipes(table, lake_table).plan_rekey(lake_table)

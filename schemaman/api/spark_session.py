@@ -9,13 +9,15 @@ from typing import Any
 from schemaman.api.settings_files import resolve_path
 from schemaman.api.workspace import Workspace
 from schemaman.debezium.payload import SchemaLookup
-from schemaman.errors import BadReference, CouldNotDo, NoHistory, UsageError
+from schemaman.debezium.records import Record
+from schemaman.errors import BadReference, CouldNotDo, EngineUnavailable, NoHistory, UsageError
 from schemaman.ingest.summary import Summary
 from schemaman.io.files import File
 from schemaman.migration.settings import list_packages, spark_settings
 from schemaman.migration.target import TARGETS, Executor
 from schemaman.model.schema import TableSchema
 from schemaman.registry import Registry
+from schemaman.spark.streaming.batch_report import BatchReport
 
 
 def open_executor(workspace: Workspace) -> Executor:
@@ -83,6 +85,37 @@ def read_lake_schema(workspace: Workspace, table: str) -> TableSchema:
     if failures:
         raise failures[-1]
     raise NoHistory(f"there is no lake table {table}", hint="use a path, or catalog.namespace.table")
+
+
+def open_sink(
+    workspace: Workspace,
+    registry: Registry,
+    quarantine: tuple[str, str],
+) -> Callable[[Sequence[Record], int], BatchReport]:
+    """Open a function that writes a numbered batch of records into the targets of the settings.
+
+    `quarantine` is the name and the format of the table of records that cannot be written.
+
+    Raises:
+        EngineUnavailable: Spark does not start, or its session is one of Spark Connect.
+    """
+    spark = _open_session(workspace)
+    from schemaman.spark.session import is_classic  # the open session proves that pyspark is installed
+    from schemaman.spark.streaming.quarantine import Quarantine
+    from schemaman.spark.streaming.record_frames import make_frame
+    from schemaman.spark.streaming.sink import LakeSink
+
+    if not is_classic(spark):
+        raise EngineUnavailable("rows are written by a classic session of Spark, not by Spark Connect")
+    reports: list[BatchReport] = []
+    targets = workspace.settings.targets.value
+    sink = LakeSink(registry, targets, Quarantine(*quarantine), on_report=reports.append)
+
+    def write(records: Sequence[Record], number: int) -> BatchReport:
+        sink(make_frame(spark, records), number)
+        return reports.pop()
+
+    return write
 
 
 def _open_session(workspace: Workspace) -> Any:

@@ -17,6 +17,7 @@ from schemaman.api.workspace import Workspace
 from schemaman.errors import SchemamanError, SessionLost, message_of
 from schemaman.history.decisions import Decisions
 from schemaman.ingest.ingest import Summary
+from schemaman.migration.apply.apply import Inspection
 from schemaman.migration.apply.journal import (
     find_expected_table,
     is_in_progress,
@@ -29,7 +30,7 @@ from schemaman.migration.plan_file import from_text, plan_hash
 from schemaman.migration.properties.names import SPLIT_PROPERTY
 from schemaman.migration.properties.table_record import format_split
 from schemaman.migration.spark_sql import set_properties
-from schemaman.migration.target import TARGETS, Executor
+from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.model.diff import diff
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
@@ -125,24 +126,28 @@ class LakeSync:
     def _migrate(self, applier: PlanApplier, table: TargetTable) -> FollowedTable:
         policy = self._workspace.settings.policy
         planner = LakePlanner(applier.preflight, policy, self._request.is_lasting)
-        _split_columns(planner, table)
-        found = self._follow_plan(applier, table, planner.plan_table(table))
-        rekey = planner.plan_rekey(table) if found.is_current else None
+        inspected = applier.note_inspection(table.format, table.table)
+        lake = _split_columns(planner, table, planner.inspect(table))
+        found, lake = self._follow_plan(applier, table, planner.plan_from(table, lake), inspected(lake))
+        rekey = planner.plan_rekey(table, lake) if found.is_current else None
         if rekey is None:
             return found
         # Another key comes last: the rows have all columns by then.
-        keyed = self._follow_plan(applier, table, rekey)
+        keyed, _ = self._follow_plan(applier, table, rekey, None)
         return replace(keyed, statements=(*found.statements, *keyed.statements))
 
-    def _follow_plan(self, applier: PlanApplier, table: TargetTable, plan: Plan) -> FollowedTable:
-        """Apply one plan of a lake table, or keep it for a person."""
+    def _follow_plan(
+        self, applier: PlanApplier, table: TargetTable, plan: Plan, inspection: Inspection | None
+    ) -> tuple[FollowedTable, LakeTable | None]:
+        """Apply one plan of a lake table, or keep it for a person; the result, and the table afterwards."""
+        lake = None if inspection is None else inspection.lake
         file = plan_file(self._folder, table.target, table.table)
         foreign_before = _describe_foreign_changes(applier, plan)
         if not plan.steps and not plan.refusals:
             _remove_plan(file)
-            return _build_result(table, "current", reasons=self._new_foreign(table, foreign_before))
+            return _build_result(table, "current", reasons=self._new_foreign(table, foreign_before)), lake
         plan = _keep_shown_plan(plan, file, applier.clock())
-        done = applier.apply_plan(new_run(), plan)
+        done = applier.apply_plan(new_run(), plan, inspection)
         changes = (*map(describe_change, done.foreign), *map(describe_layout_change, done.foreign_layout))
         foreign = tuple(f"the table had changed outside of schemaman: {change}" for change in changes)
         ran = tuple(o.statement for o in done.outcomes if o.state == "done")
@@ -154,15 +159,15 @@ class LakeSync:
             )
             state: State = "failed" if code else "applied"
             near = describe_near_tables(table) if plan.base_identity is None else ()
-            return _build_result(table, state, code, plan, "", ran, (*reasons, *foreign, *near))
+            result = _build_result(table, state, code, plan, "", ran, (*reasons, *foreign, *near))
+            return result, done.lake_table
         write_plan(file, plan, read_plan_key(self._workspace.settings))
         refused = tuple(f"{r.change}: {r.reason}; instead: {r.instead}" for r in plan.refusals)
         # With `partial` a refusal does not stop the plan: only the missing approval can have stopped it.
         is_waiting = done.state == "refused" and (self._request.partial or not plan.refusals)
         reasons = (*dict.fromkeys((*done.reasons, *refused)), *(foreign or foreign_before))
-        return _build_result(
-            table, "waiting" if is_waiting else "refused", REFUSED, plan, str(file), ran, reasons
-        )
+        word: State = "waiting" if is_waiting else "refused"
+        return _build_result(table, word, REFUSED, plan, str(file), ran, reasons), done.lake_table or lake
 
     def _new_foreign(self, table: TargetTable, foreign: tuple[str, ...]) -> tuple[str, ...]:
         """Return the foreign changes of a table without a plan; empty if they were already returned."""
@@ -191,14 +196,19 @@ def _describe_foreign_changes(applier: PlanApplier, plan: Plan) -> tuple[str, ..
     return (f"the table has changed outside of schemaman since the last migration: {text}; schemaman drift",)
 
 
-def _split_columns(planner: LakePlanner, table: TargetTable) -> None:
-    """Record columns beside those whose new type the format does not make, as far as the policy lets it."""
+def _split_columns(planner: LakePlanner, table: TargetTable, lake: LakeTable | None) -> LakeTable | None:
+    """Record columns beside those whose new type the format does not make, as far as the policy lets it.
+
+    Returns the table afterwards.
+    """
     name = TARGETS.get(table.format).table_name(table.table)
     for _ in table.history.latest.schema.columns:
-        splits = planner.find_splits(table)
+        splits = planner.find_splits(table, lake)
         if splits is None:
-            return
+            break
         planner.executor.run(set_properties(name, {SPLIT_PROPERTY: format_split(splits)}))
+        lake = planner.inspect(table)
+    return lake
 
 
 def _remove_plan(file: Path) -> None:

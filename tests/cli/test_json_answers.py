@@ -18,7 +18,7 @@ from tests.support.checkout import CAPTURES
 from tests.support.command_line import Done, Run
 
 COMMANDS: Plugins[click.Command] = Plugins("schemaman_cli.commands", "COMMAND")
-WITH_SPARK = {"apply", "demo", "drift", "plan", "resume", "sync"}
+WITH_SPARK = {"apply", "demo", "drift", "plan", "resume", "stream", "sync"}
 """Commands whose success needs a lake; the tests on Spark hold their JSON."""
 
 
@@ -67,6 +67,7 @@ def list_successes(run: Run, place: Path) -> dict[str, list[str]]:
         "explain": ["explain", finding],
         "git-diff": ["git-diff", "x.json", "/dev/null", ".", ".", "/dev/null", ".", "."],
         "history": ["history", "orders"],
+        "init": ["init"],
         "ingest": ["ingest", str(CAPTURES / "postgres" / "shop-json")],
         "names": ["names"],
         "rejects": ["rejects"],

@@ -160,3 +160,49 @@ def test_what_waits_or_is_refused_tells_what_someone_else_changed(run: Commands,
     (told,) = run("sync", "r.jsonl", "--once", "--format", "json").json["tables"]
     assert told["state"] in ("waiting", "refused")
     assert told["reasons"][-1] == MINE
+
+
+def count_calls(run: Commands, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The calls of the engine, in the order of their coming; an inspection stays fresh."""
+    calls: list[str] = []
+
+    def count(name: str, call: Callable[..., object]) -> Callable[..., object]:
+        def counted(*words: object) -> object:
+            calls.append(name)
+            return call(*words)
+
+        return counted
+
+    for name in ("inspect", "run", "query"):
+        monkeypatch.setattr(run.lake, name, count(name, getattr(run.lake, name)))
+    monkeypatch.setattr("schemaman.migration.apply.run.FRESH_MS", 10**9)
+    return calls
+
+
+@pytest.mark.parametrize("profile", ["careful", "autopilot"])
+def test_a_table_costs_one_inspection_and_its_statements(
+    run: Commands, monkeypatch: pytest.MonkeyPatch, profile: str
+) -> None:
+    run.settings(more=f'profile = "{profile}"\n')
+    calls = count_calls(run, monkeypatch)
+    costs = []
+    for shape in (WAS, WAS, MORE):
+        run.says(run.table(shape, type="CREATE" if not run.told else "ALTER"))
+        assert run("sync", "r.jsonl", "--once").code == 0
+        costs.append(tuple(calls))
+        calls.clear()
+    made, idle, altered = costs
+    assert made == ("inspect", "run", "run", "inspect", "run", "inspect")
+    assert idle == ("inspect",)
+    assert altered == ("inspect", "run", "run", "inspect")
+    assert run.live().schema.names == ("id", "price", "q")
+
+
+def test_rounds_without_new_records_ask_no_lake(
+    run: Commands, rounds: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = count_calls(run, monkeypatch)
+    run.says(run.table(WAS, type="CREATE"))
+    after: list[int] = []
+    assert rounds(*[lambda: after.append(len(calls))] * 3).code == 130
+    assert after == [6, 6, 6]

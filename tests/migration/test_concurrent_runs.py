@@ -22,6 +22,7 @@ from schemaman.migration.plan import MigrationSource, Plan, Policy
 from schemaman.migration.plan_file import plan_hash
 from schemaman.migration.planner import make_plan
 from schemaman.migration.properties.names import FENCE_PROPERTY, PLAN_PROPERTY, STORE_PROPERTY
+from schemaman.migration.target import LakeTable
 from schemaman.migration.targets import delta
 from schemaman.model.column_list import parse_columns
 from schemaman.store.log import MigrationEntry
@@ -124,6 +125,76 @@ def test_a_table_of_another_store_is_left_alone_unless_it_is_taken_over(store: S
     assert lake.ran == []
     assert run(plan, lake, store, "r2", take_over=True).differences == ()
     assert lake.live.properties[STORE_PROPERTY] == store.id  # type: ignore[union-attr]
+
+
+class CountedTable(MemoryTable):
+    """A table that counts the calls of its engine."""
+
+    def __init__(self, table: str, calls: list[str]) -> None:
+        super().__init__(table)
+        self.calls = calls
+
+    def inspect(self, table: str, format: str) -> LakeTable | None:
+        self.calls.append("inspect")
+        return super().inspect(table, format)
+
+    def run(self, statement: str) -> None:
+        self.calls.append("run")
+        super().run(statement)
+
+
+def draw_version(number: int, ddl: str, lake: MemoryTable, table: str = TABLE) -> Plan:
+    """A plan that ends with the stamp of a version."""
+    source = MigrationSource("shop.public.t", number, f"v{number}", 0, parse_columns(ddl))
+    live = None if lake.live is None else replace(lake.live, name=table)
+    return make_plan(source, live, delta.TARGET, table, Policy())
+
+
+def test_a_table_costs_at_most_four_calls_of_its_engine(store: Store) -> None:
+    calls: list[str] = []
+    lake = CountedTable(TABLE, calls)
+    assert run(draw_version(1, FIRST, lake), lake, store, "r1").state == "applied"
+    assert calls == ["inspect", "run", "inspect"]
+    assert lake.live is not None
+    assert lake.live.properties[STORE_PROPERTY] == store.id
+    calls.clear()
+    plan = draw_version(2, OTHER, lake)
+    assert [step.kind for step in plan.steps] == ["add-columns", "set-properties"]
+    assert run(plan, lake, store, "r2").state == "applied"
+    assert calls == ["inspect", "run", "run", "inspect"]
+    assert lake.live.properties[PLAN_PROPERTY] == plan_hash(plan)
+    states = [(line.step, line.state) for line in lines(store, plan)]
+    assert states == [
+        (None, "started"), (0, "intent"), (1, "intent"), (0, "done"), (None, "claimed"), (1, "done"),
+        (None, "finished"),
+    ]  # fmt: skip
+    calls.clear()
+    assert run(plan, lake, store, "r3").state == "unchanged"
+    assert calls == ["inspect"]
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+@pytest.mark.parametrize("number", range(2))
+@pytest.mark.parametrize("table", [TABLE, "lake.t"])
+def test_a_mark_in_the_last_step_leaves_one_winner(number: int, side: str, table: str) -> None:
+    store = MemoryStore()
+    lake = made(store)
+    plan, other = draw_version(2, OTHER, lake), draw_version(2, OTHER, lake, table)
+    came: list[Migration | SchemamanError] = []
+
+    def go(plan: Plan, name: str, now: int) -> None:
+        try:
+            came.append(run(plan, lake, store, name, now=now))
+        except SchemamanError as error:
+            came.append(error)
+
+    with at_statement(lake, number, side, lambda: go(other, "rival", 1001 + LEASE_MS)):
+        go(plan, "first", 1000)
+    winners = [m for m in came if isinstance(m, Migration)]
+    assert (len(came), len(winners)) == (2, 1)
+    assert all(isinstance(e, Stale | PartlyApplied) for e in came if e not in winners)
+    assert lake.live is not None
+    assert fingerprint_structure(lake.live.schema) == fingerprint_structure(plan.wanted)
 
 
 @pytest.mark.parametrize("side", ["before", "after"])

@@ -18,7 +18,15 @@ from schemaman.migration.apply.journal import (
     target_id,
 )
 from schemaman.migration.apply.lease import LEASE_MS, TargetLease
-from schemaman.migration.apply.run import ApplyOptions, Clock, Migration, MigrationProgress, Outcome, PlanRun
+from schemaman.migration.apply.run import (
+    ApplyOptions,
+    Clock,
+    Inspection,
+    Migration,
+    MigrationProgress,
+    Outcome,
+    PlanRun,
+)
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import plan_hash
 from schemaman.migration.statement_check import require_own_statements
@@ -30,6 +38,7 @@ from schemaman.store.log import Leases
 __all__ = [
     "LEASE_MS",
     "Clock",
+    "Inspection",
     "Journal",
     "Log",
     "Migration",
@@ -61,6 +70,7 @@ def apply(
     rehearse: Callable[[Plan], None] | None = None,
     report: Callable[[MigrationProgress], None] | None = None,
     lease_ms: int = LEASE_MS,
+    inspection: Inspection | None = None,
 ) -> Migration:
     """Run the steps of a plan that the table does not show yet.
 
@@ -82,6 +92,7 @@ def apply(
         rehearse: called with the remaining plan before any statement is run; it stops the run by raising.
         report: called with the progress, also about every second while a statement runs.
         lease_ms: how long a lease lasts without renewal.
+        inspection: the table as the caller has just inspected it, for the same plan.
 
     Raises:
         StalePlan: a statement does not follow from its step, the plan expired before it was begun, or its
@@ -99,6 +110,7 @@ def apply(
     _require_unexpired(plan, journal, clock)
     options = ApplyOptions(clock, run, store, take_over, rehearse)
     applying = PlanRun(plan, name, executor, journal, options)
+    applying.inspection = inspection
     if report is not None:
         options.report = report
     target = target_id(plan.format, plan.table)

@@ -2,6 +2,9 @@
 
 Laws: a step is run only if the table shows that it is due, and is done only if the table shows its result. A
 run that a later one replaced notices it at its next inspection, or at its next line in the journal.
+
+A step that only records properties of schemaman is sent right after a statement that succeeded; one
+inspection checks both. If the table names this store already, such a last step also marks the table.
 """
 
 from __future__ import annotations
@@ -57,6 +60,18 @@ FRESH_MS = 250
 
 _ATTEMPTS = 3
 _STATUS = "run `schemaman status`"
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """A lake table as its executor showed it at a time (epoch ms), or shortly after it.
+
+    `lines` is the number of lines that the journal had of its target by then.
+    """
+
+    lake: LakeTable | None
+    at_ms: int
+    lines: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +153,14 @@ class PlanRun:
         self.outcomes: list[Outcome] = []
         self.foreign_layout: tuple[LayoutChange, ...] = ()
         self.activity = "inspecting the table"
+        self.inspection: Inspection | None = None
         self.inspected_ms = 0
         self.began_ms = options.clock()
         self.mark: Mapping[str, str] = {}
         self.is_marked = False
+        self.fence_before: str | None = None
+        self.marks_last = False
+        self.sent: set[int] = set()
 
     def run(self) -> Migration:
         """Run every step from the resume point on."""
@@ -156,6 +175,7 @@ class PlanRun:
         fence = self.journal.begin(self.make_line(None, "started", lake, self.text))
         if self.options.store:
             self.mark = self.make_mark(f"{fence} {self.options.run}")
+            self.marks_last = self.can_mark_last(lake)
         described = [*map(describe_change, foreign), *map(describe_layout_change, self.foreign_layout)]
         if described:
             self.write_line(None, "drifted", lake, "; ".join(described))
@@ -166,7 +186,7 @@ class PlanRun:
                 with self.report_partial(number):
                     lake = self.run_step(number, step, lake)
         with self.report_partial(len(self.plan.steps) - 1):
-            return self.finish(foreign)
+            return self.finish(lake, foreign)
 
     @contextmanager
     def report_partial(self, number: int) -> Iterator[None]:
@@ -180,9 +200,10 @@ class PlanRun:
                 raise
             raise self.wrap_error(number, error) from error
 
-    def finish(self, foreign: Diff) -> Migration:
+    def finish(self, lake: LakeTable | None, foreign: Diff) -> Migration:
         """Return the result; the journal gets it if the table has the structure of the plan."""
-        lake = self.inspect()
+        if self.options.clock() - self.inspected_ms > FRESH_MS:
+            lake = self.inspect()
         if lake is None and self.plan.steps:
             raise PartlyApplied(f"{self.plan.table} was dropped during the run", hint=REPLAN)
         if self.plan.steps and not _has_mark(lake, self.mark, STORE_PROPERTY, PLAN_PROPERTY):
@@ -216,7 +237,7 @@ class PlanRun:
 
     def inspect_state(self) -> tuple[LakeTable | None, int, Diff]:
         """Inspect the table: it, the resume point, and what others changed since the last migration."""
-        lake = self.inspect()
+        lake = self.inspect_first()
         self.require_ours(lake)
         point = resume_plan(self.plan, lake, *count_progress(self.journal.read_plan_lines(self.name)))
         self.plan, at = point.plan, point.done
@@ -229,6 +250,16 @@ class PlanRun:
         self.require_names(lake, before)
         self.foreign_layout = find_layout_changes(expected.layout, self.record_layout(lake))
         return lake, at, diff(expected.structure, lake.schema)
+
+    def inspect_first(self) -> LakeTable | None:
+        """The table as the caller inspected it, if that was just now and no run has begun since."""
+        given = self.inspection
+        if given is None or self.options.clock() - given.at_ms > FRESH_MS:
+            return self.inspect()
+        if len(self.journal.read_target_lines(self.target)) != given.lines:
+            return self.inspect()
+        self.inspected_ms = given.at_ms
+        return given.lake
 
     def record_layout(self, lake: LakeTable | None) -> Mapping[str, str]:
         """List the layout of the table; empty for a missing one."""
@@ -257,19 +288,29 @@ class PlanRun:
         if self.options.clock() - self.inspected_ms > FRESH_MS:
             lake = self.inspect_again(number, lake)
         if step.postcondition and self.is_met(lake, step.postcondition):
-            self.skip_step(number, step, lake)
+            if number in self.sent:
+                self.record_done(number, step, lake)
+            else:
+                self.skip_step(number, step, lake)
             return lake
         self.require_due(number, step, lake)
         if "version" in step.precondition:
             self.is_marked = False  # a mark would be a commit before it, and the restored table has another
-        elif lake is not None and not self.is_marked:
+        elif lake is not None and not self.is_marked and not self.marks_last:
             lake = self.claim(lake)
             self.require_due(number, step, lake)
         self.write_line(number, "intent", lake, step.statement)
-        after = self.attempt(number, step)
-        self.outcomes.append(Outcome(number, "done", step.statement, _version(after)))
-        self.write_line(number, "done", after, step.statement)
+        after = self.attempt(number, step, lake)
+        self.record_done(number, step, after)
         return after
+
+    def record_done(self, number: int, step: Step, lake: LakeTable | None) -> None:
+        """Record a step that ran, and whose result the table shows."""
+        self.outcomes.append(Outcome(number, "done", step.statement, _version(lake)))
+        self.write_line(number, "done", lake, step.statement)
+        if self.mark and not self.is_marked and lake is not None and _has_mark(lake, self.mark, *self.mark):
+            self.is_marked = True
+            self.write_line(None, "claimed", lake, self.mark_statement())
 
     def inspect_again(self, number: int, before: LakeTable | None) -> LakeTable | None:
         """Inspect the table and check that its layout is unchanged, since no precondition has the layout."""
@@ -291,11 +332,18 @@ class PlanRun:
         message = f"{self.plan.table} is not ready: {query}"
         return otherwise if query is None else StalePlan(message, hint=_SETTLE_ROWS)
 
-    def attempt(self, number: int, step: Step) -> LakeTable | None:
-        """Run the statement and return the table after it; the table decides, not the statement's report."""
+    def attempt(self, number: int, step: Step, before: LakeTable | None) -> LakeTable | None:
+        """Run the statement and return the table after it; the table decides, not the statement's report.
+
+        Only a step without a postcondition, such as a namespace, is done by the report alone.
+        """
         for remaining in reversed(range(_ATTEMPTS)):
-            failure = self.run_statement(step.statement)
+            failure = self.run_statement(self.complete_statement(number, step))
+            if failure is None and not step.postcondition:
+                return before
             try:
+                if failure is None:
+                    self.send_record(number, before)
                 lake = self.inspect()
             except Locked as lost:
                 sent = "the last statement was already sent; run `schemaman drift` to see its effect"
@@ -312,6 +360,47 @@ class PlanRun:
                 self.write_line(number, "failed", lake, step.statement, error=fault.message)
                 raise self.wrap_error(number, fault)
         raise AssertionError("the last attempt returns or raises")
+
+    def send_record(self, number: int, before: LakeTable | None) -> None:
+        """Send the step after this one if it only records properties; its failure is found by its own turn.
+
+        Nothing is inspected between the two: the engine has committed the first, and whatever others do
+        between them, they may also do right after the second.
+        """
+        step, following = self.plan.steps[number], self.plan.steps[number + 1 : number + 2]
+        if before is None or not following or self.plan.phase is not None:
+            return
+        if not _follows_at_once(step, following[0], before):
+            return
+        self.options.require_lease()
+        self.write_line(number + 1, "intent", before, following[0].statement)
+        if self.run_statement(self.complete_statement(number + 1, following[0])) is None:
+            self.sent.add(number + 1)
+
+    def complete_statement(self, number: int, step: Step) -> str:
+        """The statement of a step, with the mark of the run where both are one commit."""
+        if not self.mark or self.is_marked:
+            return step.statement
+        target, own = TARGETS.get(self.plan.format), _list_recorded(step)
+        if step.kind == "create-table":
+            properties = {**own, **self.mark}
+            return target.create_table(self.plan.table, self.plan.wanted, properties).statement
+        if self.marks_last and number == len(self.plan.steps) - 1:
+            return target.set_properties(self.plan.table, {**own, **self.mark}).statement
+        return step.statement
+
+    def can_mark_last(self, lake: LakeTable | None) -> bool:
+        """Whether the last step may mark the table: it records properties, and the table names this store.
+
+        The journal of the store excludes its other runs. A table without a store is marked first, since two
+        stores may take it at once.
+        """
+        last = self.plan.steps[-1:]
+        if lake is None or self.plan.phase is not None or not last or not _is_record(last[0]):
+            return False
+        self.fence_before = lake.properties.get(FENCE_PROPERTY)
+        slow = any(step.step_class in _SLOW or "version" in step.precondition for step in self.plan.steps)
+        return read_record(lake.properties).store == self.options.store and not slow
 
     def claim(self, lake: LakeTable | None) -> LakeTable | None:
         """Mark the table, so that others see its run, and this run sees whether it was replaced."""
@@ -375,7 +464,10 @@ class PlanRun:
         """Inspect the table. Raises `Locked` if it has the mark of a later run."""
         lake = self.executor.inspect(self.plan.table, self.plan.format)
         self.inspected_ms = self.options.clock()
-        if self.is_marked and lake is not None and not _has_mark(lake, self.mark, *self.mark):
+        if lake is None or _has_mark(lake, self.mark, *self.mark):
+            return lake
+        is_replaced = self.marks_last and lake.properties.get(FENCE_PROPERTY) != self.fence_before
+        if self.is_marked or is_replaced:
             raise Locked(_describe_takeover(self.plan, lake), hint=_STATUS)
         return lake
 
@@ -430,6 +522,8 @@ class PlanRun:
 
 
 _SENT = "the statement was sent, but the table cannot be read to see its effect"
+_OWN_PREFIX = "schemaman."
+_SLOW = ("needs-scan", "needs-rewrite")
 _SETTLE_ROWS = "correct those rows, then plan again; this step was not run"
 
 
@@ -450,3 +544,31 @@ def _describe_unexpected(step: Step) -> str:
 
 def _version(lake: LakeTable | None) -> str:
     return lake.version if lake else ""
+
+
+def _list_recorded(step: Step) -> dict[str, str]:
+    """The properties that a step sets, without those that it unsets."""
+    properties = step.postcondition.get("properties", {})
+    found = properties.items() if isinstance(properties, Mapping) else ()
+    return {str(name): str(value) for name, value in found if value is not None}
+
+
+def _is_record(step: Step) -> bool:
+    """Whether a step only sets properties of schemaman, which change nothing for a reader."""
+    properties, own = step.postcondition.get("properties"), _list_recorded(step)
+    if step.kind != "set-properties" or not isinstance(properties, Mapping) or len(own) < len(properties):
+        return False
+    return bool(own) and all(name.startswith(_OWN_PREFIX) for name in own)
+
+
+def _follows_at_once(step: Step, following: Step, before: LakeTable) -> bool:
+    """Whether a record is due once the statement of the step before it is done; `before` is the table now."""
+    if not _is_record(following) or step.step_class in _SLOW or _list_recorded(step):
+        return False
+    due = {name: wanted for name, wanted in following.precondition.items() if name != "properties"}
+    properties = {"properties": following.precondition.get("properties", {})}
+    return (
+        due == {"structure": step.postcondition.get("structure", "")}
+        and is_met(before, properties)
+        and not is_met(before, {"properties": following.postcondition["properties"]})
+    )
