@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from schemaman.api.spark_session import require_lasting_catalog
@@ -13,10 +12,11 @@ from schemaman.migration.apply.journal import StoreJournal
 from schemaman.migration.plan import MigrationSource, Plan, Refusal
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import Policy
-from schemaman.migration.properties.table_record import SplitColumn, read_record
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.recipes.recipes import RecipePlanner
+from schemaman.migration.recipes.split_plans import plan_split
 from schemaman.migration.source import migration_source
-from schemaman.migration.split_columns import find_new_split, split_columns
+from schemaman.migration.split_columns import split_columns
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.registry import Registry, RegistryStore
 from schemaman.sink.preflight import Preflight, withhold_plan
@@ -71,8 +71,8 @@ class LakePlanner:
             return plan
         return withhold_plan(plan, _refuse_shared_table(table))
 
-    def find_splits(self, table: TargetTable) -> Mapping[str, SplitColumn] | None:
-        """Find the parts of split columns that the table has to record; None if it needs no other part.
+    def plan_split(self, table: TargetTable) -> Plan | None:
+        """Plan the columns that the table needs beside others; None if the policy or the table needs none.
 
         Raises as `inspect`.
         """
@@ -81,11 +81,9 @@ class LakePlanner:
         if lake_table is None or self.policy.find_ruling("split-column", *names).level != "auto":
             return None
         recipes = self._make_recipes(table, lake_table)
-        history = split_columns(self._settle_renames(table), lake_table)
-        splits = (
-            find_new_split(history, name, lake_table) for name in recipes.list_stuck_columns(lake_table)
-        )
-        return next((each for each in splits if each is not None), None)
+        found = plan_split(recipes, self._settle_renames(table), lake_table)
+        checked = found and self.preflight.check_plan(found, lake_table, table.history)
+        return checked if checked is not None and checked.steps else None
 
     def plan_rekey(self, table: TargetTable) -> Plan | None:
         """Plan the change of the key if the policy makes it by itself; None if there is none.

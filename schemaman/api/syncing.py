@@ -26,10 +26,7 @@ from schemaman.migration.apply.journal import (
 from schemaman.migration.layout import describe_layout_change, find_layout_changes
 from schemaman.migration.plan import Plan, describe_change
 from schemaman.migration.plan_file import from_text, plan_hash
-from schemaman.migration.properties.names import SPLIT_PROPERTY
-from schemaman.migration.properties.table_record import format_split
-from schemaman.migration.spark_sql import set_properties
-from schemaman.migration.target import TARGETS, Executor
+from schemaman.migration.target import Executor
 from schemaman.model.diff import diff
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
@@ -125,8 +122,13 @@ class LakeSync:
     def _migrate(self, applier: PlanApplier, table: TargetTable) -> FollowedTable:
         policy = self._workspace.settings.policy
         planner = LakePlanner(applier.preflight, policy, self._request.is_lasting)
-        _split_columns(planner, table)
+        split = planner.plan_split(table)
+        first = None if split is None else self._follow_plan(applier, table, split)
+        if first is not None and not first.is_current:
+            return first
         found = self._follow_plan(applier, table, planner.plan_table(table))
+        if first is not None:
+            found = replace(found, statements=(*first.statements, *found.statements))
         rekey = planner.plan_rekey(table) if found.is_current else None
         if rekey is None:
             return found
@@ -189,16 +191,6 @@ def _describe_foreign_changes(applier: PlanApplier, plan: Plan) -> tuple[str, ..
         return ()
     text = "; ".join(changes)
     return (f"the table has changed outside of schemaman since the last migration: {text}; schemaman drift",)
-
-
-def _split_columns(planner: LakePlanner, table: TargetTable) -> None:
-    """Record columns beside those whose new type the format does not make, as far as the policy lets it."""
-    name = TARGETS.get(table.format).table_name(table.table)
-    for _ in table.history.latest.schema.columns:
-        splits = planner.find_splits(table)
-        if splits is None:
-            return
-        planner.executor.run(set_properties(name, {SPLIT_PROPERTY: format_split(splits)}))
 
 
 def _remove_plan(file: Path) -> None:

@@ -11,11 +11,24 @@ from dataclasses import replace
 
 from schemaman.migration import casts as conversion
 from schemaman.migration import spark_sql as sql
+from schemaman.migration.foreign_columns import read_added
 from schemaman.migration.plan import Refusal
 from schemaman.migration.properties.column_swaps import format_swaps
 from schemaman.migration.properties.displaced_columns import format_displaced, read_displaced
-from schemaman.migration.properties.names import DISPLACED_PROPERTY, KEY_PROPERTY, RECIPE_PROPERTY
-from schemaman.migration.properties.table_record import ColumnSwap, DisplacedColumn
+from schemaman.migration.properties.names import (
+    ADDED_PROPERTY,
+    DISPLACED_PROPERTY,
+    KEY_PROPERTY,
+    RECIPE_PROPERTY,
+    SPLIT_PROPERTY,
+    format_property,
+)
+from schemaman.migration.properties.table_record import (
+    ColumnSwap,
+    DisplacedColumn,
+    SplitColumn,
+    format_split,
+)
 from schemaman.migration.row_columns import DELETED
 from schemaman.migration.step_sequence import StepSequence, set_on_table
 from schemaman.migration.target import Draft, LakeTable, Target
@@ -70,6 +83,26 @@ class PhaseDraft:
             like = self.now.schema.column(e.column)
             column = Column(e.new, e.new_type, comment=like.comment if like else None)
             change = AddColumn((e.new,), column, after.columns[-1].name)
+            drafts.append(require_draft(self.target.draft_change(self.now, change)))
+            after = patch(after, [change])
+        self.add_step(self.target.combine_drafts(self.now, drafts), replace(self.now, schema=after))
+        return "none: columns are only added"
+
+    def split(
+        self, splits: Mapping[str, SplitColumn], typed: Sequence[Column], texts: Sequence[Column]
+    ) -> str:
+        """Columns beside others of the same source column: the table records them, then it gets them.
+
+        `typed` are those of a newer version than the table's, `texts` those of values without a type.
+        """
+        self._set_properties({SPLIT_PROPERTY: format_split(splits)})
+        if typed:
+            added = sorted({*read_added(self.now), *(c.name for c in typed)})
+            self._set_properties({ADDED_PROPERTY: format_property(added)})
+        drafts: list[Draft] = []
+        after = self.now.schema
+        for column in (*typed, *texts):
+            change = AddColumn((column.name,), column, after.columns[-1].name)
             drafts.append(require_draft(self.target.draft_change(self.now, change)))
             after = patch(after, [change])
         self.add_step(self.target.combine_drafts(self.now, drafts), replace(self.now, schema=after))
