@@ -80,8 +80,8 @@ class LakePlanner:
         lake_table = self.inspect(table)
         if lake_table is None or self.policy.find_ruling("split-column", *names).level != "auto":
             return None
-        recipes = self._make_recipes(table, lake_table)
-        found = plan_split(recipes, self._settle_renames(table), lake_table)
+        recipes = self.make_recipes(table, lake_table)
+        found = plan_split(recipes, self.settle_renames(table), lake_table)
         checked = found and self.preflight.check_plan(found, lake_table, table.history)
         return checked if checked is not None and checked.steps else None
 
@@ -94,16 +94,28 @@ class LakePlanner:
         lake_table = self.inspect(table)
         if lake_table is None or self.policy.find_ruling("change-key", *names).level != "auto":
             return None
-        found = self._make_recipes(table, lake_table).plan_rekey(lake_table)
+        found = self.make_recipes(table, lake_table).plan_rekey(lake_table)
         return (
             self.preflight.check_plan(found, lake_table, table.history) if isinstance(found, Plan) else None
         )
 
-    def _make_recipes(self, table: TargetTable, lake_table: LakeTable) -> RecipePlanner:
+    def explain_scan(self, table: TargetTable) -> str:
+        """Explain why the policy does not let the table be read as a whole; empty if it does."""
+        if self.policy.bounds.max_scan is None:
+            return ""
+        return self.policy.bounds.explain_scan(self.measure(table))
+
+    def measure(self, table: TargetTable) -> int | None:
+        """Measure the data files of a lake table, in bytes; None if the table does not tell."""
+        return TARGETS.get(table.format).measure_table(self.executor, table.table)
+
+    def make_recipes(self, table: TargetTable, lake_table: LakeTable) -> RecipePlanner:
+        """Make the planner of the recipes of one lake table."""
         source, target = self.make_source(table, lake_table), TARGETS.get(table.format)
         return RecipePlanner(source, target, table.table, self.policy, table.target)
 
-    def _settle_renames(self, table: TargetTable) -> TableHistory:
+    def settle_renames(self, table: TargetTable) -> TableHistory:
+        """The history of the source, in which an open rename is an addition where the policy has it so."""
         return treat_as_additions(table.history) if self._keeps_both(table) else table.history
 
     def make_source(self, table: TargetTable, lake_table: LakeTable | None = None) -> MigrationSource:
@@ -113,7 +125,7 @@ class LakePlanner:
         """
         name = str(table.history.table)
         proven = self.policy.is_made("rename-proven", name, table.target, table.format)
-        history = split_columns(self._settle_renames(table), lake_table)
+        history = split_columns(self.settle_renames(table), lake_table)
         return migration_source(history, proven=proven, newer=table.newer)
 
     def _keeps_both(self, table: TargetTable) -> bool:

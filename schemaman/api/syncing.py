@@ -12,6 +12,7 @@ from schemaman.api.applying import ApplyRequest, PlanApplier, new_run
 from schemaman.api.exit_codes import FAILED, REFUSED, exit_code, exit_code_of_run
 from schemaman.api.plan_files import plan_file, read_plan_key, write_plan
 from schemaman.api.planning import LakePlanner, describe_near_tables
+from schemaman.api.rewriting import rewrite_columns
 from schemaman.api.target_tables import TargetTable, list_all_target_tables
 from schemaman.api.workspace import Workspace
 from schemaman.errors import SchemamanError, SessionLost, message_of
@@ -122,6 +123,21 @@ class LakeSync:
     def _migrate(self, applier: PlanApplier, table: TargetTable) -> FollowedTable:
         policy = self._workspace.settings.policy
         planner = LakePlanner(applier.preflight, policy, self._request.is_lasting)
+        rewritten = rewrite_columns(
+            planner, table, applier.clock(), lambda plan: self._follow_plan(applier, table, plan)
+        )
+        if isinstance(rewritten, FollowedTable) and not rewritten.is_current:
+            return rewritten
+        found = self._migrate_in_place(applier, planner, table)
+        if isinstance(rewritten, tuple):
+            return replace(found, reasons=(*found.reasons, *rewritten))
+        state: State = "applied" if found.state == "current" else found.state
+        return replace(found, state=state, statements=(*rewritten.statements, *found.statements))
+
+    def _migrate_in_place(
+        self, applier: PlanApplier, planner: LakePlanner, table: TargetTable
+    ) -> FollowedTable:
+        """Make the changes that rewrite no rows."""
         split = planner.plan_split(table)
         first = None if split is None else self._follow_plan(applier, table, split)
         if first is not None and not first.is_current:
@@ -132,6 +148,9 @@ class LakeSync:
         rekey = planner.plan_rekey(table) if found.is_current else None
         if rekey is None:
             return found
+        excess = planner.explain_scan(table)
+        if excess:
+            return replace(found, reasons=(*found.reasons, f"the key is not changed: {excess}"))
         # Another key comes last: the rows have all columns by then.
         keyed = self._follow_plan(applier, table, rekey)
         return replace(keyed, statements=(*found.statements, *keyed.statements))

@@ -128,6 +128,14 @@ class RecipePlanner:
         gate = draft.split(splits, typed, texts)
         return self._make_plan(draft, lake, Phase("split", 1, 1, gate))
 
+    def plan_united(
+        self, lake: LakeTable, part: Column, former: Sequence[Column], texts: Sequence[str]
+    ) -> Plan:
+        """Plan to write the values of the parts before `part` into it, where it holds them exactly."""
+        draft = PhaseDraft(self.target, self.table, lake)
+        gate = draft.unite(part, former, texts, self._find_approval_reason("retype"))
+        return self._make_plan(draft, lake, Phase("unite", 1, 1, gate))
+
     def find_representation(self) -> Representation:
         """Find how the target holds the source table."""
         return self.policy.find_representation(self.source.table, *self._target_names)

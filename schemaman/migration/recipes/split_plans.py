@@ -9,8 +9,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from schemaman.history.versions import TableHistory
+from schemaman.migration.convertible import explain_unconvertible
 from schemaman.migration.plan import Plan
 from schemaman.migration.projection.project import project
+from schemaman.migration.properties.column_swaps import read_swaps
 from schemaman.migration.properties.names import SPLIT_PROPERTY
 from schemaman.migration.properties.table_record import SplitColumn, format_split, read_record
 from schemaman.migration.recipes.recipes import RecipePlanner
@@ -35,8 +37,10 @@ def plan_split(
 
     `history` is not split; the source of `planner` is its newest version, split as the table is. `unfit`
     are columns of the newest version that had values which their types cannot hold. `has_rows`: the sink
-    writes rows into the table.
+    writes rows into the table. While a column is swapped, none is added.
     """
+    if read_swaps(lake):
+        return None
     beside = lake
     for name in planner.list_stuck_columns(lake):
         splits = find_new_split(split_columns(history, beside), name, beside)
@@ -52,6 +56,29 @@ def plan_split(
     parts = read_record(beside.properties).split
     added = (name for name, part in parts.items() if part.holds and name not in lake.schema.names)
     return planner.plan_split_columns(lake, parts, typed, tuple(Column(name, String()) for name in added))
+
+
+def plan_union(planner: RecipePlanner, history: TableHistory, lake: LakeTable) -> Plan | None:
+    """Plan to fill the newest part of a split column from the parts before it; None if nothing is left.
+
+    A column is united once, and only where its values have one meaning and the newer type can hold them.
+    `history` is not split.
+    """
+    splits = read_record(lake.properties).split
+    types = {c.name: c for c in lake.schema.columns}
+    source = migration_source(history)
+    for column in dict.fromkeys(split.column for split in splits.values()):
+        mine = {n: s for n, s in splits.items() if s.column == column and n in types}
+        parts = sorted((n for n, split in mine.items() if not split.holds), key=lambda n: (len(n), n))
+        if not parts or mine[parts[-1]].united:
+            continue
+        part = types[parts[-1]]
+        first = next((split.beside for split in mine.values() if split.beside), column)
+        former = [types[n] for n in (first, *parts[:-1]) if n in types]
+        former = [c for c in former if not explain_unconvertible(source, column, c.type, part.type)]
+        if former:
+            return planner.plan_united(lake, part, former, [n for n, split in mine.items() if split.holds])
+    return None
 
 
 def _record(lake: LakeTable, splits: Mapping[str, SplitColumn]) -> LakeTable:
