@@ -94,17 +94,20 @@ def list_tables(sink: MemorySink) -> list[ComparedTable]:
     for table in sink.lake():
         splits = read_record(table.live.properties).split
         parts: dict[str, list[str]] = {}
-        for name, split in splits.items():
+        for name, split in sorted(splits.items(), key=lambda item: bool(item[1].holds), reverse=True):
             if name in table.live.schema.names:
                 parts.setdefault(split.column, []).append(name)
+                parts[split.column][:0] = [split.beside] if split.beside else []
         for column, names in parts.items():
-            newest = names[-1]
+            # Values as text have the type of no version: the newest part of a type tells the column's.
+            typed = [name for name in names if not (name in splits and splits[name].holds)]
+            newest = typed[-1] if typed else column
             types = {c.name: type_name(c.type) for c in table.live.schema.columns}
             table.rows = [_unite(row, (*reversed(names), column), types) for row in table.rows]
             columns = tuple(
                 replace(c, name=column if c.name == newest else c.name)
                 for c in table.live.schema.columns
-                if c.name not in (column, *names[:-1])
+                if c.name == newest or c.name not in (column, *names)
             )
             table.live = replace(table.live, schema=replace(table.live.schema, columns=columns))
         found.append(table)

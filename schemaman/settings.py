@@ -17,6 +17,7 @@ from schemaman.compat.judge import READERS, SEVERITIES, Reader, Severity
 from schemaman.debezium.ddl.migrations.grammar import SQL_NAMES
 from schemaman.debezium.wire_format import FORMS, Form, Forms
 from schemaman.errors import BadConfiguration, UnknownName
+from schemaman.migration.bounds import parse_size, parse_window
 from schemaman.migration.policy import (
     ANY,
     DEFAULT_PROFILE,
@@ -124,6 +125,9 @@ class Settings:
     master: Setting[str]
     spark: Setting[tuple[tuple[str, str], ...]]
     profile: Setting[Profile]
+    max_rewrite: Setting[str]
+    max_scan: Setting[str]
+    window: Setting[str]
     drops: Setting[DropPolicy]
     comments: Setting[bool]
     upgrades: Setting[bool]
@@ -152,6 +156,9 @@ class Settings:
             self.policies.value,
             (*self.projections.value, *list_target_projections(self.targets.value)),
             self.profile.value,
+            self.max_rewrite.value,
+            self.max_scan.value,
+            self.window.value,
         )
 
     def target(self, name: str) -> TargetSetting:
@@ -208,6 +215,9 @@ def read_settings(
         master=sources.get("master", _read_text, "local[2]"),
         spark=sources.get("spark", _read_pairs, ()),
         profile=sources.get("profile", _one_of(tuple(PROFILES)), DEFAULT_PROFILE),
+        max_rewrite=sources.get("max_rewrite", _checked_by(parse_size), ""),
+        max_scan=sources.get("max_scan", _checked_by(parse_size), ""),
+        window=sources.get("window", _checked_by(parse_window), ""),
         drops=sources.get("drops", _one_of(_DROPS), "keep"),
         comments=sources.get("comments", _read_boolean, True),
         upgrades=sources.get("upgrades", _read_boolean, True),
@@ -232,6 +242,16 @@ def _read_size(value: object) -> int:
     if found is None or isinstance(value, bool):
         raise ValueError(f"{value!r} is no size in bytes: write 64MiB")
     return int(found[1]) * _UNITS[found[2]]
+
+
+def _checked_by(parse: Callable[[object], object]) -> Callable[[object], str]:
+    """Read a text that a function parses, which raises `ValueError`."""
+
+    def read(value: object) -> str:
+        parse(value)
+        return str(value)
+
+    return read
 
 
 _ENTRIES = {"policies": "policy", "projections": "projection", "targets": "target"}

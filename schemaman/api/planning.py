@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from schemaman.api.spark_session import require_lasting_catalog
@@ -13,10 +12,11 @@ from schemaman.migration.apply.journal import StoreJournal
 from schemaman.migration.plan import MigrationSource, Plan, Refusal
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import Policy
-from schemaman.migration.properties.table_record import SplitColumn, read_record
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.recipes.recipes import RecipePlanner
+from schemaman.migration.recipes.split_plans import plan_split
 from schemaman.migration.source import migration_source
-from schemaman.migration.split_columns import find_new_split, split_columns
+from schemaman.migration.split_columns import split_columns
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.registry import Registry, RegistryStore
 from schemaman.sink.preflight import Preflight, withhold_plan
@@ -76,35 +76,43 @@ class LakePlanner:
             return plan
         return withhold_plan(plan, _refuse_shared_table(table))
 
-    def find_splits(
-        self, table: TargetTable, lake_table: LakeTable | None
-    ) -> Mapping[str, SplitColumn] | None:
-        """Find the parts of split columns that the table has to record; None if it needs no other part."""
+    def plan_split(self, table: TargetTable, lake_table: LakeTable | None) -> Plan | None:
+        """Plan the columns that the table needs beside others; None if the policy or the table needs none."""
         names = str(table.history.table), table.target, table.format
         if lake_table is None or self.policy.find_ruling("split-column", *names).level != "auto":
             return None
-        recipes = self._make_recipes(table, lake_table)
-        history = split_columns(self._settle_renames(table), lake_table)
-        splits = (
-            find_new_split(history, name, lake_table) for name in recipes.list_stuck_columns(lake_table)
-        )
-        return next((each for each in splits if each is not None), None)
+        recipes = self.make_recipes(table, lake_table)
+        found = plan_split(recipes, self.settle_renames(table), lake_table)
+        checked = found and self.preflight.check_plan(found, lake_table, table.history)
+        return checked if checked is not None and checked.steps else None
 
     def plan_rekey(self, table: TargetTable, lake_table: LakeTable | None) -> Plan | None:
         """Plan the change of the key if the policy makes it by itself; None if there is none."""
         names = str(table.history.table), table.target, table.format
         if lake_table is None or self.policy.find_ruling("change-key", *names).level != "auto":
             return None
-        found = self._make_recipes(table, lake_table).plan_rekey(lake_table)
+        found = self.make_recipes(table, lake_table).plan_rekey(lake_table)
         return (
             self.preflight.check_plan(found, lake_table, table.history) if isinstance(found, Plan) else None
         )
 
-    def _make_recipes(self, table: TargetTable, lake_table: LakeTable) -> RecipePlanner:
+    def explain_scan(self, table: TargetTable) -> str:
+        """Explain why the policy does not let the table be read as a whole; empty if it does."""
+        if self.policy.bounds.max_scan is None:
+            return ""
+        return self.policy.bounds.explain_scan(self.measure(table))
+
+    def measure(self, table: TargetTable) -> int | None:
+        """Measure the data files of a lake table, in bytes; None if the table does not tell."""
+        return TARGETS.get(table.format).measure_table(self.executor, table.table)
+
+    def make_recipes(self, table: TargetTable, lake_table: LakeTable) -> RecipePlanner:
+        """Make the planner of the recipes of one lake table."""
         source, target = self.make_source(table, lake_table), TARGETS.get(table.format)
         return RecipePlanner(source, target, table.table, self.policy, table.target)
 
-    def _settle_renames(self, table: TargetTable) -> TableHistory:
+    def settle_renames(self, table: TargetTable) -> TableHistory:
+        """The history of the source, in which an open rename is an addition where the policy has it so."""
         return treat_as_additions(table.history) if self._keeps_both(table) else table.history
 
     def make_source(self, table: TargetTable, lake_table: LakeTable | None = None) -> MigrationSource:
@@ -114,7 +122,7 @@ class LakePlanner:
         """
         name = str(table.history.table)
         proven = self.policy.is_made("rename-proven", name, table.target, table.format)
-        history = split_columns(self._settle_renames(table), lake_table)
+        history = split_columns(self.settle_renames(table), lake_table)
         return migration_source(history, proven=proven, newer=table.newer)
 
     def _keeps_both(self, table: TargetTable) -> bool:

@@ -12,6 +12,7 @@ from schemaman.api.applying import ApplyRequest, PlanApplier, new_run
 from schemaman.api.exit_codes import FAILED, REFUSED, exit_code, exit_code_of_run
 from schemaman.api.plan_files import plan_file, read_plan_key, write_plan
 from schemaman.api.planning import LakePlanner, describe_near_tables
+from schemaman.api.rewriting import rewrite_columns
 from schemaman.api.target_tables import TargetTable, list_all_target_tables
 from schemaman.api.workspace import Workspace
 from schemaman.errors import SchemamanError, SessionLost, message_of
@@ -27,10 +28,7 @@ from schemaman.migration.apply.journal import (
 from schemaman.migration.layout import describe_layout_change, find_layout_changes
 from schemaman.migration.plan import Plan, describe_change
 from schemaman.migration.plan_file import from_text, plan_hash
-from schemaman.migration.properties.names import SPLIT_PROPERTY
-from schemaman.migration.properties.table_record import format_split
-from schemaman.migration.spark_sql import set_properties
-from schemaman.migration.target import TARGETS, Executor, LakeTable
+from schemaman.migration.target import Executor, LakeTable
 from schemaman.model.diff import diff
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
@@ -127,11 +125,46 @@ class LakeSync:
         policy = self._workspace.settings.policy
         planner = LakePlanner(applier.preflight, policy, self._request.is_lasting)
         inspected = applier.note_inspection(table.format, table.table)
-        lake = _split_columns(planner, table, planner.inspect(table))
-        found, lake = self._follow_plan(applier, table, planner.plan_from(table, lake), inspected(lake))
+        lake = planner.inspect(table)
+        rewritten = rewrite_columns(
+            planner,
+            table,
+            lake,
+            applier.clock(),
+            lambda plan: self._follow_plan(applier, table, plan, None)[0],
+        )
+        if isinstance(rewritten, tuple):
+            found = self._migrate_in_place(applier, planner, table, inspected(lake))
+            return replace(found, reasons=(*found.reasons, *rewritten))
+        if not rewritten.is_current:
+            return rewritten
+        inspected = applier.note_inspection(table.format, table.table)
+        found = self._migrate_in_place(applier, planner, table, inspected(planner.inspect(table)))
+        state: State = "applied" if found.state == "current" else found.state
+        return replace(found, state=state, statements=(*rewritten.statements, *found.statements))
+
+    def _migrate_in_place(
+        self, applier: PlanApplier, planner: LakePlanner, table: TargetTable, inspection: Inspection
+    ) -> FollowedTable:
+        """Make the changes that rewrite no rows."""
+        split = planner.plan_split(table, inspection.lake)
+        statements: tuple[str, ...] = ()
+        if split is not None:
+            first, _ = self._follow_plan(applier, table, split, inspection)
+            if not first.is_current:
+                return first
+            statements = first.statements
+            inspected = applier.note_inspection(table.format, table.table)
+            inspection = inspected(planner.inspect(table))
+        plan = planner.plan_from(table, inspection.lake)
+        found, lake = self._follow_plan(applier, table, plan, inspection)
+        found = replace(found, statements=(*statements, *found.statements))
         rekey = planner.plan_rekey(table, lake) if found.is_current else None
         if rekey is None:
             return found
+        excess = planner.explain_scan(table)
+        if excess:
+            return replace(found, reasons=(*found.reasons, f"the key is not changed: {excess}"))
         # Another key comes last: the rows have all columns by then.
         keyed, _ = self._follow_plan(applier, table, rekey, None)
         return replace(keyed, statements=(*found.statements, *keyed.statements))
@@ -194,21 +227,6 @@ def _describe_foreign_changes(applier: PlanApplier, plan: Plan) -> tuple[str, ..
         return ()
     text = "; ".join(changes)
     return (f"the table has changed outside of schemaman since the last migration: {text}; schemaman drift",)
-
-
-def _split_columns(planner: LakePlanner, table: TargetTable, lake: LakeTable | None) -> LakeTable | None:
-    """Record columns beside those whose new type the format does not make, as far as the policy lets it.
-
-    Returns the table afterwards.
-    """
-    name = TARGETS.get(table.format).table_name(table.table)
-    for _ in table.history.latest.schema.columns:
-        splits = planner.find_splits(table, lake)
-        if splits is None:
-            break
-        planner.executor.run(set_properties(name, {SPLIT_PROPERTY: format_split(splits)}))
-        lake = planner.inspect(table)
-    return lake
 
 
 def _remove_plan(file: Path) -> None:

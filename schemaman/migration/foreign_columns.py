@@ -35,8 +35,10 @@ def list_own_columns(lake: LakeTable) -> frozenset[str]:
     """The columns that plans made beside those of the source, in lower case: no name makes them others."""
     swapped = {name for e in read_swaps(lake) for name in (e.new, e.old)}
     row_columns = dict((*KEYED, *KEYLESS)) if find_column(lake.schema, ORDER) else {}
-    metadata = read_record(lake.properties).metadata.values()
-    return frozenset(name.lower() for name in (*read_displaced(lake), *metadata, *swapped, *row_columns))
+    record = read_record(lake.properties)
+    texts = (name for name, split in record.split.items() if split.holds)
+    names = (*read_displaced(lake), *record.metadata.values(), *swapped, *row_columns, *texts)
+    return frozenset(name.lower() for name in names)
 
 
 def find_unrecorded_columns(source: MigrationSource, lake: LakeTable) -> dict[str, frozenset[str | None]]:

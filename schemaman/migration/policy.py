@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Literal, get_args
 
 from schemaman.errors import BadConfiguration
+from schemaman.migration.bounds import Bounds, parse_size, parse_window
 from schemaman.migration.type_mapping import DEFAULT, Representation
 
 Level = Literal["auto", "approve", "ignore", "quarantine", "block"]
@@ -214,6 +215,8 @@ class Policy:
     `BadConfiguration`.
     `drops`, `comments` and `upgrades` set the defaults of `drop-column`, `change-comment` and `upgrade`;
     `rules` are more specific than all of them. `projections` decide how values and names are written.
+    `max_rewrite` and `max_scan` are sizes such as `50GB`, and `window` is such as `22:00-06:00` (see
+    `bounds`); with `max_rewrite`, the profile `autopilot` makes recipes by itself.
     """
 
     drops: DropPolicy = "keep"
@@ -222,13 +225,25 @@ class Policy:
     rules: tuple[PolicyRule, ...] = ()
     projections: tuple[ProjectionRule, ...] = ()
     profile: Profile = "careful"
+    max_rewrite: str = ""
+    max_scan: str = ""
+    window: str = ""
 
     def __post_init__(self) -> None:
+        try:
+            _ = self.bounds
+        except ValueError as error:
+            raise BadConfiguration(str(error)) from error
         if self.profile not in PROFILES:
             known = f"profiles are: {', '.join(PROFILES)}"
             raise BadConfiguration(
                 f"there is no profile {self.profile!r}", hint=suggest_word(self.profile, PROFILES) or known
             )
+
+    @property
+    def bounds(self) -> Bounds:
+        """The bounds of what is done without a person."""
+        return Bounds(parse_size(self.max_rewrite), parse_size(self.max_scan), parse_window(self.window))
 
     def find_representation(self, table: str, *targets: str) -> Representation:
         """Find how a target holds a source table; for each option the most specific rule decides.
@@ -290,6 +305,8 @@ class Policy:
             return Ruling(kind, "ignore", f"{kind} = ignore, from comments = false")
         if kind == "upgrade" and not self.upgrades:
             return Ruling(kind, "block", f"{kind} = block, from upgrades = false")
+        if kind == "retype" and self.profile == "autopilot" and self.bounds.max_rewrite is not None:
+            return Ruling(kind, "auto", f"{kind} = auto, from max_rewrite = {self.max_rewrite}")
         level = PROFILES[self.profile][kind]
         if self.profile == DEFAULT_PROFILE:
             return Ruling(kind, level, f"{kind} = {level} by default")

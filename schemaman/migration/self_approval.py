@@ -13,10 +13,12 @@ from schemaman.migration.policy import Policy
 def approves_itself(plan: Plan, policy: Policy) -> bool:
     """Whether the profile approves a plan: one name alone is used again, and nothing else needs a person.
 
+    The ruling on the name comes twice: for the column that gives it away and for the one that gets it.
+
     The old column keeps its values under another name. With two such names, or beside a rename that nobody
     has answered, the values may belong to one another's columns.
     """
     if policy.profile != "autopilot" or any(note.startswith(OPEN_RENAME) for note in plan.notes):
         return False
     asked = [ruling for ruling in plan.rulings if ruling.level == "approve"]
-    return [ruling.kind for ruling in asked] == ["reuse-name"]
+    return len({(ruling.kind, ruling.path) for ruling in asked}) == 1 and asked[0].kind == "reuse-name"

@@ -11,11 +11,12 @@ from dataclasses import replace
 
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.migration.plan import PreviousVersion
+from schemaman.migration.projection.column_names import spell_name
 from schemaman.migration.properties.stamped_version import find_version, format_began
 from schemaman.migration.properties.table_record import SplitColumn, read_record
 from schemaman.migration.source import migration_source
 from schemaman.migration.target import LakeTable
-from schemaman.migration.type_mapping import list_common_types
+from schemaman.migration.type_mapping import Names, list_common_types
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Numeric, widens
 
@@ -29,6 +30,7 @@ def split_columns(history: TableHistory, lake: LakeTable | None) -> TableHistory
     Only the newest incarnation has such columns. A part has an id below zero, which no history has.
     """
     splits = read_record(lake.properties).split if lake is not None else {}
+    splits = {name: split for name, split in splits.items() if not split.holds}
     if not splits:
         return history
     incarnation = [v for v in history.versions if v.incarnation == history.latest.incarnation]
@@ -80,12 +82,48 @@ def find_new_split(history: TableHistory, name: str, lake: LakeTable) -> dict[st
     if not at or _find_column(incarnation[at - 1], column.id) is None:
         return None
     past = migration_source(history).past[at]
-    taken = {n.lower() for n in (*lake.schema.names, *known, *newest.schema.names)}
-    number = _FIRST
-    while f"{source_name}__{number}".lower() in taken:
-        number += 1
-    known[f"{source_name}__{number}"] = SplitColumn(source_name, past.id, format_began(past.began))
+    part = _find_free_name(source_name, (*lake.schema.names, *known, *newest.schema.names))
+    former = _find_column(incarnation[at - 1], column.id)
+    is_renamed = former is not None and former.name not in known and former.name != source_name
+    beside = former.name if former is not None and is_renamed and former.name in lake.schema.names else ""
+    known[part] = SplitColumn(source_name, past.id, format_began(past.began), beside=beside)
     return known
+
+
+def find_text_parts(
+    history: TableHistory, names: Collection[str], lake: LakeTable, style: Names
+) -> dict[str, SplitColumn] | None:
+    """The splits of a table with a column of texts beside each of these columns; None if it has them all.
+
+    `names` are columns of the newest version, which no key has.
+    """
+    newest, known = history.latest, dict(read_record(lake.properties).split)
+    there = list_text_parts(history, lake)
+    past = migration_source(history).past[-1]
+    before = len(known)
+    for column in newest.schema.columns:
+        if column.name in names and column.id not in there and column.name not in newest.schema.key:
+            taken = (*lake.schema.names, *known, *newest.schema.names)
+            part = _find_free_name(spell_name(column.name, style), taken)
+            known[part] = SplitColumn(column.name, past.id, format_began(past.began), "text")
+    return known if len(known) > before else None
+
+
+def list_text_parts(history: TableHistory, lake: LakeTable) -> dict[int, str]:
+    """The columns of texts that a table has, by the id of the source's column."""
+    splits = {name: split for name, split in read_record(lake.properties).split.items() if split.holds}
+    if not splits:
+        return {}
+    incarnation = [v for v in history.versions if v.incarnation == history.latest.incarnation]
+    parts = _place_parts(splits, incarnation, migration_source(history).past)
+    return {id: name for _, id, name, _ in parts if name in lake.schema.names}
+
+
+def _find_free_name(name: str, taken: Collection[str]) -> str:
+    lowered, number = {n.lower() for n in taken}, _FIRST
+    while f"{name}__{number}".lower() in lowered:
+        number += 1
+    return f"{name}__{number}"
 
 
 _Part = tuple[int, int, str, str]

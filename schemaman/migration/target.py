@@ -183,6 +183,9 @@ class Target(Protocol):
     def restore_version(self, table: str, version: str) -> str | None:
         """Write the statement that restores a table to an earlier version; None if the format has none."""
 
+    def measure_table(self, executor: Executor, table: str) -> int | None:
+        """Sum the bytes of the table's present data files, from its metadata; None if it does not tell."""
+
     def list_row_writes(self, executor: Executor, table: str, version: str) -> tuple[str, ...]:
         """List the operations after a version that may have written rows, in words.
 

@@ -28,6 +28,7 @@ from schemaman.migration.row_columns import (
     list_row_columns,
 )
 from schemaman.migration.source import migration_source
+from schemaman.migration.split_columns import list_text_parts
 from schemaman.migration.target import LakeTable
 from schemaman.model.schema import Column, TableSchema
 from schemaman.sink.field_mapping import find_field_renamings
@@ -36,8 +37,8 @@ from schemaman.sink.row_change import Row, RowChange
 from schemaman.sink.row_order import format_position
 from schemaman.sink.upsert import LakeChange
 from schemaman.sink.values.struct_values import FieldRenaming
-from schemaman.sink.values.to_lake import fit_value
-from schemaman.sink.values.values import UnfitColumn, UnfitValue
+from schemaman.sink.values.to_lake import fit_text, fit_value
+from schemaman.sink.values.values import BESIDE, UnfitColumn, UnfitValue
 
 _NO_COLUMN = "the source has dropped this column, and the lake has no column for its values"
 _UNCLEAR_COLUMN = "the lake has a column of this name, and it is not known which column of the source it is"
@@ -72,7 +73,8 @@ class RowMap:
     person accepted a floating-point type: the nearest number is written. `names_by_version` has the parts of
     split columns, by the number of a version and the id in it. `siblings` are the other parts of each, which
     are NULL where the column has the value. `key_proofs` has versions whose key may have been read late, and
-    the position from which on it is certain, as text.
+    the position from which on it is certain, as text. `texts` has the column beside each that holds, as text,
+    the values that its type does not hold; it is one of the siblings.
     """
 
     columns: tuple[Column, ...]
@@ -89,6 +91,7 @@ class RowMap:
     names_by_version: Mapping[tuple[int, int], str] = field(default_factory=dict)
     siblings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     key_proofs: Mapping[int, str] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
@@ -161,7 +164,11 @@ def map_columns(
     rounded = frozenset(
         lake_name for name, lake_name in current.items() if name in accepted and lake_name in types
     )
+    texts = list_text_parts(recorded, live)
     names_by_version, siblings = _map_split_columns(recorded, history, column_map.names)
+    of_texts = _find_parts(texts, names, names_by_version)
+    for text, parts in of_texts.items():
+        siblings |= {name: tuple(sorted({*parts, text} - {name})) for name in (*parts, text)}
     return RowMap(
         columns,
         key,
@@ -177,7 +184,19 @@ def map_columns(
         names_by_version,
         siblings,
         _find_key_proofs(recorded) if proves_keys else {},
+        {name: text for text, parts in of_texts.items() for name in parts},
     )
+
+
+def _find_parts(
+    texts: Mapping[int, str], names: Mapping[int, str], by_version: Mapping[tuple[int, int], str]
+) -> dict[str, frozenset[str]]:
+    """The other columns of the source's column, for each column of texts."""
+    found: dict[str, frozenset[str]] = {}
+    for id, text in texts.items():
+        parts = {name for (_, each), name in by_version.items() if each == id}
+        found[text] = frozenset(parts | ({names[id]} if id in names else set()))
+    return found
 
 
 def _find_key_proofs(history: TableHistory) -> dict[int, str]:
@@ -404,7 +423,11 @@ def _map_values(row: Row, change: RowChange, to: RowMap) -> dict[str, object] | 
         source = column.type if renaming is None else renaming.type
         fitted = fit_value(value, source, types[lake_name], name, rounded=lake_name in to.rounded)
         if isinstance(fitted, UnfitColumn):
-            return fitted
+            if lake_name in to.key or not fitted.reason.endswith(BESIDE):
+                return replace(fitted, reason=fitted.reason.removesuffix(BESIDE))
+            if lake_name not in to.texts:
+                return fitted
+            lake_name, fitted = to.texts[lake_name], fit_text(value, source)
         found[lake_name] = fitted
         found |= dict.fromkeys(to.siblings.get(lake_name, ()))
     return found

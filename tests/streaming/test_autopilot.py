@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 import pytest
 
 from bench.autopilot import list_tables, measure
 from schemaman.debezium.records import Record
+from schemaman.migration.apply.apply import StoreJournal, target_id
+from schemaman.migration.plan_file import from_text
 from schemaman.migration.policy import Policy
 from schemaman.migration.properties.names import SPLIT_PROPERTY
+from schemaman.migration.rollback import plan_rollback
 from schemaman.migration.row_columns import DELETED
+from schemaman.migration.spark_sql import type_name
 from schemaman.store.sql.store import SqlStore
 from tests.lake_state.compare import Held
 from tests.support.memory_sink import MemorySink
@@ -161,3 +166,43 @@ def test_an_update_waits_whose_key_the_connector_may_have_read_late(lake: Memory
     lake.take([])
     assert [place[2] for place in lake.withheld()] == [2]
     assert sorted(alive(lake), key=repr) == [{"id": 1, "n": 1}, {"id": 2, "n": 2}, {"id": 3, "n": 3}]
+
+
+@pytest.mark.parametrize("size", [1, 9])
+def test_a_value_that_no_type_holds_is_text_beside_its_column(lake: MemorySink, size: int) -> None:
+    """An infinite date: the other rows of the column keep their type, and each row has its value once."""
+    when = node("int32", name="io.debezium.time.Date")
+
+    def dated(offset: int, id: int, day: int | None, op: str = "c") -> Record:
+        return row_event({"id": INT, "day": when}, op, {"id": id, "day": day}, offset=offset)
+
+    infinity, long_ago = -622_191_234, 622_191_233  # as Debezium counts the days of infinite dates
+    records = [
+        dated(0, 1, 19_000),
+        dated(1, 2, infinity),
+        dated(2, 1, long_ago, "u"),
+        dated(3, 2, 19_001, "u"),
+        dated(4, 3, None),
+        dated(5, 4, 10_000_000),
+    ]
+    for start in range(0, len(records), size):
+        lake.take(records[start : start + size])
+    assert lake.withheld() == {}
+    assert alive(lake) == [
+        {"id": 1, "day__2": "-infinity"},
+        {"id": 2, "day": date(2022, 1, 9)},
+        {"id": 3},
+        {"id": 4, "day__2": "+29349-01-26"},
+    ]
+    (table,) = lake.lake()
+    types = {c.name: type_name(c.type) for c in table.live.schema.columns}
+    assert (types["day"], types["day__2"]) == ("DATE", "STRING")
+    # The journal has the split as a run of its own, which a plan takes back.
+    (name,) = lake.tables
+    lines = StoreJournal(lake.store).read_target_lines(target_id(lake.format, name))
+    plans = [from_text(line.statement) for line in lines if line.state == "started" and line.statement]
+    (plan,) = (plan for plan in plans if plan.phase is not None and plan.phase.name == "split")
+    assert [step.kind for step in plan.steps] == ["set-properties", "add-columns"]
+    back = plan_rollback(plan, table.live, len(plan.steps))
+    assert [step.kind for step in back.steps] == ["drop-columns", "set-properties"]
+    assert not back.refusals

@@ -31,6 +31,7 @@ from schemaman.settings import TargetSetting
 from schemaman.sink.row_mapping import RowMap, fill_truncate_metadata
 from schemaman.sink.upsert import TopicOffset
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
+from schemaman.sink.values.values import find_unfit_columns
 from schemaman.spark.streaming.history_changes import HistoryChanges
 from schemaman.spark.streaming.lake_progress import OrderQuery, resolve_ambiguity
 from schemaman.spark.streaming.micro_batch import record_batch
@@ -223,6 +224,7 @@ class MemorySink:
         bringer: TableMigrator,
         reading: ReadingContext,
         versions: Collection[int] | None = None,
+        unfit: frozenset[str] = frozenset(),
     ) -> None:
         follower = self._follower(table)
         waiting = dict(self.kept.get(follower.lake_table, {}))
@@ -235,7 +237,9 @@ class MemorySink:
         versions_given = versions is not None
         if versions is None:
             versions = {row["version"] for row in (*again, *rows)} - {None}
-        brought = bringer.migrate(follower, lake, reading.histories[table], versions)
+        brought = bringer.migrate(
+            follower, lake, reading.histories[table], versions, holds_key=bool(unfit), unfit=unfit
+        )
         if isinstance(brought, Blocked) and brought.is_ignored:
             self.left |= {_place(row): brought.reason for row in rows}
             return
@@ -276,6 +280,10 @@ class MemorySink:
         self._write(follower, lake_table, to, self._ruled(follower, to, rows), left)
         if brought.later:
             self._follow(table, [], bringer, reading, brought.later)
+        aside = self.aside.get(follower.lake_table, {}).values()
+        found = find_unfit_columns(aside, told.latest.schema.names) - unfit
+        if found and bringer.splits_columns(follower) and not brought.later:
+            self._follow(table, [], bringer, reading, None, found)
 
     def _ruled(self, follower: SinkTable, to: RowMap, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The rows without the TRUNCATEs that the policy does not let through."""

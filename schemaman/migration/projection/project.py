@@ -303,6 +303,7 @@ def _follow_columns(
     raw = {c.name: c for c in source.schema.columns}
     columns, dropped, foreign = list[Column](), list[str](), list[str]()
     others, own = read_foreign(lake), list_own_columns(lake)
+    texts = {part for part, each in read_record(lake.properties).split.items() if each.holds}
     unrecorded = find_unrecorded_columns(source, lake)
     for column in lake.schema.columns:
         name = match.partners.get(column.name)
@@ -319,6 +320,7 @@ def _follow_columns(
         elif (
             column.name in match.frozen
             or tables.metadata.has_column(column.name)
+            or column.name in texts
             or (name is not None and name not in held)
         ):
             columns.append(column)

@@ -79,11 +79,18 @@ class SplitColumn:
     """A column beside an earlier one of the same source column, since no format makes its type in place.
 
     `column` is the source's name in the version of this id that began there: the first whose values it holds.
+    `holds` is `text` for a column that has, as text, the values that the types of the other parts cannot
+    hold; then the version is the newest one of when it was added, and rows of every version use it.
+    `united`: the values of the parts before it are in this one, too, where they are exact (`yes`).
+    `beside` is the part before it where that one has another name than `column`: a rename came with the type.
     """
 
     column: str
     version: str
     began: str
+    holds: str = ""
+    beside: str = ""
+    united: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +180,7 @@ def make_paths(kept: Sequence[str | Sequence[str]]) -> tuple[Path, ...]:
 
 def format_split(columns: Mapping[str, SplitColumn]) -> str:
     """Split columns as the property keeps them."""
-    document = {name: asdict(split) for name, split in columns.items()}
+    document = {name: {k: v for k, v in asdict(each).items() if v} for name, each in columns.items()}
     return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 

@@ -11,11 +11,25 @@ from dataclasses import replace
 
 from schemaman.migration import casts as conversion
 from schemaman.migration import spark_sql as sql
+from schemaman.migration.foreign_columns import read_added
 from schemaman.migration.plan import Refusal
 from schemaman.migration.properties.column_swaps import format_swaps
 from schemaman.migration.properties.displaced_columns import format_displaced, read_displaced
-from schemaman.migration.properties.names import DISPLACED_PROPERTY, KEY_PROPERTY, RECIPE_PROPERTY
-from schemaman.migration.properties.table_record import ColumnSwap, DisplacedColumn
+from schemaman.migration.properties.names import (
+    ADDED_PROPERTY,
+    DISPLACED_PROPERTY,
+    KEY_PROPERTY,
+    RECIPE_PROPERTY,
+    SPLIT_PROPERTY,
+    format_property,
+)
+from schemaman.migration.properties.table_record import (
+    ColumnSwap,
+    DisplacedColumn,
+    SplitColumn,
+    format_split,
+    read_record,
+)
 from schemaman.migration.row_columns import DELETED
 from schemaman.migration.step_sequence import StepSequence, set_on_table
 from schemaman.migration.target import Draft, LakeTable, Target
@@ -74,6 +88,53 @@ class PhaseDraft:
             after = patch(after, [change])
         self.add_step(self.target.combine_drafts(self.now, drafts), replace(self.now, schema=after))
         return "none: columns are only added"
+
+    def split(
+        self, splits: Mapping[str, SplitColumn], typed: Sequence[Column], texts: Sequence[Column]
+    ) -> str:
+        """Columns beside others of the same source column: the table records them, then it gets them.
+
+        `typed` are those of a newer version than the table's, `texts` those of values without a type.
+        """
+        self._set_properties({SPLIT_PROPERTY: format_split(splits)})
+        if typed:
+            added = sorted({*read_added(self.now), *(c.name for c in typed)})
+            self._set_properties({ADDED_PROPERTY: format_property(added)})
+        drafts: list[Draft] = []
+        after = self.now.schema
+        for column in (*typed, *texts):
+            change = AddColumn((column.name,), column, after.columns[-1].name)
+            drafts.append(require_draft(self.target.draft_change(self.now, change)))
+            after = patch(after, [change])
+        self.add_step(self.target.combine_drafts(self.now, drafts), replace(self.now, schema=after))
+        return "none: columns are only added"
+
+    def unite(self, part: Column, former: Sequence[Column], texts: Sequence[str], why: str) -> str:
+        """The values of the parts before the newest one of a split column, written into that one, too.
+
+        `texts` are columns of values without a type: a row that has such a value gets no other one.
+        """
+        for column in former:
+            empty = " AND ".join(f"{quote_name(name)} IS NULL" for name in (part.name, *texts))
+            value = quote_name(column.name)
+            exact = conversion.write_exactness(value, column.type, part.type)
+            rows = f"{value} IS NOT NULL AND {empty} AND {exact}"
+            converted = conversion.write_conversion(value, column.type, part.type)
+            draft = Draft(
+                (),
+                "backfill",
+                sql.update_rows(self.name, [(part.name, converted)], rows),
+                "needs-rewrite",
+                "reversible",
+                sql.update_rows(self.name, [(part.name, "NULL")], f"{value} IS NOT NULL"),
+                (_CONFLICT,),
+                {"counts": {sql.count_rows(self.name, rows): 0}},
+            )
+            self.add_step(draft, self.now, why)
+        known = dict(read_record(self.now.properties).split)
+        known[part.name] = replace(known[part.name], united="yes")
+        self._set_properties({SPLIT_PROPERTY: format_split(known)})
+        return "only values that the newer type holds exactly are written"
 
     def backfill(self, swaps: tuple[ColumnSwap, ...], why: str) -> str:
         """The values of the old columns, written into the new ones by one statement that may be repeated."""

@@ -28,16 +28,18 @@ from schemaman.migration.policy_checks import PolicyCheck, refuse_blocked
 from schemaman.migration.projection.project import Projection, project
 from schemaman.migration.properties.column_swaps import read_swaps, suggest_resume
 from schemaman.migration.properties.displaced_columns import is_moved_out, read_displaced
-from schemaman.migration.properties.table_record import ColumnSwap, read_record
+from schemaman.migration.properties.table_record import ColumnSwap, SplitColumn, read_record
 from schemaman.migration.properties.validation import refuse_unreadable
 from schemaman.migration.recipes.phases import PhaseDraft, find_missing_properties
 from schemaman.migration.recipes.swap_checks import INTO, SwapCheck
 from schemaman.migration.replacement_table import plan_replacement
 from schemaman.migration.row_columns import refuse_key
+from schemaman.migration.step_order import rename_columns
 from schemaman.migration.target import LakeTable, Target, find_column, has_known_key, is_same_key
+from schemaman.migration.type_mapping import Representation
 from schemaman.model.ddl import quote_name
-from schemaman.model.diff import ChangeKey, DropColumn
-from schemaman.model.schema import TableSchema
+from schemaman.model.diff import AddColumn, ChangeKey, DropColumn, RenameColumn
+from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Floating
 
 _UNSETTLED = "it is not decided which column is which, or what the values mean"
@@ -102,12 +104,41 @@ class RecipePlanner:
     def list_stuck_columns(self, lake: LakeTable) -> tuple[str, ...]:
         """The source's columns whose new type the format does not make in place."""
         projection = project(self.source, lake, self.target, self.policy, self.target_name)
-        stuck = self._swap_check(lake, projection).list_stuck_columns(projection.wanted)
+        renames = [RenameColumn((old,), new) for old, new in projection.renames.items() if old != new]
+        renamed = rename_columns(lake, renames)
+        stuck = self._swap_check(renamed, projection).list_stuck_columns(projection.wanted)
         return tuple(name for name, lake_name in projection.names.items() if lake_name in stuck)
 
     def plan_rekey(self, lake: LakeTable) -> Plan | Refusal | None:
         """Plan only the change to the source's new key; None if the table has it, or tells no key."""
         return self._plan_rekey(lake, project(self.source, lake, self.target, self.policy, self.target_name))
+
+    def plan_split_columns(
+        self,
+        lake: LakeTable,
+        splits: Mapping[str, SplitColumn],
+        typed: tuple[Column, ...],
+        texts: tuple[Column, ...],
+    ) -> Plan | None:
+        """Plan to record these splits and to add their columns; None if the format cannot add one."""
+        added = (AddColumn((c.name,), c, None) for c in (*typed, *texts))
+        if any(isinstance(self.target.draft_change(lake, change), Refusal) for change in added):
+            return None
+        draft = PhaseDraft(self.target, self.table, lake)
+        gate = draft.split(splits, typed, texts)
+        return self._make_plan(draft, lake, Phase("split", 1, 1, gate))
+
+    def plan_united(
+        self, lake: LakeTable, part: Column, former: Sequence[Column], texts: Sequence[str]
+    ) -> Plan:
+        """Plan to write the values of the parts before `part` into it, where it holds them exactly."""
+        draft = PhaseDraft(self.target, self.table, lake)
+        gate = draft.unite(part, former, texts, self._find_approval_reason("retype"))
+        return self._make_plan(draft, lake, Phase("unite", 1, 1, gate))
+
+    def find_representation(self) -> Representation:
+        """Find how the target holds the source table."""
+        return self.policy.find_representation(self.source.table, *self._target_names)
 
     def make_plans(self, lake: LakeTable, into: str | None = None) -> tuple[Plan, ...]:
         """Return the phases as plans; without any, one plan without steps that has the reasons."""
@@ -214,7 +245,7 @@ class RecipePlanner:
         return replace(plan, notes=(*notes, again))
 
     def _swap_check(self, lake: LakeTable, projection: Projection) -> SwapCheck:
-        representation = self.policy.find_representation(self.source.table, *self._target_names)
+        representation = self.find_representation()
         return SwapCheck(self.source, self.target, lake, projection, representation, self._policy_check())
 
     def _apply_exact_types(self, projection: Projection) -> tuple[TableSchema, list[Refusal]]:
@@ -223,7 +254,7 @@ class RecipePlanner:
         wanted, names = projection.wanted, projection.names
         for name in self.exact:
             column, raw = find_column(wanted, names.get(name, name)), find_column(self.source.schema, name)
-            representation = self.policy.find_representation(self.source.table, *self._target_names)
+            representation = self.find_representation()
             held = self.target.hold_type(raw.type, representation) if raw else None
             if not projection.settled or column is None or held is None or isinstance(held, Refusal):
                 reason = "the source and the lake table do not both have it"

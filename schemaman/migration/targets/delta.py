@@ -322,6 +322,15 @@ class DeltaTarget:
         """Write `RESTORE TABLE`. Source: Delta "Restore a Delta table to an earlier state"."""
         return f"RESTORE TABLE {self.table_name(table)} TO VERSION AS OF {int(version)}"
 
+    def measure_table(self, executor: Executor, table: str) -> int | None:
+        """Read the size of the table. Source: Delta "Table utility commands", `sizeInBytes`.
+
+        It stands before the properties, the only map of the row.
+        """
+        rows = executor.query(f"DESCRIBE DETAIL {self.table_name(table)}")
+        at = next((i for i, cell in enumerate(rows[0]) if isinstance(cell, Mapping)), 0) if rows else 0
+        return int(str(rows[0][at - 1])) if at else None
+
     def list_row_writes(self, executor: Executor, table: str, version: str) -> tuple[str, ...]:
         """List the operations of the table's history that may have written rows."""
         history = executor.query(f"DESCRIBE HISTORY {self.table_name(table)}")

@@ -244,6 +244,11 @@ class IcebergTarget:
         """Return None: a rollback of Iceberg restores rows, and no schema and no property."""
         return None
 
+    def measure_table(self, executor: Executor, table: str) -> int | None:
+        """Sum the sizes of the files. Source: Iceberg "Spark queries", metadata table `files`."""
+        rows = executor.query(f"SELECT sum(file_size_in_bytes) FROM {self.table_name(table)}.files")
+        return int(str(rows[0][0] or 0)) if rows else None
+
     def list_row_writes(self, executor: Executor, table: str, version: str) -> tuple[str, ...]:
         """Return nothing: no version is restored."""
         return ()

@@ -33,8 +33,10 @@ from schemaman.model.types import (
 from schemaman.sink.values import decimals as numbers
 from schemaman.sink.values.to_lake_options import choose_converter, fit_nearest
 from schemaman.sink.values.values import (
+    BESIDE,
     EXACT,
     Convert,
+    MissingField,
     OutOfRange,
     UnfitColumn,
     UnfitValue,
@@ -93,7 +95,8 @@ def fit_value(
 ) -> Value | UnfitColumn:
     """Convert one value to a lake's type, or return why it does not fit; None stays None.
 
-    `rounded`: a person accepted that a floating-point type has the nearest number.
+    `rounded`: a person accepted that a floating-point type has the nearest number. The reason ends with
+    `BESIDE` if a text holds the value.
     """
     if value is None:
         return None
@@ -101,12 +104,23 @@ def fit_value(
         if rounded and isinstance(lake, Floating):
             return fit_nearest(value, lake.bits)
         return _make_fitter(source, lake)(value)
-    except UnfitValue as reason:
+    except MissingField as reason:
         return UnfitColumn(column, str(reason))
+    except UnfitValue as reason:
+        beside = "" if isinstance(lake, String) or fit_text(value, source) is None else BESIDE
+        return UnfitColumn(column, f"{reason}{beside}")
 
 
 _make_fitter = lru_cache(1 << 12)(make_fitter)
 """Cached, since most columns share a few pairs of types."""
+
+
+def fit_text(value: Value, source: Type) -> str | None:
+    """The value as text, as the source spells it; None where text does not hold it either."""
+    try:
+        return str(_make_fitter(source, String())(value))
+    except UnfitValue:
+        return None
 
 
 def _make_refusal(reason: str) -> Convert:
@@ -299,7 +313,7 @@ def _make_struct_fitter(source: tuple[Field, ...], lake: tuple[Field, ...]) -> C
             raise UnfitValue(f"{abbreviate_value(value)} is no struct")
         extra = next((name for name in unmapped if value.get(name) is not None), None)
         if extra is not None:
-            raise UnfitValue(f"the lake's struct has no field {extra!r}")
+            raise MissingField(f"the lake's struct has no field {extra!r}")
         found: dict[str, Value] = {}
         for name, own, fit_field in pairs:
             one = None if own is None else value.get(own)

@@ -5,7 +5,7 @@ Law: a value is never rounded, cut or replaced by null: it is exact, or it is `U
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, DivisionByZero, Inexact, InvalidOperation, Overflow
@@ -43,12 +43,26 @@ class UnfitValue(ValueError):
     """A value that its type, or the lake's type, cannot hold exactly; the message is the reason."""
 
 
+class MissingField(UnfitValue):
+    """A struct with a field that the lake's struct lacks: it waits for the field, which a plan adds."""
+
+
+BESIDE = '; split-column = "auto" in a [[policy]] keeps it as text in a column beside'
+"""The end of the reason of a value that only a text holds."""
+
+
 @dataclass(frozen=True, slots=True)
 class UnfitColumn:
     """The column because of which a row cannot be written exactly, and the reason."""
 
     column: str
     reason: str
+
+
+def find_unfit_columns(reasons: Iterable[str], columns: Iterable[str]) -> frozenset[str]:
+    """Find the columns, of these, whose values only a text holds, by the reasons of records."""
+    starts = {reason for reason in reasons if reason.endswith(BESIDE)}
+    return frozenset(c for c in columns if any(reason.startswith(f"{c}: ") for reason in starts))
 
 
 EXACT = Context(

@@ -30,8 +30,10 @@ from schemaman.migration.settings import list_target_projections, refuse_shared_
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry, RegistryStore, Services
 from schemaman.settings import TargetSetting
+from schemaman.sink.upsert import TopicOffset
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.sink.values.unavailable import PLACEHOLDER
+from schemaman.sink.values.values import find_unfit_columns
 from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.streaming.batch_commits import BatchCommits, StreamBatch, hash_offsets
 from schemaman.spark.streaming.batch_notices import BatchNotices
@@ -267,6 +269,7 @@ class _BatchRun:
         self.tables = {format_table(table): table for table in histories}
         self.find_unread: FindUnread | None = None
         self.later: frozenset[int] = frozenset()
+        self.reasons: dict[str, set[str]] = {}
 
     def write_tables(self, raw: DataFrame | arrow.Table) -> BatchReport:
         """Write every table of the batch, one after the other."""
@@ -391,10 +394,15 @@ class _BatchRun:
 
         Those rows went to quarantine, since the table had an earlier key when the batch was written.
         """
-        later = outcome.later | self.later
-        while later:
+        later, unfit = outcome.later | self.later, self._find_unfit(sink_table)
+        while later or unfit:
             read_by = self.histories[sink_table.table]
-            migrated = self.sink._migrator.migrate(sink_table, self.executor, read_by, later)
+            if unfit and not later:
+                self.waiting = _index_waiting(self.quarantine.list_tables(self.spark, self.stream))
+            holds_key = not later and _make_key(sink_table) in self.waiting
+            migrated = self.sink._migrator.migrate(
+                sink_table, self.executor, read_by, later, holds_key=holds_key, unfit=unfit
+            )
             if isinstance(migrated, Blocked):
                 return replace(report, plan=migrated.plan, blocked=migrated.reason)
             outcome, later = migrated, migrated.later
@@ -409,7 +417,15 @@ class _BatchRun:
                 rows=report.rows + replayed,
                 quarantined=max(0, report.quarantined - replayed),
             )
+            unfit = self._find_unfit(sink_table) - unfit
         return report
+
+    def _find_unfit(self, sink_table: SinkTable) -> frozenset[str]:
+        """The columns of the newest version that need a column of texts beside them, by this batch."""
+        if not self.sink._migrator.splits_columns(sink_table):
+            return frozenset()
+        reasons = self.reasons.pop(sink_table.lake_table, ())
+        return find_unfit_columns(reasons, self.histories[sink_table.table].latest.schema.names)
 
     def _require_unblocked(self, sink_table: SinkTable) -> None:
         """Raises `TableTruncated` if an earlier TRUNCATE has blocked the table."""
@@ -527,7 +543,11 @@ class _BatchRun:
         return replace(report, quarantined=changes.count, blocked=reason)
 
     def _make_quarantine(self, sink_table: SinkTable, rows: DecodedBatch) -> QuarantineRecords:
-        return lambda reasons: self._quarantine_rows(rows.select_records(reasons), sink_table)
+        def keep(reasons: Mapping[TopicOffset, str]) -> None:
+            self.reasons.setdefault(sink_table.lake_table, set()).update(reasons.values())
+            self._quarantine_rows(rows.select_records(reasons), sink_table)
+
+        return keep
 
     def _quarantine_rows(self, rows: DataFrame, sink_table: SinkTable) -> None:
         source = format_table(sink_table.table)

@@ -27,14 +27,15 @@ from schemaman.migration.plan import MigrationSource, Plan, Policy, Refusal
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import ChangeKind, Level
 from schemaman.migration.properties.displaced_columns import format_displaced
-from schemaman.migration.properties.names import DISPLACED_PROPERTY, SPLIT_PROPERTY, STORE_PROPERTY
-from schemaman.migration.properties.table_record import format_split, read_record
+from schemaman.migration.properties.names import DISPLACED_PROPERTY, STORE_PROPERTY
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.recipes.recipes import RecipePlanner
+from schemaman.migration.recipes.split_plans import plan_split
 from schemaman.migration.row_columns import DELETED, ORDER, add_row_columns
 from schemaman.migration.self_approval import approves_itself
 from schemaman.migration.source import migration_source
 from schemaman.migration.spark_sql import set_properties
-from schemaman.migration.split_columns import find_new_split, split_columns, widen_types
+from schemaman.migration.split_columns import split_columns, widen_types
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.model.ddl import quote_name
 from schemaman.model.schema import Column, TableId, TableSchema, walk_fields
@@ -159,6 +160,7 @@ class TableMigrator:
         versions: Collection[int] = (),
         *,
         holds_key: bool = False,
+        unfit: Collection[str] = (),
     ) -> Ready | Blocked:
         """Migrate the lake table to the newest version of its source, or return why it is blocked.
 
@@ -166,6 +168,7 @@ class TableMigrator:
         since, the rows must be read again: the table would have another schema than the rows. `versions` are
         those of the rows to write: their columns that the newest version lacks are kept, under the policy for
         drops. `holds_key`: other rows with the table's present key may wait, so it gets no other key now.
+        `unfit`: columns of the newest version with values that only a column of texts beside them holds.
         A fault of one table, even an unforeseen one, never blocks another; only a failure of the store
         or of the session is raised.
         """
@@ -177,7 +180,10 @@ class TableMigrator:
             if self._keeps_both(sink_table):
                 history = treat_as_additions(history)
             live = executor.inspect(sink_table.lake_table, sink_table.target.format)
-            live = self._split_columns(sink_table, executor, history, live)
+            split = self._split_columns(sink_table, executor, history, live, unfit)
+            if isinstance(split, Blocked):
+                return split
+            live = split.lake if split is not None else live
             history = split_columns(history, live)
             dropped = find_dropped_columns(
                 history, versions, reused=self._find_level("reuse-name", sink_table) == "auto"
@@ -202,7 +208,7 @@ class TableMigrator:
             last = self._add_displaced(sink_table, executor, (recorded, history), outcome, displaced)
             if isinstance(last, Blocked) and last.is_temporary:
                 return last
-            done = [each for each in (first, outcome, last) if isinstance(each, Ready)]
+            done = [each for each in (split, first, outcome, last) if isinstance(each, Ready)]
             notes = [note for each in done for note in each.notes]
             notes += [
                 f"{quote_name(n)}: {self._explain_missing(sink_table, first)}"
@@ -250,21 +256,21 @@ class TableMigrator:
         return self._migrate_once(sink_table, executor, recorded, add_columns(with_fields, dropped), keys)
 
     def _split_columns(
-        self, sink_table: SinkTable, executor: Executor, history: TableHistory, live: LakeTable | None
-    ) -> LakeTable | None:
-        """The table that records columns beside those whose new type the format does not make in place."""
-        if live is None or self._find_level("split-column", sink_table) != "auto":
-            return live
+        self,
+        sink_table: SinkTable,
+        executor: Executor,
+        history: TableHistory,
+        live: LakeTable | None,
+        unfit: Collection[str],
+    ) -> Ready | Blocked | None:
+        """The table with the columns that it needs beside others; None if it has them or gets none."""
+        if live is None or not self.splits_columns(sink_table) or self._refuse_foreign_store(live):
+            return None
         target, name = TARGETS.get(sink_table.target.format), sink_table.target.name
         source = add_row_columns(migration_source(split_columns(history, live)))
         planner = RecipePlanner(source, target, sink_table.lake_table, self.policy, name)
-        for column in planner.list_stuck_columns(live):
-            splits = find_new_split(split_columns(history, live), column, live)
-            if splits is not None:
-                executor.run(set_properties(sink_table.name, {SPLIT_PROPERTY: format_split(splits)}))
-                live = executor.inspect(sink_table.lake_table, sink_table.target.format)
-                assert live is not None
-        return live
+        plan = plan_split(planner, history, live, unfit, has_rows=True)
+        return None if plan is None else self._apply_plan(plan, executor)
 
     def _change_key(
         self,
@@ -410,6 +416,10 @@ class TableMigrator:
             f"(skipped.operations): delete the rows from before (DELETE FROM {name} WHERE {alive}), "
             'or write truncate = "ignore" into a [[policy]] for this table to keep them'
         )
+
+    def splits_columns(self, sink_table: SinkTable) -> bool:
+        """Whether values go into columns beside others without a person."""
+        return self._find_level("split-column", sink_table) == "auto"
 
     def _keeps_both(self, sink_table: SinkTable) -> bool:
         """Whether the lake gets both columns of a suspected rename that nobody has answered."""
