@@ -19,8 +19,10 @@ from schemaman.migration.properties.names import (
     FENCE_PROPERTY,
     PLAN_PROPERTY,
     READ_PROPERTY,
+    SOURCE_PROPERTY,
     STORE_PROPERTY,
     TRUNCATED_PROPERTY,
+    VERSION_PROPERTY,
 )
 from schemaman.migration.sql_reader import SqlReader, UnreadableSql
 from schemaman.migration.step_order import place_at_end
@@ -86,11 +88,15 @@ def _check_step(plan: Plan, target: Target, step: Step, schema: TableSchema | No
         case "create-table":
             properties = _read_properties(step)
             _require_known(target, properties)
+            _require_own_stamp(plan, properties)
             made = target.create_table(plan.table, plan.wanted, properties)
             _require_equal(step.statement, made.statement)
             schema = plan.wanted
         case "set-properties":
-            _require_known(target, _check_properties(reader, name, step))
+            written = _check_properties(reader, name, step)
+            _require_known(target, written)
+            if plan.phase is None or plan.phase.name != "rollback":
+                _require_own_stamp(plan, written)
         case "set-key" | "drop-key":
             reader.take(f"ALTER TABLE {name} {step.kind.removesuffix('-key').upper()} IDENTIFIER FIELDS ")
             reader.list_of(reader.path)
@@ -168,6 +174,13 @@ def _require_known(target: Target, properties: Mapping[str, object]) -> None:
     ]
     if strange:
         raise ValueError(f"no plan sets the property {strange[0]!r}")
+
+
+def _require_own_stamp(plan: Plan, properties: Mapping[str, object]) -> None:
+    """Require that a stamp names the source and the version that the plan follows."""
+    for key, own in ((SOURCE_PROPERTY, plan.source.table), (VERSION_PROPERTY, plan.source.id)):
+        if properties.get(key, own) != own:
+            raise ValueError(f"it sets {key} to another value than that of the plan, {own!r}")
 
 
 def _read_properties(step: Step) -> dict[str, str]:
