@@ -32,6 +32,7 @@ from schemaman.migration.properties.names import SOURCE_PROPERTY
 from schemaman.migration.rename_grounds import RenameGrounds, find_rename_grounds
 from schemaman.migration.self_approval import approves_itself
 from schemaman.migration.source import migration_source
+from schemaman.migration.statement_check import require_own_statements
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.migration.target_id import target_id
 from schemaman.registry import Registry
@@ -128,33 +129,48 @@ class PlanApplier:
         """The approvals that the policy of the settings demands and that the plan file does not ask for.
 
         A plan file says itself what needs approval, and a file can be edited.
+
+        Raises:
+            StalePlan: a statement does not follow from its step.
         """
+        require_own_statements(plan)
         policy = self._workspace.settings.policy
         grounds = self._find_rename_grounds(plan)
-        missing = list_missing_approvals(plan, policy, grounds=grounds)
+        lake = self.executor.inspect(plan.table, plan.format)
+        layout = lake.layout if lake else ()
+        missing = list_missing_approvals(plan, policy, grounds=grounds, layout=layout)
         if missing or not policy.rules:
             return missing
-        return list_missing_approvals(plan, policy, *self._find_names(plan), grounds)
+        return list_missing_approvals(plan, policy, *self._find_names(plan), grounds, layout)
 
     def _find_rename_grounds(self, plan: Plan) -> RenameGrounds | None:
-        """The grounds that the store has for renames of the sources that plan and table name.
+        """The grounds that the store has for names of the sources that plan and table name.
 
-        None without any rename, or if the store knows none of these sources.
+        None without any step that gives a name, or if the store knows none of these sources.
         """
-        if all(step.kind != "rename-column" for step in plan.steps):
+        if all(step.kind not in ("rename-column", "add-columns") for step in plan.steps):
             return None
         sources = self._find_sources(plan)
         named = [table for table in self.store.tables() if str(table) in sources]
         if not named:
             return None
+        whole = list(self._registry.read_histories(named, self.decisions))
         histories = [
             cut_history(history, version)
-            for history in self._registry.read_histories(named, self.decisions)
+            for history in whole
             for version in {v.incarnation: v for v in history.versions}.values()
+        ]
+        is_followed = (plan.source.table, plan.source.version, plan.source.id)
+        followed = [
+            cut_history(history, version)
+            for history in whole
+            for version in history.versions
+            if (str(history.table), version.number, version.id) == is_followed
         ]
         return find_rename_grounds(
             [migration_source(history) for history in histories],
             [migration_source(history, proven=True) for history in histories],
+            [migration_source(history) for history in followed or histories],
         )
 
     def _find_sources(self, plan: Plan) -> set[str]:

@@ -126,7 +126,8 @@ class Observation:
     None for `drop`, `truncate` and `statement`, a DDL text without a structure; it may be None for a
     `rename`.
 
-    A `drop` of a table without a name ends all tables of the database (`is_of_database`).
+    A `drop` of a table without a name ends all tables of the database (`is_of_database`). One with a
+    `previous` names the database in another case: only a server that ignores case dropped the table.
 
     `create`: a statement created the table, and another table of its name was dropped. `previous` is the old
     identity of a `rename`, or the copy that replaced the table. `snapshot`: the connector read the row from

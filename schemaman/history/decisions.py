@@ -208,9 +208,10 @@ def apply_decisions(history: TableHistory, decisions: Decisions) -> TableHistory
     """
     table = str(history.table)
     versions = list(history.versions)
-    for rename in decisions.renames:
-        if rename.table == table:
-            versions = _apply_rename(versions, rename)
+    renames = [rename for rename in decisions.renames if rename.table == table]
+    versions = _hand_on_names(versions, renames)
+    for rename in renames:
+        versions = _apply_rename(versions, rename)
     pairs = {(find_version(versions, d), d.old, d.new) for d in decisions.not_renames if d.table == table}
     facts = {(find_version(versions, d), d.fact) for d in decisions.confirmations if d.table == table}
     answered = (
@@ -328,7 +329,7 @@ def _apply_rename(versions: list[SchemaVersion], decision: Rename) -> list[Schem
     if old.id in {c.id for c in version.schema.columns} or new.id in {c.id for c in before.schema.columns}:
         return versions  # one of the two is already another column's past or future
     later = [v for v in versions[index:] if v.incarnation == version.incarnation]
-    same = [_replace_id(v, new.id, old.id) for v in later]
+    same = [_replace_ids(v, {new.id: old.id}) for v in later]
     same[0] = replace(same[0], candidates=_drop_candidates(same[0], decision))
     return [*versions[:index], *same, *versions[index + len(same) :]]
 
@@ -336,25 +337,53 @@ def _apply_rename(versions: list[SchemaVersion], decision: Rename) -> list[Schem
 def list_rename_pairs(before: SchemaVersion, version: SchemaVersion) -> frozenset[tuple[str, str]]:
     """List each pair of a dropped and an added name in this step; none between two incarnations of a table.
 
-    Columns count if neither is known to have stayed. Nested fields are paths, such as `address.street`;
-    inside of a renamed struct, the old path has its old name and the new path its new name.
+    Columns count if neither is known to have stayed, or if names may have been handed on. Nested fields are
+    paths, such as `address.street`; inside of a renamed struct, the old path has its old name and the new
+    path its new name.
     """
     if before.incarnation != version.incarnation:
         return frozenset()
     was, now = before.schema.names, version.schema.names
     columns = frozenset((a, b) for a in was if a not in now for b in now if b not in was)
+    columns |= frozenset((c.old, c.new) for c in version.candidates)
     dropped, added = find_recreated_columns(before, version)
     columns |= frozenset((a, b) for a in dropped for b in added)
     return columns | members.pair_changed_fields(before.schema, version.schema, version.field_answers).keys()
+
+
+def _hand_on_names(versions: list[SchemaVersion], renames: Sequence[Rename]) -> list[SchemaVersion]:
+    """Apply renames that hand names on from column to column, all at once; only if no name of it is open.
+
+    Each name needs the answer which column has it now, before the column that had it can have another one.
+    """
+    found: dict[int, dict[str, str]] = {}
+    for rename in renames:
+        index = find_version(versions, rename)
+        if index and (rename.old, rename.new) in {(c.old, c.new) for c in versions[index].candidates}:
+            found.setdefault(index, {})[rename.old] = rename.new
+    for index, names in sorted(found.items()):
+        before, version = versions[index - 1], versions[index]
+        taken = {name for name in names if version.schema.column(name) is not None}
+        handed_on = any(before.schema.column(name) is not None for name in names.values())
+        if not (taken or handed_on) or not taken <= set(names.values()):
+            continue
+        old_ids = {new: column.id for old, new in names.items() if (column := before.schema.column(old))}
+        ids = {c.id: old_ids[c.name] for c in version.schema.columns if c.name in old_ids}
+        later = [v for v in versions[index:] if v.incarnation == version.incarnation]
+        same = [_replace_ids(v, ids) for v in later]
+        left = tuple(c for c in version.candidates if names.get(c.old) != c.new)
+        same[0] = replace(same[0], candidates=left)
+        versions = [*versions[:index], *same, *versions[index + len(same) :]]
+    return versions
 
 
 def _drop_candidates(version: SchemaVersion, decision: Rename) -> tuple[RenameCandidate, ...]:
     return tuple(c for c in version.candidates if decision.old != c.old and decision.new != c.new)
 
 
-def _replace_id(version: SchemaVersion, old_id: int | None, new_id: int) -> SchemaVersion:
+def _replace_ids(version: SchemaVersion, ids: Mapping[int | None, int | None]) -> SchemaVersion:
     def mended(schema: TableSchema) -> TableSchema:
-        columns = tuple(replace(c, id=new_id) if c.id == old_id else c for c in schema.columns)
+        columns = tuple(replace(c, id=ids[c.id]) if c.id in ids else c for c in schema.columns)
         return replace(schema, columns=columns)
 
     revisions = tuple(replace(r, schema=mended(r.schema)) for r in version.revisions)

@@ -6,7 +6,9 @@ Law: the question stays in the history. An answer may come at any time, since bo
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
+from schemaman.history.rename_detection import is_handed_on
 from schemaman.history.versions import RenameCandidate, SchemaVersion, TableHistory
 
 OPEN_RENAME = "it is not decided whether "
@@ -17,11 +19,11 @@ def treat_as_additions(history: TableHistory) -> TableHistory:
     """The history in which each suspected rename is a drop and an addition; proven ones stay candidates.
 
     A suspected rename stays a question where the table may have been made anew: its rows are then of two
-    tables.
+    tables. Names that may have been handed on stay one, too: one name would have the values of two columns.
     """
     if not any(_list_suspected(version) for version in history.versions):
         return history
-    doubtful = _find_perhaps_made_anew(history)
+    doubtful = _find_perhaps_made_anew(history) | _find_handed_on(history)
     versions = (
         v
         if v.number in doubtful
@@ -33,7 +35,8 @@ def treat_as_additions(history: TableHistory) -> TableHistory:
 
 def describe_open_renames(history: TableHistory) -> tuple[str, ...]:
     """Describe the suspected renames of the newest incarnation, each with the commands that answer it."""
-    incarnation, doubtful = history.latest.incarnation, _find_perhaps_made_anew(history)
+    incarnation = history.latest.incarnation
+    doubtful = _find_perhaps_made_anew(history) | _find_handed_on(history)
     return tuple(
         f"{OPEN_RENAME}{c.old} became {c.new}: both columns are kept, and `schemaman decide "
         f"rename {history.table}@{v.number} {c.old} {c.new}`, or not-rename, answers it"
@@ -45,6 +48,15 @@ def describe_open_renames(history: TableHistory) -> tuple[str, ...]:
 
 def _list_suspected(version: SchemaVersion) -> tuple[RenameCandidate, ...]:
     return tuple(c for c in version.candidates if c.grade != "proven")
+
+
+def _find_handed_on(history: TableHistory) -> frozenset[int]:
+    """The numbers of the versions in which names may have been handed on from one column to the next."""
+    return frozenset(
+        after.number
+        for before, after in pairwise(history.versions)
+        if any(is_handed_on(c, before.schema) for c in _list_suspected(after))
+    )
 
 
 def _find_perhaps_made_anew(history: TableHistory) -> frozenset[int]:

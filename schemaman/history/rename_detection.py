@@ -7,7 +7,7 @@ as appeared, the pairs follow from the order. Everything weaker is a question fo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
@@ -20,6 +20,9 @@ from schemaman.model.types import widens
 
 SIMILARITY_THRESHOLD = 0.5
 """Names that share at least this part of their letters count as similar."""
+
+_MAX_HANDED_ON = 4
+"""More columns than this are not renamed in one step without any row in between."""
 
 _MAX_LETTER_PAIRS = 4_000
 """More pairs than this are not compared letter by letter."""
@@ -50,6 +53,37 @@ def find_rename_candidates(
             found += _suggest_pairs(segment, prefix=ordered, single=single)
     positions = {name: i for i, name in enumerate(old.names)}
     return tuple(sorted(found, key=lambda c: positions[c.old]))
+
+
+def find_handed_on_names(old: TableSchema, new: TableSchema) -> tuple[RenameCandidate, ...]:
+    """Find a chain of names that may have been handed on, each to the column in the next place.
+
+    `a, b` becomes `b, c`: `a` was dropped and `c` appended, or both were renamed. Where all places have the
+    types that they had, both fit, and the values of `b` are one column's or two columns'.
+    """
+    if len(old.columns) != len(new.columns):
+        return ()
+    moved = [(a, b) for a, b in zip(old.columns, new.columns, strict=True) if a.name != b.name]
+    names = {a.name: b.name for a, b in moved}
+    heads = names.keys() - names.values()
+    chained = {name for head in heads for name in _follow_names(names, head)}
+    same = all(a.type == b.type for a, b in moved)
+    kept = all(old.column(b.name) == b for _, b in moved if b.name in names)
+    if not 1 < len(moved) <= _MAX_HANDED_ON or len(heads) == len(moved) or chained != names.keys():
+        return ()
+    reason = "each place has the type that it had, so that the names may have been handed on"
+    return tuple(_make_candidate(a, b, "possible", reason) for a, b in moved) if same and kept else ()
+
+
+def is_handed_on(candidate: RenameCandidate, before: TableSchema) -> bool:
+    """Whether the new name of a suspected rename was that of another column before."""
+    return before.column(candidate.new) is not None
+
+
+def _follow_names(names: Mapping[str, str], name: str) -> Iterator[str]:
+    while name in names:
+        yield name
+        name = names[name]
 
 
 @dataclass(frozen=True, slots=True)

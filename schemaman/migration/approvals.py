@@ -5,26 +5,15 @@ A plan file says itself what needs approval, and anybody can edit it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
-from schemaman.migration.plan import Plan, Step, StepKind
+from schemaman.migration.plan import Plan, Step
 from schemaman.migration.policy import ChangeKind, Policy
 from schemaman.migration.policy_checks import PolicyCheck
 from schemaman.migration.rename_grounds import RenameGrounds
-from schemaman.migration.target import TARGETS
+from schemaman.migration.step_kinds import list_step_kinds
 
 _VALUES_LOST = "values are lost"
-_POLICY_KINDS: Mapping[StepKind, ChangeKind] = {
-    "create-table": "new-table",
-    "change-type": "widen",
-    "rename-column": "rename-stated",
-    "drop-columns": "drop-column",
-    "backfill": "retype",
-    "add-constraint": "set-not-null",
-}
-"""The least kind of change of a step for the policy; the changes of a plan may add stricter kinds."""
-
-_NO_RENAMES: Mapping[str, ChangeKind] = {}
 
 
 def list_missing_approvals(
@@ -33,14 +22,19 @@ def list_missing_approvals(
     sources: Collection[str] = (),
     targets: Collection[str] = (),
     grounds: RenameGrounds | None = None,
+    layout: Collection[str] = (),
 ) -> tuple[str, ...]:
     """List the approvals that the policy demands now, but the plan does not ask for.
 
     `sources` and `targets` are names that the table itself and the settings give, beside those that the plan
     states: an edited plan may state others, for which the policy demands less. `grounds` are those of the
-    store for renames; without them each rename counts as stated.
+    store for renames; without them each rename counts as stated. `layout` names the columns by which the
+    files of the table are laid out now.
+
+    Raises:
+        ValueError: a statement is not the one of its step, see `require_own_statements`.
     """
-    renames = {} if grounds is None else grounds.list_kinds(plan)
+    kinds = list_step_kinds(plan, layout, grounds)
     checks = [
         PolicyCheck(policy, source, (target, plan.format))
         for source in {plan.source.table, *sources}
@@ -48,8 +42,8 @@ def list_missing_approvals(
     ]
     return tuple(
         f"{step.kind}: {step.statement} ({why})"
-        for step in plan.steps
-        if (why := next(filter(None, (_find_demand(plan, step, check, renames) for check in checks)), ""))
+        for step, own in zip(plan.steps, kinds, strict=True)
+        if (why := next(filter(None, (_find_demand(plan, step, check, own) for check in checks)), ""))
         and not _is_asked(plan, step)
     )
 
@@ -61,28 +55,14 @@ def _is_asked(plan: Plan, step: Step) -> bool:
     return any(asked.startswith(f"{step.kind}: {step.statement} (") for asked in plan.approvals_needed)
 
 
-def _find_demand(
-    plan: Plan, step: Step, check: PolicyCheck, renames: Mapping[str, ChangeKind] = _NO_RENAMES
-) -> str:
+def _find_demand(plan: Plan, step: Step, check: PolicyCheck, kinds: tuple[ChangeKind, ...]) -> str:
     """Find why a person has to approve a step, whatever the plan asks for; empty if no approval is needed."""
     phase = plan.phase.name if plan.phase is not None else None
     if step.kind == "restore" or (phase is not None and step.kind == "drop-columns"):
         return _VALUES_LOST
-    kind = renames.get(step.statement, _POLICY_KINDS.get(step.kind))
-    if step.step_class == "capability-upgrade" or _switches_features(plan, step):
-        kind = "upgrade"
-    elif phase == "swap" and step.kind == "rename-column" and kind != "rename-suspected":
-        kind = "retype"
-    ruling = None if kind is None else check.ask(kind)
-    return "" if ruling is None or ruling.level == "auto" else ruling.why
-
-
-def _switches_features(plan: Plan, step: Step) -> bool:
-    """Whether a step sets or unsets features of a table that exists, whatever class the file gives it."""
-    properties = step.postcondition.get("properties")
-    features = TARGETS.get(plan.format).feature_properties
-    return (
-        step.kind == "set-properties"
-        and isinstance(properties, Mapping)
-        and not features.isdisjoint(properties)
-    )
+    if phase == "swap" and step.kind == "rename-column" and "rename-suspected" not in kinds:
+        kinds = ("retype",)
+    if not kinds:
+        return ""
+    ruling = check.ask(*kinds)
+    return "" if ruling.level == "auto" else ruling.why

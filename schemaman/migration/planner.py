@@ -151,8 +151,10 @@ def _remove_constraints(inputs: PlanInputs, planned: StepSequence, agreement: Ag
     for guard, why in guards.find_obstacles(inputs.target, planned.table, changes, guarded):
         after = guards.apply_constraint(planned.table, guard)
         # Other engines may merge by the identifier fields, so that it is the key that changes for them.
-        asked = inputs.check.ask("change-key").level != "auto"
-        planned = _add_step(planned, agreement, guard, after, why if asked else "")
+        ruling = inputs.check.ask("change-key" if guard.kind == "drop-key" else "drop-not-null")
+        planned = _add_step(
+            planned, agreement, guard, after, "" if ruling.level == "auto" else why or ruling.why
+        )
     return planned
 
 

@@ -103,7 +103,7 @@ def _classify_alone(
             proven = len(path) == 1 and name in source.proven
             return ("rename-proven" if proven else "rename-stated",)
         case ChangeType(path, old, new):
-            kind = _classify_widening(old, new) if in_place else "retype"
+            kind = classify_widening(old, new) if in_place else "retype"
             unsure = names.get(path[0], path[0]) in source.unsure_types
             return (kind, "change-representation") if unsure else (kind,)
         case ChangeNullable(_, _, new):
@@ -139,7 +139,8 @@ def _is_name_reused(source: MigrationSource, name: str) -> bool:
     )
 
 
-def _classify_widening(old: object, new: object) -> ChangeKind:
+def classify_widening(old: object, new: object) -> ChangeKind:
+    """Find the kind of a change of type that the format makes in place."""
     match old, new:
         case Integer(), Decimal():
             return "integer-to-decimal"

@@ -25,12 +25,13 @@ class RenameGrounds:
     """Pairs of names of one column, both ways.
 
     `stated`: a statement or a person states them. `proven`: evidence alone proves them. `fields`: names of
-    one nested field.
+    one nested field. `used` are names, in lower case, of columns that have another one or none now.
     """
 
     stated: frozenset[_Pair] = frozenset()
     proven: frozenset[_Pair] = frozenset()
     fields: frozenset[_Pair] = frozenset()
+    used: frozenset[str] = frozenset()
 
     def list_kinds(self, plan: Plan) -> Mapping[str, ChangeKind]:
         """List the kinds of the renames of a plan by their statements.
@@ -38,8 +39,7 @@ class RenameGrounds:
         Columns hang together: steps that exchange names go through names that no column keeps.
         """
         renames = {step.statement: _read_rename(step.statement) for step in plan.steps if _renames(step.kind)}
-        columns = dict(_list_outcomes((path[0], new) for path, new in renames.values() if len(path) == 1))
-        kinds = [self._find_kind(old, new) for old, new in columns.items()]
+        kinds = [self._find_kind(old, new) for old, new in follow_renames(plan)]
         strictest = max(kinds, key=_STRICTNESS.index, default=_STRICTNESS[0])
         return {
             statement: strictest if len(path) == 1 else self._find_field_kind(path[-1], new)
@@ -63,22 +63,40 @@ _STRICTNESS: tuple[ChangeKind, ...] = ("rename-stated", "rename-proven", "reuse-
 
 
 def find_rename_grounds(
-    stated: Iterable[MigrationSource], proven: Iterable[MigrationSource]
+    stated: Iterable[MigrationSource],
+    proven: Iterable[MigrationSource],
+    followed: Iterable[MigrationSource] = (),
 ) -> RenameGrounds:
-    """Find the grounds for renames in sources that follow what was stated, and what evidence proves, too."""
-    followed = list(stated)
+    """Find the grounds for renames in sources that follow what was stated, and what evidence proves, too.
+
+    `followed` are the sources as they were at the version that a plan follows: names are used by then.
+    """
+    stated = list(stated)
     fields = {
         (_plain(path[-1]), _plain(now.name))
-        for source in followed
+        for source in stated
         for version in source.past
         for path, now in version.nested_fields.items()
         if now.name is not None
     }
     return RenameGrounds(
-        frozenset(_list_pairs(followed)),
+        frozenset(_list_pairs(stated)),
         frozenset(_list_pairs(proven)),
         frozenset(fields | {(new, old) for old, new in fields}),
+        frozenset(
+            then.lower()
+            for source in followed
+            for version in source.past
+            for then, now in version.names.items()
+            if now is None or now.lower() != then.lower()
+        ),
     )
+
+
+def follow_renames(plan: Plan) -> tuple[_Pair, ...]:
+    """List the names of columns before and after all renames of a plan, where they differ."""
+    renames = (_read_rename(step.statement) for step in plan.steps if _renames(step.kind))
+    return tuple(_list_outcomes((path[0], new) for path, new in renames if len(path) == 1))
 
 
 def _list_pairs(sources: Iterable[MigrationSource]) -> Iterator[_Pair]:

@@ -256,8 +256,20 @@ def _undo_step(plan: Plan, target: Target, step: Step) -> Iterator[tuple[Step | 
                 None if lost else step.statement,
                 step.hurts,
             ),
-            _VALUES_LOST if lost else _APPROVED if asked else "",
+            _VALUES_LOST if lost else _APPROVED if asked else _explain_reversal(kind, step),
         )
+
+
+def _explain_reversal(kind: StepKind, step: Step) -> str:
+    """Explain why a person has to approve the undo of a step that needed no approval; empty if none has to.
+
+    The way back is a change of another kind than the way there.
+    """
+    properties = step.precondition.get("properties")
+    forgets = isinstance(properties, Mapping) and properties.get(KEY_PROPERTY, "") is None
+    if kind == "drop-key" or (kind == "set-properties" and forgets):
+        return "the table has no key afterwards"
+    return "it changes whether columns take NULL" if kind in ("add-constraint", "drop-constraint") else ""
 
 
 def _undo_properties(

@@ -8,7 +8,7 @@ or with another effect on the structure than its step promises does not pass.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from schemaman.errors import StalePlan
 from schemaman.migration import spark_sql as sql
@@ -19,8 +19,10 @@ from schemaman.migration.properties.names import (
     FENCE_PROPERTY,
     PLAN_PROPERTY,
     READ_PROPERTY,
+    SOURCE_PROPERTY,
     STORE_PROPERTY,
     TRUNCATED_PROPERTY,
+    VERSION_PROPERTY,
 )
 from schemaman.migration.sql_reader import SqlReader, UnreadableSql
 from schemaman.migration.step_order import place_at_end
@@ -31,6 +33,7 @@ from schemaman.model.diff import (
     ChangeComment,
     ChangeNullable,
     ChangeType,
+    Diff,
     DropColumn,
     RenameColumn,
     patch,
@@ -85,11 +88,15 @@ def _check_step(plan: Plan, target: Target, step: Step, schema: TableSchema | No
         case "create-table":
             properties = _read_properties(step)
             _require_known(target, properties)
+            _require_own_stamp(plan, properties)
             made = target.create_table(plan.table, plan.wanted, properties)
             _require_equal(step.statement, made.statement)
             schema = plan.wanted
         case "set-properties":
-            _require_known(target, _check_properties(reader, name, step))
+            written = _check_properties(reader, name, step)
+            _require_known(target, written)
+            if plan.phase is None or plan.phase.name != "rollback":
+                _require_own_stamp(plan, written)
         case "set-key" | "drop-key":
             reader.take(f"ALTER TABLE {name} {step.kind.removesuffix('-key').upper()} IDENTIFIER FIELDS ")
             reader.list_of(reader.path)
@@ -115,21 +122,36 @@ def _check_step(plan: Plan, target: Target, step: Step, schema: TableSchema | No
     return schema
 
 
+def read_step_changes(plan: Plan, step: Step, schema: TableSchema) -> Diff:
+    """Read from its statement what a step of a plan changes in a table of this structure.
+
+    The changes come one after the other. They are empty for a step that keeps the structure.
+
+    Raises:
+        ValueError: the table lacks a column that the step changes.
+    """
+    if step.kind not in _STRUCTURAL:
+        return ()
+    name = TARGETS.get(plan.format).table_name(plan.table)
+    try:
+        return tuple(_read_changes(SqlReader(step.statement), step.kind, name, schema))
+    except KeyError as error:
+        raise ValueError(f"the table lacks what this changes: {step.statement}") from error
+
+
 def find_structure_after(plan: Plan, step: Step, schema: TableSchema) -> TableSchema:
     """Find the structure that a step of a plan leaves in a table of this structure, from its statement.
 
     Raises:
         ValueError: the table lacks a column that the step changes, or has one of the name that it gives.
     """
-    if step.kind not in _STRUCTURAL:
-        return schema
-    name = TARGETS.get(plan.format).table_name(plan.table)
+    changes = read_step_changes(plan, step, schema)
     try:
-        after = _apply_changes(schema, _read_changes(SqlReader(step.statement), step.kind, name, schema))
+        after = _apply_changes(schema, changes)
     except KeyError as error:
         raise ValueError(f"the table lacks what this changes: {step.statement}") from error
     lowered = [column.lower() for column in after.names]
-    if len(set(lowered)) < len(lowered):
+    if changes and len(set(lowered)) < len(lowered):
         raise ValueError(f"another column has the name that this gives: {step.statement}")
     return after
 
@@ -152,6 +174,13 @@ def _require_known(target: Target, properties: Mapping[str, object]) -> None:
     ]
     if strange:
         raise ValueError(f"no plan sets the property {strange[0]!r}")
+
+
+def _require_own_stamp(plan: Plan, properties: Mapping[str, object]) -> None:
+    """Require that a stamp names the source and the version that the plan follows."""
+    for key, own in ((SOURCE_PROPERTY, plan.source.table), (VERSION_PROPERTY, plan.source.id)):
+        if properties.get(key, own) != own:
+            raise ValueError(f"it sets {key} to another value than that of the plan, {own!r}")
 
 
 def _read_properties(step: Step) -> dict[str, str]:
@@ -210,7 +239,7 @@ def _check_query(query: str) -> None:
     reader.end()
 
 
-def _apply_changes(schema: TableSchema, changes: Iterator[Change]) -> TableSchema:
+def _apply_changes(schema: TableSchema, changes: Iterable[Change]) -> TableSchema:
     for change in changes:
         schema = patch(schema, [place_at_end(schema, change)])
     return schema

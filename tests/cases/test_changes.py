@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import pytest
 
+from schemaman.history.decisions import Decisions, NotRename, Rename, apply_decisions, format_coordinates
+from schemaman.history.open_renames import treat_as_additions
+from schemaman.history.versions import TableHistory
 from schemaman.migration.plan import Policy
+from schemaman.migration.planner import make_plan
+from schemaman.migration.policy import Profile
+from schemaman.migration.source import migration_source
+from schemaman.migration.targets import delta
 from schemaman.model.diff import ChangeDefault, ChangeType, DropColumn
 from schemaman.model.types import Decimal, Integer, Numeric, Timestamp
 from tests.cases.connector import (
@@ -22,6 +32,8 @@ from tests.cases.connector import (
     time,
 )
 from tests.support import chain
+from tests.support.memory_lake import MemoryTable
+from tests.support.plans import migrated
 from tests.support.records import Node, node
 from tests.support.story import applied
 
@@ -238,3 +250,70 @@ def test_names_that_were_handed_on_are_a_doubt_where_the_types_stayed_in_their_p
     connector.rows({"id": INT, "b": TEXT, "c": INT})
     (doubt,) = connector.told()["t"].disagreements
     assert (doubt.kind, "a to b, b to c" in doubt.message) == ("perhaps-swapped", True)
+
+
+CHAIN = (("id", "a", "b"), ("id", "b", "c"))
+
+
+def handed_on(*shapes: Sequence[str]) -> TableHistory:
+    connector = Connector()
+    for names in shapes:
+        connector.rows(dict.fromkeys(names, INT))
+    return connector.told()["t"]
+
+
+@pytest.mark.parametrize(("before", "after", "pairs"), [
+    ("id a b", "id b c", [("a", "b"), ("b", "c")]),
+    ("id a b c", "id b c d", [("a", "b"), ("b", "c"), ("c", "d")]),
+    ("id a b z", "id b c z", [("a", "b"), ("b", "c")]),
+    ("id a b", "id b c d", []),  # a chain makes no column
+    ("id a b c d e f", "id b c d e f g", []),  # nobody renames six columns between two rows
+])  # fmt: skip
+def test_names_of_one_type_that_may_have_been_handed_on_are_a_question(
+    before: str, after: str, pairs: list[tuple[str, str]]
+):
+    history = handed_on(before.split(), after.split())
+    assert [(c.old, c.new) for c in history.latest.candidates] == pairs
+    assert {c.grade for c in history.latest.candidates} <= {"possible"}
+
+
+def answered(history: TableHistory, same: bool, *pairs: tuple[str, str]) -> TableHistory:
+    table, at = str(history.table), (history.latest.id, format_coordinates(history.latest.at))
+    yes = tuple(Rename(table, *pair, *at) for pair in pairs if same)
+    no = tuple(NotRename(table, *pair, *at) for pair in pairs if not same)
+    return apply_decisions(history, Decisions(yes, no))
+
+
+def test_an_answer_for_each_name_of_a_chain_decides_it():
+    history = handed_on(*CHAIN)
+    renamed = answered(history, True, ("a", "b"), ("b", "c")).latest
+    assert ([(c.id, c.name) for c in renamed.schema.columns], renamed.candidates) == (
+        [(1, "id"), (2, "b"), (3, "c")], ()
+    )  # fmt: skip
+    others = answered(history, False, ("a", "b"), ("b", "c")).latest
+    assert ([c.id for c in others.schema.columns], others.candidates) == ([1, 3, 4], ())
+    # `b` is gone, and `a` has its name
+    first = answered(history, True, ("a", "b")).latest
+    assert [(c.id, c.name) for c in first.schema.columns][:2] == [(1, "id"), (2, "b")]
+    # `b` became `c`: nothing says yet which column `b` is now
+    assert answered(history, True, ("b", "c")).latest == history.latest
+
+
+@pytest.mark.parametrize("profile", ["careful", "autopilot"])
+def test_no_table_follows_a_chain_of_names_before_the_answer(profile: Profile):
+    history = handed_on(*CHAIN)
+    first = migration_source(replace(history, versions=history.versions[:1]))
+    policy = Policy(profile=profile, drops="drop")
+    lake = migrated(MemoryTable("/lake/t"), make_plan(first, None, delta.TARGET, "/lake/t", policy)).live
+    open_history = treat_as_additions(history) if profile == "autopilot" else history
+    plan = make_plan(migration_source(open_history), lake, delta.TARGET, "/lake/t", policy)
+    assert [r.change for r in plan.refusals] == ["rename `a` to `b`", "rename `b` to `c`"]
+    assert [s.statement for s in plan.steps if "COLUMN" in s.statement] == []
+    done = answered(history, True, ("a", "b"), ("b", "c"))
+    plan = make_plan(migration_source(done), lake, delta.TARGET, "/lake/t", policy)
+    assert [s.statement.partition("COLUMN ")[2] for s in plan.steps if "COLUMN" in s.statement] == [
+        "`a` TO `__schemaman_1`", "`b` TO `c`", "`__schemaman_1` TO `b`"
+    ]  # fmt: skip
+    other = answered(history, False, ("a", "b"), ("b", "c"))
+    plan = make_plan(migration_source(other), lake, delta.TARGET, "/lake/t", policy)
+    assert [s.kind for s in plan.steps if "COLUMN" in s.statement] == ["add-columns", "drop-columns"]

@@ -111,3 +111,29 @@ def test_a_store_keeps_the_drops_once(tmp_path: Path):
         assert kept == told(records).histories
         drops = [o for o in registry.observations(kept["stock"].table) if o.action == "drop"]
         assert len(drops) == 2
+
+
+def test_a_database_that_is_spelled_in_another_case_is_a_doubt_until_a_record_shows_the_table():
+    connector = Connector("mysql")
+    create(connector)
+    connector.change(ddl="DROP DATABASE IF EXISTS `Shop`", table="", database="Shop")
+    connector.rows({"id": INT}, 1, table="stock")
+    whole = connector.told().histories
+    assert not any(endings(connector.told()).values())
+    assert {name: [d.kind for d in history.disagreements] for name, history in whole.items()} == {
+        "orders": ["altered-unseen"], "stock": [], "log": ["altered-unseen"], "ship": [],
+    }  # fmt: skip
+    assert "if the server ignores case" in whole["orders"].disagreements[0].message
+    topics = sorted({r.topic for r in connector.records})
+    for order in permutations([[r for r in connector.records if r.topic == topic] for topic in topics]):
+        assert told_in_parts(order).histories == whole
+
+
+def test_the_own_spelling_of_a_database_decides():
+    connector = Connector("mysql")
+    create(connector)
+    connector.change(ddl="DROP DATABASE SHOP", table="", database="SHOP")
+    connector.change(ddl="DROP DATABASE shop", table="")
+    at = [("dropped", f"binlog.000003:{connector.at}:0")]
+    assert endings(connector.told()) == {"orders": at, "stock": at, "log": at, "ship": []}
+    assert not any(history.disagreements for history in connector.told().histories.values())

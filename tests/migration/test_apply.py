@@ -28,7 +28,7 @@ from schemaman.migration.apply.apply import (
     is_begun,
     target_id,
 )
-from schemaman.migration.plan import MigrationSource, Plan, Policy
+from schemaman.migration.plan import MigrationSource, Plan, Policy, PreviousVersion
 from schemaman.migration.plan_file import from_text, plan_hash, to_text
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import PolicyRule
@@ -564,3 +564,51 @@ def test_a_table_that_was_dropped_and_made_anew_at_the_source_is_another_one() -
     assert from_text(to_text(plan)) == plan
     goes_on = migration_source(told(life, "id INT NOT NULL, a INT, b INT, PRIMARY KEY (id)"))
     assert make_plan(goes_on, lake.live, delta.TARGET, TABLE, Policy()).refusals == ()
+
+
+def _plan_drops(lake: MemoryTable) -> Plan:
+    """Rename `a` to `n` and drop `o`, in an Iceberg table."""
+    past = (
+        PreviousVersion("v1", {}, {"id": "id", "a": "n", "o": None}),
+        PreviousVersion("v2", {}, {"id": "id", "n": "n"}),
+    )
+    schema = parse_columns("id BIGINT NOT NULL, n INT, PRIMARY KEY (id)")
+    source = MigrationSource("shop.public.t", 2, "v2", 0, schema, past=past)
+    return make_plan(source, lake.live, iceberg.TARGET, "ice.raw.t", Policy(drops="drop"))
+
+
+def _table_of_flink() -> MemoryTable:
+    lake, schema = MemoryTable("ice.raw.t"), parse_columns("id INT NOT NULL, a INT, o INT, PRIMARY KEY (id)")
+    source = MigrationSource("shop.public.t", 1, "v1", 0, schema)
+    run(make_plan(source, None, iceberg.TARGET, "ice.raw.t", Policy()), lake, MemoryJournal())
+    lake.ran.clear()
+    return lake
+
+
+@pytest.mark.parametrize(("column", "stops"), [("o", True), ("a", False), ("id", False)])
+def test_delete_files_that_name_a_column_meanwhile_keep_it(column: str, stops: bool) -> None:
+    lake = _table_of_flink()
+    plan = _plan_drops(lake)
+    assert [step.kind for step in plan.steps].count("drop-columns") == 1
+    lake.live = replace(lake.live, equality_deletes=((column,),))  # type: ignore[type-var]
+    if not stops:
+        assert run(plan, lake, MemoryJournal(), approved=True).state == "applied"
+        return
+    for do in (check, apply):
+        with pytest.raises(StalePlan, match="drop `o`: delete files name rows by its values") as caught:
+            do(plan, lake, MemoryJournal(), lambda: 1000, run="r", approved=True)
+        assert "rewrite_data_files" in (caught.value.hint or "")
+    assert not lake.ran
+    lake.live = replace(lake.live, equality_deletes=())  # type: ignore[type-var]
+    assert run(plan, lake, MemoryJournal(), approved=True).state == "applied"
+
+
+def test_delete_files_that_come_during_the_run_stop_it_before_the_drop() -> None:
+    lake = _table_of_flink()
+    plan = _plan_drops(lake)
+    time = iter(range(0, 10_000_000, 1000))
+    lake.after = lambda _: setattr(lake, "live", replace(lake.live, equality_deletes=(("o",),)))  # type: ignore[type-var]
+    with pytest.raises(PartlyApplied, match="delete files name rows by its values"):
+        apply(plan, lake, MemoryJournal(), lambda: next(time), run="r", approved=True)
+    assert lake.live is not None
+    assert {"n", "o"} <= set(lake.live.schema.names)

@@ -14,9 +14,12 @@ MAX_OLDER_VERSIONS = 16
 ALTERED_UNSEEN = "altered-unseen"
 ALTERED_UNSEEN_MESSAGE = "a statement altered the table here, and no record has shown its structure since"
 
-CREATED_UNSEEN_MESSAGE = (
-    "a statement created the table anew here, and no record has shown its structure since"
-)
+UNSEEN_MESSAGES = {
+    "create": "a statement created the table anew here, and no record has shown its structure since",
+    "drop": "a statement dropped a database here whose name differs from that of this table's by case alone: "
+    "the table is gone if the server ignores case, and no record has shown it since",
+}
+"""What other statements than ALTER did to a table that no record has shown since."""
 
 
 def list_ambiguities(

@@ -19,7 +19,7 @@ from schemaman.history.fold.aliases import collect_aliases
 from schemaman.history.fold.ambiguity import (
     ALTERED_UNSEEN,
     ALTERED_UNSEEN_MESSAGE,
-    CREATED_UNSEEN_MESSAGE,
+    UNSEEN_MESSAGES,
 )
 from schemaman.history.fold.connector_settings import find_shown_settings
 from schemaman.history.fold.disagreements import (
@@ -165,8 +165,7 @@ def _flag_unseen_changes(walk: TableWalk) -> None:
     versions, unseen = walk.versions, walk.statements.unseen
     is_there = walk.incarnations.is_unshown or not walk.incarnations.has_ended
     if unseen is not None and versions.in_order and is_there:
-        created = unseen.observation.action == "create"
-        message = CREATED_UNSEEN_MESSAGE if created else ALTERED_UNSEEN_MESSAGE
+        message = UNSEEN_MESSAGES.get(unseen.observation.action, ALTERED_UNSEEN_MESSAGE)
         versions.record_disagreement(ALTERED_UNSEEN, versions.newest, message, unseen)
     points = [(v.incarnation, v.points) for v in versions.in_order]
     for index, message, point in find_changes_while_read(points):

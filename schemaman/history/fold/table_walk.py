@@ -109,6 +109,8 @@ def _add_point(walk: TableWalk, point: Point, after: Coordinates | None) -> Earl
     observation = point.observation
     if is_incarnation_only(observation):
         _recreate_table(walk, point)
+    elif observation.action == "drop" and observation.previous is not None:
+        walk.statements.unseen = point
     elif observation.action == "drop":
         _end_incarnation(walk, "dropped", point.coordinates, None)
     elif observation.action == "truncate":

@@ -19,7 +19,7 @@ from schemaman.history.fold.version_builder import (
     list_event_schemas,
     set_emitted_names,
 )
-from schemaman.history.rename_detection import find_rename_candidates
+from schemaman.history.rename_detection import find_handed_on_names, find_rename_candidates
 from schemaman.history.versions import Evidence, Proof, RenameCandidate, SchemaVersion
 from schemaman.model.schema import fingerprint
 
@@ -99,7 +99,9 @@ def _find_candidates(
     if before is None or before.incarnation != version.incarnation or stated:
         return ()
     first = set_emitted_names(version.shape.revisions[0], version.event_forms.names)
-    return find_rename_candidates(before.schema, first.schema, find_connector(opened.connector).append_only)
+    append_only = find_connector(opened.connector).append_only
+    chain = find_handed_on_names(before.schema, first.schema) if append_only else ()
+    return chain or find_rename_candidates(before.schema, first.schema, append_only)
 
 
 def _close_version(

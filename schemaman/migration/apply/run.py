@@ -24,6 +24,7 @@ from schemaman.errors import (
     StatementFailed,
     message_of,
 )
+from schemaman.migration.apply.equality_deletes import require_undeleting_drops
 from schemaman.migration.apply.journal import (
     Journal,
     count_progress,
@@ -241,6 +242,7 @@ class PlanRun:
         self.require_ours(lake)
         point = resume_plan(self.plan, lake, *count_progress(self.journal.read_plan_lines(self.name)))
         self.plan, at = point.plan, point.done
+        require_undeleting_drops(self.plan, lake, at)
         if point.foreign:
             return lake, at, point.foreign
         before = self.journal.read_target_lines(self.target)
@@ -325,6 +327,10 @@ class PlanRun:
         if not self.is_met(lake, step.precondition):
             changed = StalePlan(f"{self.plan.table} was changed by others during the run")
             raise self.wrap_error(number, self.explain_not_due(step, lake, changed))
+        try:
+            require_undeleting_drops(replace(self.plan, steps=(step,)), lake, 0)
+        except StalePlan as unreadable:
+            raise self.wrap_error(number, unreadable) from unreadable
 
     def explain_not_due(self, step: Step, lake: LakeTable | None, otherwise: StalePlan) -> StalePlan:
         """Explain why a step is not due: by the query of its rows, else by the given error."""

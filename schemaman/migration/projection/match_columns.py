@@ -212,11 +212,19 @@ def _report_ended_incarnation(source: MigrationSource, lake: LakeTable, notes: P
 def _find_open_renames(source: MigrationSource, lake: LakeTable, notes: PlanNotes) -> dict[str, str]:
     """Rename questions that matter here: the old name is in the lake, the new one is no other column's."""
     undecided: dict[str, str] = {}
+    open_names: set[str] = set()
+    # A name that may have been handed on is open as long as that of the next column is.
+    for _ in source.unanswered:
+        open_names |= {
+            old
+            for old, new in source.unanswered
+            if new in open_names or find_column(lake.schema, new) is None
+        }
     for old, new in source.unanswered:
         column = find_column(lake.schema, old)
         if column is None or find_column(source.schema, new) is None:
             continue
-        if find_column(lake.schema, new) not in (None, column):
+        if find_column(lake.schema, new) not in (None, column) and new not in open_names:
             continue
         undecided[column.name] = new
         change = f"rename {quote_name(old)} to {quote_name(new)}"

@@ -70,8 +70,11 @@ class PhaseDraft:
         """Another step; `why` says why a person has to approve it."""
         self.planned = self.planned.add_step(draft, after, why)
 
-    def expand(self, swaps: tuple[ColumnSwap, ...], why: str) -> str:
-        """New columns beside the old ones; the gate in words. `why`: an upgrade has to be approved."""
+    def expand(self, swaps: tuple[ColumnSwap, ...], why: str, adding: str) -> str:
+        """New columns beside the old ones; the gate in words.
+
+        `why`: an upgrade has to be approved, `adding`: the new columns have to be.
+        """
         needed = find_missing_properties(self.target, self.now, swaps)
         if needed:
             self.add_step(
@@ -86,7 +89,7 @@ class PhaseDraft:
             change = AddColumn((e.new,), column, after.columns[-1].name)
             drafts.append(require_draft(self.target.draft_change(self.now, change)))
             after = patch(after, [change])
-        self.add_step(self.target.combine_drafts(self.now, drafts), replace(self.now, schema=after))
+        self.add_step(self.target.combine_drafts(self.now, drafts), replace(self.now, schema=after), adding)
         return "none: columns are only added"
 
     def split(
@@ -163,8 +166,11 @@ class PhaseDraft:
         gate = "every value can be converted to the new type without loss"
         return f"{gate}; {_ALONE}" if alone else gate
 
-    def swap(self, swaps: tuple[ColumnSwap, ...], why: str) -> str:
-        """The new columns under the names of the old ones, which are kept and no longer required."""
+    def swap(self, swaps: tuple[ColumnSwap, ...], why: str, keyed: str, nulled: str) -> str:
+        """The new columns under the names of the old ones, which are kept and no longer required.
+
+        `keyed`: that identifier fields go has to be approved, `nulled`: that the old columns take NULL.
+        """
         new_values = {e.column: quote_name(e.new) for e in swaps}
         alone = self._check_key_unique(new_values)
         counts = {"counts": {count_differing(self.name, swaps): 0} | alone}
@@ -177,7 +183,7 @@ class PhaseDraft:
         self._set_properties(begun, before=counts, why=why)
         unkeyed = self.target.drop_key(self.now)
         if unkeyed is not None and any(self._is_required(e.column) for e in swaps):
-            self.add_step(unkeyed, remove_identifiers(self.now))
+            self.add_step(unkeyed, remove_identifiers(self.now), keyed)
         for e in swaps:
             # Rows may have come since the first look, and a run that died may be taken up days later: each
             # pair is asked for again right before its names change.
@@ -192,7 +198,7 @@ class PhaseDraft:
         if relaxed:
             drafts = [require_draft(self.target.draft_change(self.now, change)) for change in relaxed]
             after = replace(self.now, schema=patch(self.now.schema, relaxed))
-            self.add_step(self.target.combine_drafts(self.now, drafts), after)
+            self.add_step(self.target.combine_drafts(self.now, drafts), after, nulled)
         self._set_properties({RECIPE_PROPERTY: "{}"})
         gate = "each row has the same value in the new column and in the old one, and writers are stopped"
         return f"{gate}; {_ALONE}" if alone else gate

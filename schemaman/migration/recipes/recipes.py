@@ -24,6 +24,7 @@ from schemaman.migration.plan import (
 )
 from schemaman.migration.plan_file import plan_hash
 from schemaman.migration.planner import make_plan
+from schemaman.migration.policy import ChangeKind
 from schemaman.migration.policy_checks import PolicyCheck, refuse_blocked
 from schemaman.migration.projection.project import Projection, project
 from schemaman.migration.properties.column_swaps import read_swaps, suggest_resume
@@ -47,6 +48,7 @@ _OWN_COLUMN = "the source itself has a column {} by now, and its values may be i
 _RENAME_BY_HAND = "check the rows, rename that column of the lake table by hand, then plan again"
 SwapPhase = Literal["expand", "backfill", "swap", "contract"]
 _SWAP_PHASES: tuple[SwapPhase, ...] = ("expand", "backfill", "swap", "contract")
+_SWAP_KINDS: tuple[ChangeKind, ...] = ("retype", "change-key", "drop-not-null")
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,7 +285,7 @@ class RecipePlanner:
     def _policy_check(self) -> PolicyCheck:
         return PolicyCheck(self.policy, self.source.table, self._target_names)
 
-    def _find_approval_reason(self, kind: Literal["retype", "upgrade", "change-key"]) -> str:
+    def _find_approval_reason(self, kind: ChangeKind) -> str:
         """Find why a person has to approve a change of this kind; empty if no approval is needed."""
         ruling = self._policy_check().ask(kind)
         return "" if ruling.level == "auto" else ruling.why
@@ -313,11 +315,13 @@ class RecipePlanner:
     def _draw_phase(self, draft: PhaseDraft, name: SwapPhase, swaps: tuple[ColumnSwap, ...]) -> str:
         match name:
             case "expand":
-                return draft.expand(swaps, self._find_approval_reason("upgrade"))
+                return draft.expand(
+                    swaps, self._find_approval_reason("upgrade"), self._find_approval_reason("add-column")
+                )
             case "backfill":
                 return draft.backfill(swaps, self._find_approval_reason("retype"))
             case "swap":
-                return draft.swap(swaps, self._find_approval_reason("retype"))
+                return draft.swap(swaps, *map(self._find_approval_reason, _SWAP_KINDS))
             case "contract":
                 return draft.contract({e.old: e.column for e in swaps})
 
