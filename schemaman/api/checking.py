@@ -13,8 +13,8 @@ from schemaman.api.accepted_snapshots import (
     read_named_snapshots,
     read_snapshot_texts,
 )
-from schemaman.api.checking_files import add_waivers, is_outside_history, make_policy, order_arguments
 from schemaman.api.finding_places import place_in_snapshots
+from schemaman.api.gate_settings import add_waivers, is_outside_history, make_policy, order_arguments
 from schemaman.api.readership import RegistryRelations
 from schemaman.api.references import resolve_reference
 from schemaman.api.settings_files import resolve_path

@@ -10,18 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 
-from schemaman.api.checking_files import (
-    SchemaSide,
-    add_waivers,
-    judge_sides,
-    list_side_relations,
-    make_policy,
-    order_arguments,
-    read_side,
-)
+from schemaman.api.checking_files import SchemaSide, judge_sides, list_side_relations, read_side
 from schemaman.api.checking_migrations import BranchProposals, find_branch_proposals
 from schemaman.api.files import read_text
 from schemaman.api.finding_places import find_line, place_in_repository
+from schemaman.api.gate_settings import add_waivers, make_policy, order_arguments
+from schemaman.api.merge_base import find_base
 from schemaman.api.migration_scripts import choose_grammar, has_statements, judge_script
 from schemaman.api.settings_files import resolve_path
 from schemaman.api.workspace import Workspace
@@ -34,17 +28,6 @@ from schemaman.model.schema import TableId
 
 SUFFIXES = (".json", ".avsc", ".ddl", ".sql")
 """The suffixes of files that have a schema: snapshots, Avro, Connect, Spark, Delta, Iceberg, column lists."""
-
-_BASE_VARIABLES = (
-    "GITHUB_BASE_REF",
-    "CI_MERGE_REQUEST_TARGET_BRANCH_NAME",
-    "SYSTEM_PULLREQUEST_TARGETBRANCH",
-)
-"""The branch that a pull request goes to.
-
-Source: GitHub Actions, GitLab CI/CD and Azure Pipelines, predefined variables.
-"""
-_NO_BASELINE = "commit the files of schemaman snapshot, or check one table: --against orders@1"
 
 
 def check_branch(
@@ -127,19 +110,6 @@ def _list_tables(
     tables = [names.get(name) or TableId("", "", "", PurePath(name).stem) for name in sorted(files)]
     stems = {table.table for table in tables}
     return [*tables, *(t for t in proposed.tables if str(t) not in stems and t not in tables)]
-
-
-def find_base(base: str | None) -> str:
-    """Find the merge base with a branch, by default with the target of the pull request.
-
-    Raises:
-        UsageError: there is no repository, no such branch, or no common commit; the hint says what to fetch.
-    """
-    name = base or next((value for name in _BASE_VARIABLES if (value := os.environ.get(name))), None)
-    try:
-        return git.find_merge_base(branch=name and name.removeprefix("refs/heads/"))
-    except UsageError as error:
-        raise UsageError(f"there is no baseline: {error.message}", hint=error.hint or _NO_BASELINE) from error
 
 
 def _read_base(commit: str, path: Path) -> Mapping[str, str]:

@@ -6,13 +6,14 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePath
+from pathlib import PurePath
 
 from schemaman.api.avro_checks import read_avro
-from schemaman.api.files import is_present, read_text
+from schemaman.api.files import read_text
 from schemaman.api.finding_places import find_folder_prefix, find_line, place_in_repository
+from schemaman.api.gate_settings import add_waivers, make_policy, order_arguments
 from schemaman.api.migration_scripts import choose_grammar, has_statements, judge_script
-from schemaman.api.readership import RelationFinder, build_readership, build_relation
+from schemaman.api.readership import build_relation
 from schemaman.api.references import read_outside_history
 from schemaman.api.workspace import Workspace
 from schemaman.compat.avro.branches import list_lost_branches
@@ -20,7 +21,7 @@ from schemaman.compat.avro.field_causes import AvroCause, list_field_causes
 from schemaman.compat.avro.levels import list_reasons
 from schemaman.compat.avro.schema import AvroSchema, InvalidAvroSchema, RecordOf, UnionOf
 from schemaman.compat.counterexample import add_counterexamples
-from schemaman.compat.gate import AVRO_READERS, CheckResult, GatePolicy, judge_files
+from schemaman.compat.gate import AVRO_READERS, CheckResult, judge_files
 from schemaman.compat.impact.relations import Relation
 from schemaman.compat.judge import (
     RULES,
@@ -35,30 +36,13 @@ from schemaman.compat.judge import (
 from schemaman.compat.rules.avro_incompatible import NAME as INCOMPATIBLE
 from schemaman.compat.rules.avro_incompatible import WAYS
 from schemaman.compat.snapshots import from_text, is_snapshot, remove_ids
-from schemaman.compat.waivers import Scope, list_remarks
 from schemaman.errors import UnreadableInput
 from schemaman.history.references import FileRef, GitRef, Reference, parse
 from schemaman.history.rename_detection import find_rename_candidates
 from schemaman.io import git
 from schemaman.languages.read import read_schema
 from schemaman.model.diff import diff
-from schemaman.model.schema import SCHEMES, TableId, TableSchema
-
-
-def is_outside_history(text: str) -> bool:
-    """Whether a text is a REF to a file, git, a schema registry or the lake; a time has a colon, too."""
-    scheme, colon, _ = text.partition(":")
-    return bool(colon) and scheme in SCHEMES
-
-
-def is_table(text: str) -> bool:
-    """Whether a text names a table of the history: no path that exists, and none with a separator."""
-    return "/" not in text and not is_present(Path(text))
-
-
-def is_branch(text: str) -> bool:
-    """Whether a text is `git:REV` without a path."""
-    return text.startswith("git:") and ":" not in text.removeprefix("git:")
+from schemaman.model.schema import TableId, TableSchema
 
 
 def check_schemas(
@@ -102,13 +86,6 @@ def check_schemas(
     return add_waivers(workspace, judge_files((table,), 1, findings, policy))
 
 
-def order_arguments(names: Sequence[str], *options: str) -> tuple[str, ...]:
-    """Order the arguments of a command: options come first if a name looks like one."""
-    if any(name.startswith("-") for name in names):
-        return (*options, "--", *names)
-    return (*names, *options)
-
-
 @dataclass(frozen=True, slots=True)
 class SchemaSide:
     """One of the two schemas: as a table and as Avro, None where it is none of that kind or absent.
@@ -122,30 +99,6 @@ class SchemaSide:
     digest: str = ""
 
 
-def make_policy(
-    workspace: Workspace,
-    level: str | None,
-    fail_on: Severity | None,
-    find_relations: RelationFinder,
-    *,
-    named: bool = False,
-) -> GatePolicy:
-    """Make the settings of the gate. A level alone decides about Avro; other readers must be declared.
-
-    `find_relations` finds the tables that the SQL of consumers names. `named`: the user named the tables.
-    """
-    settings = workspace.settings
-    return GatePolicy(
-        workspace.list_readers(level),
-        workspace.rule_overrides(),
-        fail_on or settings.fail_on.value,
-        level and level.upper(),
-        named=named,
-        waived=workspace.read_waivers().keys(),
-        readership=build_readership(workspace, find_relations, level),
-    )
-
-
 def list_side_relations(
     workspace: Workspace, table: TableId, old: SchemaSide, new: SchemaSide
 ) -> Iterator[Relation]:
@@ -153,18 +106,6 @@ def list_side_relations(
     schema = new.table or old.table
     if schema is not None:
         yield build_relation(table, schema, [old.table] if old.table else [], workspace)
-
-
-def add_waivers(workspace: Workspace, result: CheckResult, *, whole: Scope | None = None) -> CheckResult:
-    """Add the valid waivers to a result, and what the others need. `whole`: what was checked wholly."""
-    fingerprints = {finding.fingerprint for finding, _ in result.findings}
-    remarks = list_remarks(workspace.read_all_waivers(), fingerprints, workspace.today(), whole=whole)
-    return replace(
-        result,
-        waivers=workspace.read_waivers(),
-        waiver_remarks=remarks,
-        consumer_remarks=() if whole is None else result.readership.list_remarks(result.tables),
-    )
 
 
 def read_side(text: str, where: str) -> SchemaSide:

@@ -75,10 +75,33 @@ def test_a_check_that_could_not_read_does_not_pass(connector: Connector, run: Ru
     assert run("check", "--source", "--fail-on", "off").code == 0
     assert run("check", "u").code == 0
     assert run("check", "t").code == 3
+    for name in ("text", "concise", "json", "jsonl", "sarif", "junit", "gitlab", "markdown", "html"):
+        assert "records-not-read" in run("report", "--format", name).out, name
+    assert "records-not-read" in run("report", "--against", "accepted").out
     assert "could not be read" in run("explain", unread["finding"]).out
     waived = ("--reason", "known", "--owner", "ann", "--expires", "5d")
     assert run("waive", unread["finding"], *waived).code == 0
     assert run("check", "--source").code == 0
+
+
+def test_records_that_were_not_read_are_sent_to_the_webhook(
+    connector: Connector, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[tuple[str, list[str]]] = []
+
+    def keep(_: object, body: bytes, *__: object, **___: object) -> None:
+        document = json.loads(body)
+        sent.append((document["event"], [entry["table"] for entry in document["entries"]]))
+
+    monkeypatch.setattr("schemaman.io.notifications.post_json", keep)
+    Path("schemaman.toml").write_text('[notify]\nwebhook = "https://example.com"\n')
+    assert run("check", "--source").code == 0
+    assert sent == []
+    connector.write(TOPIC, None, b"\x00\x00\x00\x00\x09?")
+    read(connector.records)
+    for options in ((), ("--fail-on", "danger"), ("--fail-on", "off")):
+        run("check", "--source", *options)
+    assert sent == [("unknown", ["srv.shop.public.t"])] * 2
 
 
 def test_a_later_record_shows_what_the_unread_ones_might_have(connector: Connector, run: Run) -> None:
