@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePath
 
 from schemaman.api.checking_files import SchemaSide, judge_sides, list_side_relations, read_side
@@ -19,12 +20,13 @@ from schemaman.api.merge_base import find_base
 from schemaman.api.migration_scripts import choose_grammar, has_statements, judge_script
 from schemaman.api.settings_files import resolve_path
 from schemaman.api.workspace import Workspace
+from schemaman.compat.consumers import SchemaReader
 from schemaman.compat.gate import CheckResult, judge_files
 from schemaman.compat.impact.relations import Relation
 from schemaman.compat.judge import Finding, Severity
 from schemaman.errors import UnreadableInput, UsageError
 from schemaman.io import git
-from schemaman.model.schema import TableId
+from schemaman.model.schema import TableId, TableSchema
 
 SUFFIXES = (".json", ".avsc", ".ddl", ".sql")
 """The suffixes of files that have a schema: snapshots, Avro, Connect, Spark, Delta, Iceberg, column lists."""
@@ -99,7 +101,31 @@ def check_branch(
 
     policy = make_policy(workspace, level, fail_on, find_relations)
     result = judge_files(tables, len(changed) + proposed.changed, found, policy)
-    return add_waivers(workspace, result, whole="files" if is_default else None)
+    if not is_default:
+        return add_waivers(workspace, result)
+    schemas: dict[TableId, SchemaReader] = {}
+    for table, name in zip(tables, sorted({*before, *after}), strict=False):
+        id = table if table.server or table.schema else _guess_table(name)
+        schemas[id] = partial(_list_schemas, name, before.get(name), after.get(name), commit)
+    schemas |= dict.fromkeys(proposed.tables, tuple)
+    return add_waivers(workspace, result, whole="files", schemas=schemas)
+
+
+def _guess_table(name: str) -> TableId:
+    """Guess the table of a file from its name, which for a snapshot has all parts of the table's name."""
+    server, database, schema, table = ("", "", "", *PurePath(name).stem.split("."))[-4:]
+    return TableId(server, database, schema, table)
+
+
+def _list_schemas(name: str, before: str | None, after: str | None, commit: str) -> tuple[TableSchema, ...]:
+    """List the schemas of a file before and after; none if it has statements, or is no schema."""
+    if has_statements(name, before) or has_statements(name, after):
+        return ()
+    try:
+        _, old, new = _read_sides(name, before, after, commit)
+    except UnreadableInput:
+        return ()
+    return tuple(side.table for side in (old, new) if side.table is not None)
 
 
 def _list_tables(

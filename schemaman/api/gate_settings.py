@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from schemaman.api.files import is_present
 from schemaman.api.readership import RelationFinder, build_readership
 from schemaman.api.workspace import Workspace
+from schemaman.compat.consumers import SchemaReader
 from schemaman.compat.gate import CheckResult, GatePolicy
 from schemaman.compat.judge import Severity
 from schemaman.compat.waivers import Scope, list_remarks
-from schemaman.model.schema import SCHEMES
+from schemaman.model.schema import SCHEMES, TableId
 
 
 def is_outside_history(text: str) -> bool:
@@ -62,13 +63,22 @@ def make_policy(
     )
 
 
-def add_waivers(workspace: Workspace, result: CheckResult, *, whole: Scope | None = None) -> CheckResult:
-    """Add the valid waivers to a result, and what the others need. `whole`: what was checked wholly."""
+def add_waivers(
+    workspace: Workspace,
+    result: CheckResult,
+    *,
+    whole: Scope | None = None,
+    schemas: Mapping[TableId, SchemaReader] | None = None,
+) -> CheckResult:
+    """Add the valid waivers to a result, and the remarks on the others and on consumers.
+
+    `whole`: what was checked wholly. `schemas` are all tables then, with a reader of their schemas each.
+    """
     fingerprints = {finding.fingerprint for finding, _ in result.findings}
     remarks = list_remarks(workspace.read_all_waivers(), fingerprints, workspace.today(), whole=whole)
     return replace(
         result,
         waivers=workspace.read_waivers(),
         waiver_remarks=remarks,
-        consumer_remarks=() if whole is None else result.readership.list_remarks(result.tables),
+        consumer_remarks=result.readership.list_remarks(schemas or {}),
     )

@@ -150,3 +150,30 @@ def test_only_the_tables_that_changed_are_read(
     (place / "schemas" / "copy.json").write_text((place / "schemas/srv.shop.public.u.json").read_text())
     commit(place, "a second file of one table")
     assert run("check", "--source", "--format", "json").json["tables"] == whole["tables"]
+
+
+@pytest.mark.parametrize("options", [(), ("--source",)])
+@pytest.mark.usefixtures("connector")
+def test_a_pattern_of_a_consumer_that_selects_nothing_is_named(run: Run, options: Sequence[str]) -> None:
+    Path("schemaman.toml").write_text(
+        """[consumers.a]
+kind = "spark"
+tables = ["public.t", "public.v", "*.u"]
+columns = ["n?*", "n", "nome"]
+[consumers.b]
+kind = "sql"
+columns = ["*", "id"]
+[consumers.c]
+kind = "sql"
+tables = ["t2"]
+columns = ["nome"]
+"""
+    )
+    done = run("check", *options)
+    assert [line.partition("[")[2] for line in done.out.splitlines() if "[consumers." in line] == [
+        "consumers.a]: no checked table matches public.v",
+        "consumers.a]: no column of its tables matches n?*",
+        "consumers.a]: no column of its tables matches nome",
+        "consumers.c] reads none of the checked tables: none matches t2",
+    ]
+    assert done.code == 0
