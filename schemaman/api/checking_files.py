@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
 from schemaman.api.avro_checks import read_avro
@@ -19,6 +19,7 @@ from schemaman.api.workspace import Workspace
 from schemaman.compat.avro.branches import list_lost_branches
 from schemaman.compat.avro.field_causes import AvroCause, list_field_causes
 from schemaman.compat.avro.levels import list_reasons
+from schemaman.compat.avro.lost_defaults import list_lost_defaults
 from schemaman.compat.avro.schema import AvroSchema, InvalidAvroSchema, RecordOf, UnionOf
 from schemaman.compat.counterexample import add_counterexamples
 from schemaman.compat.gate import AVRO_READERS, CheckResult, judge_files
@@ -40,7 +41,7 @@ from schemaman.errors import UnreadableInput
 from schemaman.history.references import FileRef, GitRef, Reference, parse
 from schemaman.history.rename_detection import find_rename_candidates
 from schemaman.io import git
-from schemaman.languages.read import read_schema
+from schemaman.languages.read import read_field_ids, read_schema
 from schemaman.model.diff import diff
 from schemaman.model.schema import TableId, TableSchema
 
@@ -90,13 +91,14 @@ def check_schemas(
 class SchemaSide:
     """One of the two schemas: as a table and as Avro, None where it is none of that kind or absent.
 
-    `digest` tells two texts apart.
+    `digest` tells two texts apart. `ids` are the field ids of the columns, if the text is of Iceberg.
     """
 
     table: TableSchema | None = None
     avro: AvroSchema | None = None
     table_id: TableId | None = None
     digest: str = ""
+    ids: Mapping[str, int] = field(default_factory=dict)
 
 
 def list_side_relations(
@@ -127,7 +129,7 @@ def read_side(text: str, where: str) -> SchemaSide:
         except InvalidAvroSchema as error:
             raise UnreadableInput(f"{where}: {error.message}") from error
     try:
-        return SchemaSide(remove_ids(read_schema(text, where)), avro, digest=digest)
+        return SchemaSide(remove_ids(read_schema(text, where)), avro, digest=digest, ids=read_field_ids(text))
     except UnreadableInput:
         if avro is None:
             raise
@@ -141,16 +143,31 @@ def judge_sides(
     findings: tuple[Finding, ...] = ()
     if old.table is not None or new.table is not None:
         is_new = old.table is None and old.avro is None
-        facts = (StepFact("created"),) if is_new else _list_avro_facts(new.avro)
+        facts = (StepFact("created"),) if is_new else _list_avro_facts(old.avro, new.avro)
         transition = Transition(table, old.table, new.table, old_ref=old_ref, new_ref=new_ref, facts=facts)
         if old.table is not None and new.table is not None:
-            suspects = find_rename_candidates(old.table, new.table, append_only=False)
-            transition = replace(transition, changes=diff(old.table, new.table), candidates=suspects)
+            transition = _compare_tables(transition, old.table, new.table, (old.ids, new.ids))
         findings = add_counterexamples(transition, judge_transition(transition, RULES.load_all()))
     if old.avro is None or new.avro is None:
         return findings
     pair = (f"schema {old.digest}", f"schema {new.digest}")
     return _apply_avro(findings, table, old.avro, new.avro, (old_ref, new_ref), pair)
+
+
+def _compare_tables(
+    transition: Transition, old: TableSchema, new: TableSchema, ids: Sequence[Mapping[str, int]]
+) -> Transition:
+    """Add the changes to a transition. Field ids of both sides say which column is which."""
+    if not all(ids):
+        suspects = find_rename_candidates(old, new, append_only=False)
+        return replace(transition, changes=diff(old, new), candidates=suspects)
+    sides = [
+        replace(table, columns=tuple(replace(c, id=known[c.name]) for c in table.columns))
+        for table, known in zip((old, new), ids, strict=True)
+    ]
+    again = tuple(n for n in new.names if n in old.names and ids[0][n] != ids[1][n] not in ids[0].values())
+    facts = (StepFact("dropped-earlier", columns=again),) if again else ()
+    return replace(transition, changes=diff(sides[0], sides[1]), facts=(*transition.facts, *facts))
 
 
 def _find_text(reference: Reference) -> str | None:
@@ -164,8 +181,8 @@ def _find_text(reference: Reference) -> str | None:
             return None
 
 
-def _list_avro_facts(new: AvroSchema | None) -> tuple[StepFact, ...]:
-    """List the optional fields of an Avro record that have no default."""
+def _list_avro_facts(old: AvroSchema | None, new: AvroSchema | None) -> tuple[StepFact, ...]:
+    """List the optional fields of an Avro record without a default, and those that lost one."""
     fields = new.root.fields if new is not None and isinstance(new.root, RecordOf) else ()
     optional = [
         field
@@ -173,7 +190,9 @@ def _list_avro_facts(new: AvroSchema | None) -> tuple[StepFact, ...]:
         if isinstance(field.type, UnionOf) and any(b.kind == "null" for b in field.type.branches)
     ]
     names = tuple(field.name for field in optional if not field.has_default)
-    return (StepFact("no-avro-default", columns=names),) if names else ()
+    lost = [] if old is None or new is None else list_lost_defaults(old, new)
+    found = (StepFact("no-avro-default", columns=names),) if names else ()
+    return (*found, StepFact("null-default-removed", columns=tuple(lost))) if lost else found
 
 
 def _read_reference(workspace: Workspace, reference: Reference) -> SchemaSide:
