@@ -66,6 +66,7 @@ def _measure_commands(folder: Path, count: int) -> dict[str, float]:
         f"check, {count} snapshots": (["check"], whole),
         f"check of one of {count} tables": (["check", name], "0 schema changes in 1 table"),
         f"tables, {count} tables": (["tables"], name),
+        f"tables, one of {count} tables": (["tables", name], name),
     }
     spent: dict[str, list[float]] = {"start": [], **{title: [] for title in commands}}
     os.chdir(home)

@@ -6,10 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from schemaman.api.checking import check_tables
-from schemaman.api.checking_branch import check_branch
-from schemaman.api.checking_files import check_schemas, is_branch, is_outside_history, is_table
-from schemaman.api.checking_migrations import check_migrations
-from schemaman.api.migration_scripts import is_in_migrations
+from schemaman.api.gate_settings import is_branch, is_outside_history, is_table
 from schemaman.compat.gate import CheckResult
 from schemaman.errors import UsageError
 from schemaman_cli.library import make_workspace, open_registry
@@ -36,21 +33,12 @@ def run_check(
     if source and base is not None:
         raise UsageError("--base is for the files of a branch, not for --source", hint="omit one of them")
     workspace = make_workspace(context)
-    if sql:
-        if places or source:
-            raise UsageError("--sql names what is checked", hint="omit TABLE, PATH and --source")
-        return check_migrations(
-            workspace, sql, word=word, against=against, base=base, level=level,
-            open_registry=lambda: open_registry(context),
-        )  # fmt: skip
     is_files = not source and not any(map(is_table, places))
-    if len(places) == 1 and against is not None and is_outside_history(places[0]):
-        return check_schemas(workspace, places[0], against, level=level, word=word)
-    if is_files and (against is None or is_branch(against)):
-        branch = base if against is None else against.removeprefix("git:")
-        if places and all(is_in_migrations(workspace, place) for place in places):
-            return check_migrations(workspace, places, word=word, base=branch, level=level)
-        return check_branch(workspace, places, base=branch, level=level, word=word)
+    is_pair = len(places) == 1 and against is not None and is_outside_history(places[0])
+    if sql or is_pair or (is_files and (against is None or is_branch(against))):
+        return _check_files(
+            context, places, against=against, base=base, level=level, source=source, sql=sql, word=word
+        )
     if word is not None:
         raise UsageError("--dialect is for SQL in files", hint="omit it, or name a script: --sql V12.sql")
     result = check_tables(workspace, open_registry(context), places, against=against, level=level)
@@ -62,3 +50,36 @@ def run_check(
     )
     rated = tuple((replace(f, arguments=(*flags, *f.arguments)), s) for f, s in result.findings)
     return replace(result, findings=rated) if flags else result
+
+
+def _check_files(
+    context: CommandContext,
+    places: Sequence[str],
+    *,
+    against: str | None,
+    base: str | None,
+    level: str | None,
+    source: bool,
+    sql: Sequence[str],
+    word: str | None,
+) -> CheckResult:
+    """Check files: of a branch, of migrations, or a pair of them."""
+    from schemaman.api.checking_branch import check_branch  # a check of tables reads no files
+    from schemaman.api.checking_files import check_schemas
+    from schemaman.api.checking_migrations import check_migrations
+    from schemaman.api.migration_scripts import is_in_migrations
+
+    workspace = make_workspace(context)
+    if sql:
+        if places or source:
+            raise UsageError("--sql names what is checked", hint="omit TABLE, PATH and --source")
+        return check_migrations(
+            workspace, sql, word=word, against=against, base=base, level=level,
+            open_registry=lambda: open_registry(context),
+        )  # fmt: skip
+    if against is not None and len(places) == 1 and is_outside_history(places[0]):
+        return check_schemas(workspace, places[0], against, level=level, word=word)
+    branch = base if against is None else against.removeprefix("git:")
+    if places and all(is_in_migrations(workspace, place) for place in places):
+        return check_migrations(workspace, places, word=word, base=branch, level=level)
+    return check_branch(workspace, places, base=branch, level=level, word=word)

@@ -34,6 +34,7 @@ from schemaman.migration.target import Executor
 from schemaman.migration.target_id import canonicalize_target
 from schemaman.model.printable import escape_invisible
 from schemaman.model.schema import DEFAULT_STREAM, TableId, TableSchema
+from schemaman.model.table_patterns import is_matched
 from schemaman.resolve import HISTORY_ONLY, ReferenceReaders, ResolvedSchema, resolve
 from schemaman.settings import Settings
 from schemaman.store import offsets as coverage
@@ -391,8 +392,10 @@ class Registry:
         chosen = self._chosen_stream()
         return tuple(h for h in self.tables(answers) if chosen in (None, h.table.stream))
 
-    def summaries(self, decisions: Decisions | None = None) -> tuple[StoredSummary, ...]:
-        """Returns the summary of every table, or of the chosen stream, as `select` orders them.
+    def summaries(
+        self, decisions: Decisions | None = None, *, tables: Iterable[TableId] | None = None
+    ) -> tuple[StoredSummary, ...]:
+        """Returns the summary of every table, of some, or of the chosen stream, as `select` orders them.
 
         The store keeps summaries, so only histories that decisions concern are read.
         """
@@ -402,10 +405,26 @@ class Registry:
             make_stored_summary(self.history(stored.summary.table, answers))
             if str(stored.summary.table) in decided
             else stored
-            for stored in self._store.read_summaries()
+            for stored in self._store.read_summaries(tables)
             if chosen in (None, stored.summary.table.stream)
         ]
         return tuple(sorted(found, key=lambda s: (s.summary.table.stream, s.summary.table)))
+
+    def select_summaries(self, *patterns: str) -> tuple[tuple[StoredSummary, ...], tuple[StoredSummary, ...]]:
+        """Returns the summaries of the tables that match a pattern, and of those that may share their topics.
+
+        Without wildcards and quotes the store finds the tables by their names, and reads no other summary.
+        """
+        if not patterns or any(_SPECIAL.intersection(pattern) for pattern in patterns):
+            every = self.summaries()
+            chosen = [s for s in every if _is_matched_by_any(s.summary.table, patterns)]
+            return (tuple(chosen) if patterns else every), every
+        ends = {p.split(".", cut)[-1] for p in patterns for cut in range(p.count(".") + 1)}
+        candidates = (table for end in sorted(ends) for table in self._store.find_by_name(end))
+        found = self.summaries(tables={t for t in candidates if _is_matched_by_any(t, patterns)})
+        topics = {topic for stored in found for topic in stored.summary.current_topics}
+        near = {table for topic in sorted(topics) for table in self._store.find_by_alias(topic)}
+        return found, self.summaries(tables=near.union(stored.summary.table for stored in found))
 
     def find(self, name: str | TableName) -> TableId:
         """Finds a table by its whole name, its last parts, or an alias such as its topic.
@@ -589,6 +608,13 @@ class Registry:
         name = ".".join(wanted.parts)
         found = self._store.find_by_alias(name)
         return [table for table in found if wanted.stream in (None, table.stream)]
+
+
+_SPECIAL = frozenset('*?[]":')
+
+
+def _is_matched_by_any(table: TableId, patterns: Iterable[str]) -> bool:
+    return any(is_matched(table, pattern) for pattern in patterns)
 
 
 def _is_named(table: TableId, wanted: TableName) -> bool:

@@ -23,6 +23,7 @@ from schemaman.debezium.observation import (
 from schemaman.errors import AmbiguousName, BadReference, Conflict, Locked, NoHistory, UsageError
 from schemaman.history.references import TableRef, name_distinctly, parse
 from schemaman.model.schema import SCHEMES, TableId, TableSchema
+from schemaman.model.table_patterns import is_matched
 from schemaman.registry import RecordResult, Registry
 from schemaman.report.views.overview import shorten_names
 from schemaman.store.log import CoveredRange, MigrationEntry, ObservationEntry, RenumberingEntry, VersionMove
@@ -437,6 +438,22 @@ def test_every_table_has_a_name_that_tells_it_apart(tables: list[TableId]):
     registry = known(*tables)
     for table, name in name_distinctly(tables).items():
         assert registry.find(str(name)) == table
+
+
+@given(st.lists(NAMED, min_size=1, max_size=6, unique=True), st.data())
+def test_a_table_that_a_store_finds_by_name_is_the_one_that_a_pattern_matches(
+    tables: list[TableId], data: st.DataObject
+):
+    registry = known(*tables)
+    names = [".".join(t.parts[i:]) for t in tables for i in range(len(t.parts))]
+    patterns = data.draw(st.lists(st.sampled_from([*names, *map(str, tables), "z", "a*"]), min_size=1))
+    found, near = registry.select_summaries(*patterns)
+    every = registry.summaries()
+    assert found == tuple(s for s in every if any(is_matched(s.summary.table, p) for p in patterns))
+    topics = {topic for s in found for topic in s.summary.current_topics}
+    assert {s.summary.table for s in every if topics.intersection(s.summary.current_topics)} <= {
+        s.summary.table for s in near
+    }
 
 
 def test_a_word_that_is_a_database_here_and_a_schema_there_names_two_tables():

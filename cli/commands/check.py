@@ -7,8 +7,7 @@ from pathlib import Path
 
 import click
 
-from schemaman.api.avro_checks import answer_batch
-from schemaman.api.files import read_text, write_text
+from schemaman.api.files import read_lines, write_text
 from schemaman.compat.gate import EXIT_CODES
 from schemaman.errors import UsageError
 from schemaman.model.printable import format_json
@@ -138,7 +137,10 @@ def _split_output(text: str) -> tuple[str, Path]:
 
 def _answer_batch(context: CommandContext, source: str) -> int:
     """Write an answer a line; the exit code is 1 if a schema is incompatible or a line has no answer."""
-    lines = sys.stdin if source == "-" else read_text(source).splitlines()
+    from schemaman.api.avro_checks import answer_batch  # a check of tables reads no Avro
+
+    # as bytes: a line that is no text must not hide the others
+    lines = getattr(sys.stdin, "buffer", sys.stdin) if source == "-" else read_lines(source)
     passed = True
     for answer in answer_batch(lines):
         passed &= answer.get("compatible") is True

@@ -11,9 +11,8 @@ import click
 from schemaman.api.exit_codes import FAILED, exit_code, exit_code_of_plan
 from schemaman.api.files import is_folder
 from schemaman.api.plan_files import plan_file, read_plan_key, write_plan
-from schemaman.api.planning import LakePlanner, make_preflight
+from schemaman.api.planning import LakePlanner, make_preflight, read_expiry
 from schemaman.api.recipe_plans import plan_phases, plan_way_back
-from schemaman.api.services import read_expiry
 from schemaman.api.spark_session import open_executor
 from schemaman.api.syncing import describe_report_hint
 from schemaman.api.target_tables import TargetTable, list_target_tables, warn_of_other_streams

@@ -7,14 +7,11 @@ from pathlib import Path
 import click
 
 from schemaman.api.files import read_text, write_text
-from schemaman.api.readership import RegistryRelations, build_readership
-from schemaman.api.reporting import find_changes_since
+from schemaman.api.reporting import build_whole_report, find_changes_since
 from schemaman.errors import UsageError
-from schemaman.migration.plan_file import from_text, to_document
+from schemaman.migration.plan_file import from_text
 from schemaman.report.document import FORMATS, Report
-from schemaman.report.views.overview import build_report
 from schemaman.report.views.since_accepted import build_since_report
-from schemaman.report.views.table_changes import build_chapter, keep_shared_once
 from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace, open_registry
 from schemaman_cli.options import CommandContext, format_option, offer, with_context
@@ -67,15 +64,8 @@ def _build_whole(
             raise UsageError("--against has its own chapters", hint="omit --full and --plan")
         changes = find_changes_since(make_workspace(context), open_registry(context), tables, against)
         return build_since_report(changes)
-    workspace, registry = make_workspace(context), open_registry(context)
-    judge = workspace.build_judge(build_readership(workspace, RegistryRelations(workspace, registry)))
     read = [from_text(read_text(path)) for path in plans]
-    chapters = [
-        build_chapter(h, judge, (p for p in read if p.source.table == str(h.table)))
-        for h in registry.select(*tables)
-    ]
-    documents = {p.table: to_document(p) for p in read}
-    return build_report(keep_shared_once(chapters), documents, full=full or bool(tables))
+    return build_whole_report(make_workspace(context), open_registry(context), tables, read, full)
 
 
 COMMAND = report

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import click
 
-from schemaman.model.table_patterns import is_matched
 from schemaman.report.views.listings import build_tables_report
 from schemaman_cli.group import command
 from schemaman_cli.library import open_registry
@@ -22,8 +21,8 @@ def tables(context: CommandContext, patterns: tuple[str, ...], format: str) -> N
     questions: disagreements, provisional facts, rejected records in the topics of the table, shared topics.
     """
     registry = open_registry(context)
-    every = [stored.summary for stored in registry.summaries()]
-    found = [s for s in every if not patterns or any(is_matched(s.table, p) for p in patterns)]
+    chosen, near = registry.select_summaries(*patterns)
+    found, every = ([stored.summary for stored in some] for some in (chosen, near))
     report = build_tables_report(found, registry.rejects(), chosen=bool(patterns), every=every)
     context.console.show(report, format)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from schemaman.api.checking_branch import find_base
+from schemaman.api.merge_base import find_base
 from schemaman.api.settings_files import resolve_path
 from schemaman.api.workspace import Workspace
 from schemaman.compat.snapshots import SUFFIX, Snapshot, build_file_name, from_text

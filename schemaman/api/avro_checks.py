@@ -34,15 +34,21 @@ def check_avro(old: Sequence[AvroText], new: AvroText, level: str = "BACKWARD") 
     return check_level([read_avro(text) for text in old], read_avro(new), level)
 
 
-def answer_batch(lines: Iterable[str]) -> Iterator[dict[str, object]]:
+def answer_batch(lines: Iterable[str | bytes]) -> Iterator[dict[str, object]]:
     """Answer each line of JSON `{"old": [schema, …oldest first], "new": schema, "level": "FULL"}`, in order.
 
     An answer is `{"compatible": true|false, "reasons": […]}`, or `{"error": …}` for a line that cannot be
-    answered. Empty lines have no answer.
+    answered. Empty lines have no answer. A line of bytes is UTF-8 text.
     """
-    for line in lines:
-        if line.strip():
-            yield _answer(line)
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            text = line if isinstance(line, str) else line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            yield {"error": f"line {number} is not UTF-8 text ({error.reason} at byte {error.start})"}
+        else:
+            yield _answer(text)
 
 
 def read_avro(schema: AvroText) -> AvroSchema:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from shlex import quote
 
 from schemaman.api.accepted_snapshots import (
@@ -13,8 +14,8 @@ from schemaman.api.accepted_snapshots import (
     read_named_snapshots,
     read_snapshot_texts,
 )
-from schemaman.api.checking_files import add_waivers, is_outside_history, make_policy, order_arguments
 from schemaman.api.finding_places import place_in_snapshots
+from schemaman.api.gate_settings import add_waivers, is_outside_history, make_policy, order_arguments
 from schemaman.api.readership import RegistryRelations
 from schemaman.api.references import resolve_reference
 from schemaman.api.settings_files import resolve_path
@@ -28,7 +29,7 @@ from schemaman.compat.snapshots import Snapshot, take_snapshot
 from schemaman.errors import BadReference, UsageError
 from schemaman.history.references import TableRef, VersionsBack, name_table, parse, parse_pair
 from schemaman.history.versions import TableHistory
-from schemaman.model.schema import TableId
+from schemaman.model.schema import TableId, TableSchema
 from schemaman.registry import Registry
 from schemaman.resolve import ResolvedSchema, select_version
 from schemaman.store.summary_json import StoredSummary
@@ -74,7 +75,16 @@ def check_tables(
         again = order_arguments(tables, "--against", against)
         rated = tuple((replace(finding, arguments=again), s) for finding, s in result.findings)
         result = replace(result, findings=rated)
-    return add_waivers(workspace, result, whole=None if tables else "source")
+    if tables:
+        return add_waivers(workspace, result)
+    schemas = {t: partial(_read_schemas, registry, baseline, t) for t in result.tables}
+    return add_waivers(workspace, result, whole="source", schemas=schemas)
+
+
+def _read_schemas(registry: Registry, baseline: Baseline, table: TableId) -> tuple[TableSchema, ...]:
+    """Read the newest schema of a table and the accepted one; those of an unchanged table are equal."""
+    latest = registry.history(table).latest.revisions[-1].schema
+    return (latest, baseline[table].schema) if table in baseline else (latest,)
 
 
 def _select_changed(

@@ -8,43 +8,28 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePath
 
-from schemaman.api.checking_files import (
-    SchemaSide,
-    add_waivers,
-    judge_sides,
-    list_side_relations,
-    make_policy,
-    order_arguments,
-    read_side,
-)
+from schemaman.api.checking_files import SchemaSide, judge_sides, list_side_relations, read_side
 from schemaman.api.checking_migrations import BranchProposals, find_branch_proposals
 from schemaman.api.files import read_text
 from schemaman.api.finding_places import find_line, place_in_repository
+from schemaman.api.gate_settings import add_waivers, make_policy, order_arguments
+from schemaman.api.merge_base import find_base
 from schemaman.api.migration_scripts import choose_grammar, has_statements, judge_script
 from schemaman.api.settings_files import resolve_path
 from schemaman.api.workspace import Workspace
+from schemaman.compat.consumers import SchemaReader
 from schemaman.compat.gate import CheckResult, judge_files
 from schemaman.compat.impact.relations import Relation
 from schemaman.compat.judge import Finding, Severity
 from schemaman.errors import UnreadableInput, UsageError
 from schemaman.io import git
-from schemaman.model.schema import TableId
+from schemaman.model.schema import TableId, TableSchema
 
 SUFFIXES = (".json", ".avsc", ".ddl", ".sql")
 """The suffixes of files that have a schema: snapshots, Avro, Connect, Spark, Delta, Iceberg, column lists."""
-
-_BASE_VARIABLES = (
-    "GITHUB_BASE_REF",
-    "CI_MERGE_REQUEST_TARGET_BRANCH_NAME",
-    "SYSTEM_PULLREQUEST_TARGETBRANCH",
-)
-"""The branch that a pull request goes to.
-
-Source: GitHub Actions, GitLab CI/CD and Azure Pipelines, predefined variables.
-"""
-_NO_BASELINE = "commit the files of schemaman snapshot, or check one table: --against orders@1"
 
 
 def check_branch(
@@ -116,7 +101,31 @@ def check_branch(
 
     policy = make_policy(workspace, level, fail_on, find_relations)
     result = judge_files(tables, len(changed) + proposed.changed, found, policy)
-    return add_waivers(workspace, result, whole="files" if is_default else None)
+    if not is_default:
+        return add_waivers(workspace, result)
+    schemas: dict[TableId, SchemaReader] = {}
+    for table, name in zip(tables, sorted({*before, *after}), strict=False):
+        id = table if table.server or table.schema else _guess_table(name)
+        schemas[id] = partial(_list_schemas, name, before.get(name), after.get(name), commit)
+    schemas |= dict.fromkeys(proposed.tables, tuple)
+    return add_waivers(workspace, result, whole="files", schemas=schemas)
+
+
+def _guess_table(name: str) -> TableId:
+    """Guess the table of a file from its name, which for a snapshot has all parts of the table's name."""
+    server, database, schema, table = ("", "", "", *PurePath(name).stem.split("."))[-4:]
+    return TableId(server, database, schema, table)
+
+
+def _list_schemas(name: str, before: str | None, after: str | None, commit: str) -> tuple[TableSchema, ...]:
+    """List the schemas of a file before and after; none if it has statements, or is no schema."""
+    if has_statements(name, before) or has_statements(name, after):
+        return ()
+    try:
+        _, old, new = _read_sides(name, before, after, commit)
+    except UnreadableInput:
+        return ()
+    return tuple(side.table for side in (old, new) if side.table is not None)
 
 
 def _list_tables(
@@ -127,19 +136,6 @@ def _list_tables(
     tables = [names.get(name) or TableId("", "", "", PurePath(name).stem) for name in sorted(files)]
     stems = {table.table for table in tables}
     return [*tables, *(t for t in proposed.tables if str(t) not in stems and t not in tables)]
-
-
-def find_base(base: str | None) -> str:
-    """Find the merge base with a branch, by default with the target of the pull request.
-
-    Raises:
-        UsageError: there is no repository, no such branch, or no common commit; the hint says what to fetch.
-    """
-    name = base or next((value for name in _BASE_VARIABLES if (value := os.environ.get(name))), None)
-    try:
-        return git.find_merge_base(branch=name and name.removeprefix("refs/heads/"))
-    except UsageError as error:
-        raise UsageError(f"there is no baseline: {error.message}", hint=error.hint or _NO_BASELINE) from error
 
 
 def _read_base(commit: str, path: Path) -> Mapping[str, str]:

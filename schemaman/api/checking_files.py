@@ -5,22 +5,24 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path, PurePath
+from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 
 from schemaman.api.avro_checks import read_avro
-from schemaman.api.files import is_present, read_text
+from schemaman.api.files import read_text
 from schemaman.api.finding_places import find_folder_prefix, find_line, place_in_repository
+from schemaman.api.gate_settings import add_waivers, make_policy, order_arguments
 from schemaman.api.migration_scripts import choose_grammar, has_statements, judge_script
-from schemaman.api.readership import RelationFinder, build_readership, build_relation
+from schemaman.api.readership import build_relation
 from schemaman.api.references import read_outside_history
 from schemaman.api.workspace import Workspace
 from schemaman.compat.avro.branches import list_lost_branches
 from schemaman.compat.avro.field_causes import AvroCause, list_field_causes
 from schemaman.compat.avro.levels import list_reasons
+from schemaman.compat.avro.lost_defaults import list_lost_defaults
 from schemaman.compat.avro.schema import AvroSchema, InvalidAvroSchema, RecordOf, UnionOf
 from schemaman.compat.counterexample import add_counterexamples
-from schemaman.compat.gate import AVRO_READERS, CheckResult, GatePolicy, judge_files
+from schemaman.compat.gate import AVRO_READERS, CheckResult, judge_files
 from schemaman.compat.impact.relations import Relation
 from schemaman.compat.judge import (
     RULES,
@@ -35,30 +37,13 @@ from schemaman.compat.judge import (
 from schemaman.compat.rules.avro_incompatible import NAME as INCOMPATIBLE
 from schemaman.compat.rules.avro_incompatible import WAYS
 from schemaman.compat.snapshots import from_text, is_snapshot, remove_ids
-from schemaman.compat.waivers import Scope, list_remarks
 from schemaman.errors import UnreadableInput
 from schemaman.history.references import FileRef, GitRef, Reference, parse
 from schemaman.history.rename_detection import find_rename_candidates
 from schemaman.io import git
-from schemaman.languages.read import read_schema
+from schemaman.languages.read import read_field_ids, read_schema
 from schemaman.model.diff import diff
-from schemaman.model.schema import SCHEMES, TableId, TableSchema
-
-
-def is_outside_history(text: str) -> bool:
-    """Whether a text is a REF to a file, git, a schema registry or the lake; a time has a colon, too."""
-    scheme, colon, _ = text.partition(":")
-    return bool(colon) and scheme in SCHEMES
-
-
-def is_table(text: str) -> bool:
-    """Whether a text names a table of the history: no path that exists, and none with a separator."""
-    return "/" not in text and not is_present(Path(text))
-
-
-def is_branch(text: str) -> bool:
-    """Whether a text is `git:REV` without a path."""
-    return text.startswith("git:") and ":" not in text.removeprefix("git:")
+from schemaman.model.schema import TableId, TableSchema
 
 
 def check_schemas(
@@ -102,48 +87,18 @@ def check_schemas(
     return add_waivers(workspace, judge_files((table,), 1, findings, policy))
 
 
-def order_arguments(names: Sequence[str], *options: str) -> tuple[str, ...]:
-    """Order the arguments of a command: options come first if a name looks like one."""
-    if any(name.startswith("-") for name in names):
-        return (*options, "--", *names)
-    return (*names, *options)
-
-
 @dataclass(frozen=True, slots=True)
 class SchemaSide:
     """One of the two schemas: as a table and as Avro, None where it is none of that kind or absent.
 
-    `digest` tells two texts apart.
+    `digest` tells two texts apart. `ids` are the field ids of the columns, if the text is of Iceberg.
     """
 
     table: TableSchema | None = None
     avro: AvroSchema | None = None
     table_id: TableId | None = None
     digest: str = ""
-
-
-def make_policy(
-    workspace: Workspace,
-    level: str | None,
-    fail_on: Severity | None,
-    find_relations: RelationFinder,
-    *,
-    named: bool = False,
-) -> GatePolicy:
-    """Make the settings of the gate. A level alone decides about Avro; other readers must be declared.
-
-    `find_relations` finds the tables that the SQL of consumers names. `named`: the user named the tables.
-    """
-    settings = workspace.settings
-    return GatePolicy(
-        workspace.list_readers(level),
-        workspace.rule_overrides(),
-        fail_on or settings.fail_on.value,
-        level and level.upper(),
-        named=named,
-        waived=workspace.read_waivers().keys(),
-        readership=build_readership(workspace, find_relations, level),
-    )
+    ids: Mapping[str, int] = field(default_factory=dict)
 
 
 def list_side_relations(
@@ -153,18 +108,6 @@ def list_side_relations(
     schema = new.table or old.table
     if schema is not None:
         yield build_relation(table, schema, [old.table] if old.table else [], workspace)
-
-
-def add_waivers(workspace: Workspace, result: CheckResult, *, whole: Scope | None = None) -> CheckResult:
-    """Add the valid waivers to a result, and what the others need. `whole`: what was checked wholly."""
-    fingerprints = {finding.fingerprint for finding, _ in result.findings}
-    remarks = list_remarks(workspace.read_all_waivers(), fingerprints, workspace.today(), whole=whole)
-    return replace(
-        result,
-        waivers=workspace.read_waivers(),
-        waiver_remarks=remarks,
-        consumer_remarks=() if whole is None else result.readership.list_remarks(result.tables),
-    )
 
 
 def read_side(text: str, where: str) -> SchemaSide:
@@ -186,7 +129,7 @@ def read_side(text: str, where: str) -> SchemaSide:
         except InvalidAvroSchema as error:
             raise UnreadableInput(f"{where}: {error.message}") from error
     try:
-        return SchemaSide(remove_ids(read_schema(text, where)), avro, digest=digest)
+        return SchemaSide(remove_ids(read_schema(text, where)), avro, digest=digest, ids=read_field_ids(text))
     except UnreadableInput:
         if avro is None:
             raise
@@ -200,16 +143,31 @@ def judge_sides(
     findings: tuple[Finding, ...] = ()
     if old.table is not None or new.table is not None:
         is_new = old.table is None and old.avro is None
-        facts = (StepFact("created"),) if is_new else _list_avro_facts(new.avro)
+        facts = (StepFact("created"),) if is_new else _list_avro_facts(old.avro, new.avro)
         transition = Transition(table, old.table, new.table, old_ref=old_ref, new_ref=new_ref, facts=facts)
         if old.table is not None and new.table is not None:
-            suspects = find_rename_candidates(old.table, new.table, append_only=False)
-            transition = replace(transition, changes=diff(old.table, new.table), candidates=suspects)
+            transition = _compare_tables(transition, old.table, new.table, (old.ids, new.ids))
         findings = add_counterexamples(transition, judge_transition(transition, RULES.load_all()))
     if old.avro is None or new.avro is None:
         return findings
     pair = (f"schema {old.digest}", f"schema {new.digest}")
     return _apply_avro(findings, table, old.avro, new.avro, (old_ref, new_ref), pair)
+
+
+def _compare_tables(
+    transition: Transition, old: TableSchema, new: TableSchema, ids: Sequence[Mapping[str, int]]
+) -> Transition:
+    """Add the changes to a transition. Field ids of both sides say which column is which."""
+    if not all(ids):
+        suspects = find_rename_candidates(old, new, append_only=False)
+        return replace(transition, changes=diff(old, new), candidates=suspects)
+    sides = [
+        replace(table, columns=tuple(replace(c, id=known[c.name]) for c in table.columns))
+        for table, known in zip((old, new), ids, strict=True)
+    ]
+    again = tuple(n for n in new.names if n in old.names and ids[0][n] != ids[1][n] not in ids[0].values())
+    facts = (StepFact("dropped-earlier", columns=again),) if again else ()
+    return replace(transition, changes=diff(sides[0], sides[1]), facts=(*transition.facts, *facts))
 
 
 def _find_text(reference: Reference) -> str | None:
@@ -223,8 +181,8 @@ def _find_text(reference: Reference) -> str | None:
             return None
 
 
-def _list_avro_facts(new: AvroSchema | None) -> tuple[StepFact, ...]:
-    """List the optional fields of an Avro record that have no default."""
+def _list_avro_facts(old: AvroSchema | None, new: AvroSchema | None) -> tuple[StepFact, ...]:
+    """List the optional fields of an Avro record without a default, and those that lost one."""
     fields = new.root.fields if new is not None and isinstance(new.root, RecordOf) else ()
     optional = [
         field
@@ -232,7 +190,9 @@ def _list_avro_facts(new: AvroSchema | None) -> tuple[StepFact, ...]:
         if isinstance(field.type, UnionOf) and any(b.kind == "null" for b in field.type.branches)
     ]
     names = tuple(field.name for field in optional if not field.has_default)
-    return (StepFact("no-avro-default", columns=names),) if names else ()
+    lost = [] if old is None or new is None else list_lost_defaults(old, new)
+    found = (StepFact("no-avro-default", columns=names),) if names else ()
+    return (*found, StepFact("null-default-removed", columns=tuple(lost))) if lost else found
 
 
 def _read_reference(workspace: Workspace, reference: Reference) -> SchemaSide:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
-from schemaman.api.checking_files import add_waivers, make_policy
 from schemaman.api.files import read_text
+from schemaman.api.gate_settings import add_waivers, make_policy
 from schemaman.api.migration_scripts import (
     MigrationFiles,
     Tables,

@@ -8,6 +8,7 @@ from pathlib import Path
 from schemaman.api.settings_files import resolve_path
 from schemaman.errors import BadConfiguration, BadReference, UsageError
 from schemaman.io import schema_registry
+from schemaman.io.apicurio import Apicurio
 from schemaman.io.schema_registry import AnyRegistry
 from schemaman.settings import Setting, Settings, is_secret
 from schemaman.store.urls import has_password, without_password
@@ -70,3 +71,21 @@ def _read_pairs(path: Path, lines: Iterable[str]) -> Iterable[tuple[str, str]]:
         if not sign:
             raise BadConfiguration(f"{path}:{number}: not a name=value line", hint="# begins a comment")
         yield name.strip(), value.strip()
+
+
+def read_subject(settings: Settings, subject: str, version: int | None) -> str:
+    """Read the schema of a subject from the schema registry or the export of the settings.
+
+    Raises:
+        UsageError: the settings name no registry, or one without subjects.
+        CouldNotDo: the subject cannot be read.
+    """
+    setting = settings.registry
+    if not setting.value:
+        raise UsageError("no schema registry is set", hint="set registry = URL or FILE in schemaman.toml")
+    if not schema_registry.is_url(setting.value):
+        return schema_registry.read_subject(str(resolve_path(setting)), subject, version)
+    client = schema_registry.open_registry(setting.value, read_client_options(settings.registry_config))
+    if isinstance(client, Apicurio):
+        raise UsageError("Apicurio's own REST API has no subjects", hint="use its address …/apis/ccompat/v7")
+    return client.fetch_subject(subject, version)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from schemaman.errors import CouldNotDo, UnreadableInput
@@ -14,6 +15,15 @@ def read_text(path: str | Path) -> str:
     """Read the text of a file. Raises `UnreadableInput`."""
     try:
         return Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise UnreadableInput(f"{path}: {_describe_fault(error)}", hint=_suggest(error, str(path))) from error
+
+
+def read_lines(path: str | Path) -> Iterator[bytes]:
+    """Read the lines of a file one after the other, as bytes. Raises `UnreadableInput`."""
+    try:
+        with Path(path).open("rb") as file:
+            yield from file
     except (OSError, ValueError) as error:
         raise UnreadableInput(f"{path}: {_describe_fault(error)}", hint=_suggest(error, str(path))) from error
 

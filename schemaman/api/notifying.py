@@ -5,27 +5,35 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from schemaman.api.workspace import Workspace
-from schemaman.compat.gate import CheckResult
+from schemaman.compat.gate import UNREAD, CheckResult
+from schemaman.compat.judge import Finding
 from schemaman.io.notifications import send_notification
 from schemaman.model.display import count_noun
 from schemaman.report.json.sync import FollowedTable
 
 
 def notify_of_check(workspace: Workspace, result: CheckResult) -> None:
-    """Send the breaks of a check that are not waived."""
-    entries = [
-        {
-            "table": str(finding.table),
-            "path": ".".join(finding.path),
-            "rule": finding.rule,
-            "fingerprint": finding.fingerprint,
-            "message": finding.message,
-        }
-        for finding, severity in result.findings
-        if severity == "break" and finding.fingerprint not in result.waivers
-    ]
-    summary = f"the check has {count_noun(len(entries), 'break')}"
-    send_notification(workspace.settings.notify.value, "break", summary, entries, workspace.messages.warn)
+    """Send the breaks of a check that are not waived, and the records that it could not read."""
+    active = [(f, severity) for f, severity in result.findings if f.fingerprint not in result.waivers]
+    breaks = [_build_entry(f) for f, severity in active if severity == "break"]
+    summary = f"the check has {count_noun(len(breaks), 'break')}"
+    settings, warn = workspace.settings.notify.value, workspace.messages.warn
+    send_notification(settings, "break", summary, breaks, warn)
+    unread = [_build_entry(f) for f, severity in active if f.rule == UNREAD and severity != "off"]
+    summary = (
+        f"the check could not read all records of {count_noun(len({e['table'] for e in unread}), 'table')}"
+    )
+    send_notification(settings, "unknown", summary, unread if result.fail_on != "off" else [], warn)
+
+
+def _build_entry(finding: Finding) -> dict[str, str]:
+    return {
+        "table": str(finding.table),
+        "path": ".".join(finding.path),
+        "rule": finding.rule,
+        "fingerprint": finding.fingerprint,
+        "message": finding.message,
+    }
 
 
 def notify_of_tables(workspace: Workspace, tables: Sequence[FollowedTable]) -> None:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from schemaman.api.spark_session import require_lasting_catalog
-from schemaman.api.target_tables import TargetTable
+from schemaman.api.spark_session import open_executor, require_lasting_catalog
+from schemaman.api.target_tables import TargetTable, list_target_tables
+from schemaman.api.workspace import Workspace
+from schemaman.errors import UsageError
 from schemaman.history.open_renames import describe_open_renames, treat_as_additions
 from schemaman.history.versions import TableHistory
 from schemaman.migration.apply.journal import StoreJournal
 from schemaman.migration.plan import MigrationSource, Plan, Refusal
+from schemaman.migration.plan_file import parse_expiry
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import Policy
 from schemaman.migration.properties.table_record import read_record
@@ -160,3 +163,39 @@ def make_preflight(store: RegistryStore, registry: Registry, executor: Executor)
     """Make the checks beyond the lake table's own schema; they read histories without decisions."""
     bare = Registry(store, registry.clock)
     return Preflight(store, bare, StoreJournal(store).read_target_lines, executor)
+
+
+def plan_source(
+    workspace: Workspace,
+    registry: Registry,
+    source: str,
+    *,
+    target: str | None,
+    table: str | None,
+    executor: Executor | None,
+    policy: Policy | None,
+    expires: str | None,
+) -> Plan:
+    """Make the plan for the one lake table that follows a source. Raises as `list_target_tables`."""
+    found = list_target_tables(workspace, registry, [source], target, table)
+    if len(found) != 1:
+        names = ", ".join(f"{one.table} (target {one.target})" for one in found)
+        raise UsageError(f"several lake tables follow {source}: {names}", hint="name the target")
+    until = read_expiry(workspace, expires)
+    preflight = make_preflight(registry.store, registry, executor or open_executor(workspace))
+    planner = LakePlanner(preflight, policy or workspace.settings.policy, is_lasting=executor is None)
+    return planner.plan_table(found[0], until)
+
+
+def read_expiry(workspace: Workspace, expires: str | None) -> int | None:
+    """Return the expiry of a plan in epoch milliseconds, by default that of the settings; None for never.
+
+    Raises:
+        UsageError: the time is in the past.
+    """
+    lasts = expires or workspace.settings.plan_expires.value
+    now = workspace.clock()
+    until = parse_expiry(lasts, now)
+    if until is not None and until <= now:
+        raise UsageError(f"{lasts} is in the past", hint="give 30d, 12h, a later date, or never")
+    return until

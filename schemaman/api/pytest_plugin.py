@@ -51,12 +51,13 @@ def _assert_compatible(
 ) -> None:
     __tracebackhide__ = True
     files: Any = import_module("schemaman.api.checking_files")
+    gate: Any = import_module("schemaman.api.gate_settings")
     branch: Any = import_module("schemaman.api.checking_branch")
     workspace = import_module("schemaman.api.workspace").Workspace(
         import_module("schemaman.api.settings_files").load_settings({"fail_on": fail_on})
     )
-    if len(places) == 1 and against is not None and not files.is_branch(against):
-        new = places[0] if files.is_outside_history(places[0]) else f"file:{places[0]}"
+    if len(places) == 1 and against is not None and not gate.is_branch(against):
+        new = places[0] if gate.is_outside_history(places[0]) else f"file:{places[0]}"
         result = files.check_schemas(workspace, new, against, level=level)
     else:
         chosen = base if against is None else against.removeprefix("git:")

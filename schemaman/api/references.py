@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import json
 from functools import partial
+from importlib import import_module
 
 from schemaman import resolve as resolution
-from schemaman.api.client_options import read_client_options
 from schemaman.api.files import read_text
-from schemaman.api.settings_files import resolve_path
-from schemaman.api.spark_session import read_lake_schema
 from schemaman.api.workspace import Workspace
 from schemaman.compat.snapshots import from_text, is_snapshot
-from schemaman.errors import NoHistory, UsageError
+from schemaman.errors import NoHistory
 from schemaman.history.as_of import has_read_times
 from schemaman.history.references import AsOf, Reference, TableName, TableRef, parse
 from schemaman.history.versions import TableHistory
-from schemaman.io import git, schema_registry
-from schemaman.io.apicurio import Apicurio
+from schemaman.io import git
 from schemaman.model.column_list import format_columns
-from schemaman.model.schema import TableId
+from schemaman.model.schema import TableId, TableSchema
 from schemaman.registry import Registry
 from schemaman.report.views import words
 from schemaman.resolve import ReferenceReaders, ResolvedSchema
@@ -57,7 +54,7 @@ def read_outside_history(workspace: Workspace, reference: Reference) -> Resolved
         file=lambda path: _read_schema_text(read_text(path), path),
         git=lambda revision, path: _read_schema_text(git.read_file(revision, path), path),
         registry=partial(_read_subject, workspace),
-        lake=partial(read_lake_schema, workspace),
+        lake=partial(_read_lake_schema, workspace),
     )
     return resolution.resolve(reference, _NoHistories(), readers)
 
@@ -87,16 +84,15 @@ def _read_schema_text(text: str, where: str) -> str:
 
 
 def _read_subject(workspace: Workspace, subject: str, version: int | None) -> str:
-    settings = workspace.settings
-    setting = settings.registry
-    if not setting.value:
-        raise UsageError("no schema registry is set", hint="set registry = URL or FILE in schemaman.toml")
-    if not schema_registry.is_url(setting.value):
-        return schema_registry.read_subject(str(resolve_path(setting)), subject, version)
-    client = schema_registry.open_registry(setting.value, read_client_options(settings.registry_config))
-    if isinstance(client, Apicurio):
-        raise UsageError("Apicurio's own REST API has no subjects", hint="use its address …/apis/ccompat/v7")
-    return client.fetch_subject(subject, version)
+    found: str = import_module("schemaman.api.client_options").read_subject(
+        workspace.settings, subject, version
+    )
+    return found
+
+
+def _read_lake_schema(workspace: Workspace, name: str) -> TableSchema:
+    found: TableSchema = import_module("schemaman.api.spark_session").read_lake_schema(workspace, name)
+    return found
 
 
 class _NoHistories:

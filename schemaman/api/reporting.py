@@ -1,11 +1,13 @@
-"""Finds what changed since the accepted state, and what that means for the lake tables of the settings."""
+"""Builds the report of histories, or of what changed since the accepted state and what the lake does."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from schemaman.api.checking import check_tables, select_baseline
+from schemaman.api.readership import RegistryRelations, build_readership
 from schemaman.api.target_tables import cut_history
+from schemaman.api.unread_records import find_unread, group_rejects
 from schemaman.api.workspace import Workspace
 from schemaman.compat.gate import list_steps
 from schemaman.compat.snapshots import Snapshot
@@ -13,11 +15,35 @@ from schemaman.errors import SchemamanError
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.migration.expected_plan import make_expected_plan
 from schemaman.migration.plan import Plan
+from schemaman.migration.plan_file import to_document
 from schemaman.migration.source import migration_source
 from schemaman.migration.target import TARGETS
 from schemaman.registry import Registry
+from schemaman.report.document import Report
+from schemaman.report.views.overview import build_report
 from schemaman.report.views.since_accepted import ACCEPTED, ChangedTable, ChangesSinceAccepted
-from schemaman.report.views.table_changes import build_chapter
+from schemaman.report.views.table_changes import build_chapter, keep_shared_once
+
+
+def build_whole_report(
+    workspace: Workspace, registry: Registry, tables: Sequence[str], plans: Sequence[Plan], full: bool = False
+) -> Report:
+    """Build the report of the named tables, or of all: their histories, and records that could not be read.
+
+    Raises:
+        NoHistory: a table has no history.
+    """
+    judge = workspace.build_judge(build_readership(workspace, RegistryRelations(workspace, registry)))
+    histories = registry.select(*tables)
+    unread = find_unread(registry, histories, group_rejects(registry))
+    chapters = keep_shared_once(
+        build_chapter(
+            h, judge, (p for p in plans if p.source.table == str(h.table)), unread=unread.get(h.table, ())
+        )
+        for h in histories
+    )
+    documents = {plan.table: to_document(plan) for plan in plans}
+    return build_report(chapters, documents, full=full or bool(tables))
 
 
 def find_changes_since(

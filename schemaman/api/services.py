@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 
 from schemaman.api.arguments import require_executor, require_known, require_text
 from schemaman.api.checking import check_tables
-from schemaman.api.planning import LakePlanner, make_preflight
-from schemaman.api.readership import RegistryRelations, build_readership, find_impact
+from schemaman.api.readership import find_impact
 from schemaman.api.references import resolve_reference
-from schemaman.api.spark_session import open_executor
-from schemaman.api.target_tables import list_target_tables
 from schemaman.api.workspace import Workspace
 from schemaman.compat.gate import CheckResult
 from schemaman.compat.impact.impact import Impact
@@ -19,14 +17,11 @@ from schemaman.debezium.payload import SchemaLookup
 from schemaman.errors import UsageError
 from schemaman.history.decisions import Decisions
 from schemaman.migration.plan import Plan
-from schemaman.migration.plan_file import parse_expiry, to_document
 from schemaman.migration.policy import Policy
 from schemaman.migration.setting_checks import require_policy
 from schemaman.migration.target import Executor
 from schemaman.registry import Registry
-from schemaman.report.document import FORMATS
-from schemaman.report.views.overview import build_report
-from schemaman.report.views.table_changes import build_chapter, keep_shared_once
+from schemaman.report.document import FORMATS, Report
 from schemaman.resolve import ResolvedSchema
 from schemaman.settings import Settings, read_settings
 
@@ -42,20 +37,6 @@ def workspace_of(registry: Registry) -> Workspace:
     if isinstance(services, RegistryServices):
         return services.workspace
     return Workspace(read_settings({}, {}, None), clock=registry.clock)
-
-
-def read_expiry(workspace: Workspace, expires: str | None) -> int | None:
-    """Return the expiry of a plan in epoch milliseconds, by default that of the settings; None for never.
-
-    Raises:
-        UsageError: the time is in the past.
-    """
-    lasts = expires or workspace.settings.plan_expires.value
-    now = workspace.clock()
-    until = parse_expiry(lasts, now)
-    if until is not None and until <= now:
-        raise UsageError(f"{lasts} is in the past", hint="give 30d, 12h, a later date, or never")
-    return until
 
 
 class RegistryServices:
@@ -113,25 +94,18 @@ class RegistryServices:
         require_executor(executor)
         if policy is not None:
             require_policy(policy)
-        found = list_target_tables(self.workspace, registry, [source], target, table)
-        if len(found) != 1:
-            names = ", ".join(f"{one.table} (target {one.target})" for one in found)
-            raise UsageError(f"several lake tables follow {source}: {names}", hint="name the target")
-        until = read_expiry(self.workspace, expires)
-        preflight = make_preflight(registry.store, registry, executor or open_executor(self.workspace))
-        planner = LakePlanner(preflight, policy or self.settings.policy, is_lasting=executor is None)
-        return planner.plan_table(found[0], until)
+        planning = import_module("schemaman.api.planning")  # a check needs no planner
+        found: Plan = planning.plan_source(
+            self.workspace, registry, source,
+            target=target, table=table, executor=executor, policy=policy, expires=expires,
+        )  # fmt: skip
+        return found
 
     def report(self, registry: Registry, tables: Sequence[str], plans: Sequence[Plan], format: str) -> str:
         """Render the compatibility report."""
-        readership = build_readership(self.workspace, RegistryRelations(self.workspace, registry))
-        judge = self.workspace.build_judge(readership)
-        chapters = keep_shared_once(
-            build_chapter(history, judge, (p for p in plans if p.source.table == str(history.table)))
-            for history in registry.select(*tables)
-        )
-        documents = {plan.table: to_document(plan) for plan in plans}
-        return FORMATS.get(format).render(build_report(chapters, documents, full=bool(tables)))
+        reporting = import_module("schemaman.api.reporting")  # a check needs no report of the history
+        report: Report = reporting.build_whole_report(self.workspace, registry, tables, plans)
+        return FORMATS.get(format).render(report)
 
     def impact(self, registry: Registry, name: str) -> Impact:
         """Find who depends on a table or a column. Raises as `find_impact`."""

@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import groupby
 from pathlib import Path
 
-from schemaman.api.client_options import read_client_options
+from schemaman.api.client_options import open_schema_registry, read_client_options
 from schemaman.api.reading_progress import ReadingProgress
 from schemaman.api.spark_session import ingest_on_spark
 from schemaman.api.workspace import Workspace
@@ -67,7 +67,7 @@ def find_sources(
     if since_ms is not None and not all(isinstance(source, kafka.Topics) for source in found):
         raise UsageError("--from works only with Kafka topics; files are read as a whole", hint="omit --from")
     engine = _choose_engine(workspace.settings.engine.value, found)
-    schema_registry = workspace.open_schema_registry()
+    schema_registry = open_schema_registry(workspace.settings)
     return RecordSources(names, found, engine, schema_registry, topic, keep_payload, since_ms)
 
 

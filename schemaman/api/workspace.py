@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
+from importlib import import_module
 
-from schemaman.api.client_options import open_schema_registry
 from schemaman.api.files import read_text, read_text_if_present
 from schemaman.api.messages import LogMessages, Messages
 from schemaman.api.settings_files import resolve_path, resolve_store_url
@@ -20,8 +20,8 @@ from schemaman.compat.counterexample import add_counterexamples
 from schemaman.compat.gate import GatePolicy
 from schemaman.compat.judge import RULES, Reader, Severity, Transition, judge_transition
 from schemaman.compat.waivers import Waiver, parse_waivers, select_unexpired
+from schemaman.debezium.payload import SchemaLookup
 from schemaman.history.decisions import Decisions, parse
-from schemaman.io.schema_registry import AnyRegistry
 from schemaman.report.views.table_changes import JudgedFinding, TransitionJudge
 from schemaman.settings import Settings
 from schemaman.store.sql.store import SqlStore
@@ -118,6 +118,8 @@ class Workspace:
 
         return judge
 
-    def open_schema_registry(self) -> AnyRegistry | None:
+    def open_schema_registry(self) -> SchemaLookup | None:
         """Open the schema registry or export of the settings. Raises as the function in `client_options`."""
-        return open_schema_registry(self.settings)
+        clients = import_module("schemaman.api.client_options")  # most commands need no client for HTTP
+        found: SchemaLookup | None = clients.open_schema_registry(self.settings)
+        return found

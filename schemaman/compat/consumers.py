@@ -5,14 +5,14 @@ Verdicts for a consumer are derived from the verdicts of a finding; nothing stor
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 from schemaman.compat.impact.graph import ConsumerUse, ImpactGraph
 from schemaman.compat.judge import READERS, SEVERITIES, Finding, Reader, Severity, Verdict
-from schemaman.model.schema import Path, TableId
+from schemaman.model.schema import Path, TableId, TableSchema, walk_fields
 from schemaman.model.table_patterns import is_matched
 
 KINDS: Mapping[str, tuple[Reader, ...]] = {
@@ -27,6 +27,9 @@ LANGUAGES = (
     "snowflake", "spark", "spark2", "sqlite", "starrocks", "teradata", "trino", "tsql",
 )  # fmt: skip
 """The SQL dialects of `dialect`. Source: sqlglot, `dialects.dialect.Dialects`."""
+
+SchemaReader = Callable[[], Sequence[TableSchema]]
+"""Reads the accepted and the present schema of a table; empty if they are not known."""
 
 _KEYS = ("kind", "tables", "columns", "owner", "contact", "sql", "dialect")
 
@@ -99,13 +102,9 @@ class Readership:
         found = tuple(self._find_affected(finding))
         return tuple(sorted(found, key=lambda one: (-SEVERITIES.index(one.verdict), one.consumer.name)))
 
-    def list_remarks(self, tables: Collection[TableId]) -> tuple[str, ...]:
-        """List consumers whose patterns select none of all tables: a misspelt name silences its findings."""
-        return tuple(
-            f"[consumers.{c.name}] reads none of the checked tables: none matches {', '.join(c.tables)}"
-            for c in self.consumers
-            if tables and c.tables and not any(c.declares(table) for table in tables)
-        )
+    def list_remarks(self, tables: Mapping[TableId, SchemaReader]) -> tuple[str, ...]:
+        """List the patterns of consumers that select nothing: a misspelt name hides findings."""
+        return tuple(text for c in self.consumers for text in _list_remarks(c, tables)) if tables else ()
 
     def rate(self, finding: Finding) -> Severity:
         """Return the worst verdict of a finding among the consumers; `off` if it concerns none."""
@@ -139,6 +138,34 @@ class Readership:
             and (self.avro is None or not reader.startswith("avro-") or reader in self.avro)
         ]
         return max(counted, key=SEVERITIES.index, default=None)
+
+
+def _list_remarks(consumer: Consumer, tables: Mapping[TableId, SchemaReader]) -> Iterator[str]:
+    where, listed = f"[consumers.{consumer.name}]", ", ".join(consumer.tables)
+    declared = [table for table in tables if consumer.declares(table)]
+    if not declared:
+        if consumer.tables:
+            yield f"{where} reads none of the checked tables: none matches {listed}"
+        return
+    for pattern in consumer.tables:
+        if not any(is_matched(table, pattern) for table in declared):
+            yield f"{where}: no checked table matches {pattern}"
+    unmatched = [pattern for pattern in consumer.columns if pattern != "*"]
+    for table in declared if unmatched else ():
+        schemas = tables[table]()
+        if not schemas:
+            return
+        names = {
+            ".".join(path[:length])
+            for schema in schemas
+            for path, _, _ in walk_fields(schema)
+            for length in range(1, len(path) + 1)
+        }
+        unmatched = [p for p in unmatched if not any(fnmatchcase(name, p) for name in names)]
+        if not unmatched:
+            return
+    for pattern in unmatched:
+        yield f"{where}: no column of its tables matches {pattern}"
 
 
 def read_consumers(value: object) -> tuple[Consumer, ...]:

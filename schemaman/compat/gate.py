@@ -206,7 +206,7 @@ def judge_files(
 ) -> CheckResult:
     """Judges the findings of schemas without a history. Raises `UnknownName` for an unknown level."""
     policy.find_level()
-    rated = tuple((f, policy.rate(f)) for f in findings)
+    rated = tuple(_merge_shared((f, policy.rate(f)) for f in findings))
     verdict = _decide(_find_worst(rated, policy), policy)
     return CheckResult(
         verdict, rated, tuple(tables), steps, fail_on=policy.fail_on, readership=policy.readership

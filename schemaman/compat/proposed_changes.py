@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from schemaman.compat.counterexample import add_counterexamples
 from schemaman.compat.judge import RULES, Finding, StepFact, Transition, judge_transition
-from schemaman.debezium.ddl.migrations.known_tables import KnownTable, ScriptPlace, UnreadStatement
+from schemaman.debezium.ddl.migrations.known_tables import HoldBack, KnownTable, ScriptPlace, UnreadStatement
 from schemaman.debezium.ddl.migrations.statement_applier import StatementApplier
 from schemaman.debezium.records import Coordinates
 from schemaman.history.rename_detection import find_rename_candidates
@@ -86,6 +86,8 @@ def find_place(table: KnownTable, transition: Transition, finding: Finding) -> S
     place = table.key_place if finding.rule.startswith("key-") else None
     if finding.rule == "table-truncated":
         place = table.truncated
+    if finding.rule == "capture-stopped" and table.held_back is not None:
+        place = table.held_back.place
     return place or table.place or ScriptPlace("", 0)
 
 
@@ -115,16 +117,31 @@ def _list_transitions(applier: StatementApplier, base: str) -> Iterator[tuple[Kn
                 table.accepted_id, table.accepted, None, event=event, old_ref=base,
                 successor=names.get(table.accepted_id),
             )  # fmt: skip
-        if table.schema != table.accepted or table.truncated is not None:
+        if table.schema != table.accepted or table.truncated is not None or table.held_back is not None:
             changes = diff(table.accepted, table.schema)
             suspects = find_rename_candidates(table.accepted, table.schema, append_only=False)
-            facts = () if table.truncated is None else (StepFact("truncated"),)
+            facts = [StepFact("truncated")] if table.truncated is not None else []
+            facts += [_describe_hold_back(table.held_back)] if table.held_back is not None else []
             yield (
                 table,
                 Transition(
-                    table.id, table.accepted, table.schema, changes, suspects, old_ref=base, facts=facts
+                    table.id,
+                    table.accepted,
+                    table.schema,
+                    changes,
+                    suspects,
+                    old_ref=base,
+                    facts=tuple(facts),
                 ),
             )
+
+
+def _describe_hold_back(held_back: HoldBack) -> StepFact:
+    """Describe a statement about a publication as one cause of all its tables."""
+    name = held_back.publication
+    before = f"{held_back.words} of {name}" if name else held_back.words
+    after = "" if held_back.is_certain else f"another publication has it, or {name} never had it"
+    return StepFact("held-back", before, after, scope=f"{held_back.place.file} {before}" if name else "")
 
 
 def _remove_ids(schema: TableSchema) -> TableSchema:

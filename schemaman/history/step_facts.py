@@ -45,7 +45,7 @@ FactKind = Literal[
     "event-key",
     "key-origin", "key-index-dropped", "key-outside-row", "field-lost", "excluded", "not-streamed", "dormant",
     "many-names", "nullability-differs", "made-anew", "swapped", "dropped-earlier", "documents",
-    "no-avro-default", "not-renamed",
+    "no-avro-default", "not-renamed", "held-back", "null-default-removed",
 ]  # fmt: skip
 """What a step may show beside its two structures; `list_occurrences` and
 `find_version_facts` find them."""

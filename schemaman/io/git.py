@@ -58,6 +58,9 @@ def read_folder(
     }
 
 
+_DEFAULT_BRANCHES = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
+
+
 def find_merge_base(folder: Path = _HERE, branch: str | None = None) -> str:
     """Find the merge base of HEAD and the default branch, or of HEAD and `branch`.
 
@@ -67,9 +70,21 @@ def find_merge_base(folder: Path = _HERE, branch: str | None = None) -> str:
     Raises:
         UsageError: no repository, no commit, no such branch, or no common commit.
     """
-    head = resolve_revision("HEAD", folder)
-    base = _find_branch(branch, folder) if branch else _find_default_branch(folder)
-    done = _run_git(folder, "merge-base", head, resolve_revision(base, folder))
+    head, *others = _find_commits(folder, "HEAD", *_DEFAULT_BRANCHES)
+    if head is None:
+        resolve_revision("HEAD", folder)
+    if branch:
+        base = _find_branch(branch, folder)
+        commit: str | None = resolve_revision(base, folder)
+    else:
+        known = zip(_DEFAULT_BRANCHES, others, strict=True)
+        base, commit = next(((n, c) for n, c in known if c is not None), ("", None))
+    if commit is None:
+        raise UsageError(
+            "git has no default branch here",
+            hint="fetch it (fetch-depth: 0 in actions/checkout, GIT_DEPTH: 0 in GitLab), or name it: --base",
+        )
+    done = _run_git(folder, "merge-base", head or "", commit)
     if done.returncode:
         raise UsageError(
             f"HEAD and {base} have no common commit",
@@ -120,17 +135,16 @@ def _find_branch(name: str, folder: Path) -> str:
     )
 
 
-def _find_default_branch(folder: Path) -> str:
-    pointed = _run_git(folder, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
-    names = [pointed.stdout.decode().strip()] if pointed.returncode == 0 else []
-    names += ["origin/main", "origin/master", "main", "master"]
-    for name in names:
-        if _run_git(folder, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}").returncode == 0:
-            return name
-    raise UsageError(
-        "git has no default branch here",
-        hint="fetch it (fetch-depth: 0 in actions/checkout, GIT_DEPTH: 0 in GitLab), or name it with --base",
-    )
+def _find_commits(folder: Path, *names: str) -> list[str | None]:
+    """Find the commits of some names with one process; None for a name without one.
+
+    Source: git cat-file, `--batch-check`, whose lines are `<id> <type> <size>` or `<name> missing`.
+    """
+    questions = "".join(f"{name}^{{commit}}\n" for name in names)
+    done = _run_git(folder, "cat-file", "--batch-check", stdin=questions.encode())
+    lines = [line.split() for line in done.stdout.decode().splitlines()]
+    found = [words[0] if words[1:2] == ["commit"] else None for words in lines]
+    return found if len(found) == len(names) else [None] * len(names)
 
 
 def _read_blobs(folder: Path, blobs: list[str]) -> list[bytes]:

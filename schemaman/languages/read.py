@@ -59,6 +59,23 @@ def read_schema(text: str, where: str) -> TableSchema:
         raise UnreadableInput(f"{where}: {reason}", hint=_HINT) from error
 
 
+def read_field_ids(text: str) -> dict[str, int]:
+    """Read the field ids of the columns in an Iceberg schema or its metadata; empty for any other text.
+
+    An id says which column is which, whatever its name. Source: Iceberg spec, "Schema Evolution".
+    """
+    try:
+        document = _load_document(text)
+    except (ValueError, RecursionError, UnreadableInput):
+        return {}
+    language = _find_language(document) if isinstance(document, dict) else None
+    if language is None or language.name != "iceberg":
+        return {}
+    ids = {f["name"]: f.get("id") for f in document["fields"]}
+    is_whole = all(isinstance(id, int) for id in ids.values()) and len(set(ids.values())) == len(ids)
+    return ids if is_whole else {}
+
+
 def _load_document(text: str) -> Any:
     """Load the JSON of a text; of lake metadata the schema in it.
 

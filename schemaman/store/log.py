@@ -163,8 +163,8 @@ class Projections(Protocol):
     def read_histories(self, tables: Iterable[TableId]) -> Callable[[TableId], TableHistory | None]:
         """The histories of these tables as they are now, each made when it is asked for."""
 
-    def read_summaries(self) -> tuple[StoredSummary, ...]:
-        """The summaries of all histories, in order of their tables."""
+    def read_summaries(self, tables: Iterable[TableId] | None = None) -> tuple[StoredSummary, ...]:
+        """The summaries of all histories, or of those of some tables, in order of their tables."""
 
     def read_ranges(self, stream: str, topics: Iterable[str] | None = None) -> tuple[CoveredRange, ...]:
         """What has been read of a stream, or of some topics of it, in as few ranges as possible, in order."""

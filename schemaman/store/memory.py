@@ -134,9 +134,11 @@ class MemoryStore:
         """The histories of these tables as they are now."""
         return {table: self._histories.get(table) for table in tables}.get
 
-    def read_summaries(self) -> tuple[StoredSummary, ...]:
-        """The summaries of all histories, in order of their tables."""
-        return tuple(make_stored_summary(self._histories[table]) for table in self.tables())
+    def read_summaries(self, tables: Iterable[TableId] | None = None) -> tuple[StoredSummary, ...]:
+        """The summaries of all histories, or of those of some tables, in order of their tables."""
+        wanted = None if tables is None else frozenset(tables)
+        known = (table for table in self.tables() if wanted is None or table in wanted)
+        return tuple(make_stored_summary(self._histories[table]) for table in known)
 
     def read_ranges(self, stream: str, topics: Iterable[str] | None = None) -> tuple[CoveredRange, ...]:
         """What has been read of a stream, or of some topics of it, in as few ranges as possible, in order."""

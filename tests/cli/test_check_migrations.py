@@ -116,6 +116,16 @@ def test_a_table_that_a_migration_truncates_is_a_danger(place: Path, ask: Run) -
     assert (ask("check").code, ask("check", "--fail-on", "danger").code) == (0, 1)
 
 
+def test_a_migration_that_ends_the_capture_is_one_danger(place: Path, ask: Run) -> None:
+    name = migrate(place, "BEGIN;\nDROP PUBLICATION dbz_publication;\n")
+    assert list_places(ask) == [("capture-stopped", f"data/{name}", 2)]
+    done = ask("check")
+    assert (done.code, ask("check", "--fail-on", "danger").code) == (0, 1)
+    assert done.out.count("capture-stopped") == 1
+    assert "after DROP PUBLICATION of dbz_publication the connector gets no changes of" in done.out
+    assert "unless another publication has it, or dbz_publication never had it" in done.out
+
+
 def test_of_a_changed_script_only_new_statements_count(place: Path, ask: Run) -> None:
     migrate(place, FIRST + "ALTER TABLE orders ADD b int;\n", "V1__first.sql")
     migrate(place, "DROP TABLE orders;", "U1__first.sql")

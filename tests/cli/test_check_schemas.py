@@ -120,6 +120,74 @@ def test_a_batch_answers_each_line_in_order(files: Path, ask: Run, monkeypatch: 
     assert ask("check", "--batch", "-").out == done.out
 
 
+def test_a_line_of_a_batch_that_is_no_text_hides_no_other(
+    files: Path, ask: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = b'{"old": ["int"], "new": "long", "level": "BACKWARD", "why": "\xc3\xa9 \xe2\x80\xa8"}'
+    lines = b"\r\n".join([good, b"", good.replace(b"\xc3", b""), good, b"\xff\xfe"])
+    (files / "q.jsonl").write_bytes(lines)
+    done = ask("check", "--batch", "q.jsonl")
+    answers = [json.loads(line) for line in done.out.splitlines()]
+    assert [answer.get("compatible") for answer in answers] == [True, None, True, None]
+    assert answers[1]["error"] == "line 3 is not UTF-8 text (invalid start byte at byte 61)"
+    assert answers[3]["error"].startswith("line 5 is not UTF-8 text")
+    assert done.code == 1
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines)))
+    assert ask("check", "--batch", "-").out == done.out
+    assert ask("check", "--batch", "missing.jsonl").code == 3
+
+
+def iceberg(*fields: tuple[int, str, str]) -> str:
+    listed = [{"id": id, "name": name, "required": False, "type": type} for id, name, type in fields]
+    return json.dumps({"type": "struct", "schema-id": 0, "fields": listed})
+
+
+BEFORE = ((1, "id", "long"), (2, "a", "int"), (3, "b", "int"))
+
+
+@pytest.mark.parametrize(
+    ("after", "rules"),
+    [
+        (BEFORE, []),
+        (((1, "id", "long"), (2, "a", "int"), (4, "b", "int")), [("column-readded", "b")]),
+        (((1, "id", "long"), (2, "c", "int"), (3, "b", "int")), [("column-renamed", "a")]),
+        (((1, "id", "long"), (4, "c", "int"), (3, "b", "int")),
+         [("column-added-nullable", "c"), ("column-dropped", "a")]),
+        (((1, "id", "long"), (2, "a", "int"), (2, "b", "int")), []),
+    ],
+)  # fmt: skip
+def test_the_field_ids_of_iceberg_say_which_column_is_which(
+    tmp_path: Path, ask: Run, after: tuple[tuple[int, str, str], ...], rules: list[tuple[str, str]]
+) -> None:
+    (tmp_path / "old.json").write_text(iceberg(*BEFORE))
+    (tmp_path / "new.json").write_text(iceberg(*after))
+    done = ask("check", "file:new.json", "--against", "file:old.json", "--format", "json").json
+    assert sorted((f["rule"], ".".join(f["path"])) for f in done["findings"]) == rules
+
+
+def test_an_optional_field_of_avro_that_loses_its_default_is_told(tmp_path: Path, ask: Run) -> None:
+    def write(name: str, with_default: bool) -> None:
+        more = {"default": None} if with_default else {}
+        zip_code = {"name": "zip", "type": "string", **({"default": ""} if with_default else {})}
+        address = {"type": "record", "name": "Address", "fields": [zip_code]}
+        fields = [
+            {"name": "id", "type": "long"},
+            {"name": "n", "type": ["null", "int"], **more},
+            {"name": "home", "type": ["null", address], "default": None},
+        ]
+        (tmp_path / name).write_text(json.dumps({"type": "record", "name": "R", "fields": fields}))
+
+    write("old.avsc", True)
+    write("new.avsc", False)
+    done = ask("check", "file:new.avsc", "--against", "file:old.avsc", "--format", "json").json
+    found = sorted((f["rule"], ".".join(f["path"])) for f in done["findings"])
+    assert found == [("default-removed", "home.zip"), ("default-removed", "n")]
+    assert {f["severity"] for f in done["findings"]} == {"danger"}
+    assert (
+        ask("check", "file:old.avsc", "--against", "file:new.avsc", "--format", "json").json["findings"] == []
+    )
+
+
 def test_a_finding_of_files_is_explained_and_waived_by_the_printed_command(files: Path, ask: Run) -> None:
     words = ("file:text.avsc", "--against", "file:int.avsc")
     for pair in (words, ("file:b.sql", "--against", "file:a.sql")):

@@ -75,10 +75,33 @@ def test_a_check_that_could_not_read_does_not_pass(connector: Connector, run: Ru
     assert run("check", "--source", "--fail-on", "off").code == 0
     assert run("check", "u").code == 0
     assert run("check", "t").code == 3
+    for name in ("text", "concise", "json", "jsonl", "sarif", "junit", "gitlab", "markdown", "html"):
+        assert "records-not-read" in run("report", "--format", name).out, name
+    assert "records-not-read" in run("report", "--against", "accepted").out
     assert "could not be read" in run("explain", unread["finding"]).out
     waived = ("--reason", "known", "--owner", "ann", "--expires", "5d")
     assert run("waive", unread["finding"], *waived).code == 0
     assert run("check", "--source").code == 0
+
+
+def test_records_that_were_not_read_are_sent_to_the_webhook(
+    connector: Connector, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent: list[tuple[str, list[str]]] = []
+
+    def keep(_: object, body: bytes, *__: object, **___: object) -> None:
+        document = json.loads(body)
+        sent.append((document["event"], [entry["table"] for entry in document["entries"]]))
+
+    monkeypatch.setattr("schemaman.io.notifications.post_json", keep)
+    Path("schemaman.toml").write_text('[notify]\nwebhook = "https://example.com"\n')
+    assert run("check", "--source").code == 0
+    assert sent == []
+    connector.write(TOPIC, None, b"\x00\x00\x00\x00\x09?")
+    read(connector.records)
+    for options in ((), ("--fail-on", "danger"), ("--fail-on", "off")):
+        run("check", "--source", *options)
+    assert sent == [("unknown", ["srv.shop.public.t"])] * 2
 
 
 def test_a_later_record_shows_what_the_unread_ones_might_have(connector: Connector, run: Run) -> None:
@@ -127,3 +150,30 @@ def test_only_the_tables_that_changed_are_read(
     (place / "schemas" / "copy.json").write_text((place / "schemas/srv.shop.public.u.json").read_text())
     commit(place, "a second file of one table")
     assert run("check", "--source", "--format", "json").json["tables"] == whole["tables"]
+
+
+@pytest.mark.parametrize("options", [(), ("--source",)])
+@pytest.mark.usefixtures("connector")
+def test_a_pattern_of_a_consumer_that_selects_nothing_is_named(run: Run, options: Sequence[str]) -> None:
+    Path("schemaman.toml").write_text(
+        """[consumers.a]
+kind = "spark"
+tables = ["public.t", "public.v", "*.u"]
+columns = ["n?*", "n", "nome"]
+[consumers.b]
+kind = "sql"
+columns = ["*", "id"]
+[consumers.c]
+kind = "sql"
+tables = ["t2"]
+columns = ["nome"]
+"""
+    )
+    done = run("check", *options)
+    assert [line.partition("[")[2] for line in done.out.splitlines() if "[consumers." in line] == [
+        "consumers.a]: no checked table matches public.v",
+        "consumers.a]: no column of its tables matches n?*",
+        "consumers.a]: no column of its tables matches nome",
+        "consumers.c] reads none of the checked tables: none matches t2",
+    ]
+    assert done.code == 0

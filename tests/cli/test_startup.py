@@ -44,6 +44,20 @@ def test_help_of_a_command_loads_no_engine(verb: str) -> None:
     assert loaded.isdisjoint(["pyspark", "py4j", "pyarrow", "pandas", "jinja2", "zstandard"])
 
 
+def test_a_check_of_tables_loads_no_planner_and_no_parser() -> None:
+    loaded = modules_after(ENTRY.format(arguments=["check", "--help"]))
+    parts = (
+        "sink",
+        "ingest",
+        "migration.planner",
+        "history.fold.fold",
+        "io.registry_client",
+        "api.checking_branch",
+    )
+    assert loaded.isdisjoint(f"schemaman.{part}" for part in parts)
+    assert loaded.isdisjoint(["sqlglot", "jinja2", "httpx2", "pyspark"])
+
+
 def test_import_schemaman_loads_no_third_party_package() -> None:
     bare, loaded = modules_after("pass"), modules_after("import schemaman")
     news = {name.partition(".")[0] for name in loaded - bare}

@@ -257,6 +257,44 @@ def test_hostile_scripts_are_read_in_time_and_run_nothing(connector: str, tmp_pa
     assert list(tmp_path.iterdir()) == []
 
 
+OUT, UNSURE = [(True, 1)], [(False, 1)]
+
+
+@pytest.mark.parametrize(
+    ("script", "expected"),
+    [
+        ("ALTER TABLE orders SET UNLOGGED", OUT),
+        ("ALTER TABLE orders SET UNLOGGED, ALTER n DROP NOT NULL; ALTER TABLE orders SET LOGGED", []),
+        ("ALTER PUBLICATION dbz DROP TABLE items, ONLY public.orders", OUT),
+        ("ALTER PUBLICATION dbz DROP TABLES IN SCHEMA public, sales", OUT),
+        (
+            "ALTER PUBLICATION d DROP TABLE orders; ALTER PUBLICATION d ADD TABLE orders (id) WHERE (n > 1)",
+            [],
+        ),
+        ("ALTER PUBLICATION dbz DROP TABLE orders; ALTER PUBLICATION x ADD TABLE orders", OUT),
+        ("ALTER PUBLICATION dbz SET TABLE items, lines", UNSURE),
+        ("ALTER PUBLICATION dbz SET TABLE items, orders", []),
+        ("CREATE PUBLICATION x FOR TABLE items; ALTER PUBLICATION x SET TABLE lines; DROP PUBLICATION x", []),
+        ("DROP PUBLICATION IF EXISTS x, dbz CASCADE;", UNSURE),
+        ("DROP PUBLICATION dbz; CREATE PUBLICATION dbz FOR ALL TABLES WITH (publish_via_partition_root)", []),
+        ("DROP PUBLICATION dbz; CREATE PUBLICATION dbz FOR ALL TABLES WITH (publish = 'insert')", UNSURE),
+        ("DROP PUBLICATION dbz; CREATE PUBLICATION dbz FOR TABLES IN SCHEMA sales, TABLE orders", []),
+        ("ALTER PUBLICATION dbz SET (publish = 'insert, update')", UNSURE),
+        (
+            "ALTER PUBLICATION dbz SET (publish = 'insert, update, delete'); ALTER PUBLICATION d OWNER TO x",
+            [],
+        ),
+    ],
+)
+def test_a_statement_that_ends_the_capture_of_a_table_marks_it(
+    script: str, expected: list[tuple[bool, int]]
+) -> None:
+    applier = apply("postgresql", script)
+    marks = [table.held_back for table in applier.tables.values()]
+    assert [(mark.is_certain, mark.place.line) for mark in marks if mark is not None] == expected
+    assert applier.unread == []
+
+
 def test_a_renamed_column_stays_one_column() -> None:
     applier = apply(
         "postgresql",

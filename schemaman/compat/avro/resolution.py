@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from schemaman.compat.avro.schema import (
+    NO_DEFAULT,
     PRIMITIVES,
     ArrayOf,
     AvroSchema,
@@ -19,8 +20,10 @@ from schemaman.compat.avro.schema import (
     MapOf,
     Named,
     Node,
+    Primitive,
     RecordField,
     RecordOf,
+    Reference,
     Symbols,
     UnionOf,
     find_short_name,
@@ -62,6 +65,8 @@ def check_resolution(reader: AvroSchema, writer: AvroSchema) -> tuple[Incompatib
     Raises:
         AmbiguousField: Java's check raises for this pair.
     """
+    if _Verdict(reader, writer).is_readable(reader.root, writer.root):
+        return ()
     return _Checker(reader, writer).check(reader.root, writer.root, ("",))
 
 
@@ -75,6 +80,66 @@ def list_leaf_causes(reader: AvroSchema, writer: AvroSchema) -> tuple[Incompatib
 
 
 Location = tuple[str, ...]
+
+
+class _Verdict:
+    """Checks one pair of schemas as `_Checker` does, in the same order, and builds no words."""
+
+    def __init__(self, reader: AvroSchema, writer: AvroSchema) -> None:
+        self.reader_types = reader.types
+        self.writer_types = writer.types
+        self.results: dict[tuple[int, int], bool] = {}
+
+    def is_readable(self, reader: Node, writer: Node) -> bool:
+        if isinstance(reader, Reference):
+            reader = self.reader_types[reader.name]
+        if isinstance(writer, Reference):
+            writer = self.writer_types[writer.name]
+        if isinstance(reader, Primitive) and isinstance(writer, Primitive):
+            return reader.kind == writer.kind or (writer.kind, reader.kind) in _PROMOTIONS
+        pair = id(reader), id(writer)
+        found = self.results.get(pair)
+        if found is None:
+            self.results[pair] = True
+            found = self.results[pair] = self.compare(reader, writer)
+        return found
+
+    def compare(self, reader: Node, writer: Node) -> bool:
+        if isinstance(writer, UnionOf):
+            found = True
+            for branch in writer.branches:
+                # behind a failing branch, too: the results stay for other pairs
+                found &= self.is_readable(reader, branch)
+            return found
+        if isinstance(reader, UnionOf):
+            return any(self.is_readable(branch, writer) for branch in reader.branches)
+        if isinstance(reader, RecordOf) and isinstance(writer, RecordOf):
+            fields = self.are_fields_readable(reader, writer)
+            return fields and not check_names(reader, writer, ())
+        if isinstance(reader, ArrayOf) and isinstance(writer, ArrayOf):
+            return self.is_readable(reader.items, writer.items)
+        if isinstance(reader, MapOf) and isinstance(writer, MapOf):
+            return self.is_readable(reader.values, writer.values)
+        return reader.kind == writer.kind and not check_leaves(reader, writer, ())
+
+    def are_fields_readable(self, reader: RecordOf, writer: RecordOf) -> bool:
+        different = reader.plain - writer.plain
+        positions = reader.others
+        if different:
+            positions = tuple(sorted([*(reader.positions[name] for name, _ in different), *positions]))
+        found = True
+        for position in positions:
+            wanted = reader.fields[position]
+            written = find_written_field(wanted, writer)
+            if written is not None:
+                found &= self.is_readable(wanted.type, written.type)
+            elif wanted.default is NO_DEFAULT:
+                type = wanted.type
+                if isinstance(type, Reference):
+                    type = self.reader_types[type.name]
+                has_default = isinstance(type, Symbols) and type.default is not None
+                found &= has_default and self.is_readable(type, writer)
+        return found
 
 
 class _Checker:

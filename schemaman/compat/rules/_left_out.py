@@ -10,7 +10,6 @@ LEFT_OUT: Mapping[str, str] = {
     "array-element-changed": "the rules about types apply inside arrays, at the path `element`; "
     "a second rule would tell one cause twice",
     "capture-started": "no record tells it from a table that was quiet before",
-    "capture-stopped": "no record tells it from a table that no longer changes",
     "charset-or-collation-changed": "columns of the history have neither; "
     "`tableChanges` prints a character set and no collation",
     "check-constraint-changed": "columns of the history have no constraints, and no connector sends them",

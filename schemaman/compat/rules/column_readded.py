@@ -28,6 +28,7 @@ from schemaman.compat.judge import (
 from schemaman.compat.rules import _words
 from schemaman.model.diff import (
     AddColumn,
+    DropColumn,
 )
 
 NAME = "column-readded"
@@ -37,6 +38,7 @@ VERDICTS = parse_verdicts("D D D D D D B")
 def check(transition: Transition) -> Iterator[Finding]:
     """Finds new columns under the name of a column that was dropped at an earlier step."""
     names = {name for fact in transition.list_facts("dropped-earlier") for name in fact.columns}
+    dropped = {change.path for change in transition.changes if isinstance(change, DropColumn)}
     for change in transition.changes:
         match change:
             case AddColumn((name,) as path, column, _) if name in names:
@@ -54,7 +56,10 @@ def check(transition: Transition) -> Iterator[Finding]:
                         f"keep the former {name} at the target under another name; a plan does so",
                         "or give the new column another name at the source",
                     ),
-                    claims=_words.claim_new_column(path),
+                    claims=(
+                        *_words.claim_new_column(path),
+                        *((("column-dropped", path),) if path in dropped else ()),
+                    ),
                 )
             case _:
                 continue

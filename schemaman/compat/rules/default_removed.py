@@ -1,6 +1,7 @@
 """A column lost its default.
 
-What happened: A column had a default and has none now.
+What happened: A column had a default and has none now. In an Avro schema, that may be the default null of an
+optional field.
 
 Why it hurts: Data of the version before has the column and can be read. Data that is older than a required
 column was filled with the default, and now a new Avro reader refuses it.
@@ -15,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from schemaman.compat.judge import Example, Finding, Rule, Transition, parse_verdicts
+from schemaman.compat.judge import Example, Finding, Rule, StepFact, Transition, parse_verdicts
 from schemaman.compat.rules import _words
 from schemaman.model.column_list import format_scalar
 from schemaman.model.diff import ChangeDefault
@@ -50,6 +51,18 @@ def check(transition: Transition) -> Iterator[Finding]:
                 yield _words.mark_unsure(finding, "note") if unsure else finding
             case _:
                 continue
+    for fact in transition.list_facts("null-default-removed"):
+        for name in fact.columns:
+            yield Finding(
+                NAME,
+                transition.table,
+                tuple(name.split(".")),
+                "null",
+                "",
+                f"{name} lost its default: data from before the field needs one",
+                _words.apply_resolution(VERDICTS, backward=False, forward=False, milder="danger"),
+                fixes=("keep the default while readers read data from before the field",),
+            )
 
 
 RULE = Rule(
@@ -65,6 +78,7 @@ RULE = Rule(
         ),
         Example("n INT DEFAULT 5", "n INT", fires=(("n",),)),
         Example("n INT NOT NULL DEFAULT 5", "n INT NOT NULL", fires=(("n",),), unconfirmed=("default:n",)),
+        Example("n INT", "n INT", fires=(("n",),), facts=(StepFact("null-default-removed", columns=("n",)),)),
         Example("n INT", "n INT DEFAULT 5", why="the other way round: default-added"),
         Example("id INT, n INT DEFAULT 5", "id INT", why="the column is gone: column-dropped"),
     ),

@@ -137,7 +137,7 @@ def build_check_report(
 
 def build_rule_pages(judged: Iterable[JudgedFinding]) -> tuple[RulePage, ...]:
     """Build the pages of the rules of findings, by name; a rule that is not installed has none."""
-    names = {j.finding.rule for j in judged} & {*RULES.names()}
+    names = {j.finding.rule for j in judged if j.finding.rule in RULES}
     return tuple(
         RulePage(
             rule.name, rule.title, "\n\n".join(_list_paragraphs(rule)), _find_tone(rule.verdicts.values())

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 
 from schemaman.compat.consumers import AffectedConsumer
-from schemaman.compat.gate import list_all_steps
-from schemaman.compat.judge import SEVERITIES, Finding, Severity, Transition
+from schemaman.compat.gate import build_unread, list_all_steps
+from schemaman.compat.judge import SEVERITIES, Finding, RejectedRecords, Severity, Transition
 from schemaman.compat.waivers import Waiver
 from schemaman.history.versions import Revision, SchemaVersion, TableHistory
 from schemaman.migration.plan import Plan
@@ -88,10 +88,12 @@ def build_chapter(
     judge: TransitionJudge,
     plans: Iterable[Plan] = (),
     whole: TableHistory | None = None,
+    unread: tuple[RejectedRecords, ...] = (),
 ) -> TableChapter:
     """Build the chapter of a table; `judge` applies the rules and the declared readers to a transition.
 
-    `whole` is the whole history if `history` has only its last versions.
+    `whole` is the whole history if `history` has only its last versions. `unread` are the records behind the
+    newest version that could not be read.
     """
     repeated = {v.number: (whole or history).find_repeated(v) for v in history.versions}
     stages = {
@@ -112,6 +114,10 @@ def build_chapter(
         findings = (*stage.findings, *end_findings, *found)
         stages[label] = replace(stage, changes=stage.changes or transition.changes, findings=findings)
         end_findings = ()
+    if unread:
+        step = build_unread(history, unread)
+        stage = stages[label := step.new_ref.rpartition("@")[2]]
+        stages[label] = replace(stage, findings=(*stage.findings, *judge(step)))
     return TableChapter(history, tuple(stages.values()), end_findings, tuple(plans))
 
 

@@ -66,9 +66,13 @@ class StoredHistories:
         """Every table that has a history, in order."""
         return tuple(sorted(parse_table_key(key) for key in connection.scalars(select(HISTORY.c.table_key))))
 
-    def read_summaries(self, connection: Connection) -> tuple[StoredSummary, ...]:
-        """The summaries of all histories, in order of their tables."""
-        bodies = connection.scalars(select(SUMMARY.c.body))
+    def read_summaries(
+        self, connection: Connection, tables: Iterable[TableId] | None = None
+    ) -> tuple[StoredSummary, ...]:
+        """The summaries of all histories, or of those of some tables, in order of their tables."""
+        query = select(SUMMARY.c.body)
+        here = [query] if tables is None else _select_tables(query, tables)
+        bodies = (body for one in here for body in connection.scalars(one))
         found = (summary_codec.from_text(body, self.where) for body in bodies)
         return tuple(sorted(found, key=lambda stored: stored.summary.table))
 
@@ -271,6 +275,11 @@ class StoredHistories:
             connection.execute(insert(HISTORY), rows)
             short = [{"table_key": key, "body": text} for key, h in known if (text := _make_summary(h))]
             connection.execute(insert(SUMMARY), short)
+
+
+def _select_tables(query: Select[Any], tables: Iterable[TableId]) -> Iterator[Select[Any]]:
+    for keys in split_batches(map(format_table_key, tables)):
+        yield query.where(SUMMARY.c.table_key.in_(keys))
 
 
 def log_rows(connection: Connection, *where: ColumnElement[bool]) -> Iterator[Row[Any]]:

@@ -232,10 +232,10 @@ class SqlStore:
         with self._reading() as connection:
             return self._histories.read_histories(connection, tables)
 
-    def read_summaries(self) -> tuple[StoredSummary, ...]:
-        """The summaries of all histories, in order of their tables."""
+    def read_summaries(self, tables: Iterable[TableId] | None = None) -> tuple[StoredSummary, ...]:
+        """The summaries of all histories, or of those of some tables, in order of their tables."""
         with self._reading() as connection:
-            return self._histories.read_summaries(connection)
+            return self._histories.read_summaries(connection, tables)
 
     def read_ranges(self, stream: str, topics: Iterable[str] | None = None) -> tuple[CoveredRange, ...]:
         """What has been read of a stream, or of some topics of it, in as few ranges as possible, in order."""

@@ -46,6 +46,19 @@ class UnreadStatement:
 
 
 @dataclass(frozen=True, slots=True)
+class HoldBack:
+    """A statement after which no change of a table reaches the connector: its place, words, publication.
+
+    `is_certain` is false if the table may have been in no such publication, or may be in another one.
+    """
+
+    place: ScriptPlace
+    words: str
+    publication: str = ""
+    is_certain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class KnownTable:
     """A table while statements are applied.
 
@@ -54,7 +67,8 @@ class KnownTable:
     `constraints` maps the names of constraints to `primary` or `other`. `places` are those of the last
     statement about a column, by its id; `key_place` that about the key, `place` that about the table, and
     `truncated` that of the last TRUNCATE. `primary` is the primary key, or whatever the accepted key is;
-    `uniques` are known unique indexes by name.
+    `uniques` are known unique indexes by name. `held_back` is the statement after which the connector gets no
+    changes of the table.
     """
 
     id: TableId
@@ -69,6 +83,7 @@ class KnownTable:
     primary: Parts = ()
     uniques: tuple[tuple[str, Parts], ...] = ()
     truncated: ScriptPlace | None = None
+    held_back: HoldBack | None = None
 
     @property
     def key(self) -> Parts:

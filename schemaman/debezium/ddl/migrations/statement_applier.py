@@ -21,6 +21,7 @@ from schemaman.debezium.ddl.migrations.known_tables import (
     is_emitted,
 )
 from schemaman.debezium.ddl.migrations.passed_statements import find_passed_kind
+from schemaman.debezium.ddl.migrations.publications import read_publication
 from schemaman.debezium.ddl.migrations.script import ScriptStatement, has_body, is_block, read_tokens
 from schemaman.debezium.ddl.migrations.table_actions import ActionReader
 from schemaman.debezium.ddl.migrations.table_editor import OTHER_CONSTRAINT, SqlSession, TableEditor
@@ -118,6 +119,11 @@ class _StatementRun(TableEditor):
 
     def _read_statement(self, reader: TokenReader) -> bool:
         """Read a statement that changes structures or names; return whether it is one."""
+        if reader.peek(1).is_word("PUBLICATION"):
+            change = read_publication(reader)
+            if change is not None:
+                self.change_publication(change)
+            return change is not None
         if reader.is_next("CREATE"):
             return self._read_create(reader)
         if reader.is_next("ALTER") and reader.peek(2).is_word("TABLE"):

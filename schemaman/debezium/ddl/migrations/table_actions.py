@@ -117,6 +117,13 @@ class CommentAction:
     comment: str
 
 
+@dataclass(frozen=True, slots=True)
+class LoggedAction:
+    """The changes of the table are written to the log of the database, or no longer."""
+
+    is_logged: bool
+
+
 Action = (
     AddAction
     | ConstraintAction
@@ -128,6 +135,7 @@ Action = (
     | NullableAction
     | DefaultAction
     | RenameTableAction
+    | LoggedAction
     | SchemaAction
     | RenameConstraintAction
     | CommentAction
@@ -193,6 +201,9 @@ class ActionReader:
         elif reader.accept("COMMENT"):
             reader.accept("=")
             yield CommentAction(reader.take().text)
+        elif reader.is_next("SET", "UNLOGGED") or reader.is_next("SET", "LOGGED"):
+            yield LoggedAction(reader.is_next("SET", "LOGGED"))
+            self._skip_action()
         elif reader.is_any("SET", "RESET") and self._is_setting():
             self._skip_action()
         elif reader.accept("WITH", "CHECK") or reader.accept("WITH", "NOCHECK"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, assert_never
 
@@ -17,12 +17,14 @@ from schemaman.debezium.ddl.migrations.column_types import NO_TYPES, UserTypes
 from schemaman.debezium.ddl.migrations.grammar import SqlGrammar
 from schemaman.debezium.ddl.migrations.known_tables import (
     DroppedTable,
+    HoldBack,
     KnownTable,
     ScriptPlace,
     emit_default,
     list_qualifiers,
     name_default_key,
 )
+from schemaman.debezium.ddl.migrations.publications import PublicationChange, Publications, TableList
 from schemaman.debezium.ddl.migrations.table_actions import (
     Action,
     AddAction,
@@ -32,6 +34,7 @@ from schemaman.debezium.ddl.migrations.table_actions import (
     DropAction,
     DropConstraintAction,
     DropKeyAction,
+    LoggedAction,
     ModifyAction,
     NullableAction,
     RenameAction,
@@ -46,11 +49,12 @@ from schemaman.model.types import String
 
 @dataclass(frozen=True, slots=True)
 class SqlSession:
-    """What earlier statements of the session and of the database set: the schema of names without one."""
+    """What earlier statements of the session and of the database set: schema, types, publications."""
 
     schema: str
     temporary: frozenset[str] = frozenset()
     types: UserTypes = NO_TYPES
+    publications: Publications = field(default_factory=dict)
 
 
 class TableEditor:
@@ -179,10 +183,60 @@ class TableEditor:
                 elif old == name_default_key(self.tables[number]):
                     kinds[new] = "primary"
                 self.tables[number] = replace(self.tables[number], constraints=kinds)
+            case LoggedAction(is_logged):
+                self.hold_back(number, None if is_logged else HoldBack(self.place, "SET UNLOGGED"))
             case CommentAction(comment):
                 self.set_schema(number, comment=comment or None)
             case _:
                 assert_never(action)
+
+    def hold_back(self, number: int, held_back: HoldBack | None, publication: str = "") -> None:
+        """Mark a table as held back from the connector, or remove the mark that a publication made."""
+        table = self.tables[number]
+        if held_back is not None:
+            self.tables[number] = replace(table, held_back=held_back)
+        elif table.held_back is not None and table.held_back.publication == publication:
+            self.tables[number] = replace(table, held_back=None)
+
+    def change_publication(self, change: PublicationChange) -> None:
+        """Mark the tables that a statement takes out of publications."""
+        for name in change.names:
+            known = self.session.publications.get(name)
+            listed = self._list_tables(change.tables)
+            members = self._list_tables(known or TableList(is_all=True))
+            match change.verb:
+                case "create" | "add":
+                    for number in listed:
+                        self.hold_back(number, None, name)
+                    out = set[int]()
+                case "drop":
+                    out = listed
+                case "set":
+                    for number in listed:
+                        self.hold_back(number, None, name)
+                    out = members - listed
+                case _:
+                    out = members
+            is_certain = known is not None or change.verb == "drop"
+            for number in out:
+                self.hold_back(number, HoldBack(self.place, change.words, name, is_certain))
+            publications = {n: tables for n, tables in self.session.publications.items() if n != name}
+            if change.verb in ("create", "set"):
+                publications[name] = change.tables
+            elif change.verb == "add" and known is not None:
+                publications[name] = TableList(
+                    known.tables + change.tables.tables, known.schemas + change.tables.schemas, known.is_all
+                )
+            self.session = replace(self.session, publications=publications)
+
+    def _list_tables(self, listed: TableList) -> set[int]:
+        """List the numbers of the tables of a list; a table that is not known is none."""
+        found = {number for parts in listed.tables for number in self.list_matches(parts)}
+        return found.union(
+            n
+            for n, table in self.tables.items()
+            if listed.is_all or list_qualifiers(table.id)[0] in listed.schemas
+        )
 
     def _find_column(self, number: int, name: str) -> Column | None:
         columns = self.tables[number].schema.columns
