@@ -16,6 +16,7 @@ from xdist.remote import Producer
 from tests.live.database import database_server
 from tests.live.process import NotReady
 from tests.proof import FIGURES, Figures
+from tests.support import small_session
 from tests.support.checkout import PROOF
 from tests.workers import SHARED, SharedRun, order_of_start
 
@@ -29,15 +30,6 @@ settings.load_profile("proof" if PROOF else "quick")
 # which costs a start of Spark or more; a plain run does not collect these at all.
 _JOBS = ("spark/test_example_job_killed.py", "spark/test_example_job.py", "live/test_example_job.py")
 collect_ignore = [] if PROOF else ["browser", *_JOBS]
-
-_SMALL = {
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.databricks.delta.snapshotPartitions": "1",
-}
-"""To compile a query costs more than to run it over ten rows; a proof has the session that users have."""
 
 _FIGURES = pytest.StashKey[Figures]()
 
@@ -68,7 +60,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_FIGURES] = Figures()
     if not PROOF:
         _write_to_memory()
-        os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:+UseSerialGC -XX:TieredStopAtLevel=1")
+        os.environ.setdefault("SPARK_SUBMIT_OPTS", small_session.JAVA_OPTIONS)
 
 
 def _write_to_memory(folder: str = "/dev/shm") -> None:
@@ -120,6 +112,10 @@ def spark(warehouse: Path) -> Iterator[object]:
     # Spark costs seconds to import: only runs that ask for it pay.
     from schemaman.spark.session import start_session
 
-    spark = start_session(warehouse=warehouse, master="local[2]", settings={} if PROOF else _SMALL)
+    spark = start_session(
+        warehouse=warehouse, master="local[2]", settings={} if PROOF else small_session.SETTINGS
+    )
+    if not PROOF:
+        small_session.keep_classes(spark)
     yield spark
     spark.stop()

@@ -1,4 +1,4 @@
-"""Reads the newest version and the generated columns from the log of a Delta table: SQL does not show them.
+"""Reads generated columns and the ids of columns from the log of a Delta table: SQL does not show them.
 
 Source: Delta protocol, "Delta Log Entries", "Checkpoints", "Generated Columns", "Identity Columns".
 """
@@ -6,9 +6,8 @@ Source: Delta protocol, "Delta Log Entries", "Checkpoints", "Generated Columns",
 from __future__ import annotations
 
 import json
-import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlparse
@@ -20,13 +19,13 @@ from schemaman.model.schema import Path as SchemaPath
 Query = Callable[[str], Sequence[Sequence[object]]]
 """Runs a query and returns its rows."""
 
-_COMMIT = re.compile(r"(\d{20})\.json")
 _EXPRESSION = "delta.generationExpression"
 _IDENTITY = "delta.identity.start"
 _FIELD_ID = "delta.columnMapping.id"
 _PHYSICAL_NAME = "delta.columnMapping.physicalName"
-_FEATURES = frozenset({"generatedColumns", "identityColumns"})
-_CATALOG_COMMITS = frozenset({"catalogManaged", "catalogOwned-preview", "coordinatedCommits-preview"})
+_GENERATING = frozenset({"generatedColumns", "identityColumns"})
+LOGGED_FEATURES = _GENERATING | {"columnMapping"}
+"""The table features which the schema in the log describes."""
 
 
 def find_local_folder(location: str) -> Path | None:
@@ -37,25 +36,13 @@ def find_local_folder(location: str) -> Path | None:
     return Path(unquote(address.path) if address.scheme else location)
 
 
-def find_newest_version(location: str, features: Iterable[str]) -> int | None:
-    """Find the newest commit by the file names of a local log; None for any other log."""
-    folder = find_local_folder(location)
-    if folder is None or _CATALOG_COMMITS & set(features):
-        return None
-    try:
-        names = [path.name for path in (folder / "_delta_log").iterdir()]
-    except OSError:
-        return None
-    return max((int(found[1]) for name in names if (found := _COMMIT.fullmatch(name))), default=None)
-
-
 def find_generated_columns(location: str, features: Iterable[str], query: Query) -> dict[str, str]:
     """Find the generated columns with their expressions; the expression of an identity column is empty.
 
     Spark does not show them, so this function reads the log, and only if the table may have some.
     Raises `StatementFailed`, also if no log entry contains a schema.
     """
-    if not _FEATURES & set(features):
+    if not _GENERATING & set(features):
         return {}
     log = f"{location.rstrip('/')}/_delta_log"
     commits = quote_name(f"{log}/*.json")
@@ -75,7 +62,17 @@ def find_generated_columns(location: str, features: Iterable[str], query: Query)
     schemas = [(str(name), str(schema)) for name, schema in found if schema is not None]
     if not schemas:
         raise StatementFailed(f"{log} contains no schema of the table")
-    return _read_generated(json.loads(max(schemas)[1]))
+    return read_generated_columns(max(schemas)[1])
+
+
+def read_generated_columns(schema: str) -> dict[str, str]:
+    """Read the generated columns with their expressions from a schema of the log."""
+    metadata_by_name = {str(f["name"]): f.get("metadata", {}) for f in json.loads(schema)["fields"]}
+    return {
+        name: str(metadata.get(_EXPRESSION, ""))
+        for name, metadata in metadata_by_name.items()
+        if _EXPRESSION in metadata or _IDENTITY in metadata
+    }
 
 
 def read_field_ids(schema: str) -> dict[SchemaPath, str]:
@@ -114,12 +111,3 @@ def _list_field_ids(type: Any, above: SchemaPath) -> Iterator[tuple[SchemaPath, 
         yield from _list_field_ids(field["type"], here)
     for part, key in (("element", "elementType"), ("key", "keyType"), ("value", "valueType")):
         yield from _list_field_ids(type.get(key, ""), (*above, part))
-
-
-def _read_generated(schema: Mapping[str, list[dict[str, dict[str, str]]]]) -> dict[str, str]:
-    metadata_by_name = {str(f["name"]): f.get("metadata", {}) for f in schema["fields"]}
-    return {
-        name: str(metadata.get(_EXPRESSION, ""))
-        for name, metadata in metadata_by_name.items()
-        if _EXPRESSION in metadata or _IDENTITY in metadata
-    }

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pyspark.errors import PySparkException
@@ -21,7 +22,7 @@ from schemaman.migration.spark_sql import (
     split_table_name,
 )
 from schemaman.migration.target import LakeTable, LayoutField
-from schemaman.model.schema import Path, TableSchema
+from schemaman.model.schema import TableSchema
 from schemaman.spark.catalog_settings import (
     SESSION_CATALOG,
     read_setting,
@@ -29,11 +30,13 @@ from schemaman.spark.catalog_settings import (
 )
 from schemaman.spark.formats._commit_metadata import format_metadata, parse_batches
 from schemaman.spark.formats._delta_log import (
+    LOGGED_FEATURES,
     clear_unfinished,
     find_generated_columns,
-    find_newest_version,
     read_field_ids,
+    read_generated_columns,
 )
+from schemaman.spark.formats._java import find_class
 from schemaman.spark.spark_format import RecordedBatch
 from schemaman.spark.sql_errors import RAISED
 from schemaman.spark.statements import collect_rows, query_rows, read_table_schema
@@ -49,6 +52,8 @@ _TABLE_EXISTS = ("TABLE_OR_VIEW_ALREADY_EXISTS", "DELTA_CREATE_TABLE_WITH_NON_EM
 _APP = "spark.databricks.delta.write.txnAppId"
 _VERSION = "spark.databricks.delta.write.txnVersion"
 _METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+_CATALOG_COMMITS = frozenset({"catalogManaged", "catalogOwned-preview", "coordinatedCommits-preview"})
+"""The features of tables whose newest commits only the catalogue knows."""
 _COMMITS = 1_000
 """How many commits of a table are read; each of ours records the highest number before it."""
 
@@ -69,29 +74,24 @@ class DeltaOnSpark:
             )
 
     def inspect(self, spark: SparkSession, table: str, name: str, *, java: bool) -> LakeTable | None:
-        """Read `DESCRIBE DETAIL`, and from the log what SQL does not show."""
+        """Read the newest state by Delta's own classes, else by SQL, which counts all files of the table."""
         schema = read_table_schema(spark, name)
         if schema is None and _register_again(spark, table):
             schema = read_table_schema(spark, name)
         if schema is None:
             return None
-        try:
-            detail = collect_rows(spark, f"DESCRIBE DETAIL {name}")[0].asDict()
-        except StatementFailed as error:
-            if _NO_DELTA not in error.message:
-                raise
-            hint = "name a Delta table, or plan with the format of this one"
-            raise StatementFailed(f"{table} is not a Delta table", hint=hint) from error
-        if detail["format"] != "delta":
-            raise StatementFailed(f"{table} has the format {detail['format']}, not delta")
+        detail = (_describe_by_java(spark, name) if java else None) or _describe_by_sql(spark, table, name)
         features = frozenset(detail["tableFeatures"] or ())
-        version = find_newest_version(detail["location"], features) if java else None
+        version = detail.get("version")
         if version is None:
             version = collect_rows(spark, f"DESCRIBE HISTORY {name} LIMIT 1")[0]["version"]
         # A property of this name enables a feature, but the table does not show the property.
         properties = dict(detail["properties"]) | {f"delta.feature.{f}": "supported" for f in features}
         partitions, clustering = detail["partitionColumns"], detail["clusteringColumns"] or ()
         key = read_record(properties).key or ()
+        location, logged = detail["location"], detail.get("schema")
+        if logged is None and java:
+            logged = _read_logged_schema(spark, location, int(version), features)
         return LakeTable(
             table,
             TableSchema(read_columns(schema), key, detail["description"] or None),
@@ -102,13 +102,15 @@ class DeltaOnSpark:
             layout=tuple(dict.fromkeys([*partitions, *(split_table_name(c)[0] for c in clustering)])),
             partitions=tuple(LayoutField((column,)) for column in partitions),
             clustering=tuple(split_table_name(column) for column in clustering),
-            generated=find_generated_columns(
-                detail["location"], features, lambda statement: query_rows(spark, statement)
+            generated=(
+                find_generated_columns(location, features, lambda statement: query_rows(spark, statement))
+                if logged is None
+                else read_generated_columns(logged)
             ),
             defaults=read_defaults(schema),
             # Source: Delta protocol, "Column Mapping": ids are unique; only then columns can be dropped.
             column_ids=f"last {properties.get(_LAST_ID, '0')}",
-            field_ids=_read_field_ids(spark, detail["location"], int(version), features) if java else {},
+            field_ids=read_field_ids(logged) if logged is not None and "columnMapping" in features else {},
         )
 
     def clear_interrupted_creation(self, spark: SparkSession, statement: str, error: Exception) -> bool:
@@ -138,26 +140,93 @@ class DeltaOnSpark:
         return metadata if used else {**once, **metadata}
 
 
-def _read_field_ids(
-    spark: SparkSession, location: str, version: int, features: frozenset[str]
-) -> Mapping[Path, str]:
-    """Read the ids of columns under column mapping by Delta's own classes; empty if they show another state.
-
-    SQL does not show them. Source: Delta `DeltaLog.forTable`, `Snapshot.metadata`.
-    """
-    if "columnMapping" not in features:
-        return {}
-    jvm: Any = spark._jvm
+def _describe_by_sql(spark: SparkSession, table: str, name: str) -> dict[str, Any]:
     try:
-        path = jvm.org.apache.hadoop.fs.Path(jvm.java.net.URI(location))
-        log = jvm.org.apache.spark.sql.delta.DeltaLog.forTable(spark._jsparkSession, path)
-        snapshot = log.unsafeVolatileSnapshot()
-        if snapshot.version() != version:
-            return {}
-        schema = str(snapshot.metadata().schemaString())
+        detail = collect_rows(spark, f"DESCRIBE DETAIL {name}")[0].asDict()
+    except StatementFailed as error:
+        if _NO_DELTA not in error.message:
+            raise
+        hint = "name a Delta table, or plan with the format of this one"
+        raise StatementFailed(f"{table} is not a Delta table", hint=hint) from error
+    if detail["format"] != "delta":
+        raise StatementFailed(f"{table} has the format {detail['format']}, not delta")
+    return detail
+
+
+def _describe_by_java(spark: SparkSession, name: str) -> dict[str, Any] | None:
+    """Read what `DESCRIBE DETAIL` tells, with the version of the table and the schema in its log.
+
+    None if only the table's catalogue or another implementation of Delta can tell it. Source: Delta
+    `DescribeDeltaDetailCommand`, `DeltaLog.forTableWithSnapshot`.
+    """
+    try:
+        found = _find_table(spark, name)
+        if found is None:
+            return None
+        delta_log = find_class(spark, "org.apache.spark.sql.delta.DeltaLog")
+        pair = delta_log.forTableWithSnapshot(spark._jsparkSession, found)
+        log, snapshot = pair._1(), pair._2()
+        protocol, version = snapshot.protocol(), snapshot.version()
+        explicit = protocol.readerAndWriterFeatureNames().mkString(" ").split()
+        implicit = [feature.name() for feature in _iterate(protocol.implicitlySupportedFeatures())]
+        features = {*explicit, *implicit}
+        if version < 0 or _CATALOG_COMMITS & features:
+            return None
+        metadata = json.loads(snapshot.metadata().json())["metaData"]
+        clusters = find_class(spark, "org.apache.spark.sql.delta.skipping.clustering.ClusteringColumnInfo")
+        columns = clusters.extractLogicalNames(snapshot) if "clustering" in features else None
+        return {
+            "id": metadata["id"],
+            "description": metadata.get("description"),
+            "location": log.dataPath().toString(),
+            "partitionColumns": metadata["partitionColumns"],
+            "clusteringColumns": [] if columns is None else list(_iterate(columns)),
+            "properties": metadata["configuration"],
+            "tableFeatures": features,
+            "version": version,
+            "schema": metadata["schemaString"],
+        }
     except RAISED:
-        return {}
-    return read_field_ids(schema)
+        return None
+
+
+def _find_table(spark: SparkSession, name: str) -> Any:
+    """The path or the identifier of a table that Delta's own classes find; None for another catalogue."""
+    parts = split_table_name(name)
+    if len(parts) == 2 and parts[0] == "delta":
+        return find_class(spark, "org.apache.hadoop.fs.Path")(parts[1])
+    if read_setting(spark, f"spark.sql.catalog.{SESSION_CATALOG}") != CATALOG:
+        return None
+    catalog = parts[0] if len(parts) == 3 else spark.catalog.currentCatalog()
+    if len(parts) == 1 or catalog.lower() != SESSION_CATALOG:
+        return None
+    return spark._jsparkSession.sessionState().sqlParser().parseTableIdentifier(name)
+
+
+def _iterate(found: Any) -> Iterator[Any]:
+    """The elements of a collection of Scala."""
+    each = found.iterator()
+    while each.hasNext():
+        yield each.next()
+
+
+def _read_logged_schema(
+    spark: SparkSession, location: str, version: int, features: frozenset[str]
+) -> str | None:
+    """Read the schema with what SQL does not show, by Delta's own classes.
+
+    None if no feature of the table needs it, or if the classes show another state. Source: Delta
+    `DeltaLog.forTable`, `Snapshot.metadata`.
+    """
+    if not LOGGED_FEATURES & features:
+        return None
+    try:
+        path = find_class(spark, "org.apache.hadoop.fs.Path")(find_class(spark, "java.net.URI")(location))
+        delta_log = find_class(spark, "org.apache.spark.sql.delta.DeltaLog")
+        snapshot = delta_log.forTable(spark._jsparkSession, path).unsafeVolatileSnapshot()
+        return str(snapshot.metadata().schemaString()) if snapshot.version() == version else None
+    except RAISED:
+        return None
 
 
 def _register_again(spark: SparkSession, table: str) -> bool:

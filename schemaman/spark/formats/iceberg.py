@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -22,6 +21,7 @@ from schemaman.spark.formats._iceberg_metadata import (
     read_description,
     read_metadata,
 )
+from schemaman.spark.formats._java import find_class
 from schemaman.spark.spark_format import RecordedBatch
 from schemaman.spark.sql_errors import RAISED
 from schemaman.spark.statements import collect_rows, read_table_schema
@@ -79,12 +79,14 @@ def _inspect_by_java(spark: SparkSession, table: str, name: str) -> LakeTable:
     Source: Iceberg Java API, `Spark3Util.loadIcebergTable`, `BaseTable.operations`,
     `TableMetadataParser.toJson`, `SparkSchemaUtil.convert`.
     """
-    jvm: Any = spark._jvm
-    loaded = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(spark._jsparkSession, name)
+    loaded = find_class(spark, "org.apache.iceberg.spark.Spark3Util").loadIcebergTable(
+        spark._jsparkSession, name
+    )
     operations = loaded.operations()
     current = operations.refresh() if _is_cached(spark, name) else operations.current()
-    schema = str(jvm.org.apache.iceberg.spark.SparkSchemaUtil.convert(current.schema()).json())
-    metadata = json.loads(jvm.org.apache.iceberg.TableMetadataParser.toJson(current))
+    converted = find_class(spark, "org.apache.iceberg.spark.SparkSchemaUtil").convert(current.schema())
+    schema = str(converted.json())
+    metadata = json.loads(find_class(spark, "org.apache.iceberg.TableMetadataParser").toJson(current))
     found = read_metadata(table, read_columns(schema), str(current.metadataFileLocation()), metadata)
     found = _add_equality_deletes(spark, name, found, metadata)
     return replace(found, defaults=read_defaults(schema))
