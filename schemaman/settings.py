@@ -67,7 +67,7 @@ class Setting(Generic[T]):
     origin: str
 
 
-NotifyEvent = Literal["break", "block", "quarantine"]
+NotifyEvent = Literal["break", "block", "quarantine", "digest"]
 NOTIFY_EVENTS: tuple[NotifyEvent, ...] = get_args(NotifyEvent)
 
 

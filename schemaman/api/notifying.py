@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from schemaman.api.workspace import Workspace
 from schemaman.compat.gate import CheckResult
+from schemaman.io.digest_notice import send_digest
 from schemaman.io.notifications import send_notification
 from schemaman.model.display import count_noun
+from schemaman.registry import Registry
 from schemaman.report.json.sync import FollowedTable
 
 
@@ -26,6 +28,14 @@ def notify_of_check(workspace: Workspace, result: CheckResult) -> None:
     ]
     summary = f"the check has {count_noun(len(entries), 'break')}"
     send_notification(workspace.settings.notify.value, "break", summary, entries, workspace.messages.warn)
+
+
+def notify_of_digest(workspace: Workspace, registry: Registry, position: int) -> None:
+    """Send what was done to the lake, as the log after a position tells it."""
+    settings = workspace.settings.notify.value
+    if any("digest" in setting.events for setting in settings) and registry.store.end() > position:
+        digest = registry.digest_after(position, registry.clock())
+        send_digest(settings, digest, workspace.messages.warn)
 
 
 def notify_of_tables(workspace: Workspace, tables: Sequence[FollowedTable]) -> None:

@@ -7,7 +7,7 @@ run that a later one replaced notices it at its next inspection, or at its next 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -253,6 +253,7 @@ class PlanRun:
     def run_step(self, number: int, step: Step, lake: LakeTable | None) -> LakeTable | None:
         """Run one step, or skip it if it is done, and return the table after it."""
         self.start_activity(step.kind)
+        began_ms = self.options.clock()
         self.options.require_lease()
         if self.options.clock() - self.inspected_ms > FRESH_MS:
             lake = self.inspect_again(number, lake)
@@ -268,8 +269,20 @@ class PlanRun:
         self.write_line(number, "intent", lake, step.statement)
         after = self.attempt(number, step)
         self.outcomes.append(Outcome(number, "done", step.statement, _version(after)))
-        self.write_line(number, "done", after, step.statement)
+        line = self.make_line(number, "done", after, step.statement)
+        self.journal.write(replace(line, details=self.measure_cost(step, began_ms)))
         return after
+
+    def measure_cost(self, step: Step, began_ms: int) -> tuple[tuple[str, str], ...]:
+        """Measure what a step cost: its time with its checks, and the rows and bytes that it wrote.
+
+        A format that does not tell them, or a table that cannot be read, leaves them out.
+        """
+        cost = {"ms": max(0, self.options.clock() - began_ms)}
+        if step.step_class == "needs-rewrite":
+            with suppress(StatementFailed):
+                cost |= TARGETS.get(self.plan.format).read_commit_cost(self.executor, self.plan.table)
+        return tuple((name, str(number)) for name, number in cost.items())
 
     def inspect_again(self, number: int, before: LakeTable | None) -> LakeTable | None:
         """Inspect the table and check that its layout is unchanged, since no precondition has the layout."""
