@@ -24,6 +24,7 @@ from schemaman.migration.properties.names import SOURCE_PROPERTY
 from schemaman.migration.rename_grounds import RenameGrounds, find_rename_grounds
 from schemaman.migration.self_approval import approves_itself
 from schemaman.migration.source import migration_source
+from schemaman.migration.split_columns import split_columns
 from schemaman.migration.target import TARGETS, Executor
 from schemaman.migration.target_id import target_id
 from schemaman.registry import Registry
@@ -133,8 +134,10 @@ class PlanApplier:
         named = [table for table in self.store.tables() if str(table) in sources]
         if not named:
             return None
+        lake = self.executor.inspect(plan.table, plan.format)
+        # A part of a split column is renamed by its own name, which no history has.
         histories = [
-            cut_history(history, version)
+            split_columns(cut_history(history, version), lake)
             for history in self._registry.read_histories(named, self.decisions)
             for version in {v.incarnation: v for v in history.versions}.values()
         ]

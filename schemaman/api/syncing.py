@@ -173,7 +173,7 @@ class LakeSync:
             )
             state: State = "failed" if code else "applied"
             near = describe_near_tables(table) if plan.base_identity is None else ()
-            return _build_result(table, state, code, plan, "", ran, (*reasons, *foreign, *near))
+            return _build_result(table, state, code, plan, "", ran, (*reasons, *foreign, *near, *done.notes))
         write_plan(file, plan, read_plan_key(self._workspace.settings))
         refused = tuple(f"{r.change}: {r.reason}; instead: {r.instead}" for r in plan.refusals)
         # With `partial` a refusal does not stop the plan: only the missing approval can have stopped it.

@@ -15,6 +15,7 @@ from schemaman.errors import (
     Locked,
     OtherStore,
     PartlyApplied,
+    SessionLost,
     Stale,
     StalePlan,
     StatementConflict,
@@ -44,6 +45,13 @@ from schemaman.migration.plan_file import to_text
 from schemaman.migration.properties.names import FENCE_PROPERTY, PLAN_PROPERTY, STORE_PROPERTY
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.target import TARGETS, Executor, LakeTable
+from schemaman.migration.view_steps import (
+    has_views,
+    is_view_step,
+    list_view_names,
+    read_view_mark,
+    without_views,
+)
 from schemaman.model.column_list import format_columns
 from schemaman.model.diff import Diff, diff
 from schemaman.model.display import DisplayedValue, count_noun
@@ -137,6 +145,7 @@ class PlanRun:
         self.target = target_id(plan.format, plan.table)
         self.outcomes: list[Outcome] = []
         self.foreign_layout: tuple[LayoutChange, ...] = ()
+        self.notes: list[str] = []
         self.activity = "inspecting the table"
         self.inspected_ms = 0
         self.began_ms = options.clock()
@@ -162,6 +171,8 @@ class PlanRun:
         for number, step in enumerate(self.plan.steps):
             if number < at:
                 self.skip_step(number, step, lake)
+            elif is_view_step(step):
+                self.run_view_step(number, step, lake)
             else:
                 with self.report_partial(number):
                     lake = self.run_step(number, step, lake)
@@ -273,6 +284,31 @@ class PlanRun:
         self.journal.write(replace(line, details=self.measure_cost(step, began_ms)))
         return after
 
+    def run_view_step(self, number: int, step: Step, lake: LakeTable | None) -> None:
+        """Run the step of a view; a view that cannot be made stops nothing, and a note says so."""
+        self.start_activity(step.kind)
+        self.options.require_lease()
+        began_ms = self.options.clock()
+        try:
+            if step.postcondition and self.is_met(lake, step.postcondition):
+                self.skip_step(number, step, lake)
+                return
+            if not self.is_met(lake, step.precondition):
+                raise StatementFailed("others made or changed it since the plan was made")
+            self.write_line(number, "intent", lake, step.statement)
+            self.executor.run(step.statement)
+        except SessionLost:
+            raise
+        except StatementFailed as error:
+            self.write_line(number, "failed", lake, step.statement, error=error.message)
+            self.outcomes.append(Outcome(number, "pending", step.statement, ""))
+            views = ", ".join(list_view_names([step])) or step.statement
+            self.notes.append(f"not made: {views}: {error.message}")
+            return
+        self.outcomes.append(Outcome(number, "done", step.statement, _version(lake)))
+        line = self.make_line(number, "done", lake, step.statement)
+        self.journal.write(replace(line, details=self.measure_cost(step, began_ms)))
+
     def measure_cost(self, step: Step, began_ms: int) -> tuple[tuple[str, str], ...]:
         """Measure what a step cost: its time with its checks, and the rows and bytes that it wrote.
 
@@ -343,8 +379,10 @@ class PlanRun:
         return lake
 
     def is_met(self, lake: LakeTable | None, condition: Mapping[str, object]) -> bool:
-        """Whether the table meets a condition of a step."""
-        return is_met(lake, condition, self.query_number)
+        """Whether the table, and the views of a condition, meet a condition of a step."""
+        if not is_met(lake, without_views(condition), self.query_number):
+            return False
+        return has_views(condition, lambda name: read_view_mark(self.executor, name))
 
     def query_number(self, query: str) -> int:
         """Return the one number that a query gives."""
@@ -402,7 +440,7 @@ class PlanRun:
         """Make the result so far."""
         return Migration(
             self.options.run, self.name, self.plan.table, state, tuple(self.outcomes), (), differences, lake,
-            foreign, took_ms=self.options.clock() - self.began_ms, foreign_layout=self.foreign_layout,
+            foreign, tuple(self.notes), self.options.clock() - self.began_ms, self.foreign_layout,
         )  # fmt: skip
 
     def start_activity(self, doing: str) -> None:
