@@ -8,12 +8,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
 from importlib import import_module
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from schemaman.api.settings_files import load_settings
 from schemaman.debezium.ddl.migrations.grammar import SQL_NAMES
+from schemaman.errors import UsageError
 from schemaman.settings import KEYS, Settings
 from schemaman_cli.console import Console
 
@@ -105,6 +107,32 @@ def format_option(*choices: str, default: str = "text") -> Callable[[F], F]:
         show_default=True,
         help="Output format.",
     )
+
+
+def outputs_option(example: str) -> Callable[[F], F]:
+    """Make `--output FORMAT=FILE`, which may be repeated; `example` is one."""
+
+    def split(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> tuple[tuple[str, Path], ...]:
+        return tuple(_split_output(text, example) for text in texts)
+
+    return click.option(
+        "-o",
+        "--output",
+        "outputs",
+        multiple=True,
+        callback=split,
+        metavar="FORMAT=FILE",
+        help=f"Also write the result to a file, such as {example}. Repeatable.",
+    )
+
+
+def _split_output(text: str, example: str) -> tuple[str, Path]:
+    """Split FORMAT=FILE, and find the format before the command runs. Raises `UsageError`."""
+    name, sign, path = text.partition("=")
+    if not sign or not path:
+        raise UsageError(f"{text!r} is not FORMAT=FILE", hint=f"--output {example}")
+    import_module("schemaman.report.document").FORMATS.get(name)
+    return name, Path(path)
 
 
 def sql_options(function: F) -> F:

@@ -34,6 +34,7 @@ _HOMES = {
     "sync": "api.functions:sync",
     # what they give
     "CheckResult": "compat.gate:CheckResult",
+    "Digest": "migration.digest:Digest",
     "Impact": "compat.impact.impact:Impact",
     "Migration": "migration.apply.run:Migration",
     "Registry": "registry:Registry",

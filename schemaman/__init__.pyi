@@ -25,6 +25,7 @@ from schemaman.history.versions import SchemaVersion as SchemaVersion
 from schemaman.history.versions import TableHistory as TableHistory
 from schemaman.ingest.ingest import Summary as Summary
 from schemaman.migration.apply.run import Migration as Migration
+from schemaman.migration.digest import Digest as Digest
 from schemaman.migration.plan import Plan as Plan
 from schemaman.migration.plan import Refusal as Refusal
 from schemaman.migration.plan import Step as Step

@@ -6,15 +6,17 @@ Law: `record` adds each new outcome once, also with concurrent writers.
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain, islice
 from typing import Protocol
 
 from schemaman.compat.gate import CheckResult
 from schemaman.compat.impact.impact import Impact
 from schemaman.compat.judge import Severity
+from schemaman.debezium.connector import CONNECTORS
 from schemaman.debezium.observation import (
     Note,
     Observation,
@@ -26,10 +28,23 @@ from schemaman.debezium.payload import SchemaLookup
 from schemaman.errors import AmbiguousName, Conflict, NoHistory, UsageError
 from schemaman.history import references
 from schemaman.history.decisions import Decisions, apply_decisions
+from schemaman.history.epochs import UNDECIDED
+from schemaman.history.fold.fold import fold
+from schemaman.history.recorded_table import RecordedTable as RecordedTable
 from schemaman.history.references import TableName
-from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.history.versions import TableHistory
+from schemaman.migration.apply.waiting import fold_waiting
+from schemaman.migration.digest import (
+    Digest,
+    WaitingDigest,
+    digest_foreign,
+    digest_runs,
+    digest_sources,
+    list_open_questions,
+)
 from schemaman.migration.plan import Plan
 from schemaman.migration.policy import Policy
+from schemaman.migration.since import Since, parse_since
 from schemaman.migration.target import Executor
 from schemaman.migration.target_id import canonicalize_target
 from schemaman.model.printable import escape_invisible
@@ -120,60 +135,6 @@ class Services(Protocol):
 
     def close(self) -> None:
         """Close the resources of this registry."""
-
-
-HistoryLookup = Callable[[TableId], TableHistory | None]
-
-
-class RecordedTable:
-    """A table with new entries; its histories are read on first use."""
-
-    def __init__(self, table: TableId, before: HistoryLookup, after: HistoryLookup) -> None:
-        self.table = table
-        self._of = (before, after)
-
-    @cached_property
-    def before(self) -> TableHistory | None:
-        """The history before the recording; None for a new table."""
-        return self._of[0](self.table)
-
-    @cached_property
-    def after(self) -> TableHistory | None:
-        """The history after the recording."""
-        return self._of[1](self.table)
-
-    @property
-    def new(self) -> tuple[SchemaVersion, ...]:
-        """The new versions, including those that late evidence inserted between others."""
-        return tuple(v for old, v in self._pairs() if old is None and v is not None)
-
-    @property
-    def changed(self) -> tuple[SchemaVersion, ...]:
-        """The versions whose status, revisions or unconfirmed facts changed."""
-        return tuple(v for old, v in self._pairs() if old and v and _list_facts(old) != _list_facts(v))
-
-    @property
-    def removed(self) -> tuple[SchemaVersion, ...]:
-        """The versions that late evidence removed."""
-        return tuple(old for old, v in self._pairs() if old is not None and v is None)
-
-    def _pairs(self) -> list[tuple[SchemaVersion | None, SchemaVersion | None]]:
-        old = self.before.versions if self.before else ()
-        new = self.after.versions if self.after else ()
-        pairs: list[tuple[SchemaVersion | None, SchemaVersion | None]] = []
-        # Most recordings extend the history: only the part that differs needs the slow comparison.
-        for one, other in zip(_list_shapes(old), _list_shapes(new), strict=False):
-            if one != other:
-                break
-            pairs.append((old[len(pairs)], new[len(pairs)]))
-        old, new = old[len(pairs) :], new[len(pairs) :]
-        match = difflib.SequenceMatcher(None, _list_shapes(old), _list_shapes(new), autojunk=False)
-        for word, i, i_end, j, j_end in match.get_opcodes():
-            if word == "equal":
-                pairs += zip(old[i:i_end], new[j:j_end], strict=True)
-            else:
-                pairs += [(v, None) for v in old[i:i_end]] + [(None, v) for v in new[j:j_end]]
-        return pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -562,6 +523,61 @@ class Registry:
             and (target is None or canonicalize_target(target) == line.target)
         )
 
+    def digest(self, since: Since = "yesterday") -> Digest:
+        """Tell what happened since a time, and what waits now, from the log alone.
+
+        Args:
+            since: `yesterday`, `today`, `36h`, `7d`, a day, a moment with its zone, or a value of `datetime`.
+
+        Raises:
+            UsageError: the time cannot be read, or is in the future.
+        """
+        since_ms = parse_since(since, self._clock())
+        return self.digest_after(self._store.find_position(since_ms), since_ms)
+
+    def digest_after(self, position: int, since_ms: int) -> Digest:
+        """As `digest`, of what the log has after a position; the time is only told."""
+        now_ms, decisions = self._clock(), self.decisions()
+        lines = [
+            (stamped.sequence, *_date_line(stamped)) for stamped in self._store.read(kinds=[MigrationEntry])
+        ]
+        counts = Counter(
+            table
+            for stamped in self._store.read(position, [ObservationEntry])
+            for table in list_tables(stamped.entry)
+        )
+        chosen = self._chosen_stream()
+        recorded = (
+            RecordedTable(
+                table,
+                lambda name: self._fold_before(name, counts[name], decisions),
+                lambda name: self._find_history(name, decisions),
+            )
+            for table in sorted(counts)
+            if table.table and chosen in (None, table.stream)
+        )
+        held = {lease.target for lease in self._store.leases() if lease.expires_ms > now_ms}
+        waiting = fold_waiting((at_ms, line) for _, at_ms, line in lines)
+        return Digest(
+            since_ms,
+            now_ms,
+            digest_sources(recorded),
+            digest_runs(lines, position, held),
+            digest_foreign(lines, position),
+            tuple(WaitingDigest(each.oldest_ms or at_ms, each) for at_ms, each in waiting),
+            list_open_questions(self.select(decisions=decisions)),
+        )
+
+    def _find_history(self, table: TableId, decisions: Decisions) -> TableHistory | None:
+        found = self._store.history(table)
+        return None if found is None else _apply_decisions(found, decisions)
+
+    def _fold_before(self, table: TableId, newest: int, decisions: Decisions) -> TableHistory | None:
+        """Fold the history of a table without its newest observations, of which the number is given."""
+        earlier = self._store.load(table)[:-newest]
+        found = fold(earlier, table, CONNECTORS.get, UNDECIDED) if earlier else None
+        return None if found is None else _apply_decisions(found, decisions)
+
     def note(self, *lines: MigrationEntry) -> int:
         """Writes lines into the journal, all or none; returns the new end of the log."""
         for _ in range(_ATTEMPTS):
@@ -648,14 +664,6 @@ def _hint_nearest(wanted: TableName, tables: Sequence[TableId]) -> str:
     if not listed:
         return f"`schemaman tables` lists the {len(tables)} known tables"
     return f"similar names: {', '.join(listed)}"
-
-
-def _list_shapes(versions: Sequence[SchemaVersion]) -> list[tuple[int, str]]:
-    return [(v.incarnation, v.id) for v in versions]
-
-
-def _list_facts(version: SchemaVersion) -> tuple[object, ...]:
-    return (version.status, version.revisions, version.unconfirmed, version.candidates)
 
 
 def _apply_decisions(history: TableHistory, decisions: Decisions) -> TableHistory:

@@ -68,7 +68,7 @@ class Setting(Generic[T]):
     origin: str
 
 
-NotifyEvent = Literal["break", "block", "quarantine", "unknown"]
+NotifyEvent = Literal["break", "block", "quarantine", "unknown", "digest"]
 NOTIFY_EVENTS: tuple[NotifyEvent, ...] = get_args(NotifyEvent)
 
 

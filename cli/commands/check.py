@@ -22,7 +22,14 @@ from schemaman.report.views.findings import (
 from schemaman_cli.checking import run_check
 from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace
-from schemaman_cli.options import CommandContext, format_option, offer, sql_options, with_context
+from schemaman_cli.options import (
+    CommandContext,
+    format_option,
+    offer,
+    outputs_option,
+    sql_options,
+    with_context,
+)
 
 FORMATS = (
     "text", "concise", "json", "jsonl", "sarif", "junit", "github", "gitlab", "azure", "markdown", "html"
@@ -46,14 +53,7 @@ _WITHOUT_VERDICT = ("concise", "jsonl", "sarif", "junit", "gitlab")
     help="Lowest severity that fails the check (default: break).",
 )
 @format_option(*FORMATS)
-@click.option(
-    "-o",
-    "--output",
-    "outputs",
-    multiple=True,
-    metavar="FORMAT=FILE",
-    help="Also write the result to a file, such as sarif=check.sarif. Repeatable.",
-)
+@outputs_option("sarif=check.sarif")
 @click.option(
     "--batch",
     metavar="FILE",
@@ -76,7 +76,7 @@ def check(
     sql: tuple[str, ...],
     word: str | None,
     format: str,
-    outputs: tuple[str, ...],
+    outputs: tuple[tuple[str, Path], ...],
     **_: object,
 ) -> int:
     """Check what a branch changes, or what the source did, against the accepted state.
@@ -104,7 +104,6 @@ def check(
                 "--batch takes everything from its lines", hint="omit TABLE and the other options"
             )
         return _answer_batch(context, batch)
-    files = [_split_output(output) for output in outputs]
     result = run_check(
         context, tables, against=against, base=base, level=level, source=source, sql=sql, word=word
     )
@@ -114,7 +113,7 @@ def check(
     given += [part for script in sql for part in ("--sql", script)]
     again = build_command(("check",), tables, *given, *(["--source"] if source else []))
     report = build_check_report(judged, result, result.fail_on, result.waivers, again)
-    for name, path in files:
+    for name, path in outputs:
         write_text(path, REPORT_FORMATS.get(name).render(report))
     context.console.show(report, format)
     if context.settings.notify.value:
@@ -124,15 +123,6 @@ def check(
     if format in _WITHOUT_VERDICT:
         context.console.inform(summarize_report(report))
     return EXIT_CODES[result.verdict]
-
-
-def _split_output(text: str) -> tuple[str, Path]:
-    """Split FORMAT=FILE, and find the format before the check runs. Raises `UsageError`."""
-    name, sign, path = text.partition("=")
-    if not sign or not path:
-        raise UsageError(f"{text!r} is not FORMAT=FILE", hint="--output sarif=check.sarif")
-    REPORT_FORMATS.get(name)
-    return name, Path(path)
 
 
 def _answer_batch(context: CommandContext, source: str) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from schemaman.api.notifying import notify_of_tables
+from schemaman.api.notifying import notify_of_digest, notify_of_tables
 from schemaman.api.sources import find_sources, follow_sources, read_sources
 from schemaman.api.syncing import LakeSync
 from schemaman.api.target_tables import warn_of_other_streams
@@ -70,6 +70,7 @@ def sync(
     found_sources = find_sources(workspace, sources, since=since)
     registry = open_registry(context, create=True)
     lake = LakeSync(workspace, registry, plans, partial=partial)
+    position = registry.store.end()
     if once:
         read = read_sources(workspace, registry, found_sources)
         warn_of_other_streams(workspace, registry.store.tables())
@@ -77,6 +78,7 @@ def sync(
         tables = lake.run_round(workspace.read_decisions())
         context.console.show(build_sync_report(read, tables), format)
         notify_of_tables(workspace, tables)
+        notify_of_digest(workspace, registry, position)
         rejected = rate_rejects(context, read, max_rejects, found_sources)
         return max((rejected, *(table.code for table in tables)))
     before: Sequence[FollowedTable] | None = None
@@ -91,6 +93,8 @@ def sync(
         if before is None or read.new or (decisions is not None and list(tables) != list(before)):
             rounds.write_round(build_sync_report(read, tables), read)
             notify_of_tables(workspace, [table for table in tables if table not in (before or ())])
+            notify_of_digest(workspace, registry, position)
+            position = registry.store.end()
             rate_rejects(context, read, max_rejects, found_sources)
         else:
             rounds.write_idle_round(build_sync_report(read, tables), read)

@@ -32,6 +32,7 @@ from schemaman.migration.properties.names import SOURCE_PROPERTY
 from schemaman.migration.rename_grounds import RenameGrounds, find_rename_grounds
 from schemaman.migration.self_approval import approves_itself
 from schemaman.migration.source import migration_source
+from schemaman.migration.split_columns import split_columns
 from schemaman.migration.statement_check import require_own_statements
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.migration.target_id import target_id
@@ -155,8 +156,10 @@ class PlanApplier:
         if not named:
             return None
         whole = list(self._registry.read_histories(named, self.decisions))
+        lake = self.executor.inspect(plan.table, plan.format)
+        # A part of a split column is renamed by its own name, which no history has.
         histories = [
-            cut_history(history, version)
+            split_columns(cut_history(history, version), lake)
             for history in whole
             for version in {v.incarnation: v for v in history.versions}.values()
         ]

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from schemaman.api.workspace import Workspace
 from schemaman.compat.gate import UNREAD, CheckResult
 from schemaman.compat.judge import Finding
+from schemaman.io.digest_notice import send_digest
 from schemaman.io.notifications import send_notification
 from schemaman.model.display import count_noun
+from schemaman.registry import Registry
 from schemaman.report.json.sync import FollowedTable
 
 
@@ -34,6 +36,14 @@ def _build_entry(finding: Finding) -> dict[str, str]:
         "fingerprint": finding.fingerprint,
         "message": finding.message,
     }
+
+
+def notify_of_digest(workspace: Workspace, registry: Registry, position: int) -> None:
+    """Send what was done to the lake, as the log after a position tells it."""
+    settings = workspace.settings.notify.value
+    if any("digest" in setting.events for setting in settings) and registry.store.end() > position:
+        digest = registry.digest_after(position, registry.clock())
+        send_digest(settings, digest, workspace.messages.warn)
 
 
 def notify_of_tables(workspace: Workspace, tables: Sequence[FollowedTable]) -> None:

@@ -21,8 +21,10 @@ from schemaman.migration.recipes.split_plans import plan_split
 from schemaman.migration.source import migration_source
 from schemaman.migration.split_columns import split_columns
 from schemaman.migration.target import TARGETS, Executor, LakeTable
+from schemaman.migration.target_id import target_id
 from schemaman.registry import Registry, RegistryStore
 from schemaman.sink.preflight import Preflight, withhold_plan
+from schemaman.sink.reader_views import ReaderViews
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +78,18 @@ class LakePlanner:
         plan = self.preflight.check_plan(plan, lake_table, table.history, table.address)
         owner = None if lake_table is None else read_record(lake_table.properties).source
         if not table.others or owner == str(table.history.table):
-            return plan
+            return self._plan_view(plan, lake_table, table)
         return withhold_plan(plan, _refuse_shared_table(table))
+
+    def _plan_view(self, plan: Plan, lake_table: LakeTable | None, table: TargetTable) -> Plan:
+        if table.view is None:
+            return plan
+        registry = self.preflight.registry
+        lines = registry.dated_journal(target=target_id(table.format, table.table))
+        history = self.settle_renames(table)
+        return ReaderViews().plan_view(
+            plan, lake_table, history, table.view, lines, self.executor, registry.clock()
+        )
 
     def plan_split(self, table: TargetTable, lake_table: LakeTable | None) -> Plan | None:
         """Plan the columns that the table needs beside others; None if the policy or the table needs none."""

@@ -25,12 +25,19 @@ from schemaman.migration.apply.journal import (
     read_drift,
     target_id,
 )
+from schemaman.migration.apply.waiting import (
+    Waiting,
+    WaitingKind,
+    WaitingState,
+    list_waiting_lines,
+)
 from schemaman.migration.layout import describe_layout_change, find_layout_changes
 from schemaman.migration.plan import Plan, describe_change
 from schemaman.migration.plan_file import from_text, plan_hash
 from schemaman.migration.target import Executor, LakeTable
 from schemaman.model.diff import diff
 from schemaman.model.schema import TableId
+from schemaman.model.shell import build_command
 from schemaman.registry import Registry
 from schemaman.report.json.sync import FollowedTable, State
 
@@ -94,11 +101,23 @@ class LakeSync:
             )
         self._applier.decisions = decisions
         found = tuple(self._follow(self._applier, table) for table in chosen)
+        self._note_waiting(chosen, found)
         self._unsettled = (self._unsettled or set()) - {_identify(f) for f in found}
         self._unsettled |= {_identify(f) for f in found if not f.is_current}
         rest = time.monotonic() + _REST
         self._rests |= {_identify(f): rest for f in found if f.state == "failed"}
         return found
+
+    def _note_waiting(self, tables: Sequence[TargetTable], found: Sequence[FollowedTable]) -> None:
+        """Write into the journal which lake tables wait now, and which no longer do."""
+        now: dict[tuple[str, WaitingKind], Waiting | None] = {}
+        for table, followed in zip(tables, found, strict=True):
+            target = target_id(table.format, table.table)
+            now[target, "table"] = None if followed.is_current else _describe_waiting(target, followed)
+        read_lines = self._applier.journal.read_target_lines if self._applier else lambda _: ()
+        lines = list_waiting_lines((line for target, _ in now for line in read_lines(target)), now)
+        if lines:
+            self._registry.note(*lines)
 
     def _choose(self, tables: Sequence[TargetTable]) -> tuple[TargetTable, ...]:
         if self._unsettled is None:
@@ -192,7 +211,9 @@ class LakeSync:
             )
             state: State = "failed" if code else "applied"
             near = describe_near_tables(table) if plan.base_identity is None else ()
-            result = _build_result(table, state, code, plan, "", ran, (*reasons, *foreign, *near))
+            result = _build_result(
+                table, state, code, plan, "", ran, (*reasons, *foreign, *near, *done.notes)
+            )
             return result, done.lake_table
         write_plan(file, plan, read_plan_key(self._workspace.settings))
         refused = tuple(f"{r.change}: {r.reason}; instead: {r.instead}" for r in plan.refusals)
@@ -207,6 +228,18 @@ class LakeSync:
         name = (table.target, table.table)
         before, self._foreign[name] = self._foreign.get(name, ()), foreign
         return foreign if foreign != before else ()
+
+
+def _describe_waiting(target: str, followed: FollowedTable) -> Waiting:
+    """Describe a lake table that is not migrated, with the command that settles it."""
+    states: dict[State, WaitingState] = {"waiting": "approval", "refused": "refused"}
+    state = states.get(followed.state, "failed")
+    if state == "approval" and followed.file:
+        command = build_command(("approve",), (followed.file,))
+    else:
+        # The plan names each refusal or fault, with what to do instead.
+        command = build_command(("plan",), (followed.table,), "--target", followed.target)
+    return Waiting("table", state, target, followed.table, "; ".join(followed.reasons), command)
 
 
 def _identify(followed: FollowedTable) -> tuple[str, str]:

@@ -11,6 +11,7 @@ from schemaman.errors import SchemamanError, UsageError
 from schemaman.history.decisions import Decisions
 from schemaman.history.references import TableRef, parse
 from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.migration.settings import ViewSetting
 from schemaman.migration.target import TARGETS
 from schemaman.model.schema import TableId, quote_stream
 from schemaman.registry import Registry
@@ -28,7 +29,7 @@ class TargetTable:
     `newer` are the known versions after it, if an older one was requested. `address` maps other source tables
     to their lake tables; None if the user named the lake table. `others` are the other source tables that the
     targets lead into the same lake table. `twins` are other source tables whose names only case tells apart
-    from this one, with their lake tables.
+    from this one, with their lake tables. `view` is the view of the lake table.
     """
 
     history: TableHistory
@@ -39,6 +40,7 @@ class TargetTable:
     address: Callable[[TableId], str] | None = None
     others: tuple[str, ...] = ()
     twins: tuple[tuple[TableId, str], ...] = ()
+    view: ViewSetting | None = None
 
 
 def list_all_target_tables(
@@ -175,6 +177,7 @@ def _list_tables(
             others = [t for t in spellings.get(str(history.table).lower(), ()) if t != history.table]
             twins = tuple((table, target.address(table)) for table in others)
             address = target.address(history.table)
+            view = target.find_view(history.table)
             yield TargetTable(
-                history, target.name, target.format, address, newer, target.address, twins=twins
+                history, target.name, target.format, address, newer, target.address, twins=twins, view=view
             )

@@ -33,6 +33,8 @@ def fingerprint_structure(schema: TableSchema | None) -> str | None:
 def is_met(lake: LakeTable | None, condition: Mapping[str, object], ask: CountQuery | None = None) -> bool:
     """Whether a lake table meets a condition of a step; None stands for a missing table.
 
+    A caller checks `views` by itself (view → mark, see `view_steps`), since they are not of the table.
+
     Members: `structure` (a fingerprint of the whole table, None for no table), `columns` (name → type as
     text, None if absent), `properties` (None if absent, or `{}`), `key`, `version` (no commit since then) and
     `counts` (query → its one number), for which `ask` runs the query.
@@ -62,7 +64,7 @@ def _is_known(name: str, wanted: object) -> bool:
     match name, wanted:
         case ("structure", str() | None) | ("key", [*_]) | ("version", str()):
             return True
-        case (("columns" | "properties" | "counts"), {}):
+        case (("columns" | "properties" | "counts" | "views"), {}):
             return True
         case _:
             return False
@@ -85,6 +87,8 @@ def _is_true(lake: LakeTable | None, name: str, wanted: object, ask: CountQuery 
             return lake is not None and list(lake.schema.key) == key
         case "version", str(version):
             return lake is not None and lake.version == version
+        case "views", _:
+            raise ValueError("a condition has views, and they are not of the table")
         case "counts", {**counts}:
             if ask is None:
                 raise ValueError("a condition has a query, but there is no function to run it")

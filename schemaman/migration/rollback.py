@@ -31,6 +31,7 @@ from schemaman.migration.recipes.phases import count_differing, count_unfit_keys
 from schemaman.migration.row_columns import DELETED
 from schemaman.migration.statement_check import find_structure_after
 from schemaman.migration.target import TARGETS, LakeTable, Target
+from schemaman.migration.view_steps import is_view_step, undo_view_steps
 from schemaman.model.ddl import quote_name
 from schemaman.store.log import MigrationEntry
 
@@ -88,7 +89,7 @@ def plan_rollback(plan: Plan, lake: LakeTable | None, done: int) -> Plan:
     kept: list[str] = []
     after = lake
     for step, gate in zip(reversed(taken), gates, strict=True):
-        if step.kind == "create-namespace":
+        if step.kind == "create-namespace" or is_view_step(step):
             continue
         staying = describe_staying(step)
         kept += [staying] if staying else []
@@ -100,7 +101,10 @@ def plan_rollback(plan: Plan, lake: LakeTable | None, done: int) -> Plan:
                 undone.append((_add_gate(placed, gate), why))
     if any(refusal.reason in (_MADE, _IN_USE) for refusal in refusals):
         undone, kept, after = [], [], lake
-    back = _make_plan(plan, lake, after, tuple(each for each, _ in undone), tuple(refusals))
+    # A view can be made only on a table that has what it reads, so that views come last.
+    views = () if any(refusal.reason in (_MADE, _IN_USE) for refusal in refusals) else undo_view_steps(taken)
+    steps = (*(each for each, _ in undone), *views)
+    back = _make_plan(plan, lake, after, steps, tuple(refusals))
     approvals = tuple(f"{each.kind}: {each.statement} ({why})" for each, why in undone if why)
     notes = (*back.notes, *kept, *(_list_notes(taken) if undone else ()))
     return replace(back, approvals_needed=approvals, notes=notes)
@@ -131,7 +135,7 @@ def plan_restore(plan: Plan, lake: LakeTable, version: str, target: Target) -> P
         target.restore_version(plan.table, lake.version),
         ("streams that read the table: they stop at this change",),
     )
-    back = _make_plan(plan, lake, lake, (step,), ())
+    back = _make_plan(plan, lake, lake, (step, *undo_view_steps(plan.steps)), ())
     back = replace(back, wanted=plan.base_schema or back.wanted)
     why = "the whole table is restored to that version; enabled features stay enabled"
     return replace(back, approvals_needed=(f"restore: {step.statement} ({why})",))

@@ -8,7 +8,7 @@ from string import Formatter
 
 from schemaman.errors import BadConfiguration, UsageError
 from schemaman.migration.policy import KINDS, LEVELS, Policy, suggest_word
-from schemaman.migration.settings import PLACEHOLDERS, TargetSetting
+from schemaman.migration.settings import PLACEHOLDERS, TargetSetting, require_view
 from schemaman.migration.target import TARGETS
 
 
@@ -52,6 +52,10 @@ def require_targets(targets: object) -> Sequence[TargetSetting]:
     for target in found:
         TARGETS.get(target.format)
         _require_address(target, example)
+        try:
+            require_view(target)
+        except ValueError as error:
+            raise BadConfiguration(str(error), hint="change `view` of the target") from error
     return found
 
 

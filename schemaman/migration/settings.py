@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from string import Formatter
 from typing import Any, Literal, get_args
@@ -145,13 +145,26 @@ _PART = re.compile(r"`(?:[^`]|``)+`|[^.`]+")
 """A part of a name, in back-ticks or not."""
 
 
+_DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class ViewSetting:
+    """The view of one lake table: its name, and how long (ms) it shows the old names of renamed columns."""
+
+    name: str
+    alias_ms: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class TargetSetting:
     """A `[[target]]`: the address of lake tables for some source tables. One of `table` and `path` is set.
 
     `tables` are patterns over the full name of a source table or any suffix of it. `table` and `path` may
     hold `{stream}`, `{server}`, `{database}`, `{schema}`, `{table}`. With the `names` `lower`, those and the
-    names of new columns are written in small letters.
+    names of new columns are written in small letters. `view` is the name of a view for readers, with the same
+    placeholders; None for none. In it a renamed column keeps its old name, too, for `alias_old_names` days,
+    such as `30d`.
     """
 
     name: str
@@ -160,6 +173,8 @@ class TargetSetting:
     table: str | None = None
     path: str | None = None
     names: TargetNames = "source"
+    view: str | None = None
+    alias_old_names: str = ""
 
     def has_table(self, table: TableId) -> bool:
         """Whether this target follows a table."""
@@ -177,6 +192,13 @@ class TargetSetting:
         if self.table is None or _PATH.match(self.table):
             return _fill_path(self.table or self.path or "", names)
         return _PART.sub(lambda part: _fill_name(part[0], names), self.table)
+
+    def find_view(self, table: TableId) -> ViewSetting | None:
+        """Find the view of the lake table that follows a table; None without one."""
+        if self.view is None:
+            return None
+        name = replace(self, table=self.view, path=None).address(table)
+        return ViewSetting(name, _parse_days(self.alias_old_names))
 
 
 def _fill_path(path: str, names: Mapping[str, str]) -> str:
@@ -288,7 +310,7 @@ def _has_same_address(one: TargetSetting, other: TargetSetting) -> bool:
 def _read_target(entry: Any, number: int) -> TargetSetting:
     if not isinstance(entry, dict):
         raise ValueError(f"target {number} is not a table")
-    known = ("name", "format", "tables", "table", "path", "names")
+    known = ("name", "format", "tables", "table", "path", "names", "views", "view", "alias-old-names")
     for key in entry:
         if key not in known:
             hint = suggest_word(key, known) or f"known keys: {', '.join(known)}"
@@ -320,7 +342,7 @@ def _read_target(entry: Any, number: int) -> TargetSetting:
     if names is None:
         hint = suggest_word(str(entry["names"]), get_args(TargetNames)) or "names is source or lower"
         raise ValueError(f"target {entry['name']!r}: unknown names {entry['names']!r}; {hint}")
-    return TargetSetting(
+    found = TargetSetting(
         name=_require_text(entry["name"]),
         format=_require_text(entry["format"]),
         tables=read_patterns(entry.get("tables", "*")),
@@ -328,6 +350,59 @@ def _read_target(entry: Any, number: int) -> TargetSetting:
         path=entry.get("path"),
         names=names,
     )
+    return _read_view(found, entry)
+
+
+def _read_view(target: TargetSetting, entry: Mapping[str, Any]) -> TargetSetting:
+    """Read what an entry says of views. Raises `ValueError`."""
+    views, days = entry.get("views", "view" in entry), entry.get("alias-old-names", "")
+    if not isinstance(views, bool):
+        raise ValueError(f"target {target.name!r}: views is true or false, found {views!r}")
+    if not views:
+        return target
+    table = "" if target.table is None or _PATH.match(target.table) else target.table
+    default = f"{table[:-1]}_view`" if table.endswith("`") else f"{table}_view" if table else None
+    view = entry.get("view", default)
+    if view is None:
+        raise ValueError(
+            f'target {target.name!r} has tables by path: name their views, view = "lake.{{table}}"'
+        )
+    return require_view(replace(target, view=_require_text(view), alias_old_names=_require_text(days)))
+
+
+def require_view(target: TargetSetting) -> TargetSetting:
+    """Check the view of a target, and return the target.
+
+    Raises:
+        ValueError: the view is no name, or that of the table, or one for several tables; or the time is none.
+    """
+    if target.view is None:
+        return target
+    where = f"target {target.name!r}: the view {target.view!r}"
+    for _, placeholder, form, conversion in Formatter().parse(target.view):
+        if (placeholder is not None and placeholder not in PLACEHOLDERS) or form or conversion:
+            raise ValueError(f"{where} may hold {', '.join(f'{{{p}}}' for p in PLACEHOLDERS)} alone")
+    try:
+        split_table_name(target.view)
+    except BadReference as error:
+        raise ValueError(f"{where}: {error.message}") from error
+    if _PATH.match(target.view):
+        raise ValueError(f"{where} is a path, and no path has a view")
+    named = replace(target, table=target.view, path=None)
+    if _find_several(named):
+        raise ValueError(f"{where} would be one for several tables; put {{table}} into its name")
+    if target.table is not None and _has_same_address(target, named):
+        raise ValueError(f"{where} has the name of the table")
+    _parse_days(target.alias_old_names)
+    return target
+
+
+def _parse_days(text: str) -> int:
+    """Parse a number of days, such as `30d`, in milliseconds; empty is none. Raises `ValueError`."""
+    found = re.fullmatch(r"(\d{1,4})d", text)
+    if text and found is None:
+        raise ValueError(f"alias-old-names is a number of days, such as 30d; found {text!r}")
+    return int(found[1]) * _DAY_MS if found else 0
 
 
 def list_target_projections(targets: Iterable[TargetSetting]) -> tuple[ProjectionRule, ...]:

@@ -23,10 +23,12 @@ from schemaman.migration.properties.names import (
     STORE_PROPERTY,
     TRUNCATED_PROPERTY,
     VERSION_PROPERTY,
+    VIEW_PROPERTY,
 )
 from schemaman.migration.sql_reader import SqlReader, UnreadableSql
 from schemaman.migration.step_order import place_at_end
 from schemaman.migration.target import TARGETS, Target
+from schemaman.migration.view_steps import list_view_names
 from schemaman.model.diff import (
     AddColumn,
     Change,
@@ -84,7 +86,11 @@ def _check_step(plan: Plan, target: Target, step: Step, schema: TableSchema | No
     match step.kind:
         case "create-namespace":
             namespace = target.create_namespace(plan.table)
-            _require_equal(step.statement, namespace.statement if namespace else "")
+            own = namespace.statement if namespace else ""
+            of_views = {
+                sql.create_namespace(sql.split_table_name(n)[:-1]) for n in list_view_names(plan.steps)
+            }
+            _require_equal(step.statement, step.statement if step.statement in of_views else own)
         case "create-table":
             properties = _read_properties(step)
             _require_known(target, properties)
@@ -108,6 +114,8 @@ def _check_step(plan: Plan, target: Target, step: Step, schema: TableSchema | No
             reader.take(f"RESTORE TABLE {name} TO VERSION AS OF ")
             reader.match(r"\d+")
             schema = plan.wanted
+        case "replace-view" | "drop-view":
+            _check_view(reader, name, step)
         case "drop-table":
             raise ValueError("no plan drops a table")
         case _:
@@ -224,6 +232,26 @@ def _check_backfill(reader: SqlReader, name: str) -> None:
     reader.expression(("WHERE",))
     if not _FROM_ONE_TABLE.search(reader.text):
         raise ValueError("it reads more than one table")
+
+
+def _check_view(reader: SqlReader, table: str, step: Step) -> None:
+    """Check a view of the table alone; its step says which one, and replaces none without a mark."""
+    (view,) = list_view_names([step])
+    views, before = step.postcondition.get("views"), step.precondition.get("views")
+    marks = [each[view] for each in (views, before) if isinstance(each, Mapping)]
+    if len(marks) != 2 or "" in marks:
+        raise ValueError("it would replace a view that others made")
+    if step.kind == "drop-view":
+        reader.take(f"DROP VIEW {view}")
+        return
+    reader.take("CREATE " if marks[1] is None else "CREATE OR REPLACE ")
+    reader.take(f"VIEW {view} TBLPROPERTIES (")
+    if reader.assignment() != (VIEW_PROPERTY, marks[0]):
+        raise ValueError("its statement has another mark than its postcondition")
+    reader.take(") AS SELECT ")
+    reader.expression(("WHERE", "TRUE"))
+    if not reader.text.endswith((f" FROM {table}", f" FROM {table} WHERE `_row_deleted` IS NOT TRUE")):
+        raise ValueError("it does not read the table alone")
 
 
 def _list_queries(condition: Mapping[str, object]) -> Iterator[str]:

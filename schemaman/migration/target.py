@@ -193,6 +193,13 @@ class Target(Protocol):
             StatementFailed: the operations cannot be read.
         """
 
+    def read_commit_cost(self, executor: Executor, table: str) -> Mapping[str, int]:
+        """Read what the newest commit of a table wrote: `rows` and `bytes`, as far as the format tells.
+
+        Raises:
+            StatementFailed: the commits cannot be read.
+        """
+
     def drop_clone(self, clone: str) -> str:
         """Write the statement that drops a clone if it exists; the name as SQL writes it."""
 

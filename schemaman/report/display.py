@@ -10,11 +10,13 @@ from schemaman.compat.judge import RULES, Transition, judge_transition, rate_fin
 from schemaman.history.versions import TableHistory
 from schemaman.ingest.ingest import Summary
 from schemaman.migration.apply.run import Migration
+from schemaman.migration.digest import Digest
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import to_document
 from schemaman.report.document import Report
 from schemaman.report.formats.html import HtmlFormat
 from schemaman.report.formats.text import TextFormat
+from schemaman.report.views.digest import build_digest_report
 from schemaman.report.views.findings import build_check_report, list_judged, sort_by_severity
 from schemaman.report.views.impact import build_impact_report
 from schemaman.report.views.ingest import build_ingest_report
@@ -73,6 +75,11 @@ def _(plan: Plan) -> Report:
 @build_value_report.register
 def _(migration: Migration) -> Report:
     return build_apply_report([migration])
+
+
+@build_value_report.register
+def _(digest: Digest) -> Report:
+    return build_digest_report(digest)
 
 
 @build_value_report.register

@@ -313,6 +313,7 @@ def _migrated_to_json(migrated: MigrationEntry) -> Json:
             version=migrated.version or None,
             error=migrated.error or None,
             layout=[list(pair) for pair in migrated.layout] or None,
+            details=[list(pair) for pair in migrated.details] or None,
         ),
     }
 
@@ -328,6 +329,7 @@ def _migrated_from_json(value: Parsed) -> MigrationEntry:
         value.get("version", ""),
         value.get("error", ""),
         tuple((name, text) for name, text in value.get("layout", ())),
+        tuple((name, text) for name, text in value.get("details", ())),
     )
 
 

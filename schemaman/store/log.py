@@ -12,10 +12,11 @@ from schemaman.model.schema import TableId
 from schemaman.store.summary_json import StoredSummary
 
 StepState = Literal["intent", "done", "skipped", "failed"]
-RunState = Literal["started", "claimed", "finished", "drifted", "settled"]
+RunState = Literal["started", "claimed", "finished", "drifted", "settled", "waiting", "ready"]
 """`claimed`: the table has the run's fencing token. `drifted`: the table changed outside of schemaman;
 `statement` describes the changes. `settled`: the table again equals the result of the last migration, or
-`statement` says that a person has forgotten the target."""
+`statement` says that a person has forgotten the target. `waiting`: records, a plan or a table waits, for the
+reason in `statement`. `ready`: that no longer waits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,8 @@ class MigrationEntry:
     """A line of the journal of a migration; `step` counts from 0, None for the whole run.
 
     `layout` is the layout that a finished run left, as names and texts; it is empty in other lines.
+    `details` are more facts of a line, as names and texts: what a step that is `done` cost (`ms`, and `rows`
+    and `bytes` where the format tells them), or what a `waiting` line is about.
     """
 
     run: str
@@ -83,6 +86,7 @@ class MigrationEntry:
     version: str = ""
     error: str = ""
     layout: tuple[tuple[str, str], ...] = ()
+    details: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +141,9 @@ class Store(Protocol):
 
     def read(self, after: int = 0, kinds: Iterable[type[Entry]] = ()) -> Iterator[LogEntry]:
         """The entries after `after` in order, of the given kinds or all."""
+
+    def find_position(self, since_ms: int) -> int:
+        """The sequence of the last entry before the first one that was written at or after a time (ms)."""
 
     def load(self, table: TableId) -> Sequence[Observation]:
         """All observations of a table (also as the old name of a rename)."""

@@ -106,6 +106,11 @@ class MemoryStore:
         wanted = tuple(kinds)
         return (s for s in self._log[after:] if not wanted or isinstance(s.entry, wanted))
 
+    def find_position(self, since_ms: int) -> int:
+        """The sequence of the last entry before the first one that was written at or after a time."""
+        later = (entry.sequence for entry in self._log if entry.at_ms >= since_ms)
+        return next(later, len(self._log) + 1) - 1
+
     def load(self, table: TableId) -> Sequence[Observation]:
         """All observations of a table (also as the old name of a rename), in log order."""
         return self._observations.get(table, ())

@@ -18,6 +18,15 @@ from schemaman.errors import UnknownName
 from schemaman.history.summary import summarize_history
 from schemaman.migration import plan_file as planfile
 from schemaman.migration.apply.apply import Migration, Outcome
+from schemaman.migration.apply.waiting import Waiting
+from schemaman.migration.digest import (
+    Digest,
+    ForeignChange,
+    OpenQuestion,
+    SourceDigest,
+    WaitingDigest,
+    digest_runs,
+)
 from schemaman.model.diff import diff
 from schemaman.model.schema import Column, TableSchema
 from schemaman.model.types import Array, Integer, String, Struct
@@ -26,6 +35,7 @@ from schemaman.report.json import changes, schemas, status, tables
 from schemaman.report.json import ingest as intake
 from schemaman.report.json import migrations as lake
 from schemaman.report.json.impact import build_impact
+from schemaman.report.views.digest import build_digest_report
 from schemaman.report.views.names import build_names_report
 from schemaman.report.views.overview import build_report
 from schemaman.store.log import Lease, MigrationEntry, RenumberingEntry, VersionMove
@@ -118,6 +128,15 @@ def documents() -> Iterator[tuple[str, Any]]:
     leases = [Lease("delta:/y", "anna@host (7)", "ab" * 8, 9)]
     told = status.fold_run_states(JOURNAL, leases, 8), status.fold_target_states(JOURNAL, leases, 8)
     yield "status", status.build_status(*told)
+    lines = [(at, at, line) for at, line in JOURNAL]
+    runs = digest_runs(lines, 0, {"delta:/y"})
+    waiting = Waiting("records", "quarantine", "delta:/x", "", "no row", "schemaman rejects", 2, 5)
+    source = SourceDigest(found, (4,), ("4.0", "4.1"), (3,), (2,), found.events, True)
+    question = OpenQuestion(ORDERS, 4, "note", "memo", "same place")
+    changed = ForeignChange(3, "delta:/x", "add `q`")
+    every = Digest(0, 9, (source,), runs, (changed,), (WaitingDigest(5, waiting),), (question,))
+    yield "digest", build_digest_report(every).data
+    yield "digest", build_digest_report(Digest(0, 9)).data
     yield (
         "drift",
         lake.build_drift(

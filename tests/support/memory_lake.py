@@ -328,6 +328,8 @@ class MemoryLake:
     tables: dict[str, MemoryTable] = field(default_factory=dict)
     addresses: dict[str, str] = field(default_factory=dict)
     before: Callable[[str], None] = lambda _: None
+    views: dict[str, str] = field(default_factory=dict)
+    """Views by their names in SQL: what stands behind the name."""
 
     def table(self, address: str) -> MemoryTable:
         """One table, whether it was made or not."""
@@ -340,12 +342,25 @@ class MemoryLake:
 
     def run(self, statement: str) -> None:
         self.before(statement)
-        if not statement.startswith("CREATE NAMESPACE"):
+        view = re.fullmatch(rf"(CREATE|CREATE OR REPLACE|DROP) VIEW ({_PATH})(.*)", statement, re.DOTALL)
+        if view:
+            if (view[1] == "CREATE") == (view[2] in self.views):
+                raise StatementFailed(f"[VIEW_ALREADY_EXISTS or VIEW_NOT_FOUND] {statement}")
+            self.views |= {view[2]: view[3]}
+            if view[1] == "DROP":
+                del self.views[view[2]]
+        elif not statement.startswith("CREATE NAMESPACE"):
             found = re.match(_ALTERED, statement)
             assert found, statement
             self._named(found[1]).run(statement)
 
     def query(self, statement: str) -> tuple[tuple[object, ...], ...]:
+        if statement.startswith("SHOW TBLPROPERTIES "):
+            name = statement.removeprefix("SHOW TBLPROPERTIES ")
+            if name not in self.views:
+                raise StatementFailed(f"[TABLE_OR_VIEW_NOT_FOUND] {name}")
+            mark = re.match(r" TBLPROPERTIES \('(.*?)' = '(.*?)'\)", self.views[name])
+            return ((mark[1], mark[2]),) if mark else (("owner", "ann"),)
         if not statement.startswith("SELECT"):
             return (("x", "hive"),)
         found = re.search(rf"FROM ({_PATH})", statement)

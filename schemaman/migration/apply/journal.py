@@ -61,7 +61,7 @@ class StoreJournal:
     def __init__(self, log: Log) -> None:
         self._log = log
         self._of_plan: dict[str, list[MigrationEntry]] = {}
-        self._of_target: dict[str, list[MigrationEntry]] = {}
+        self._of_target: dict[str, list[tuple[int, MigrationEntry]]] = {}
         self._read_position = 0
         self._written_positions: dict[str, int] = {}
 
@@ -72,6 +72,10 @@ class StoreJournal:
 
     def read_target_lines(self, target: str) -> Sequence[MigrationEntry]:
         """Return the lines of one target."""
+        return tuple(line for _, line in self.read_dated_lines(target))
+
+    def read_dated_lines(self, target: str) -> Sequence[tuple[int, MigrationEntry]]:
+        """Return the lines of one target, each with the time when it was written (epoch ms)."""
         self._read_new_lines()
         return tuple(self._of_target.get(canonicalize_target(target), ()))
 
@@ -117,7 +121,8 @@ class StoreJournal:
             self._read_position, line = stamped.sequence, stamped.entry
             if isinstance(line, MigrationEntry):
                 self._of_plan.setdefault(line.plan, []).append(line)
-                self._of_target.setdefault(canonicalize_target(line.target), []).append(line)
+                dated = (stamped.at_ms, line)
+                self._of_target.setdefault(canonicalize_target(line.target), []).append(dated)
 
 
 def refuse_taken_over(target: str, run: str) -> Locked:

@@ -16,6 +16,7 @@ from schemaman.migration.plan import Plan, Step, describe_change
 from schemaman.migration.properties.column_swaps import is_between_names, suggest_resume
 from schemaman.migration.statement_check import find_structure_after
 from schemaman.migration.target import LakeTable
+from schemaman.migration.view_steps import without_views
 from schemaman.model.diff import Change, ChangeComment, ChangeKey, Diff, MoveColumn, RenameColumn, diff
 from schemaman.model.schema import TableSchema
 
@@ -150,7 +151,8 @@ def count_steps_behind(plan: Plan, lake: LakeTable | None, done: int, begun: int
     at = find_resume_point(plan, lake, done, begun)
     if at == begun:
         return at
-    checked = {name: value for name, value in plan.steps[at].postcondition.items() if name != "counts"}
+    after = without_views(plan.steps[at].postcondition)
+    checked = {name: value for name, value in after.items() if name != "counts"}
     return at + 1 if plan.steps[at].kind == "backfill" or (checked and is_met(lake, checked)) else at
 
 

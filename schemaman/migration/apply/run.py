@@ -10,7 +10,7 @@ inspection checks both. If the table names this store already, such a last step 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -18,6 +18,7 @@ from schemaman.errors import (
     Locked,
     OtherStore,
     PartlyApplied,
+    SessionLost,
     Stale,
     StalePlan,
     StatementConflict,
@@ -48,6 +49,13 @@ from schemaman.migration.plan_file import to_text
 from schemaman.migration.properties.names import FENCE_PROPERTY, PLAN_PROPERTY, STORE_PROPERTY
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.target import TARGETS, Executor, LakeTable
+from schemaman.migration.view_steps import (
+    has_views,
+    is_view_step,
+    list_view_names,
+    read_view_mark,
+    without_views,
+)
 from schemaman.model.column_list import format_columns
 from schemaman.model.diff import Diff, diff
 from schemaman.model.display import DisplayedValue, count_noun
@@ -153,6 +161,7 @@ class PlanRun:
         self.target = target_id(plan.format, plan.table)
         self.outcomes: list[Outcome] = []
         self.foreign_layout: tuple[LayoutChange, ...] = ()
+        self.notes: list[str] = []
         self.activity = "inspecting the table"
         self.inspection: Inspection | None = None
         self.inspected_ms = 0
@@ -183,6 +192,8 @@ class PlanRun:
         for number, step in enumerate(self.plan.steps):
             if number < at:
                 self.skip_step(number, step, lake)
+            elif is_view_step(step):
+                self.run_view_step(number, step, lake)
             else:
                 with self.report_partial(number):
                     lake = self.run_step(number, step, lake)
@@ -286,12 +297,13 @@ class PlanRun:
     def run_step(self, number: int, step: Step, lake: LakeTable | None) -> LakeTable | None:
         """Run one step, or skip it if it is done, and return the table after it."""
         self.start_activity(step.kind)
+        began_ms = self.options.clock()
         self.options.require_lease()
         if self.options.clock() - self.inspected_ms > FRESH_MS:
             lake = self.inspect_again(number, lake)
         if step.postcondition and self.is_met(lake, step.postcondition):
             if number in self.sent:
-                self.record_done(number, step, lake)
+                self.record_done(number, step, lake, began_ms)
             else:
                 self.skip_step(number, step, lake)
             return lake
@@ -303,16 +315,53 @@ class PlanRun:
             self.require_due(number, step, lake)
         self.write_line(number, "intent", lake, step.statement)
         after = self.attempt(number, step, lake)
-        self.record_done(number, step, after)
+        self.record_done(number, step, after, began_ms)
         return after
 
-    def record_done(self, number: int, step: Step, lake: LakeTable | None) -> None:
-        """Record a step that ran, and whose result the table shows."""
+    def record_done(self, number: int, step: Step, lake: LakeTable | None, began_ms: int) -> None:
+        """Record a step that ran, whose result the table shows, and what it cost."""
         self.outcomes.append(Outcome(number, "done", step.statement, _version(lake)))
-        self.write_line(number, "done", lake, step.statement)
+        line = self.make_line(number, "done", lake, step.statement)
+        self.journal.write(replace(line, details=self.measure_cost(step, began_ms)))
         if self.mark and not self.is_marked and lake is not None and _has_mark(lake, self.mark, *self.mark):
             self.is_marked = True
             self.write_line(None, "claimed", lake, self.mark_statement())
+
+    def run_view_step(self, number: int, step: Step, lake: LakeTable | None) -> None:
+        """Run the step of a view; a view that cannot be made stops nothing, and a note says so."""
+        self.start_activity(step.kind)
+        self.options.require_lease()
+        began_ms = self.options.clock()
+        try:
+            if step.postcondition and self.is_met(lake, step.postcondition):
+                self.skip_step(number, step, lake)
+                return
+            if not self.is_met(lake, step.precondition):
+                raise StatementFailed("others made or changed it since the plan was made")
+            self.write_line(number, "intent", lake, step.statement)
+            self.executor.run(step.statement)
+        except SessionLost:
+            raise
+        except StatementFailed as error:
+            self.write_line(number, "failed", lake, step.statement, error=error.message)
+            self.outcomes.append(Outcome(number, "pending", step.statement, ""))
+            views = ", ".join(list_view_names([step])) or step.statement
+            self.notes.append(f"not made: {views}: {error.message}")
+            return
+        self.outcomes.append(Outcome(number, "done", step.statement, _version(lake)))
+        line = self.make_line(number, "done", lake, step.statement)
+        self.journal.write(replace(line, details=self.measure_cost(step, began_ms)))
+
+    def measure_cost(self, step: Step, began_ms: int) -> tuple[tuple[str, str], ...]:
+        """Measure what a step cost: its time with its checks, and the rows and bytes that it wrote.
+
+        A format that does not tell them, or a table that cannot be read, leaves them out.
+        """
+        cost = {"ms": max(0, self.options.clock() - began_ms)}
+        if step.step_class == "needs-rewrite":
+            with suppress(StatementFailed):
+                cost |= TARGETS.get(self.plan.format).read_commit_cost(self.executor, self.plan.table)
+        return tuple((name, str(number)) for name, number in cost.items())
 
     def inspect_again(self, number: int, before: LakeTable | None) -> LakeTable | None:
         """Inspect the table and check that its layout is unchanged, since no precondition has the layout."""
@@ -425,8 +474,10 @@ class PlanRun:
         return lake
 
     def is_met(self, lake: LakeTable | None, condition: Mapping[str, object]) -> bool:
-        """Whether the table meets a condition of a step."""
-        return is_met(lake, condition, self.query_number)
+        """Whether the table, and the views of a condition, meet a condition of a step."""
+        if not is_met(lake, without_views(condition), self.query_number):
+            return False
+        return has_views(condition, lambda name: read_view_mark(self.executor, name))
 
     def query_number(self, query: str) -> int:
         """Return the one number that a query gives."""
@@ -487,7 +538,7 @@ class PlanRun:
         """Make the result so far."""
         return Migration(
             self.options.run, self.name, self.plan.table, state, tuple(self.outcomes), (), differences, lake,
-            foreign, took_ms=self.options.clock() - self.began_ms, foreign_layout=self.foreign_layout,
+            foreign, tuple(self.notes), self.options.clock() - self.began_ms, self.foreign_layout,
         )  # fmt: skip
 
     def start_activity(self, doing: str) -> None:

@@ -16,6 +16,7 @@ from schemaman.migration import spark_sql as sql
 from schemaman.migration.plan import Refusal
 from schemaman.migration.target import Draft, Executor, LakeTable, LakeType
 from schemaman.migration.targets import _common_drafts as drafts
+from schemaman.migration.targets._commit_cost import select_cost
 from schemaman.migration.targets._types import TypeHolder, has_part, has_variant
 from schemaman.migration.targets.iceberg import widens_in_place as iceberg_widens
 from schemaman.migration.type_mapping import DEFAULT, Representation
@@ -71,6 +72,10 @@ _HARMLESS = frozenset({
     "UPDATE SCHEMA", "OPTIMIZE", "VACUUM START", "VACUUM END", "COMPUTE STATS",
 })  # fmt: skip
 """Operations of a Delta table's history that write no rows. Source: Delta `DeltaOperations`."""
+_METRICS_AT = 12
+"""The place of `operationMetrics` in a row of `DESCRIBE HISTORY`. Source: Delta `DeltaHistory`."""
+_ROW_METRICS = ("numUpdatedRows", "numTargetRowsUpdated", "numOutputRows")
+_BYTE_METRICS = ("numAddedBytes", "numTargetBytesAdded", "numOutputBytes")
 _INTEGER_DIGITS = 10
 _BIGINT_DIGITS = 20
 
@@ -335,6 +340,15 @@ class DeltaTarget:
         """List the operations of the table's history that may have written rows."""
         history = executor.query(f"DESCRIBE HISTORY {self.table_name(table)}")
         return select_row_writes([(int(str(row[0])), str(row[4])) for row in history], version)
+
+    def read_commit_cost(self, executor: Executor, table: str) -> Mapping[str, int]:
+        """Read the metrics of the newest operation of the table's history.
+
+        Source: Delta `DeltaOperationMetrics` (INSERT, UPDATE, MERGE); `DESCRIBE HISTORY` has them as a map.
+        """
+        history = executor.query(f"DESCRIBE HISTORY {self.table_name(table)} LIMIT 1")
+        metrics = history[0][_METRICS_AT] if history and len(history[0]) > _METRICS_AT else None
+        return select_cost(metrics, _ROW_METRICS, _BYTE_METRICS)
 
     def drop_clone(self, clone: str) -> str:
         """Write a plain DROP TABLE: the files of a shallow clone belong to the source."""

@@ -16,6 +16,7 @@ from schemaman.migration import spark_sql as sql
 from schemaman.migration.plan import Refusal
 from schemaman.migration.target import Draft, Executor, LakeTable, LakeType
 from schemaman.migration.targets import _common_drafts as drafts
+from schemaman.migration.targets._commit_cost import select_cost
 from schemaman.migration.targets._types import TypeHolder, has_variant
 from schemaman.migration.type_mapping import DEFAULT, Representation
 from schemaman.model.ddl import quote_name
@@ -252,6 +253,12 @@ class IcebergTarget:
     def list_row_writes(self, executor: Executor, table: str, version: str) -> tuple[str, ...]:
         """Return nothing: no version is restored."""
         return ()
+
+    def read_commit_cost(self, executor: Executor, table: str) -> Mapping[str, int]:
+        """Read the summary of the newest snapshot. Source: Iceberg `SnapshotSummary`."""
+        name = self.table_name(table)
+        found = executor.query(f"SELECT summary FROM {name}.snapshots ORDER BY committed_at DESC LIMIT 1")
+        return select_cost(found[0][0] if found else None, ("added-records",), ("added-files-size",))
 
     def drop_clone(self, clone: str) -> str:
         """Write a DROP TABLE that also deletes the files."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
+from schemaman.io.digest_notice import send_digest
 from schemaman.io.notifications import send_notification
 from schemaman.model.display import count_noun
+from schemaman.registry import Registry
 from schemaman.settings import NotifyEvent, NotifySetting
 from schemaman.spark.streaming.batch_report import BatchReport
 
@@ -35,6 +37,11 @@ class BatchNotices:
         known, self._known = self._known, set()
         self._send_new("block", "tables are blocked", blocked, known)
         self._send_new("quarantine", "records went to quarantine", quarantined, known)
+
+    def send_digest(self, registry: Registry, position: int) -> None:
+        """Send what was done to the lake after a position of the log, if the settings ask for it."""
+        if any("digest" in setting.events for setting in self._settings):
+            send_digest(self._settings, registry.digest_after(position, registry.clock()), _warn)
 
     def _send_new(
         self,

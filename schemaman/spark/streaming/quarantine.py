@@ -44,7 +44,8 @@ class QuarantinedTable:
     """The number of quarantined records of one source table for one lake table.
 
     `waiting` of them wait for another record, `truncated` of them since a TRUNCATE of the source table.
-    `checksum` is equal for equal offsets, and almost never for others.
+    `checksum` is equal for equal offsets, and almost never for others. `oldest_ms` is the timestamp of the
+    oldest one (epoch ms), `reason` the most frequent reason.
     """
 
     lake_table: str
@@ -53,6 +54,8 @@ class QuarantinedTable:
     waiting: int
     truncated: int = 0
     checksum: int = 0
+    oldest_ms: int | None = None
+    reason: str = ""
 
 
 class RetryLog:
@@ -106,16 +109,14 @@ class Quarantine:
         if not self._exists(spark):
             return ()
         rows = SparkExecutor(spark).query(
-            "SELECT lake_table, source_table, count(*), "
+            "SELECT lake_table, source_table, unix_millis(min(`timestamp`)), mode(reason, true), count(*), "
             f"count_if(reason IN ({', '.join(map(literal, WAITING_REASONS))})), "
             f"count_if(startswith(reason, {literal(TRUNCATED)})), "
             f"bit_xor(xxhash64(topic, `partition`, `offset`)) FROM {self.name} "
             f"WHERE stream = {literal(stream)} "
             "GROUP BY lake_table, source_table ORDER BY lake_table, source_table"
         )
-        return tuple(
-            QuarantinedTable(str(t), str(s), *(int(str(n)) for n in numbers)) for t, s, *numbers in rows
-        )
+        return tuple(map(_read_quarantined, rows))
 
     def read_records(self, spark: SparkSession, stream: str, quarantined: QuarantinedTable) -> DataFrame:
         """Read the quarantined records, with the columns of a batch."""
@@ -169,6 +170,15 @@ class Quarantine:
             executor.run(create_namespace(parts))
         executor.run(f"CREATE TABLE {self.name} ({_MEMBERS}) USING {self.format}")
         self._there = True
+
+
+def _read_quarantined(row: tuple[object, ...]) -> QuarantinedTable:
+    lake_table, source_table, oldest, reason, *numbers = row
+    records, waiting, truncated, checksum = (int(str(number)) for number in numbers)
+    oldest_ms = None if oldest is None else int(str(oldest))
+    return QuarantinedTable(
+        str(lake_table), str(source_table), records, waiting, truncated, checksum, oldest_ms, str(reason)
+    )
 
 
 def _find_type(name: str) -> str:

@@ -57,6 +57,7 @@ from schemaman.spark.streaming.table_writer import (
     TableWriter,
 )
 from schemaman.spark.streaming.truncate import TableTruncated, decide_truncate
+from schemaman.spark.streaming.waiting_journal import WaitingJournal
 
 _QUERY = "sql.streaming.queryId"
 _LEASE_POLL_SECONDS = 2.0
@@ -153,6 +154,7 @@ class LakeSink:
         self._lake_decoder = LakeDecoder(*quarantine_settings, self.list_sink_tables, self._progress)
         how = (self._policy, clock, approved or self._is_approved, self._apply_decisions, self._modes)
         self._migrator = TableMigrator(store, self._registry, *how)
+        self._waiting_journal = WaitingJournal(self._registry, self._migrator.journal, quarantine)
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         """Write a batch; `foreachBatch` calls this.
@@ -162,19 +164,22 @@ class LakeSink:
             UsageError: the batch is not from Kafka, or it is from another stream.
         """
         raw = select_raw_columns(batch)
+        position = self._store.end()
         few = gather_rows(raw, self._small)
         if few is not None:
-            self._show_report(self._write_batch(raw.sparkSession, few, number))
+            self._show_report(self._write_batch(raw.sparkSession, few, number), position)
             return
         raw = raw.persist()
         try:
-            self._show_report(self._write_batch(raw.sparkSession, raw, number))
+            self._show_report(self._write_batch(raw.sparkSession, raw, number), position)
         finally:
             raw.unpersist()
 
-    def _show_report(self, report: BatchReport) -> None:
+    def _show_report(self, report: BatchReport, position: int) -> None:
         self._on_report(report)
         self._notices.send(report)
+        if any(table.steps for table in report.tables):
+            self._notices.send_digest(self._registry, position)
 
     def _write_batch(self, spark: SparkSession, raw: DataFrame | arrow.Table, number: int) -> BatchReport:
         _, extents = record_batch(raw, self._registry, self._stream, self._schemas, self._forms)
@@ -191,7 +196,13 @@ class LakeSink:
             t for quarantined in waiting.values() if (t := parse_table(quarantined.source_table)) is not None
         }
         histories = self._load_histories(tables)
-        return _BatchRun(self, spark, number, histories, waiting, hash_offsets(extents)).write_tables(raw)
+        run = _BatchRun(self, spark, number, histories, waiting, hash_offsets(extents))
+        report = run.write_tables(raw)
+        if report.rejected or any(table.quarantined or table.replayed for table in report.tables):
+            held_back = self._quarantine.list_tables(spark, self._stream)
+        sink_tables = [each for table in histories for each in self.list_sink_tables(table)]
+        self._waiting_journal.write_lines(report, sink_tables, held_back)
+        return report
 
     def _load_histories(self, tables: Iterable[TableId]) -> dict[TableId, TableHistory]:
         found = ((table, self._store.history(table)) for table in tables)

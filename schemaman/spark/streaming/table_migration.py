@@ -51,6 +51,7 @@ from schemaman.sink.dropped_columns import (
 )
 from schemaman.sink.key_sequence import KeySequence
 from schemaman.sink.preflight import Preflight, refuse_unconfirmed_key
+from schemaman.sink.reader_views import ReaderViews
 from schemaman.sink.reread import hash_reading
 from schemaman.sink.row_mapping import RowMap, map_columns
 from schemaman.sink.row_order import SNAPSHOT, format_order
@@ -147,6 +148,7 @@ class TableMigrator:
     apply_decisions: Callable[[TableHistory], TableHistory]
     modes: ConnectorModes = UNKNOWN_MODES
     journal: StoreJournal = field(init=False, compare=False)
+    views: ReaderViews = field(default_factory=lambda: ReaderViews(checks=False), compare=False)
 
     def __post_init__(self) -> None:
         # One for all tables: each line of the log is read once, however many tables there are.
@@ -453,7 +455,12 @@ class TableMigrator:
             followed = replace(followed, schema=replace(wide, key=followed.schema.key))
         source = add_row_columns(followed)
         target, name = TARGETS.get(format), sink_table.target.name
-        return make_plan(source, live, target, sink_table.lake_table, self.policy, target_name=name), live
+        plan = make_plan(source, live, target, sink_table.lake_table, self.policy, target_name=name)
+        view = sink_table.target.find_view(sink_table.table)
+        if view is None:
+            return plan, live
+        lines = self.journal.read_dated_lines(target_id(format, sink_table.lake_table))
+        return self.views.plan_view(plan, live, history, view, lines, executor, self.clock()), live
 
     def _find_level(self, kind: ChangeKind, sink_table: SinkTable) -> Level:
         """The level that the policy gives to a kind of change of this table."""
@@ -514,7 +521,7 @@ class TableMigrator:
         if done.differences:
             return Blocked("after the migration the table differs from its plan")
         steps = tuple(o.statement for o in done.outcomes if o.state == "done")
-        return Ready(done.lake_table, steps, notes=plan.notes if steps else ())
+        return Ready(done.lake_table, steps, notes=(*(plan.notes if steps else ()), *done.notes))
 
 
 def _find_missing_columns(

@@ -14,7 +14,7 @@ from itertools import islice
 from types import TracebackType
 from typing import Any, Self
 
-from sqlalchemy import Connection, Row, Select, insert, select
+from sqlalchemy import Connection, Row, Select, func, insert, select
 from sqlalchemy.exc import SQLAlchemyError
 
 from schemaman.debezium.observation import Observation
@@ -195,6 +195,13 @@ class SqlStore:
                 yield row
             if len(rows) < _PAGE:
                 return
+
+    def find_position(self, since_ms: int) -> int:
+        """The sequence of the last entry before the first one that was written at or after a time."""
+        query = select(func.min(LOG.c.sequence)).where(LOG.c.at_ms >= since_ms)
+        with self._reading() as connection:
+            first = connection.execute(query).scalar()
+        return self.end() if first is None else int(first) - 1
 
     def load(self, table: TableId) -> Sequence[Observation]:
         """All observations of a table (also as the old name of a rename), in log order."""
