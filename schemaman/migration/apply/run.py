@@ -146,6 +146,13 @@ class ApplyOptions:
     require_lease: Callable[[], None] = field(default=lambda: None)
 
 
+@dataclass(frozen=True, slots=True)
+class LastMark:
+    """The mark that the last step of a run makes; until then the table has the fence of an earlier run."""
+
+    fence_before: str | None
+
+
 class PlanRun:
     """One run of one plan."""
 
@@ -168,8 +175,7 @@ class PlanRun:
         self.began_ms = options.clock()
         self.mark: Mapping[str, str] = {}
         self.is_marked = False
-        self.fence_before: str | None = None
-        self.marks_last = False
+        self.last_mark: LastMark | None = None
         self.sent: set[int] = set()
 
     def run(self) -> Migration:
@@ -185,7 +191,7 @@ class PlanRun:
         fence = self.journal.begin(self.make_line(None, "started", lake, self.text))
         if self.options.store:
             self.mark = self.make_mark(f"{fence} {self.options.run}")
-            self.marks_last = self.can_mark_last(lake)
+            self.last_mark = self.plan_last_mark(lake)
         described = [*map(describe_change, foreign), *map(describe_layout_change, self.foreign_layout)]
         if described:
             self.write_line(None, "drifted", lake, "; ".join(described))
@@ -310,7 +316,7 @@ class PlanRun:
         self.require_due(number, step, lake)
         if "version" in step.precondition:
             self.is_marked = False  # a mark would be a commit before it, and the restored table has another
-        elif lake is not None and not self.is_marked and not self.marks_last:
+        elif lake is not None and not self.is_marked and self.last_mark is None:
             lake = self.claim(lake)
             self.require_due(number, step, lake)
         self.write_line(number, "intent", lake, step.statement)
@@ -440,22 +446,23 @@ class PlanRun:
         if step.kind == "create-table":
             properties = {**own, **self.mark}
             return target.create_table(self.plan.table, self.plan.wanted, properties).statement
-        if self.marks_last and number == len(self.plan.steps) - 1:
+        if self.last_mark is not None and number == len(self.plan.steps) - 1:
             return target.set_properties(self.plan.table, {**own, **self.mark}).statement
         return step.statement
 
-    def can_mark_last(self, lake: LakeTable | None) -> bool:
-        """Whether the last step may mark the table: it records properties, and the table names this store.
+    def plan_last_mark(self, lake: LakeTable | None) -> LastMark | None:
+        """Plan the mark of the last step: it records properties, and the table names this store.
 
         The journal of the store excludes its other runs. A table without a store is marked first, since two
         stores may take it at once.
         """
         last = self.plan.steps[-1:]
         if lake is None or self.plan.phase is not None or not last or not _is_record(last[0]):
-            return False
-        self.fence_before = lake.properties.get(FENCE_PROPERTY)
+            return None
         slow = any(step.step_class in _SLOW or "version" in step.precondition for step in self.plan.steps)
-        return read_record(lake.properties).store == self.options.store and not slow
+        if slow or read_record(lake.properties).store != self.options.store:
+            return None
+        return LastMark(lake.properties.get(FENCE_PROPERTY))
 
     def claim(self, lake: LakeTable | None) -> LakeTable | None:
         """Mark the table, so that others see its run, and this run sees whether it was replaced."""
@@ -523,7 +530,8 @@ class PlanRun:
         self.inspected_ms = self.options.clock()
         if lake is None or _has_mark(lake, self.mark, *self.mark):
             return lake
-        is_replaced = self.marks_last and lake.properties.get(FENCE_PROPERTY) != self.fence_before
+        last = self.last_mark
+        is_replaced = last is not None and lake.properties.get(FENCE_PROPERTY) != last.fence_before
         if self.is_marked or is_replaced:
             raise Locked(_describe_takeover(self.plan, lake), hint=_STATUS)
         return lake
