@@ -93,8 +93,10 @@ class PlanApplier:
         request = self.request
         if request.is_lasting:
             require_lasting_catalog(self.executor, plan.format, plan.table)
-        approved = self.is_approved(plan)
-        missing = () if approved else self.list_missing_approvals(plan)
+        read = self.executor.inspect
+        lake = read(plan.table, plan.format) if inspection is None else inspection.lake
+        approved = self.is_approved(plan, lake)
+        missing = () if approved else self.list_missing_approvals(plan, lake)
         if missing:
             reasons = tuple(f"needs approval: {each}" for each in (*plan.approvals_needed, *missing))
             return Migration(run, plan_hash(plan), plan.table, "refused", reasons=reasons)
@@ -113,9 +115,9 @@ class PlanApplier:
             take_over=request.take_over, rehearse=rehearse, report=self._report, inspection=inspection,
         )  # fmt: skip
 
-    def is_approved(self, plan: Plan) -> bool:
+    def is_approved(self, plan: Plan, lake: LakeTable | None) -> bool:
         """Whether the plan is approved; an expired approval is still valid for a plan with a started run."""
-        if not plan.approvals_needed and not self.list_missing_approvals(plan):
+        if not plan.approvals_needed and not self.list_missing_approvals(plan, lake):
             return True
         if approves_itself(plan, self._workspace.settings.policy):
             return True
@@ -126,7 +128,7 @@ class PlanApplier:
             return True
         return find_approval(name, date.min) is not None and is_begun(plan, self.journal)
 
-    def list_missing_approvals(self, plan: Plan) -> tuple[str, ...]:
+    def list_missing_approvals(self, plan: Plan, lake: LakeTable | None) -> tuple[str, ...]:
         """The approvals that the policy of the settings demands and that the plan file does not ask for.
 
         A plan file says itself what needs approval, and a file can be edited.
@@ -136,27 +138,25 @@ class PlanApplier:
         """
         require_own_statements(plan)
         policy = self._workspace.settings.policy
-        grounds = self._find_rename_grounds(plan)
-        lake = self.executor.inspect(plan.table, plan.format)
+        grounds = self._find_rename_grounds(plan, lake)
         layout = lake.layout if lake else ()
         missing = list_missing_approvals(plan, policy, grounds=grounds, layout=layout)
         if missing or not policy.rules:
             return missing
-        return list_missing_approvals(plan, policy, *self._find_names(plan), grounds, layout)
+        return list_missing_approvals(plan, policy, *self._find_names(plan, lake), grounds, layout)
 
-    def _find_rename_grounds(self, plan: Plan) -> RenameGrounds | None:
+    def _find_rename_grounds(self, plan: Plan, lake: LakeTable | None) -> RenameGrounds | None:
         """The grounds that the store has for names of the sources that plan and table name.
 
         None without any step that gives a name, or if the store knows none of these sources.
         """
         if all(step.kind not in ("rename-column", "add-columns") for step in plan.steps):
             return None
-        sources = self._find_sources(plan)
+        sources = _find_sources(plan, lake)
         named = [table for table in self.store.tables() if str(table) in sources]
         if not named:
             return None
         whole = list(self._registry.read_histories(named, self.decisions))
-        lake = self.executor.inspect(plan.table, plan.format)
         # A part of a split column is renamed by its own name, which no history has.
         histories = [
             split_columns(cut_history(history, version), lake)
@@ -176,14 +176,9 @@ class PlanApplier:
             [migration_source(history) for history in followed or histories],
         )
 
-    def _find_sources(self, plan: Plan) -> set[str]:
-        """The sources that a plan and the properties of its table name."""
-        lake = self.executor.inspect(plan.table, plan.format)
-        return {plan.source.table, lake.properties.get(SOURCE_PROPERTY, "") if lake else ""} - {""}
-
-    def _find_names(self, plan: Plan) -> tuple[set[str], set[str]]:
+    def _find_names(self, plan: Plan, lake: LakeTable | None) -> tuple[set[str], set[str]]:
         """The source that the table of a plan names, and the targets that lead its sources into it."""
-        sources = self._find_sources(plan)
+        sources = _find_sources(plan, lake)
         named = target_id(plan.format, plan.table)
         tables = [table for table in self.store.tables() if str(table) in sources]
         leading = [
@@ -203,6 +198,11 @@ class PlanApplier:
         self._workspace.messages.progress(
             f"run {progress.run}: {progress.table}: step {step} of {progress.steps}: {progress.activity}"
         )
+
+
+def _find_sources(plan: Plan, lake: LakeTable | None) -> set[str]:
+    """The sources that a plan and the properties of its table name."""
+    return {plan.source.table, lake.properties.get(SOURCE_PROPERTY, "") if lake else ""} - {""}
 
 
 def new_run() -> str:
