@@ -39,5 +39,5 @@ def test_the_page_shows_what_comes_out(
         automatic_page.PAGE.write_text(shown, encoding="utf-8")
     assert shown == automatic_page.PAGE.read_text(encoding="utf-8"), "docs/automatic.md is stale"
     rows = spark.table("ice.raw.returns").where("_row_deleted IS NOT TRUE")
-    assert {"photo", "order_no", "order_ref"} <= set(rows.columns)
+    assert {"photo", "note", "order_ref"} <= set(rows.columns)
     assert rows.count() > 5
