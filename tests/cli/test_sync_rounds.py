@@ -232,3 +232,25 @@ def test_tables_are_migrated_side_by_side(run: Commands, monkeypatch: pytest.Mon
     assert [t["state"] for t in done.json["tables"]] == ["applied"] * 3 + ["refused"] + ["applied"] * 2
     assert run("status", "--format", "json").code == 0
     assert run("store", "check").code == 0
+
+
+def test_autopilot_goes_on_where_careful_waits(run: Commands) -> None:
+    texts = (("id", "INT"), ("price", "VARCHAR"), ("q", "INT"))
+    renamed = (("id", "INT"), ("price", "VARCHAR"), ("quantity", "INT"))
+    seen = {}
+    for profile in ("careful", "autopilot"):
+        run.settings(table=f"ice.{profile}.{{table}}", more=f'profile = "{profile}"\n')
+        run.told = 0
+        Path("schemaman.db").unlink(missing_ok=True)
+        states = []
+        for shape, key in ((MORE, "id"), (texts, "id"), (renamed, "id"), (renamed, "quantity")):
+            run.says(run.table(shape, key=(key,), type="CREATE" if not run.told else "ALTER"))
+            done = run("sync", "r.jsonl", "--once", "--format", "json")
+            states.append(done.json["tables"][0]["state"])
+        seen[profile] = states, run.live(f"ice.{profile}.orders").schema
+    assert seen["careful"][0][0] == "applied"
+    assert "refused" in seen["careful"][0]
+    assert seen["autopilot"][0] == ["applied"] * 4
+    schema = seen["autopilot"][1]
+    assert {"id", "price", "price__2", "quantity"} <= set(schema.names)
+    assert schema.key == ("quantity",)
