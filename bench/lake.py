@@ -1,8 +1,9 @@
 """Measures a migration of many tables, for Spark and for schemaman: `python -m bench.lake [TABLES [FORMAT]]`.
 
 Every table gets one more column at its source, and is planned and altered, in one session and with one store
-with journal and leases. Time inside of the executor counts for Spark, the rest for schemaman. Every result
-is checked. The full size is 1000 tables.
+with journal and leases. Time inside of the executor counts for Spark, the rest for schemaman. Every second
+plan is not applied: its bare statements are run, one after the other, so that both kinds meet the same load.
+Every result is checked. The full size is 1000 tables.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -88,12 +89,15 @@ def _measure_format(executor: SparkExecutor, format: str, count: int, folder: Pa
     with SqlStore.open(f"sqlite:///{folder / format}.db", create=True) as store:
         registry = Registry(store, _now_ms)
         _record(registry, count, 0)
-        _make(registry, executor, format, folder)
+        _make(registry, executor, format, folder, store)
         _record(registry, count, 1)
         planning, applying = Timed(executor), Timed(executor)
         plans, planned = _measure(planning, lambda: _plan_tables(registry, planning, format, folder))
-        _, applied = _measure(applying, lambda: _apply_plans(plans, applying, store))
+        bare, applied = _measure_applying(plans, applying, executor, store)
     return {
+        f"{format}, apply: milliseconds of the bare statements per table": bare,
+        f"{format}, apply: time / bare statements": applied["milliseconds per table"] / count / bare,
+    } | {
         f"{format}, {part}: {name}": value / (count if name.endswith("per table") else 1)
         for part, figures in (("plan", planned), ("apply", applied))
         for name, value in figures.items()
@@ -106,13 +110,11 @@ def _record(registry: Registry, count: int, version: int) -> None:
         registry.record(*tables.chunk(chunk, range(version, version + 1)))
 
 
-def _make(registry: Registry, executor: SparkExecutor, format: str, folder: Path) -> None:
+def _make(registry: Registry, executor: Executor, format: str, folder: Path, store: SqlStore) -> None:
     """Create the tables before the change; further Delta tables are copies of the first, without Spark."""
     first, *others = registry.tables()
     for history in (first,) if format == "delta" else (first, *others):
-        plan = _plan(history, executor, format, folder)
-        for step in plan.steps:
-            executor.run(step.statement)
+        _apply_plan(_plan(history, executor, format, folder), 0, executor, StoreJournal(store), store)
     for history in others if format == "delta" else ():
         made = Path(shutil.copytree(_table(first, format, folder), _table(history, format, folder)))
         for log in made.glob("_delta_log/*"):
@@ -156,11 +158,34 @@ def _plan_tables(registry: Registry, executor: Executor, format: str, folder: Pa
     return plans
 
 
-def _apply_plans(plans: Iterable[Plan], executor: Executor, store: SqlStore) -> None:
-    journal = StoreJournal(store)
+def _measure_applying(
+    plans: Sequence[Plan], timed: Timed, executor: Executor, store: SqlStore
+) -> tuple[float, dict[str, float]]:
+    """Apply every second plan, and run the bare statements of the others in between.
+
+    Returns the milliseconds of the bare statements per table, and the figures of the applied plans as if all
+    tables were applied.
+    """
+    journal, seconds = StoreJournal(store), 0.0
+    figures: dict[str, float] = {}
     for number, plan in enumerate(plans):
-        done = apply(plan, executor, journal, _now_ms, run=f"{number:012}", leases=store, store="bench")
-        _require(plan.table, done.state == "applied" and not done.differences)
+        if number % 2:
+            start = time.perf_counter()
+            for step in plan.steps:
+                executor.run(step.statement)
+            seconds += time.perf_counter() - start
+            continue
+        calls = Timed(timed.executor)
+        _, found = _measure(calls, lambda p=plan, n=number, c=calls: _apply_plan(p, n, c, journal, store))
+        figures = {name: figures.get(name, 0.0) + value for name, value in found.items()}
+    applied, bare = -(-len(plans) // 2), len(plans) // 2
+    scale = {name: len(plans) if name.endswith("per table") else 1 for name in figures}
+    return 1000 * seconds / bare, {n: value * scale[n] / applied for n, value in figures.items()}
+
+
+def _apply_plan(plan: Plan, number: int, executor: Executor, journal: StoreJournal, store: SqlStore) -> None:
+    done = apply(plan, executor, journal, _now_ms, run=f"{number:012}", leases=store, store=store.id)
+    _require(plan.table, done.state == "applied" and not done.differences)
 
 
 def _require(name: str, correct: bool) -> None:

@@ -28,7 +28,12 @@ settings.load_profile("proof" if PROOF else "quick")
 
 # The browser belongs to `make proof`, which asks for Chromium, and so do tests of the example job, each of
 # which costs a start of Spark or more; a plain run does not collect these at all.
-_JOBS = ("spark/test_example_job_killed.py", "spark/test_example_job.py", "live/test_example_job.py")
+_JOBS = (
+    "spark/test_example_job_killed.py",
+    "spark/test_example_job.py",
+    "live/test_example_job.py",
+    "live/test_automatic_page.py",
+)
 collect_ignore = [] if PROOF else ["browser", *_JOBS]
 
 _FIGURES = pytest.StashKey[Figures]()

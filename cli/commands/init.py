@@ -223,8 +223,8 @@ def _list_next(survey: RecordSurvey) -> Iterator[str]:
     names = " ".join(quote(name) for name in survey.sources)
     once = "" if names.startswith(("kafka://", "'kafka://")) else " --once"
     if names:
-        yield f"schemaman sync {names}{once}"
         yield f"schemaman stream {names}{once}"
+        yield f"schemaman sync {names}{once}"
 
 
 COMMAND = init

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
@@ -100,7 +101,7 @@ class LakeSync:
                 executor=self._executor,
             )
         self._applier.decisions = decisions
-        found = tuple(self._follow(self._applier, table) for table in chosen)
+        found = self._follow_tables(self._applier, chosen)
         self._note_waiting(chosen, found)
         self._unsettled = (self._unsettled or set()) - {_identify(f) for f in found}
         self._unsettled |= {_identify(f) for f in found if not f.is_current}
@@ -125,6 +126,19 @@ class LakeSync:
         now = time.monotonic()
         waiting = {name for name in self._unsettled if self._rests.get(name, now) <= now}
         return tuple(t for t in tables if t.history.table in self._recorded or (t.target, t.table) in waiting)
+
+    def _follow_tables(
+        self, applier: PlanApplier, chosen: Sequence[TargetTable]
+    ) -> tuple[FollowedTable, ...]:
+        """Migrate tables side by side, as many as the engine has slots; the results are in their order."""
+        slots = min(int(getattr(applier.executor, "slots", 1)), len(chosen))
+        if slots < 2:
+            return tuple(self._follow(applier, table) for table in chosen)
+        pool = ThreadPoolExecutor(slots, "schemaman-sync")
+        try:
+            return tuple(pool.map(lambda table: self._follow(applier, table), chosen))
+        finally:
+            pool.shutdown(cancel_futures=True)
 
     def _follow(self, applier: PlanApplier, table: TargetTable) -> FollowedTable:
         """Migrate one lake table; an error does not stop the other tables."""

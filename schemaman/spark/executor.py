@@ -5,6 +5,8 @@ If the session shares this process with a JVM, reading has a faster way. Law: th
 
 from __future__ import annotations
 
+import threading
+
 from pyspark.sql import SparkSession
 
 from schemaman.errors import SessionLost, UsageError
@@ -14,6 +16,8 @@ from schemaman.spark.session import is_classic, is_stopped
 from schemaman.spark.spark_format import SPARK_FORMATS
 from schemaman.spark.sql_errors import RAISED, make_failure
 from schemaman.spark.statements import collect_rows, query_rows, run_statement
+
+_CREATE_NAMESPACE = "CREATE NAMESPACE "
 
 
 class SparkExecutor:
@@ -34,6 +38,12 @@ class SparkExecutor:
         self._spark = spark
         self._java = java and is_classic(spark)
         self._checked: set[tuple[str, str]] = set()
+        self._creating = threading.Lock()
+
+    @property
+    def slots(self) -> int:
+        """How many tables may be migrated at once: the slots of a classic session; 1 with Spark Connect."""
+        return max(1, self._spark.sparkContext.defaultParallelism) if is_classic(self._spark) else 1
 
     def inspect(self, table: str, format: str) -> LakeTable | None:
         """Read the lake table from its own catalogue; None if it does not exist.
@@ -65,6 +75,14 @@ class SparkExecutor:
             StatementFailed: the target refused the statement, which had no effect.
         """
         self._require_running()
+        if statement.startswith(_CREATE_NAMESPACE):
+            # Catalogues look for a namespace before they insert it: of two threads, one would fail.
+            with self._creating:
+                self._run(statement)
+        else:
+            self._run(statement)
+
+    def _run(self, statement: str) -> None:
         try:
             run_statement(self._spark, statement)
         except RAISED as error:

@@ -64,7 +64,7 @@ def test_the_tables_of_a_recording_have_lake_tables_of_their_own(run: Run, sourc
     for each in found:
         table = TableId(*_split(each["table"]))
         assert target.has_table(table)
-    assert done.json["next"][0].startswith("schemaman sync ")
+    assert done.json["next"][0].startswith("schemaman stream ")
 
 
 def _split(name: str) -> tuple[str, str, str, str]:
@@ -147,8 +147,8 @@ def test_topics_are_named_by_few_words(run: Run, monkeypatch: pytest.MonkeyPatch
     Path("client.properties").write_text("security.protocol=PLAINTEXT\n")
     done = run("init", "--kafka", "broker:9092", "--kafka-config", "client.properties", "--format", "json")
     assert done.json["next"] == [
-        "schemaman sync 'kafka://broker:9092/books.*,books'",
         "schemaman stream 'kafka://broker:9092/books.*,books'",
+        "schemaman sync 'kafka://broker:9092/books.*,books'",
     ]
     assert read_written().kafka_config.value == ("client.properties",)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ from schemaman.io import files, kafka
 from tests.support.command_line import Done
 from tests.support.memory_commands import Commands
 from tests.support.memory_commands import commands as run
+from tests.support.memory_lake import MemoryLake
 
 __all__ = ["run"]
 
@@ -206,3 +208,49 @@ def test_rounds_without_new_records_ask_no_lake(
     after: list[int] = []
     assert rounds(*[lambda: after.append(len(calls))] * 3).code == 130
     assert after == [6, 6, 6]
+
+
+def test_tables_are_migrated_side_by_side(run: Commands, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MemoryLake, "slots", 2, raising=False)
+    names = [f"t{number}" for number in range(6)]
+    run.says(*(run.table(WAS, type="CREATE", name=name) for name in names))
+    both = threading.Barrier(2, timeout=60)
+
+    def meet(statement: str) -> None:
+        if statement.startswith("CREATE TABLE"):
+            both.wait()
+
+    run.lake.before = meet
+    done = run("sync", "r.jsonl", "--once", "--format", "json")
+    assert [(t["lake_table"], t["state"]) for t in done.json["tables"]] == [
+        (f"ice.raw.{name}", "applied") for name in names
+    ]
+    run.lake.before = lambda _: None
+    run.says(*(run.table(MORE, name=name) for name in names))
+    run.change("ADD COLUMNS (`q` DATE)", "ice.raw.t3")
+    done = run("sync", "r.jsonl", "--once", "--format", "json")
+    assert [t["state"] for t in done.json["tables"]] == ["applied"] * 3 + ["refused"] + ["applied"] * 2
+    assert run("status", "--format", "json").code == 0
+    assert run("store", "check").code == 0
+
+
+def test_autopilot_goes_on_where_careful_waits(run: Commands) -> None:
+    texts = (("id", "INT"), ("price", "VARCHAR"), ("q", "INT"))
+    renamed = (("id", "INT"), ("price", "VARCHAR"), ("quantity", "INT"))
+    seen = {}
+    for profile in ("careful", "autopilot"):
+        run.settings(table=f"ice.{profile}.{{table}}", more=f'profile = "{profile}"\n')
+        run.told = 0
+        Path("schemaman.db").unlink(missing_ok=True)
+        states = []
+        for shape, key in ((MORE, "id"), (texts, "id"), (renamed, "id"), (renamed, "quantity")):
+            run.says(run.table(shape, key=(key,), type="CREATE" if not run.told else "ALTER"))
+            done = run("sync", "r.jsonl", "--once", "--format", "json")
+            states.append(done.json["tables"][0]["state"])
+        seen[profile] = states, run.live(f"ice.{profile}.orders").schema
+    assert seen["careful"][0][0] == "applied"
+    assert "refused" in seen["careful"][0]
+    assert seen["autopilot"][0] == ["applied"] * 4
+    schema = seen["autopilot"][1]
+    assert {"id", "price", "price__2", "quantity"} <= set(schema.names)
+    assert schema.key == ("quantity",)

@@ -6,6 +6,7 @@ stops at its next line, whatever the clocks show.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -55,7 +56,8 @@ class StoreJournal:
 
     The number of a run is the position of its first line in the log, which serves as a fencing token. Source:
     M. Kleppmann, "How to do distributed locking" (2016), on tokens that only grow. Each line is read once and
-    kept by plan and by target, since commands query thousands of targets one after the other.
+    kept by plan and by target, since commands query thousands of targets one after the other. Several threads
+    may use one journal.
     """
 
     def __init__(self, log: Log) -> None:
@@ -64,11 +66,13 @@ class StoreJournal:
         self._of_target: dict[str, list[tuple[int, MigrationEntry]]] = {}
         self._read_position = 0
         self._written_positions: dict[str, int] = {}
+        self._lock = threading.RLock()
 
     def read_plan_lines(self, plan: str) -> Sequence[MigrationEntry]:
         """Return the lines of one plan."""
-        self._read_new_lines()
-        return tuple(self._of_plan.get(plan, ()))
+        with self._lock:
+            self._read_new_lines()
+            return tuple(self._of_plan.get(plan, ()))
 
     def read_target_lines(self, target: str) -> Sequence[MigrationEntry]:
         """Return the lines of one target."""
@@ -76,8 +80,9 @@ class StoreJournal:
 
     def read_dated_lines(self, target: str) -> Sequence[tuple[int, MigrationEntry]]:
         """Return the lines of one target, each with the time when it was written (epoch ms)."""
-        self._read_new_lines()
-        return tuple(self._of_target.get(canonicalize_target(target), ()))
+        with self._lock:
+            self._read_new_lines()
+            return tuple(self._of_target.get(canonicalize_target(target), ()))
 
     def begin(self, line: MigrationEntry) -> int:
         """Append the first line of a run, and return its position in the log."""
@@ -93,14 +98,15 @@ class StoreJournal:
         self._append(line)
 
     def _append(self, line: MigrationEntry) -> int:
-        while True:
-            end = self._log.end()
-            self._require_newest(line.target)
-            try:
-                self._written_positions[line.target] = position = self._log.append([line], end)
-            except Conflict:
-                continue
-            return position
+        with self._lock:
+            while True:
+                end = self._log.end()
+                self._require_newest(line.target)
+                try:
+                    self._written_positions[line.target] = position = self._log.append([line], end)
+                except Conflict:
+                    continue
+                return position
 
     def _require_newest(self, target: str) -> None:
         seen = self._written_positions.get(target)

@@ -34,6 +34,7 @@ from schemaman.migration.apply.journal import (
     target_id,
 )
 from schemaman.migration.apply.resume import REPLAN, cut_plan, describe_move, resume_plan
+from schemaman.migration.apply.run_mark import RunMark, follows_at_once
 from schemaman.migration.conditions import find_unmet_query, is_met
 from schemaman.migration.exchanged_names import check_names, refuse_exchanged_names
 from schemaman.migration.layout import (
@@ -46,7 +47,7 @@ from schemaman.migration.layout import (
 )
 from schemaman.migration.plan import Plan, Step, describe_change
 from schemaman.migration.plan_file import to_text
-from schemaman.migration.properties.names import FENCE_PROPERTY, PLAN_PROPERTY, STORE_PROPERTY
+from schemaman.migration.properties.names import PLAN_PROPERTY, STORE_PROPERTY
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.migration.view_steps import (
@@ -146,13 +147,6 @@ class ApplyOptions:
     require_lease: Callable[[], None] = field(default=lambda: None)
 
 
-@dataclass(frozen=True, slots=True)
-class LastMark:
-    """The mark that the last step of a run makes; until then the table has the fence of an earlier run."""
-
-    fence_before: str | None
-
-
 class PlanRun:
     """One run of one plan."""
 
@@ -173,9 +167,7 @@ class PlanRun:
         self.inspection: Inspection | None = None
         self.inspected_ms = 0
         self.began_ms = options.clock()
-        self.mark: Mapping[str, str] = {}
-        self.is_marked = False
-        self.last_mark: LastMark | None = None
+        self.mark = RunMark(plan, name, options.store)
         self.sent: set[int] = set()
 
     def run(self) -> Migration:
@@ -189,9 +181,7 @@ class PlanRun:
                 "unchanged", lake, foreign
             )  # no migration, so the journal gets no line
         fence = self.journal.begin(self.make_line(None, "started", lake, self.text))
-        if self.options.store:
-            self.mark = self.make_mark(f"{fence} {self.options.run}")
-            self.last_mark = self.plan_last_mark(lake)
+        self.mark.begin(f"{fence} {self.options.run}", lake)
         described = [*map(describe_change, foreign), *map(describe_layout_change, self.foreign_layout)]
         if described:
             self.write_line(None, "drifted", lake, "; ".join(described))
@@ -224,7 +214,7 @@ class PlanRun:
             lake = self.inspect()
         if lake is None and self.plan.steps:
             raise PartlyApplied(f"{self.plan.table} was dropped during the run", hint=REPLAN)
-        if self.plan.steps and not _has_mark(lake, self.mark, STORE_PROPERTY, PLAN_PROPERTY):
+        if self.plan.steps and not self.mark.is_shown(lake, STORE_PROPERTY, PLAN_PROPERTY):
             lake = self.claim(lake)
         differences = diff(self.plan.wanted, lake.schema) if lake else ()
         if not differences:
@@ -249,8 +239,9 @@ class PlanRun:
             raise self.explain_not_due(rest[0], lake, StalePlan(describe_move(self.plan, lake), hint=REPLAN))
         if rest and self.options.rehearse is not None:
             self.options.rehearse(cut_plan(self.plan, at, lake))
-        self.mark = self.make_mark("…") if self.options.store else {}
-        notes = (f"mark of the table: {self.mark_statement()}",) if self.plan.steps and self.mark else ()
+        self.mark.begin("…", lake)
+        shown = self.plan.steps and self.mark.properties
+        notes = (f"mark of the table: {self.mark.write_statement()}",) if shown else ()
         return replace(self.make_migration("checked", lake, foreign), notes=notes)
 
     def inspect_state(self) -> tuple[LakeTable | None, int, Diff]:
@@ -315,8 +306,8 @@ class PlanRun:
             return lake
         self.require_due(number, step, lake)
         if "version" in step.precondition:
-            self.is_marked = False  # a mark would be a commit before it, and the restored table has another
-        elif lake is not None and not self.is_marked and self.last_mark is None:
+            self.mark.forget()  # a mark would be a commit before it, and the restored table has another
+        elif lake is not None and not self.mark.is_set and not self.mark.comes_last:
             lake = self.claim(lake)
             self.require_due(number, step, lake)
         self.write_line(number, "intent", lake, step.statement)
@@ -329,9 +320,8 @@ class PlanRun:
         self.outcomes.append(Outcome(number, "done", step.statement, _version(lake)))
         line = self.make_line(number, "done", lake, step.statement)
         self.journal.write(replace(line, details=self.measure_cost(step, began_ms)))
-        if self.mark and not self.is_marked and lake is not None and _has_mark(lake, self.mark, *self.mark):
-            self.is_marked = True
-            self.write_line(None, "claimed", lake, self.mark_statement())
+        if self.mark.note(lake):
+            self.write_line(None, "claimed", lake, self.mark.write_statement())
 
     def run_view_step(self, number: int, step: Step, lake: LakeTable | None) -> None:
         """Run the step of a view; a view that cannot be made stops nothing, and a note says so."""
@@ -399,7 +389,7 @@ class PlanRun:
         Only a step without a postcondition, such as a namespace, is done by the report alone.
         """
         for remaining in reversed(range(_ATTEMPTS)):
-            failure = self.run_statement(self.complete_statement(number, step))
+            failure = self.run_statement(self.mark.complete_statement(number, step))
             if failure is None and not step.postcondition:
                 return before
             try:
@@ -423,61 +413,29 @@ class PlanRun:
         raise AssertionError("the last attempt returns or raises")
 
     def send_record(self, number: int, before: LakeTable | None) -> None:
-        """Send the step after this one if it only records properties; its failure is found by its own turn.
-
-        Nothing is inspected between the two: the engine has committed the first, and whatever others do
-        between them, they may also do right after the second.
-        """
-        step, following = self.plan.steps[number], self.plan.steps[number + 1 : number + 2]
-        if before is None or not following or self.plan.phase is not None:
+        """Send the step after this one if it only records properties; its own turn finds its failure."""
+        if not follows_at_once(self.plan, number, before):
             return
-        if not _follows_at_once(step, following[0], before):
-            return
+        step = self.plan.steps[number + 1]
         self.options.require_lease()
-        self.write_line(number + 1, "intent", before, following[0].statement)
-        if self.run_statement(self.complete_statement(number + 1, following[0])) is None:
+        self.write_line(number + 1, "intent", before, step.statement)
+        if self.run_statement(self.mark.complete_statement(number + 1, step)) is None:
             self.sent.add(number + 1)
-
-    def complete_statement(self, number: int, step: Step) -> str:
-        """The statement of a step, with the mark of the run where both are one commit."""
-        if not self.mark or self.is_marked:
-            return step.statement
-        target, own = TARGETS.get(self.plan.format), _list_recorded(step)
-        if step.kind == "create-table":
-            properties = {**own, **self.mark}
-            return target.create_table(self.plan.table, self.plan.wanted, properties).statement
-        if self.last_mark is not None and number == len(self.plan.steps) - 1:
-            return target.set_properties(self.plan.table, {**own, **self.mark}).statement
-        return step.statement
-
-    def plan_last_mark(self, lake: LakeTable | None) -> LastMark | None:
-        """Plan the mark of the last step: it records properties, and the table names this store.
-
-        The journal of the store excludes its other runs. A table without a store is marked first, since two
-        stores may take it at once.
-        """
-        last = self.plan.steps[-1:]
-        if lake is None or self.plan.phase is not None or not last or not _is_record(last[0]):
-            return None
-        slow = any(step.step_class in _SLOW or "version" in step.precondition for step in self.plan.steps)
-        if slow or read_record(lake.properties).store != self.options.store:
-            return None
-        return LastMark(lake.properties.get(FENCE_PROPERTY))
 
     def claim(self, lake: LakeTable | None) -> LakeTable | None:
         """Mark the table, so that others see its run, and this run sees whether it was replaced."""
-        if not self.mark or lake is None:
+        if not self.mark.properties or lake is None:
             return lake
         for remaining in reversed(range(_ATTEMPTS)):
-            failure = self.run_statement(self.mark_statement())
+            failure = self.run_statement(self.mark.write_statement())
             lake = self.executor.inspect(self.plan.table, self.plan.format)
-            if _has_mark(lake, self.mark, *self.mark):
+            if self.mark.is_shown(lake):
                 break
             if not remaining or not isinstance(failure, StatementConflict):
                 raise failure or Locked(_describe_takeover(self.plan, lake), hint=_STATUS)
-        self.is_marked = True
+        self.mark.note(lake)
         self.inspected_ms = self.options.clock()
-        self.write_line(None, "claimed", lake, self.mark_statement())
+        self.write_line(None, "claimed", lake, self.mark.write_statement())
         return lake
 
     def is_met(self, lake: LakeTable | None, condition: Mapping[str, object]) -> bool:
@@ -499,15 +457,6 @@ class PlanRun:
             return error
         return None
 
-    def make_mark(self, fence: str) -> Mapping[str, str]:
-        """Make the mark: properties with the store, the plan and the fencing token of the run."""
-        return {STORE_PROPERTY: self.options.store, PLAN_PROPERTY: self.name, FENCE_PROPERTY: fence}
-
-    def mark_statement(self) -> str:
-        """Write the statement that marks the table."""
-        target = TARGETS.get(self.plan.format)
-        return target.set_properties(self.plan.table, self.mark).statement
-
     def wrap_error(self, number: int, error: Exception) -> Exception:
         """Return the error, or `PartlyApplied` with it if earlier steps were run."""
         if not self.outcomes and not isinstance(error, PartlyApplied):
@@ -528,11 +477,7 @@ class PlanRun:
         """Inspect the table. Raises `Locked` if it has the mark of a later run."""
         lake = self.executor.inspect(self.plan.table, self.plan.format)
         self.inspected_ms = self.options.clock()
-        if lake is None or _has_mark(lake, self.mark, *self.mark):
-            return lake
-        last = self.last_mark
-        is_replaced = last is not None and lake.properties.get(FENCE_PROPERTY) != last.fence_before
-        if self.is_marked or is_replaced:
+        if lake is not None and self.mark.is_replaced(lake):
             raise Locked(_describe_takeover(self.plan, lake), hint=_STATUS)
         return lake
 
@@ -587,14 +532,7 @@ class PlanRun:
 
 
 _SENT = "the statement was sent, but the table cannot be read to see its effect"
-_OWN_PREFIX = "schemaman."
-_SLOW = ("needs-scan", "needs-rewrite")
 _SETTLE_ROWS = "correct those rows, then plan again; this step was not run"
-
-
-def _has_mark(lake: LakeTable | None, mark: Mapping[str, str], *names: str) -> bool:
-    """Whether the table has these properties of a mark; True for an empty mark."""
-    return not mark or (lake is not None and all(lake.properties.get(n) == mark[n] for n in names))
 
 
 def _describe_takeover(plan: Plan, lake: LakeTable | None) -> str:
@@ -609,31 +547,3 @@ def _describe_unexpected(step: Step) -> str:
 
 def _version(lake: LakeTable | None) -> str:
     return lake.version if lake else ""
-
-
-def _list_recorded(step: Step) -> dict[str, str]:
-    """The properties that a step sets, without those that it unsets."""
-    properties = step.postcondition.get("properties", {})
-    found = properties.items() if isinstance(properties, Mapping) else ()
-    return {str(name): str(value) for name, value in found if value is not None}
-
-
-def _is_record(step: Step) -> bool:
-    """Whether a step only sets properties of schemaman, which change nothing for a reader."""
-    properties, own = step.postcondition.get("properties"), _list_recorded(step)
-    if step.kind != "set-properties" or not isinstance(properties, Mapping) or len(own) < len(properties):
-        return False
-    return bool(own) and all(name.startswith(_OWN_PREFIX) for name in own)
-
-
-def _follows_at_once(step: Step, following: Step, before: LakeTable) -> bool:
-    """Whether a record is due once the statement of the step before it is done; `before` is the table now."""
-    if not _is_record(following) or step.step_class in _SLOW or _list_recorded(step):
-        return False
-    due = {name: wanted for name, wanted in following.precondition.items() if name != "properties"}
-    properties = {"properties": following.precondition.get("properties", {})}
-    return (
-        due == {"structure": step.postcondition.get("structure", "")}
-        and is_met(before, properties)
-        and not is_met(before, {"properties": following.postcondition["properties"]})
-    )
