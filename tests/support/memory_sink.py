@@ -22,6 +22,7 @@ from schemaman.history.decisions import Decisions, apply_decisions
 from schemaman.history.versions import TableHistory
 from schemaman.migration.plan import Plan
 from schemaman.migration.policy import Policy, PolicyRule
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import (
     ORDER,
 )
@@ -230,7 +231,6 @@ class MemorySink:
             return
         self.sources[follower.lake_table] = table
         lake = MemoryLake(self.tables)
-        lake_table = lake.table(follower.lake_table)
         again = self._told(reading, _table(waiting.values()), gaps=True)
         versions_given = versions is not None
         if versions is None:
@@ -248,6 +248,9 @@ class MemorySink:
                 blocked = [row for row in again if row["version"] in versions]
                 self._keep(follower, {_place(row): row for row in blocked}, lambda _: brought.reason)
             return
+        taking = brought.redirect(follower).lake_table
+        self.sources[taking] = table
+        lake_table = lake.table(taking)
         self.steps += brought.steps
         self.stopped.discard(follower.lake_table)
         told = reading.histories[table]
@@ -336,7 +339,12 @@ class MemorySink:
     def lake(self) -> list[ComparedTable]:
         """The lake tables."""
         return [
-            ComparedTable(self.sources[name], table.live, table.read(), name in self.stopped)
+            ComparedTable(
+                self.sources[name],
+                table.live,
+                table.read(),
+                name in self.stopped or bool(read_record(table.live.properties).successor),
+            )
             for name, table in self.tables.items()
             if table.live is not None
         ]
