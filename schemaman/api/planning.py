@@ -12,14 +12,25 @@ from schemaman.history.versions import TableHistory
 from schemaman.migration.apply.journal import StoreJournal
 from schemaman.migration.plan import MigrationSource, Plan, Refusal
 from schemaman.migration.planner import make_plan
-from schemaman.migration.policy import Policy
+from schemaman.migration.policy import ChangeKind, Policy
 from schemaman.migration.properties.table_record import SplitColumn, read_record
 from schemaman.migration.recipes.recipes import RecipePlanner
+from schemaman.migration.recipes.successor_plans import plan_successor
+from schemaman.migration.row_columns import add_row_columns
 from schemaman.migration.source import migration_source
 from schemaman.migration.split_columns import find_new_split, split_columns
+from schemaman.migration.successor import LakeTableAt, list_successors
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.registry import Registry, RegistryStore
 from schemaman.sink.preflight import Preflight, withhold_plan
+from schemaman.sink.row_places import (
+    RowPlace,
+    find_first_version,
+    find_key_begin,
+    find_key_end,
+    is_of_sink,
+    make_predecessor,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +112,41 @@ class LakePlanner:
             self.preflight.check_plan(found, lake_table, table.history) if isinstance(found, Plan) else None
         )
 
+    def find_newest(self, table: TargetTable) -> tuple[LakeTableAt, ...]:
+        """Find the lake table of a source and its successors. Raises as `inspect`."""
+        if self.inspect(table) is None:
+            return ()
+        return list_successors(lambda name: self.executor.inspect(name, table.format), table.table)
+
+    def plan_successor(
+        self, table: TargetTable, tables: tuple[LakeTableAt, ...], *, unproven: bool = False
+    ) -> tuple[Plan, ...]:
+        """Plan the next lake table of a source whose key the newest one cannot take; empty if there is none.
+
+        `unproven`: its rows do not prove the key. The sink then writes the newer rows there, so that only
+        tables of the sink have successors. Raises as `inspect`.
+        """
+        names = str(table.history.table), table.target, table.format
+        kind: ChangeKind = "on-key-changed" if unproven else "on-key-lost"
+        if not tables or self.policy.find_ruling(kind, *names).level != "auto":
+            return ()
+        newest, history = tables[-1], self._settle_renames(table)
+        if "key" in history.latest.unconfirmed or not is_of_sink(newest.lake):
+            return ()
+        end = find_key_begin(history) if unproven else find_key_end(history, newest, ())
+        if end is None:
+            return ()
+        proven = self.policy.is_made("rename-proven", *names)
+        return plan_successor(
+            add_row_columns(migration_source(history, proven=proven)),
+            TARGETS.get(table.format),
+            lambda name: self.executor.inspect(name, table.format),
+            tables,
+            make_predecessor(newest, end, history),
+            self.policy,
+            table.target,
+        )
+
     def _make_recipes(self, table: TargetTable, lake_table: LakeTable) -> RecipePlanner:
         source, target = self.make_source(table, lake_table), TARGETS.get(table.format)
         return RecipePlanner(source, target, table.table, self.policy, table.target)
@@ -116,6 +162,9 @@ class LakePlanner:
         name = str(table.history.table)
         proven = self.policy.is_made("rename-proven", name, table.target, table.format)
         history = split_columns(self._settle_renames(table), lake_table)
+        first = None if lake_table is None else find_first_version(history, lake_table)
+        if first is not None:
+            history = RowPlace(None, first).cut_history(history)
         return migration_source(history, proven=proven, newer=table.newer)
 
     def _keeps_both(self, table: TargetTable) -> bool:

@@ -14,7 +14,7 @@ from schemaman.api.plan_files import plan_file, read_plan_key, write_plan
 from schemaman.api.planning import LakePlanner, describe_near_tables
 from schemaman.api.target_tables import TargetTable, list_all_target_tables
 from schemaman.api.workspace import Workspace
-from schemaman.errors import SchemamanError, SessionLost, message_of
+from schemaman.errors import RowsUnready, SchemamanError, SessionLost, message_of
 from schemaman.history.decisions import Decisions
 from schemaman.ingest.ingest import Summary
 from schemaman.migration.apply.journal import (
@@ -29,6 +29,7 @@ from schemaman.migration.plan_file import from_text, plan_hash
 from schemaman.migration.properties.names import SPLIT_PROPERTY
 from schemaman.migration.properties.table_record import format_split
 from schemaman.migration.spark_sql import set_properties
+from schemaman.migration.successor import LakeTableAt
 from schemaman.migration.target import TARGETS, Executor
 from schemaman.model.diff import diff
 from schemaman.model.schema import TableId
@@ -125,14 +126,45 @@ class LakeSync:
     def _migrate(self, applier: PlanApplier, table: TargetTable) -> FollowedTable:
         policy = self._workspace.settings.policy
         planner = LakePlanner(applier.preflight, policy, self._request.is_lasting)
-        _split_columns(planner, table)
-        found = self._follow_plan(applier, table, planner.plan_table(table))
-        rekey = planner.plan_rekey(table) if found.is_current else None
-        if rekey is None:
-            return found
-        # Another key comes last: the rows have all columns by then.
-        keyed = self._follow_plan(applier, table, rekey)
-        return replace(keyed, statements=(*found.statements, *keyed.statements))
+        tables = planner.find_newest(table)
+        begun = self._begin_successor(applier, planner, table, tables)
+        if begun is not None:
+            return begun
+        newest = replace(table, table=tables[-1].address) if tables else table
+        _split_columns(planner, newest)
+        found = self._follow_plan(applier, newest, planner.plan_table(newest))
+        rekey = planner.plan_rekey(newest) if found.is_current else None
+        if rekey is not None:
+            # Another key comes last: the rows have all columns by then.
+            try:
+                keyed = self._follow_plan(applier, newest, rekey)
+                found = replace(keyed, statements=(*found.statements, *keyed.statements))
+            except RowsUnready:
+                tables = planner.find_newest(table)
+                begun = self._begin_successor(applier, planner, table, tables, unproven=True)
+                if begun is None:
+                    raise
+                found = replace(begun, statements=(*found.statements, *begun.statements))
+        return replace(found, lake_table=table.table)
+
+    def _begin_successor(
+        self,
+        applier: PlanApplier,
+        planner: LakePlanner,
+        table: TargetTable,
+        tables: tuple[LakeTableAt, ...],
+        *,
+        unproven: bool = False,
+    ) -> FollowedTable | None:
+        """Begin the next lake table of a source whose key the newest one cannot take; None if it can."""
+        found: FollowedTable | None = None
+        for plan in planner.plan_successor(table, tables, unproven=unproven):
+            before = () if found is None else found.statements
+            done = self._follow_plan(applier, replace(table, table=plan.table), plan)
+            found = replace(done, lake_table=table.table, statements=(*before, *done.statements))
+            if not done.is_current:
+                return found
+        return found
 
     def _follow_plan(self, applier: PlanApplier, table: TargetTable, plan: Plan) -> FollowedTable:
         """Apply one plan of a lake table, or keep it for a person."""

@@ -408,6 +408,12 @@ def _map_key(change: RowChange, image: Mapping[str, object], to: RowMap) -> dict
         return {name: own[name] for name in to.key}
     if change.op != "d" and all(name in image for name in to.key) and _is_key_unchanged(change, image, to):
         return {name: image[name] for name in to.key}
+    if change.op == "d" and change.key is None:
+        before = _map_values(change.before or {}, change, to)
+        sent = {} if isinstance(before, UnfitColumn) else {n: v for n, v in before.items() if v is not None}
+        # PostgreSQL sends the columns of the replica identity, which are never NULL, and nothing else.
+        if tuple(sent) == to.key:
+            return sent
     record = ", ".join(change.key or ()) or "none"
     wanted = ", ".join(to.key)
     return UnfitColumn(missing[0], f"the record's key ({record}) lacks columns of the table's key ({wanted})")

@@ -14,7 +14,7 @@ from schemaman.migration.properties.table_record import Predecessor, read_record
 from schemaman.migration.row_columns import DELETED, KEYLESS
 from schemaman.migration.source import migration_source
 from schemaman.migration.successor import LakeTableAt
-from schemaman.migration.target import LakeTable
+from schemaman.migration.target import LakeTable, is_same_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def find_place(
     """
     firsts = [0]
     for each in tables[1:]:
-        first = _find_first(history, each.lake)
+        first = find_first_version(history, each.lake)
         if first is None:
             return None
         firsts.append(first)
@@ -89,7 +89,7 @@ def find_key_end(
         return begin if any(own[0].number <= number < begin.number for number in versions) else None
     if begin is None:
         return None
-    if not _is_of_sink(table.lake) or bool(table.lake.schema.key) == bool(newest.schema.key):
+    if not is_of_sink(table.lake) or bool(table.lake.schema.key) == bool(newest.schema.key):
         return None
     stamped = find_stamped_version(migration_source(history), table.lake)
     return begin if stamped is not None and own[stamped].number < begin.number else None
@@ -103,6 +103,17 @@ def _find_begin(
     return None if last is None or last + 1 == len(versions) else versions[last + 1]
 
 
+def find_key_begin(history: TableHistory) -> SchemaVersion | None:
+    """Find the first version with the present key; None if there was no other one in this incarnation."""
+    newest = history.latest
+    own = [v for v in history.versions if v.incarnation == newest.incarnation]
+    return _find_begin(own, lambda v: not is_same_key(_list_key_ids(v), _list_key_ids(newest)))
+
+
+def _list_key_ids(version: SchemaVersion) -> list[int | str]:
+    return [c.id or c.name for c in version.schema.columns if c.name in version.schema.key]
+
+
 def make_predecessor(table: LakeTableAt, version: SchemaVersion, history: TableHistory) -> Predecessor:
     """What a successor records of the table before it, if its rows begin with this version."""
     cut = replace(history, versions=tuple(v for v in history.versions if v.number <= version.number))
@@ -110,17 +121,20 @@ def make_predecessor(table: LakeTableAt, version: SchemaVersion, history: TableH
     return Predecessor(table.address, source.id, format_began(source.began))
 
 
-def _find_first(history: TableHistory, lake: LakeTable) -> int | None:
+def find_first_version(history: TableHistory, lake: LakeTable) -> int | None:
     """The number of the first version whose rows a successor has."""
     predecessor = read_record(lake.properties).predecessor
     if predecessor is None:
         return None
-    own = [v for v in history.versions if v.incarnation == history.latest.incarnation]
-    found = find_version(migration_source(history).past, predecessor.version, predecessor.began)
-    return None if found is None else own[found].number
+    source, newest = migration_source(history), history.latest.incarnation
+    # As the source lists them: those of ended incarnations, and then those of the present one.
+    numbers = [v.number for v in history.versions if v.incarnation != newest]
+    numbers += [v.number for v in history.versions if v.incarnation == newest]
+    found = find_version((*source.ended, *source.past), predecessor.version, predecessor.began)
+    return None if found is None else numbers[found]
 
 
-def _is_of_sink(lake: LakeTable) -> bool:
+def is_of_sink(lake: LakeTable) -> bool:
     """Whether the sink writes the rows of a table."""
     names = set(lake.schema.names)
     return DELETED in names or names.issuperset(name for name, _ in KEYLESS)

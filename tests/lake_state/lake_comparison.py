@@ -113,9 +113,12 @@ def _find_places_of_others(folder: Path, lake: Collection[ComparedTable]) -> dic
 
 def _is_from(event: Event, began: Mapping[str, Any]) -> bool:
     """Whether an event is not from before the place where a version began."""
-    lsn = event.source.get("lsn")
-    if began["position"]["kind"] == "lsn" and lsn is not None:
-        return int(lsn) >= int(began["position"]["value"].rpartition(":")[2].rpartition(",")[2])
+    source, kind, value = event.source, began["position"]["kind"], str(began["position"]["value"])
+    if kind == "lsn" and source.get("lsn") is not None:
+        return int(source["lsn"]) >= int(value)
+    if kind == "binlog" and source.get("file"):
+        file, at, row = value.rsplit(":", 2)
+        return (source["file"], source["pos"], source.get("row") or 0) >= (file, int(at), int(row))
     topic, partition, offset = event.place
     return (topic, partition) == (began["topic"], began["partition"]) and offset >= began["offset"]
 

@@ -10,11 +10,15 @@ from dataclasses import replace
 from schemaman.migration.layout import layout_of
 from schemaman.migration.plan import MigrationSource, Phase, Plan, Policy
 from schemaman.migration.planner import make_plan
-from schemaman.migration.properties.names import PREDECESSOR_PROPERTY, SUCCESSOR_PROPERTY
+from schemaman.migration.properties.names import (
+    PREDECESSOR_PROPERTY,
+    SUCCESSOR_PROPERTY,
+    TRUNCATED_PROPERTY,
+)
 from schemaman.migration.properties.table_record import Predecessor, format_predecessor
 from schemaman.migration.replacement_table import CarriedColumns
 from schemaman.migration.step_sequence import StepSequence, set_on_table
-from schemaman.migration.successor import LakeTableAt
+from schemaman.migration.successor import Inspect, LakeTableAt, choose_address
 from schemaman.migration.target import Target
 
 _NEW_ROWS = "readers who need the newer rows, too: read the successor beside this table"
@@ -23,15 +27,28 @@ _NEW_ROWS = "readers who need the newer rows, too: read the successor beside thi
 def plan_successor(
     source: MigrationSource,
     target: Target,
+    inspect: Inspect,
+    tables: tuple[LakeTableAt, ...],
     predecessor: Predecessor,
-    address: str,
     policy: Policy,
     target_name: str,
-) -> Plan:
-    """Plan a new table for the rows after those of its `predecessor`, which it records."""
-    carried = CarriedColumns((), {PREDECESSOR_PROPERTY: format_predecessor(predecessor)})
+) -> tuple[Plan, ...]:
+    """Plan the next table of a source after `tables`, whose rows begin with the version of `predecessor`.
+
+    The plans are a new table, unless an interrupted run has made it, and the link to it. A TRUNCATE of the
+    source ended older rows in the new table, too.
+    """
+    before = tables[-1]
+    address, there = choose_address(inspect, tables, predecessor)
+    link = plan_link(source, target, before, address, target_name)
+    if there is not None:
+        return (link,)
+    properties = {PREDECESSOR_PROPERTY: format_predecessor(predecessor)}
+    if TRUNCATED_PROPERTY in before.lake.properties:
+        properties[TRUNCATED_PROPERTY] = before.lake.properties[TRUNCATED_PROPERTY]
+    carried = CarriedColumns((), properties)
     made = make_plan(source, None, target, address, policy, target_name=target_name, carried=carried)
-    return replace(made, phase=Phase("expand", 1, 2, "there is no such table yet"))
+    return replace(made, phase=Phase("expand", 1, 2, "there is no such table yet")), link
 
 
 def plan_link(

@@ -34,17 +34,16 @@ from schemaman.migration.properties.names import (
     SPLIT_PROPERTY,
     STORE_PROPERTY,
     SUCCESSOR_PROPERTY,
-    TRUNCATED_PROPERTY,
 )
 from schemaman.migration.properties.table_record import format_split, read_record
 from schemaman.migration.recipes.recipes import RecipePlanner
-from schemaman.migration.recipes.successor_plans import plan_link, plan_successor
+from schemaman.migration.recipes.successor_plans import plan_successor
 from schemaman.migration.row_columns import DELETED, ORDER, add_row_columns
 from schemaman.migration.self_approval import approves_itself
 from schemaman.migration.source import migration_source
 from schemaman.migration.spark_sql import set_properties
 from schemaman.migration.split_columns import find_new_split, split_columns, widen_types
-from schemaman.migration.successor import LakeTableAt, choose_address, list_successors
+from schemaman.migration.successor import LakeTableAt, list_successors
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.model.ddl import quote_name
 from schemaman.model.schema import Column, TableId, TableSchema, walk_fields
@@ -312,6 +311,7 @@ class TableMigrator:
         if isinstance(keyed, UnprovenKey):
             if self._find_level("on-key-changed", base) != "auto":
                 return Blocked(keyed.reason)
+            tables = (*tables[:-1], LakeTableAt(sink_table.lake_table, done[-1].lake))
             begun = self._begin_successor(base, executor, whole, tables, keyed.next.version, keyed.next.key)
             if isinstance(begun, Blocked):
                 return begun
@@ -343,30 +343,27 @@ class TableMigrator:
     ) -> Ready | Blocked:
         """Begin the next lake table of the source, for the rows from a version on, and link to it."""
         before, target = tables[-1], TARGETS.get(base.target.format)
-        predecessor = make_predecessor(before, version, history)
-        address, there = choose_address(
-            lambda name: executor.inspect(name, base.target.format), tables, predecessor
-        )
         level = self._find_level("rename-proven", base)
         source = migration_source(history, proven=level in ("auto", "approve"))
         source = add_row_columns(replace(source, schema=replace(source.schema, key=key)))
+        plans = plan_successor(
+            source,
+            target,
+            lambda name: executor.inspect(name, base.target.format),
+            tables,
+            make_predecessor(before, version, history),
+            self.policy,
+            base.target.name,
+        )
         steps: tuple[str, ...] = ()
-        if there is None:
-            plan = plan_successor(source, target, predecessor, address, self.policy, base.target.name)
-            stopped = _block_by_plan(plan, None)
-            made = stopped or self._apply_plan(plan, executor)
-            if isinstance(made, Blocked):
-                return made
-            steps = made.steps
-        truncated = before.lake.properties.get(TRUNCATED_PROPERTY)
-        if truncated is not None:
-            executor.run(set_properties(target.table_name(address), {TRUNCATED_PROPERTY: truncated}))
-        linked = self._apply_plan(plan_link(source, target, before, address, base.target.name), executor)
-        if isinstance(linked, Blocked):
-            return linked
+        for plan in plans:
+            done = _block_by_plan(plan, before.lake) or self._apply_plan(plan, executor)
+            if isinstance(done, Blocked):
+                return done
+            steps += done.steps
         keys = f"({', '.join(before.lake.schema.key)}) to ({', '.join(key)})"
-        note = _SUCCEEDED.format(history.table, keys, address, before.address)
-        return replace(linked, steps=(*steps, *linked.steps), notes=(note,))
+        note = _SUCCEEDED.format(history.table, keys, plans[0].table, before.address)
+        return Ready(before.lake, steps, notes=(note,))
 
     def _keep_dropped(
         self,
