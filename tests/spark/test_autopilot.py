@@ -24,7 +24,8 @@ pytestmark = pytest.mark.spark
 
 def _make_frame(spark: SparkSession, records: list[sm.Record]) -> DataFrame:
     rows: list[tuple[object, ...]] = [
-        (r.topic, r.partition, r.offset, datetime.fromtimestamp(0, UTC), bytearray(r.key or b""),
+        (r.topic, r.partition, r.offset, datetime.fromtimestamp(0, UTC),
+         None if r.key is None else bytearray(r.key),
          bytearray(r.value or b""), [])
         for r in records
     ]  # fmt: skip
@@ -102,10 +103,10 @@ def test_a_successor_takes_the_newer_rows(
         sink = sm.spark.LakeSink(registry, [target], quarantine, policy=policy, on_report=reports.append)
         sink(_make_frame(spark, [*before, *after[:-1]]), 0)
         sink(_make_frame(spark, after[-1:]), 1)
+        assert not any(table.blocked for report in reports for table in report.tables), reports
         executor = SparkExecutor(spark)
         first, second = list_successors(lambda name: executor.inspect(name, format), place)
         lines = StoreJournal(registry.store).read_target_lines(target_id(format, place))
-    assert not any(table.blocked for report in reports for table in report.tables)
     target_of = TARGETS.get(format)
     rows = [
         sorted((r.id, r.n) for r in spark.sql(f"SELECT id, n FROM {target_of.table_name(name)}").collect())

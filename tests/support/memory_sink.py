@@ -26,6 +26,7 @@ from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import (
     ORDER,
 )
+from schemaman.migration.successor import list_successors
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
 from schemaman.settings import TargetSetting
@@ -201,9 +202,10 @@ class MemorySink:
     def _orders(self, reading: ReadingContext, question: OrderQuery, *, waiting: bool) -> list[str]:
         """What the statement of `spark.asking` asks for, and what waits, but for records that waited."""
         lake_table = self._follower(question.table).lake_table
-        found = self.tables.get(lake_table)
+        lake = MemoryLake(self.tables)
+        found = list_successors(partial(lake.inspect, format=self.format), lake_table)
         kept = self._again(reading, self.kept.get(lake_table, {}).values() if waiting else ())
-        there = [row[ORDER] for row in (found.rows.values() if found else ())]
+        there = [row[ORDER] for each in found for row in self.tables[each.address].rows.values()]
         there += [row["row_order"] for row in kept if row["topic"] == question.topic]
         end = f"/{question.partition:06d}."
         return list(question.select_orders(o for o in there if o and end in o))
