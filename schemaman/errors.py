@@ -103,6 +103,10 @@ class StalePlan(Stale):
     """The plan was edited, has expired, or its target has changed since it was made."""
 
 
+class RowsUnready(StalePlan):
+    """The rows of a table do not fulfil what a step of its plan needs; the step was not run."""
+
+
 class Conflict(Stale):
     """Another writer appended to the log first."""
 

@@ -14,17 +14,28 @@ from schemaman.migration.apply.journal import StoreJournal
 from schemaman.migration.plan import MigrationSource, Plan, Refusal
 from schemaman.migration.plan_file import parse_expiry
 from schemaman.migration.planner import make_plan
-from schemaman.migration.policy import Policy
+from schemaman.migration.policy import ChangeKind, Policy
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.recipes.recipes import RecipePlanner
 from schemaman.migration.recipes.split_plans import plan_split
+from schemaman.migration.recipes.successor_plans import plan_successor
+from schemaman.migration.row_columns import add_row_columns
 from schemaman.migration.source import migration_source
 from schemaman.migration.split_columns import split_columns
+from schemaman.migration.successor import LakeTableAt, list_successors
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.migration.target_id import target_id
 from schemaman.registry import Registry, RegistryStore
 from schemaman.sink.preflight import Preflight, withhold_plan
 from schemaman.sink.reader_views import ReaderViews
+from schemaman.sink.row_places import (
+    RowPlace,
+    find_first_version,
+    find_key_begin,
+    find_key_end,
+    is_of_sink,
+    make_predecessor,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +132,44 @@ class LakePlanner:
         """Measure the data files of a lake table, in bytes; None if the table does not tell."""
         return TARGETS.get(table.format).measure_table(self.executor, table.table)
 
+    def list_tables(self, table: TargetTable, lake_table: LakeTable | None) -> tuple[LakeTableAt, ...]:
+        """List the lake table of a source and its successors, the newest one last. Raises as `inspect`."""
+        if lake_table is None:
+            return ()
+        return list_successors(
+            lambda name: lake_table if name == table.table else self.executor.inspect(name, table.format),
+            table.table,
+        )
+
+    def plan_successor(
+        self, table: TargetTable, tables: tuple[LakeTableAt, ...], *, unproven: bool = False
+    ) -> tuple[Plan, ...]:
+        """Plan the next lake table of a source whose key the newest one cannot take; empty if there is none.
+
+        `unproven`: its rows do not prove the key. The sink then writes the newer rows there, so that only
+        tables of the sink have successors. Raises as `inspect`.
+        """
+        names = str(table.history.table), table.target, table.format
+        kind: ChangeKind = "on-key-changed" if unproven else "on-key-lost"
+        if not tables or self.policy.find_ruling(kind, *names).level != "auto":
+            return ()
+        newest, history = tables[-1], self.settle_renames(table)
+        if "key" in history.latest.unconfirmed or not is_of_sink(newest.lake):
+            return ()
+        end = find_key_begin(history) if unproven else find_key_end(history, newest, ())
+        if end is None:
+            return ()
+        proven = self.policy.is_made("rename-proven", *names)
+        return plan_successor(
+            add_row_columns(migration_source(history, proven=proven)),
+            TARGETS.get(table.format),
+            lambda name: self.executor.inspect(name, table.format),
+            tables,
+            make_predecessor(newest, end, history),
+            self.policy,
+            table.target,
+        )
+
     def make_recipes(self, table: TargetTable, lake_table: LakeTable) -> RecipePlanner:
         """Make the planner of the recipes of one lake table."""
         source, target = self.make_source(table, lake_table), TARGETS.get(table.format)
@@ -138,6 +187,9 @@ class LakePlanner:
         name = str(table.history.table)
         proven = self.policy.is_made("rename-proven", name, table.target, table.format)
         history = split_columns(self.settle_renames(table), lake_table)
+        first = None if lake_table is None else find_first_version(history, lake_table)
+        if first is not None:
+            history = RowPlace(None, first).cut_history(history)
         return migration_source(history, proven=proven, newer=table.newer)
 
     def _keeps_both(self, table: TargetTable) -> bool:

@@ -16,7 +16,7 @@ from schemaman.api.planning import LakePlanner, describe_near_tables
 from schemaman.api.rewriting import rewrite_columns
 from schemaman.api.target_tables import TargetTable, list_all_target_tables
 from schemaman.api.workspace import Workspace
-from schemaman.errors import SchemamanError, SessionLost, message_of
+from schemaman.errors import RowsUnready, SchemamanError, SessionLost, message_of
 from schemaman.history.decisions import Decisions
 from schemaman.ingest.ingest import Summary
 from schemaman.migration.apply.apply import Inspection
@@ -35,6 +35,7 @@ from schemaman.migration.apply.waiting import (
 from schemaman.migration.layout import describe_layout_change, find_layout_changes
 from schemaman.migration.plan import Plan, describe_change
 from schemaman.migration.plan_file import from_text, plan_hash
+from schemaman.migration.successor import LakeTableAt
 from schemaman.migration.target import Executor, LakeTable
 from schemaman.model.diff import diff
 from schemaman.model.schema import TableId
@@ -159,15 +160,29 @@ class LakeSync:
         planner = LakePlanner(applier.preflight, policy, self._request.is_lasting)
         inspected = applier.note_inspection(table.format, table.table)
         lake = planner.inspect(table)
-        rewritten = rewrite_columns(
-            planner,
-            table,
-            lake,
-            applier.clock(),
-            lambda plan: self._follow_plan(applier, table, plan, None)[0],
-        )
+        tables = planner.list_tables(table, lake)
+        begun = self._begin_successor(applier, planner, table, tables)
+        if begun is not None:
+            return begun
+        newest = table
+        if len(tables) > 1:
+            newest = replace(table, table=tables[-1].address)
+            inspected = applier.note_inspection(newest.format, newest.table)
+            lake = planner.inspect(newest)
+        found = self._migrate_newest(applier, planner, newest, inspected(lake))
+        return replace(found, lake_table=table.table)
+
+    def _migrate_newest(
+        self, applier: PlanApplier, planner: LakePlanner, table: TargetTable, inspection: Inspection
+    ) -> FollowedTable:
+        """Migrate the lake table that takes the newest rows; its key comes last."""
+
+        def apply_phase(plan: Plan) -> FollowedTable:
+            return self._follow_plan(applier, table, plan, None)[0]
+
+        rewritten = rewrite_columns(planner, table, inspection.lake, applier.clock(), apply_phase)
         if isinstance(rewritten, tuple):
-            found = self._migrate_in_place(applier, planner, table, inspected(lake))
+            found = self._migrate_in_place(applier, planner, table, inspection)
             return replace(found, reasons=(*found.reasons, *rewritten))
         if not rewritten.is_current:
             return rewritten
@@ -199,8 +214,34 @@ class LakeSync:
         if excess:
             return replace(found, reasons=(*found.reasons, f"the key is not changed: {excess}"))
         # Another key comes last: the rows have all columns by then.
-        keyed, _ = self._follow_plan(applier, table, rekey, None)
+        try:
+            keyed, _ = self._follow_plan(applier, table, rekey, None)
+        except RowsUnready:
+            tables = planner.list_tables(table, planner.inspect(table))
+            begun = self._begin_successor(applier, planner, table, tables, unproven=True)
+            if begun is None:
+                raise
+            keyed = begun
         return replace(keyed, statements=(*found.statements, *keyed.statements))
+
+    def _begin_successor(
+        self,
+        applier: PlanApplier,
+        planner: LakePlanner,
+        table: TargetTable,
+        tables: tuple[LakeTableAt, ...],
+        *,
+        unproven: bool = False,
+    ) -> FollowedTable | None:
+        """Begin the next lake table of a source whose key the newest one cannot take; None if it can."""
+        found: FollowedTable | None = None
+        for plan in planner.plan_successor(table, tables, unproven=unproven):
+            before = () if found is None else found.statements
+            done, _ = self._follow_plan(applier, replace(table, table=plan.table), plan, None)
+            found = replace(done, lake_table=table.table, statements=(*before, *done.statements))
+            if not done.is_current:
+                return found
+        return found
 
     def _follow_plan(
         self, applier: PlanApplier, table: TargetTable, plan: Plan, inspection: Inspection | None

@@ -40,7 +40,7 @@ StepKind = Literal[
 ]  # fmt: skip
 Reversible = Literal["reversible", "time-travel", "no"]
 PhaseName = Literal[
-    "expand", "backfill", "swap", "contract", "abandon", "rekey", "fill", "rollback", "split", "unite"
+    "expand", "backfill", "swap", "contract", "abandon", "rekey", "fill", "link", "rollback", "split", "unite"
 ]
 
 

@@ -30,7 +30,8 @@ ChangeKind = Literal[
     "drop-not-null", "set-not-null", "change-default", "change-comment", "reorder",
     "drop-column", "rename-stated", "rename-proven", "rename-suspected",
     "rename-unanswered",
-    "change-key", "change-layout-column", "drop-table", "rename-table", "truncate", "change-representation",
+    "change-key", "on-key-changed", "on-key-lost",
+    "change-layout-column", "drop-table", "rename-table", "truncate", "change-representation",
 ]  # fmt: skip
 """The kinds of changes, by their effect on the rows of a table and on its readers."""
 
@@ -71,6 +72,10 @@ MEANINGS: Mapping[ChangeKind, str] = {
     "rename-unanswered": "a suspected rename that nobody has answered: `auto` keeps the old column, adds the "
     "new one, and leaves the question open",
     "change-key": "other key columns: the rows were merged by the old ones",
+    "on-key-changed": "another key that the rows do not prove: `auto` begins a successor `orders__2` for the "
+    "rows from there on, and `orders` keeps its rows",
+    "on-key-lost": "a table of the sink loses its key, or a log of changes gets one: `auto` begins a "
+    "successor, as above",
     "change-layout-column": "another type of a column by which files are laid out",
     "drop-table": "the source table was dropped, and another one may have its name",
     "rename-table": "the source table was renamed, and another one may have its name",
@@ -105,6 +110,8 @@ DEFAULTS: Mapping[ChangeKind, Level] = {
     "rename-suspected": "approve",
     "rename-unanswered": "block",
     "change-key": "block",
+    "on-key-changed": "block",
+    "on-key-lost": "block",
     "change-layout-column": "block",
     "drop-table": "block",
     "rename-table": "block",
@@ -125,6 +132,8 @@ PROFILES: Mapping[Profile, Mapping[ChangeKind, Level]] = {
         "rename-proven": "auto",
         "rename-unanswered": "auto",
         "change-key": "auto",
+        "on-key-changed": "auto",
+        "on-key-lost": "auto",
         "truncate": "auto",
         "change-representation": "auto",
     },
@@ -149,7 +158,8 @@ DEFAULT_PROFILE: Profile = "careful"
 
 DESTRUCTIVE: frozenset[ChangeKind] = frozenset({
     "reuse-name", "narrow", "retype", "split-column", "drop-column", "rename-suspected",
-    "rename-unanswered", "change-key", "change-layout-column", "drop-table", "rename-table", "truncate",
+    "rename-unanswered", "change-key", "on-key-changed", "on-key-lost", "change-layout-column", "drop-table",
+    "rename-table", "truncate",
 })  # fmt: skip
 """Kinds after which values are lost or have another meaning: no pattern makes them automatic."""
 
@@ -161,6 +171,8 @@ NEVER: Mapping[ChangeKind, frozenset[Level]] = {
     "rename-suspected": frozenset({"auto"}),
     "split-column": frozenset({"approve", "ignore", "quarantine"}),
     "rename-unanswered": frozenset({"approve", "ignore", "quarantine"}),
+    "on-key-changed": frozenset({"approve", "ignore", "quarantine"}),
+    "on-key-lost": frozenset({"approve", "ignore", "quarantine"}),
     "drop-table": frozenset({"auto", "approve"}),
     "rename-table": frozenset({"auto", "approve"}),
 }

@@ -226,7 +226,7 @@ TARGETS: Plugins[Target] = Plugins("schemaman.migration.targets", "TARGET", ("sc
 """The table formats, by name."""
 
 
-def is_same_key(one: Collection[str], other: Collection[str]) -> bool:
+def is_same_key(one: Collection[object], other: Collection[object]) -> bool:
     """Whether two keys have the same columns, in whatever order: rows are merged by all of them."""
     return len(one) == len(other) and set(one) == set(other)
 

@@ -17,9 +17,10 @@ from schemaman.migration.target import is_same_key
 class NextKey:
     """The next key by names of the newest version, and the versions of rows that come under later keys.
 
-    `is_held`: rows with the present key have to be written before.
+    `is_held`: rows with the present key have to be written before. `version` is the first one with the key.
     """
 
+    version: SchemaVersion
     key: tuple[str, ...]
     later: frozenset[int]
     is_held: bool
@@ -46,7 +47,7 @@ class KeySequence:
         if not self.is_automatic or not history.latest.schema.key:
             return None
         present = {c.id: c.name for c in history.latest.schema.columns if c.id is not None}
-        version = next(self._list_versions(), None)
+        version = next((v for v in self._list_versions() if "key" not in v.unconfirmed), None)
         if version is None:
             return None
         key = tuple(present[id] for id in _list_key_ids(version) if id in present)
@@ -69,7 +70,9 @@ class KeySequence:
         at = max((n for n, v in enumerate(written) if is_same_key(keys[v.number], lake_key)), default=-1)
         present = {c.id: c.name for c in newest.schema.columns if c.id is not None}
         following = [
-            v for v in written[at + 1 :] if all(id in present for id in _list_key_ids(v)) and v.schema.key
+            v
+            for v in written[at + 1 :]
+            if all(id in present for id in _list_key_ids(v)) and v.schema.key and "key" not in v.unconfirmed
         ]
         if not following:
             return None
@@ -81,7 +84,7 @@ class KeySequence:
             if v.number in self.versions
             and (is_held or not is_same_key(keys[v.number], keys[following[0].number]))
         )
-        return NextKey(tuple(present[id] for id in ids), later, is_held)
+        return NextKey(following[0], tuple(present[id] for id in ids), later, is_held)
 
     def _list_versions(self) -> Iterator[SchemaVersion]:
         incarnation = self.history.latest.incarnation

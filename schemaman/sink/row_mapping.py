@@ -6,7 +6,7 @@ out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -29,7 +29,7 @@ from schemaman.migration.row_columns import (
 )
 from schemaman.migration.source import migration_source
 from schemaman.migration.split_columns import list_text_parts
-from schemaman.migration.target import LakeTable
+from schemaman.migration.target import LakeTable, is_same_key
 from schemaman.model.schema import Column, TableSchema
 from schemaman.sink.field_mapping import find_field_renamings
 from schemaman.sink.progress import UNKNOWN_POSITION
@@ -55,6 +55,13 @@ _EARLIER_KEY = (
     "the row may have been written under an earlier key: the connector reads keys late, and this one is "
     "certain only for later rows; read the table again (signal `execute-snapshot`)"
 )
+_OPEN_KEY = (
+    "it is not confirmed that the key was ({}) when the source wrote the row: it waits until a later record "
+    "confirms a key, or for `schemaman decide confirm {} key`"
+)
+_NEVER = "~"
+"""Follows the text of every position: such a key is nowhere certain."""
+_OTHER_TABLE = "its rows go into another lake table of this source, which takes them next"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -73,8 +80,11 @@ class RowMap:
     person accepted a floating-point type: the nearest number is written. `names_by_version` has the parts of
     split columns, by the number of a version and the id in it. `siblings` are the other parts of each, which
     are NULL where the column has the value. `key_proofs` has versions whose key may have been read late, and
-    the position from which on it is certain, as text. `texts` has the column beside each that holds, as text,
-    the values that its type does not hold; it is one of the siblings.
+    the position from which on it is certain, as text; a greater text for a key that no record confirms.
+    `texts` has the column beside each that holds, as text, the values that its type does not hold; it is one
+    of the siblings. `settled` are versions whose key no record confirms, before one with the table's own key.
+    `versions` has the numbers from the first version whose rows the table takes to before those of its
+    successor; None for all.
     """
 
     columns: tuple[Column, ...]
@@ -92,6 +102,8 @@ class RowMap:
     siblings: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     key_proofs: Mapping[int, str] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
+    settled: frozenset[int] = frozenset()
+    versions: range | None = None
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
@@ -169,6 +181,7 @@ def map_columns(
     of_texts = _find_parts(texts, names, names_by_version)
     for text, parts in of_texts.items():
         siblings |= {name: tuple(sorted({*parts, text} - {name})) for name in (*parts, text)}
+    proofs = _find_key_proofs(recorded) if proves_keys else {}
     return RowMap(
         columns,
         key,
@@ -183,8 +196,9 @@ def map_columns(
         rounded,
         names_by_version,
         siblings,
-        _find_key_proofs(recorded) if proves_keys else {},
+        proofs,
         {name: text for text, parts in of_texts.items() for name in parts},
+        _find_settled(recorded, proofs, names, key),
     )
 
 
@@ -204,10 +218,27 @@ def _find_key_proofs(history: TableHistory) -> dict[int, str]:
     found: dict[int, str] = {}
     for before, version in pairwise(history.versions):
         is_changed = before.incarnation == version.incarnation and before.schema.key != version.schema.key
+        if "key" in version.unconfirmed and (is_changed or found.get(before.number) == _NEVER):
+            found[version.number] = _NEVER
         for proof in version.proofs if is_changed else ():
             if proof.fact == "key" and proof.at is not None:
                 found[version.number] = format_position(proof.at.position)
     return found
+
+
+def _find_settled(
+    history: TableHistory, proofs: Mapping[int, str], names: Mapping[int, str], key: Collection[str]
+) -> frozenset[int]:
+    """The versions whose key nothing confirms, before a confirmed one whose key is that of the lake table."""
+    same = [
+        v.number
+        for v in history.versions
+        if "key" not in v.unconfirmed
+        and v.incarnation == history.latest.incarnation
+        and is_same_key([names.get(c.id or 0, "") for c in v.schema.columns if c.name in v.schema.key], key)
+    ]
+    last = max(same, default=0)
+    return frozenset(number for number, at in proofs.items() if at == _NEVER and number < last)
 
 
 def _map_split_columns(
@@ -297,6 +328,9 @@ def map_change(change: RowChange, to: RowMap) -> LakeChange | EndedIncarnation |
         return UnfitColumn(to.key[0], _UNKNOWN_POSITION)
     if change.version is not None and to.incarnations.get(change.version, to.incarnation) != to.incarnation:
         return EndedIncarnation()
+    if to.versions is not None and change.version is not None and change.version not in to.versions:
+        is_open = to.key_proofs.get(change.version) == _NEVER
+        return UnfitColumn(to.columns[0].name, _explain_open_key(change) if is_open else _OTHER_TABLE)
     record = (change.record.topic, change.record.partition, change.record.offset)
     image = change.before if change.op == "d" else change.after
     if change.op == "d" and not to.key:
@@ -369,6 +403,13 @@ def _fill_row_columns(change: RowChange) -> dict[str, object]:
 def _map_key(change: RowChange, image: Mapping[str, object], to: RowMap) -> dict[str, object] | UnfitColumn:
     """The table's key by the record's own key, else by a row image that is certain to have the same key."""
     then = {_find_lake_name(name, change, to) or name for name in change.schema.key}
+    is_open = change.version is not None and to.key_proofs.get(change.version) == _NEVER
+    is_new = change.op == "c" and not change.redelivered
+    if change.version in to.settled and is_new and _has_values(image, to.key):
+        # A row that was created then is a new one, whatever its key was: it has that of the table.
+        return {name: image[name] for name in to.key}
+    if is_open:
+        return UnfitColumn(to.key[0], _explain_open_key(change))
     if then and then != set(to.key):
         keys = f"({', '.join(change.schema.key)}), and the table's is ({', '.join(to.key)})"
         return UnfitColumn(to.key[0], f"the row was written when the key was {keys}")
@@ -386,9 +427,24 @@ def _map_key(change: RowChange, image: Mapping[str, object], to: RowMap) -> dict
         return {name: own[name] for name in to.key}
     if change.op != "d" and all(name in image for name in to.key) and _is_key_unchanged(change, image, to):
         return {name: image[name] for name in to.key}
+    if change.op == "d" and change.key is None:
+        before = _map_values(change.before or {}, change, to)
+        sent = {} if isinstance(before, UnfitColumn) else {n: v for n, v in before.items() if v is not None}
+        # PostgreSQL sends the columns of the replica identity, which are never NULL, and nothing else.
+        if tuple(sent) == to.key:
+            return sent
     record = ", ".join(change.key or ()) or "none"
     wanted = ", ".join(to.key)
     return UnfitColumn(missing[0], f"the record's key ({record}) lacks columns of the table's key ({wanted})")
+
+
+def _explain_open_key(change: RowChange) -> str:
+    return _OPEN_KEY.format(", ".join(change.schema.key), change.table)
+
+
+def _has_values(image: Mapping[str, object], key: Iterable[str]) -> bool:
+    """Whether a row has a value in each column of a key."""
+    return all(image.get(name) is not None for name in key)
 
 
 def _is_key_unchanged(change: RowChange, image: Mapping[str, object], to: RowMap) -> bool:

@@ -11,6 +11,7 @@ import pytest
 
 from schemaman.api import sources
 from schemaman.io import files, kafka
+from schemaman.migration.properties.names import SUCCESSOR_PROPERTY
 from tests.support.command_line import Done
 from tests.support.memory_commands import Commands
 from tests.support.memory_commands import commands as run
@@ -254,3 +255,29 @@ def test_autopilot_goes_on_where_careful_waits(run: Commands) -> None:
     schema = seen["autopilot"][1]
     assert {"id", "price", "price__2", "quantity"} <= set(schema.names)
     assert schema.key == ("quantity",)
+
+
+KEYS = (("id", "INT"), ("n", "INT"), ("note", "VARCHAR"))
+
+
+@pytest.mark.parametrize("key", [(), ("n",)], ids=["the key is gone", "rows do not prove the key"])
+def test_a_table_of_the_sink_gets_a_successor(run: Commands, key: tuple[str, ...]) -> None:
+    run.settings(more='profile = "autopilot"\n')
+    run.says(run.table(KEYS, type="CREATE"))
+    assert run("sync", "r.jsonl", "--once").code == 0
+    run.change("ADD COLUMNS (`_row_order` STRING, `_row_deleted` BOOLEAN)")
+    first = run.lake.table("ice.raw.orders")
+    first.rows = {(str(n),): {first.fields["id"]: n, first.fields["n"]: 7} for n in (1, 2)}
+    run.says(run.table(KEYS, key=key))
+    done = run("sync", "r.jsonl", "--once", "--format", "json")
+    assert done.code == 0, done
+    (told,) = done.json["tables"]
+    assert (told["lake_table"], told["state"]) == ("ice.raw.orders", "applied")
+    assert run.live().properties[SUCCESSOR_PROPERTY] == "ice.raw.orders__2"
+    assert run.live("ice.raw.orders__2").schema.key == key
+    # from now on the successor follows the source, and the older table stays as it is
+    before = len(first.ran)
+    run.says(run.table((*KEYS, ("q", "INT")), key=key))
+    assert run("sync", "r.jsonl", "--once").code == 0
+    assert "q" in run.live("ice.raw.orders__2").schema.names
+    assert len(first.ran) == before

@@ -6,12 +6,14 @@ with; a column that left the source keeps its values, under the name by which th
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from schemaman.migration.properties.names import SOURCE_PROPERTY
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import (
     DELETED,
     OFFSET,
@@ -27,6 +29,7 @@ from schemaman.sink.column_mapping import find_incarnation
 from schemaman.store.sql.store import SqlStore
 from tests.lake_state.compare import Difference, Shape, assigned, compare, is_same
 from tests.lake_state.fold import State, Table, fold
+from tests.lake_state.recording import Event, Place, read
 
 _OF_STRUCTURE = ("type", "key", "column-missing")
 
@@ -55,15 +58,22 @@ def compared(
     folder: Path, store: SqlStore, lake: Collection[ComparedTable], withheld: Collection[tuple[str, int, int]]
 ) -> Comparison:
     """The lake against the fold of all events but those that were withheld."""
-    state = fold(folder, withheld)
     # a lake column may be called as a record calls it whose row was withheld: its name is known all the same
     every = fold(folder, ()).tables
-    for name, each in state.tables.items():
-        state.tables[name] = replace(each, spellings=every.get(name, each).spellings)
+
+    def fold_without(places: Collection[Place]) -> State:
+        state = fold(folder, places)
+        for name, each in state.tables.items():
+            state.tables[name] = replace(each, spellings=every.get(name, each).spellings)
+        return state
+
+    state = fold_without(withheld)
     found = Comparison()
     met: set[tuple[str, str, int]] = set()
+    others = _find_places_of_others(folder, lake)
     for table in lake:
-        candidates = _candidates(state, store, table)
+        mine = fold_without({*withheld, *others[table.live.name]}) if table.live.name in others else state
+        candidates = _candidates(mine, store, table)
         if not candidates:
             if table.rows:
                 found.differences.append(f"{table.source}: in the lake, and no event told of it")
@@ -71,6 +81,8 @@ def compared(
         tried = [(len(_differences(each, table)), -each.life, each) for each in candidates]
         expected = min(tried, key=lambda each: each[:2])[2] if table.stopped else candidates[-1]
         met.add((*expected.name, expected.life))
+        if table.live.name in others:
+            met |= {(*each.name, each.life) for each in _candidates(state, store, table)}
         found.tables += 1
         found.rows += len(expected.appended if not table.live.schema.key else expected.rows)
         found.cells += expected.cells
@@ -79,6 +91,36 @@ def compared(
         if name not in met and expected.rows and not expected.ended:
             found.differences.append(f"{'.'.join(name[:2])}: not in the lake, {len(expected.rows)} rows told")
     return found
+
+
+def _find_places_of_others(folder: Path, lake: Collection[ComparedTable]) -> dict[str, set[Place]]:
+    """The events that went into another lake table of the same source, by lake table; of successors alone.
+
+    A successor records where its first version began: the events from there on are its own.
+    """
+    found: dict[str, set[Place]] = {}
+    for table in lake:
+        predecessor = read_record(table.live.properties).predecessor
+        if predecessor is None:
+            continue
+        began = json.loads(predecessor.began)
+        before = next(t for t in lake if read_record(t.live.properties).successor == table.live.name)
+        for event in read(folder):
+            later = _is_from(event, began)
+            found.setdefault((before if later else table).live.name, set()).add(event.place)
+    return found
+
+
+def _is_from(event: Event, began: Mapping[str, Any]) -> bool:
+    """Whether an event is not from before the place where a version began."""
+    source, kind, value = event.source, began["position"]["kind"], str(began["position"]["value"])
+    if kind == "lsn" and source.get("lsn") is not None:
+        return int(source["lsn"]) >= int(value)
+    if kind == "binlog" and source.get("file"):
+        file, at, row = value.rsplit(":", 2)
+        return (source["file"], source["pos"], source.get("row") or 0) >= (file, int(at), int(row))
+    topic, partition, offset = event.place
+    return (topic, partition) == (began["topic"], began["partition"]) and offset >= began["offset"]
 
 
 def _candidates(state: State, store: SqlStore, table: ComparedTable) -> list[Table]:

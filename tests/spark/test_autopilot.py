@@ -9,16 +9,23 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import schemaman as sm
+from schemaman.migration.apply.journal import StoreJournal
+from schemaman.migration.properties.names import SUCCESSOR_PROPERTY
+from schemaman.migration.successor import list_successors
+from schemaman.migration.target import TARGETS
+from schemaman.migration.target_id import target_id
+from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.streaming.batch_report import BatchReport
 from schemaman.spark.streaming.micro_batch import RAW
-from tests.streaming.test_autopilot import told
+from tests.streaming.test_autopilot import keyless, told
 
 pytestmark = pytest.mark.spark
 
 
 def _make_frame(spark: SparkSession, records: list[sm.Record]) -> DataFrame:
     rows: list[tuple[object, ...]] = [
-        (r.topic, r.partition, r.offset, datetime.fromtimestamp(0, UTC), bytearray(r.key or b""),
+        (r.topic, r.partition, r.offset, datetime.fromtimestamp(0, UTC),
+         None if r.key is None else bytearray(r.key),
          bytearray(r.value or b""), [])
         for r in records
     ]  # fmt: skip
@@ -49,3 +56,61 @@ def test_another_key_and_another_type_need_nobody(spark: SparkSession, tmp_path:
         (1, 1, None, "six"), (1, 3, None, "five"), (2, 2, 7, None),
     ]  # fmt: skip
     assert spark.table("ice.autopilot.quarantine").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("format", "before", "after", "newer"),
+    [
+        (
+            "iceberg",
+            [told(0, {"id": 1, "n": 1}), told(1, {"id": 2, "n": 1})],
+            [told(2, {"id": 3, "n": 7}, key=("n",)), told(3, {"id": 5, "n": 7}, "u", key=("n",))],
+            [(5, 7)],
+        ),
+        (
+            "delta",
+            [told(0, {"id": 1, "n": 1}), told(1, {"id": 2, "n": 1})],
+            [keyless(2, {"id": 7, "n": 1}), keyless(3, {"id": 7, "n": 1})],
+            [(7, 1), (7, 1)],
+        ),
+        (
+            "iceberg",
+            [keyless(0, {"id": 1, "n": 1}), keyless(1, {"id": 2, "n": 1})],
+            [told(2, {"id": 3, "n": 7}), told(3, {"id": 3, "n": 8}, "u")],
+            [(3, 8)],
+        ),
+    ],
+    ids=["rows do not prove the key", "the key is gone", "a log gets a key"],
+)
+def test_a_successor_takes_the_newer_rows(
+    spark: SparkSession,
+    tmp_path: Path,
+    format: str,
+    before: list[sm.Record],
+    after: list[sm.Record],
+    newer: list[tuple[int, int]],
+) -> None:
+    """One batch holds rows of both tables, and the next one finds the successor."""
+    place = f"ice.{tmp_path.name}.{{table}}" if format == "iceberg" else str(tmp_path / "{table}")
+    target = sm.TargetSetting("lake", "iceberg", ("*",), table=place)
+    if format == "delta":
+        target = sm.TargetSetting("lake", "delta", ("*",), path=place)
+    quarantine = sm.spark.Quarantine(f"ice.{tmp_path.name}.quarantine", "iceberg")
+    place = place.replace("{table}", "t")
+    reports: list[BatchReport] = []
+    with sm.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as registry:
+        policy = sm.Policy(profile="autopilot")
+        sink = sm.spark.LakeSink(registry, [target], quarantine, policy=policy, on_report=reports.append)
+        sink(_make_frame(spark, [*before, *after[:-1]]), 0)
+        sink(_make_frame(spark, after[-1:]), 1)
+        assert not any(table.blocked for report in reports for table in report.tables), reports
+        executor = SparkExecutor(spark)
+        first, second = list_successors(lambda name: executor.inspect(name, format), place)
+        lines = StoreJournal(registry.store).read_target_lines(target_id(format, place))
+    target_of = TARGETS.get(format)
+    rows = [
+        sorted((r.id, r.n) for r in spark.sql(f"SELECT id, n FROM {target_of.table_name(name)}").collect())
+        for name in (first.address, second.address)
+    ]
+    assert rows == [[(1, 1), (2, 1)], newer]
+    assert any(SUCCESSOR_PROPERTY in line.statement and line.state == "done" for line in lines)

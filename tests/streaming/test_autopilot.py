@@ -13,13 +13,15 @@ from bench.autopilot import list_tables, measure
 from schemaman.debezium.records import Record
 from schemaman.migration.apply.apply import StoreJournal, target_id
 from schemaman.migration.plan_file import from_text
-from schemaman.migration.policy import Policy
+from schemaman.migration.policy import Policy, PolicyRule
 from schemaman.migration.properties.names import SPLIT_PROPERTY
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.rollback import plan_rollback
 from schemaman.migration.row_columns import DELETED
 from schemaman.migration.spark_sql import type_name
 from schemaman.store.sql.store import SqlStore
 from tests.lake_state.compare import Held
+from tests.lake_state.lake_comparison import ComparedTable
 from tests.support.memory_sink import MemorySink
 from tests.support.records import node, row_event, struct
 
@@ -49,7 +51,11 @@ def told(
 
 def alive(lake: MemorySink) -> list[dict[str, Any]]:
     (table,) = lake.lake()
-    rows = [row for row in table.rows if not row[DELETED]]
+    return alive_in(table)
+
+
+def alive_in(table: ComparedTable) -> list[dict[str, Any]]:
+    rows = [row for row in table.rows if not row.get(DELETED)]
     return [{n: v for n, v in row.items() if not n.startswith("_row_") and v is not None} for row in rows]
 
 
@@ -78,15 +84,89 @@ def test_a_table_takes_its_keys_one_after_the_other_wherever_batches_end(lake: M
     "rows", [({"id": 1, "n": 1}, {"id": 2, "n": 1}), ({"id": 1, "n": 1}, {"id": 2, "n": None})],
     ids=["two rows share it", "a row lacks it"],
 )  # fmt: skip
-def test_a_key_that_rows_do_not_prove_is_not_taken(
+def test_a_key_that_rows_do_not_prove_begins_a_successor(
     lake: MemorySink, rows: tuple[dict[str, Any], ...]
 ) -> None:
     lake.take([told(offset, row) for offset, row in enumerate(rows)])
     lake.take([told(2, {"id": 3, "n": 7}, key=("n",)), told(3, {"id": 4, "n": 8}, key=("n",))])
+    lake.take([told(4, {"id": 5, "n": 7}, "u", key=("n",))])
+    assert lake.withheld() == {}
+    first, second = lake.lake()
+    assert (first.live.schema.key, second.live.schema.key) == (("id",), ("n",))
+    assert [row["id"] for row in alive_in(first)] == [1, 2]
+    assert alive_in(second) == [{"id": 5, "n": 7}, {"id": 4, "n": 8}]
+    assert second.live.name == read_record(first.live.properties).successor
+    assert any("newer rows go into" in note for note in lake.notes)
+
+
+def test_a_rule_keeps_the_table_that_a_key_would_end(lake: MemorySink) -> None:
+    lake.policy = Policy(profile="autopilot", rules=(PolicyRule("block", ("on-key-*",)),))
+    lake.take([told(0, {"id": 1, "n": 1}), told(1, {"id": 2, "n": 1})])
+    lake.take([told(2, {"id": 3, "n": 7}, key=("n",)), told(3, {"id": 4, "n": 8}, key=("n",))])
     assert len(alive(lake)) == 2
     assert all("gives 1, not 0" in reason for reason in lake.withheld().values())
-    (table,) = lake.lake()
-    assert table.live.schema.key == ("id",)
+
+
+def keyless(offset: int, row: dict[str, Any], op: str = "c") -> Record:
+    """A change of a table without a key."""
+    return replace(told(offset, row, op), key=None)
+
+
+@pytest.mark.parametrize("size", [1, 9])
+def test_a_table_that_loses_its_key_goes_on_as_a_log(lake: MemorySink, size: int) -> None:
+    records = [
+        told(0, {"id": 1, "n": 1}),
+        told(1, {"id": 1, "n": 2}, "u"),
+        keyless(2, {"id": 7, "n": 1}),
+        keyless(3, {"id": 7, "n": 1}),
+        keyless(4, {"id": 7, "n": 2}),
+    ]
+    for start in range(0, len(records), size):
+        lake.take(records[start : start + size])
+    lake.take([])
+    assert lake.withheld() == {}
+    first, second = lake.lake()
+    assert (alive_in(first), second.live.schema.key) == ([{"id": 1, "n": 2}], ())
+    assert [row["n"] for row in second.rows] == [1, 1, 2]
+
+
+@pytest.mark.parametrize("size", [1, 9])
+def test_a_log_that_gets_a_key_keeps_its_records_beside_a_keyed_successor(
+    lake: MemorySink, size: int
+) -> None:
+    records = [
+        keyless(0, {"id": 1, "n": 1}),
+        keyless(1, {"id": 1, "n": 2}, "u"),
+        told(2, {"id": 1, "n": 3}),
+        told(3, {"id": 2, "n": 3}),
+        told(4, {"id": 1, "n": 4}, "u"),
+    ]
+    for start in range(0, len(records), size):
+        lake.take(records[start : start + size])
+    lake.take([])
+    assert lake.withheld() == {}
+    first, second = lake.lake()
+    assert [row["n"] for row in first.rows] == [1, 2]
+    assert sorted(alive_in(second), key=repr) == [{"id": 1, "n": 4}, {"id": 2, "n": 3}]
+
+
+def test_late_rows_go_into_the_table_of_their_time(lake: MemorySink) -> None:
+    lake.take([told(0, {"id": 1, "n": 1}), told(1, {"id": 2, "n": 1})])
+    lake.take([told(3, {"id": 3, "n": 7}, key=("n",)), told(4, {"id": 4, "n": 8}, key=("n",))])
+    lake.take([told(2, {"id": 1, "n": 5}, "u"), told(5, {"id": 9, "n": 8}, "u", key=("n",))])
+    lake.take([])
+    assert lake.withheld() == {}
+    first, second = lake.lake()
+    assert alive_in(first) == [{"id": 1, "n": 5}, {"id": 2, "n": 1}]
+    assert {"id": 9, "n": 8} in alive_in(second)
+
+
+def test_a_lost_successor_stops_the_table(lake: MemorySink) -> None:
+    lake.take([told(0, {"id": 1, "n": 1}), told(1, {"id": 2, "n": 1})])
+    lake.take([told(2, {"id": 3, "n": 7}, key=("n",)), told(3, {"id": 4, "n": 8}, key=("n",))])
+    del lake.tables[lake.lake()[1].live.name]
+    lake.take([told(4, {"id": 5, "n": 9}, key=("n",))])
+    assert all("does not exist: restore it" in reason for reason in lake.withheld().values())
 
 
 def test_a_suspected_rename_keeps_both_columns_and_stays_a_question(lake: MemorySink) -> None:

@@ -22,9 +22,11 @@ from schemaman.history.decisions import Decisions, apply_decisions
 from schemaman.history.versions import TableHistory
 from schemaman.migration.plan import Plan
 from schemaman.migration.policy import Policy, PolicyRule
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import (
     ORDER,
 )
+from schemaman.migration.successor import list_successors
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
 from schemaman.settings import TargetSetting
@@ -201,9 +203,10 @@ class MemorySink:
     def _orders(self, reading: ReadingContext, question: OrderQuery, *, waiting: bool) -> list[str]:
         """What the statement of `spark.asking` asks for, and what waits, but for records that waited."""
         lake_table = self._follower(question.table).lake_table
-        found = self.tables.get(lake_table)
+        lake = MemoryLake(self.tables)
+        found = list_successors(partial(lake.inspect, format=self.format), lake_table)
         kept = self._again(reading, self.kept.get(lake_table, {}).values() if waiting else ())
-        there = [row[ORDER] for row in (found.rows.values() if found else ())]
+        there = [row[ORDER] for each in found for row in self.tables[each.address].rows.values()]
         there += [row["row_order"] for row in kept if row["topic"] == question.topic]
         end = f"/{question.partition:06d}."
         return list(question.select_orders(o for o in there if o and end in o))
@@ -232,7 +235,6 @@ class MemorySink:
             return
         self.sources[follower.lake_table] = table
         lake = MemoryLake(self.tables)
-        lake_table = lake.table(follower.lake_table)
         again = self._told(reading, _table(waiting.values()), gaps=True)
         versions_given = versions is not None
         if versions is None:
@@ -252,6 +254,9 @@ class MemorySink:
                 blocked = [row for row in again if row["version"] in versions]
                 self._keep(follower, {_place(row): row for row in blocked}, lambda _: brought.reason)
             return
+        taking = brought.redirect(follower).lake_table
+        self.sources[taking] = table
+        lake_table = lake.table(taking)
         self.steps += brought.steps
         self.stopped.discard(follower.lake_table)
         told = reading.histories[table]
@@ -344,7 +349,12 @@ class MemorySink:
     def lake(self) -> list[ComparedTable]:
         """The lake tables."""
         return [
-            ComparedTable(self.sources[name], table.live, table.read(), name in self.stopped)
+            ComparedTable(
+                self.sources[name],
+                table.live,
+                table.read(),
+                name in self.stopped or bool(read_record(table.live.properties).successor),
+            )
             for name, table in self.tables.items()
             if table.live is not None
         ]

@@ -18,6 +18,7 @@ from schemaman.errors import (
     Locked,
     OtherStore,
     PartlyApplied,
+    RowsUnready,
     SessionLost,
     Stale,
     StalePlan,
@@ -381,7 +382,7 @@ class PlanRun:
         """Explain why a step is not due: by the query of its rows, else by the given error."""
         query = find_unmet_query(lake, step.precondition, self.query_number)
         message = f"{self.plan.table} is not ready: {query}"
-        return otherwise if query is None else StalePlan(message, hint=_SETTLE_ROWS)
+        return otherwise if query is None else RowsUnready(message, hint=_SETTLE_ROWS)
 
     def attempt(self, number: int, step: Step, before: LakeTable | None) -> LakeTable | None:
         """Run the statement and return the table after it; the table decides, not the statement's report.

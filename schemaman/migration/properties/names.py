@@ -40,6 +40,12 @@ FOREIGN_PROPERTY = "schemaman.foreign"
 SPLIT_PROPERTY = "schemaman.split"
 """Table property: columns beside others of the same source column, as JSON: the first version of each."""
 
+SUCCESSOR_PROPERTY = "schemaman.successor"
+"""Table property: the address of the table that takes the newer rows of the same source table."""
+
+PREDECESSOR_PROPERTY = "schemaman.predecessor"
+"""Table property: the table that has the older rows, as JSON, with the first version whose rows are here."""
+
 ADDED_PROPERTY = "schemaman.added"
 """Table property: columns that plans added beyond the version of the stamp, as a JSON list."""
 

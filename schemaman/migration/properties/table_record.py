@@ -26,10 +26,12 @@ from schemaman.migration.properties.names import (
     METADATA_PROPERTY,
     NAMES_PROPERTY,
     PLAN_PROPERTY,
+    PREDECESSOR_PROPERTY,
     RECIPE_PROPERTY,
     SOURCE_PROPERTY,
     SPLIT_PROPERTY,
     STORE_PROPERTY,
+    SUCCESSOR_PROPERTY,
     TRUNCATED_PROPERTY,
     VERSION_PROPERTY,
 )
@@ -43,7 +45,8 @@ Shape = TypeVar("Shape")
 _RECORDED = (
     ADDED_PROPERTY, BEGAN_PROPERTY, DISPLACED_PROPERTY, FENCE_PROPERTY, FOREIGN_PROPERTY, KEPT_PROPERTY,
     KEY_PROPERTY, METADATA_PROPERTY, NAMES_PROPERTY, PLAN_PROPERTY, RECIPE_PROPERTY, SOURCE_PROPERTY,
-    STORE_PROPERTY, TRUNCATED_PROPERTY, VERSION_PROPERTY, SPLIT_PROPERTY,
+    STORE_PROPERTY, TRUNCATED_PROPERTY, VERSION_PROPERTY, SPLIT_PROPERTY, SUCCESSOR_PROPERTY,
+    PREDECESSOR_PROPERTY,
 )  # fmt: skip
 _NestedPath = Annotated[list[str], msgspec.Meta(min_length=1)]
 
@@ -94,6 +97,18 @@ class SplitColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class Predecessor:
+    """The table that has the older rows of the same source table, by its address.
+
+    The rows here begin with the version of this id that began there.
+    """
+
+    table: str
+    version: str
+    began: str
+
+
+@dataclass(frozen=True, slots=True)
 class TableRecord:
     """What a lake table records of itself; names are those of its columns, also of dropped ones.
 
@@ -101,7 +116,8 @@ class TableRecord:
     began, as the property has it. `names` maps names in the lake to those at the source where they differ,
     `metadata` roles to metadata columns, and `displaced` names to what these columns were. `kept` are paths
     that the source dropped. `foreign` columns are filled by others, `added` ones are newer than the stamp.
-    `split` has columns beside others of the same source column.
+    `split` has columns beside others of the same source column. `successor` is the address of the table that
+    takes the newer rows, empty for none; `predecessor` is the one with the older rows.
     `key` is None without that property. `run` is the run that last changed the table, `phase` the newest
     phase of its `swaps`; empty texts for none. `unreadable` are the properties whose values are not of their
     form; what they record is missing here.
@@ -124,6 +140,8 @@ class TableRecord:
     run: str = ""
     truncated: str = ""
     split: Mapping[str, SplitColumn] = field(default_factory=dict)
+    successor: str = ""
+    predecessor: Predecessor | None = None
     unreadable: tuple[str, ...] = ()
 
 
@@ -169,6 +187,8 @@ def _parse_record(texts: tuple[str | None, ...]) -> TableRecord:
         run=found.get(FENCE_PROPERTY, "").partition(" ")[2],
         truncated=found.get(TRUNCATED_PROPERTY, ""),
         split=parse(SPLIT_PROPERTY, dict[str, SplitColumn], MappingProxyType, MappingProxyType({})),
+        successor=found.get(SUCCESSOR_PROPERTY, ""),
+        predecessor=parse(PREDECESSOR_PROPERTY, Predecessor, lambda one: one, None),
         unreadable=tuple(unreadable),
     )
 
@@ -176,6 +196,11 @@ def _parse_record(texts: tuple[str | None, ...]) -> TableRecord:
 def make_paths(kept: Sequence[str | Sequence[str]]) -> tuple[Path, ...]:
     """The paths of kept columns and nested fields; the property has a column as its name alone."""
     return tuple((each,) if isinstance(each, str) else tuple(each) for each in kept)
+
+
+def format_predecessor(predecessor: Predecessor) -> str:
+    """A predecessor as the property keeps it."""
+    return json.dumps(asdict(predecessor), ensure_ascii=False, sort_keys=True)
 
 
 def format_split(columns: Mapping[str, SplitColumn]) -> str:

@@ -232,12 +232,8 @@ class PhaseDraft:
         `ruling`: the level of the policy has to be approved; empty if it makes the change by itself.
         """
         why = _KEY if ruling else ""
-        keeps_deleted = self.now.schema.column(DELETED) is not None
-        gate = (
-            {"counts": dict.fromkeys(count_unfit_keys(self.name, key, keeps_deleted=keeps_deleted), 0)}
-            if key
-            else {}
-        )
+        counts = self._check_new_key(key)
+        gate = {"counts": dict.fromkeys(counts, 0)} if counts else {}
         unkeyed = self.target.drop_key(self.now)
         if unkeyed is not None:
             before = {**unkeyed.before, **gate}
@@ -250,6 +246,20 @@ class PhaseDraft:
         if keyed is not None:
             self.add_step(keyed, self.now)
         return "no row has NULL in the new key, and no two rows have the same one"
+
+    def _check_new_key(self, key: tuple[str, ...]) -> tuple[str, ...]:
+        """The queries that have to give 0 before the rows get a key.
+
+        Rows that a key tells apart are told apart by more columns, too: then nothing is counted but NULL.
+        """
+        keeps_deleted = self.now.schema.column(DELETED) is not None
+        now = self.now.schema.key
+        if not key:
+            return ()
+        if not now or not set(key).issuperset(now):
+            return count_unfit_keys(self.name, key, keeps_deleted=keeps_deleted)
+        added = [n for n in key if n not in now and not self._is_required(n)]
+        return count_unfit_keys(self.name, added, keeps_deleted=keeps_deleted)[:1] if added else ()
 
     def fill(self, source: str, pairs: Pairs, why: str) -> str:
         """Every row of the table `source` in this new one, written by one statement."""

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from schemaman.debezium.connector import CONNECTORS
 from schemaman.debezium.observation import STATEMENT_KINDS, Observation
 from schemaman.errors import SchemamanError, StatementFailed
 from schemaman.history.fold.fold import fold
-from schemaman.migration.target import Executor
+from schemaman.migration.successor import list_successors
+from schemaman.migration.target import TARGETS, Executor
 from schemaman.model.schema import TableId
 from schemaman.registry import RegistryStore
 from schemaman.sink.reread import find_reread_stretches
@@ -87,14 +89,17 @@ class HistoryChanges:
             if not self._is_read_otherwise(sink_table.table, new):
                 return None
             asked = executor(sink_table)
-            live = asked.inspect(sink_table.lake_table, sink_table.target.format)
+            format = sink_table.target.format
             history = self.store.history(sink_table.table)
-            if live is None or history is None:
+            checked = StaleRowCheck(self.store, self.modes)
+            if history is None:
                 return None
-            found = StaleRowCheck(self.store, self.modes).find_stale_rows(
-                history, live, sink_table.name, asked
-            )
-            return None if found is None else str(found)
+            for each in list_successors(partial(asked.inspect, format=format), sink_table.lake_table):
+                name = TARGETS.get(format).table_name(each.address)
+                found = checked.find_stale_rows(history, each.lake, name, asked)
+                if found is not None:
+                    return str(found)
+            return None
         except StatementFailed as error:
             return error.message
         except (SchemamanError, *RAISED):

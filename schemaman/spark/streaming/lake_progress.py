@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import pyarrow as arrow
 from pyspark.sql import DataFrame, SparkSession
@@ -16,6 +17,8 @@ from pyspark.sql import functions as F
 from schemaman.errors import StatementFailed
 from schemaman.migration.row_columns import ORDER
 from schemaman.migration.spark_sql import literal
+from schemaman.migration.successor import list_successors
+from schemaman.migration.target import TARGETS
 from schemaman.model.schema import TableId
 from schemaman.sink.progress import OrderAmbiguity
 from schemaman.sink.row_order import UNPOSITIONED, parse_offset, parse_order
@@ -130,10 +133,12 @@ class LakeDecoder:
         """The orders that lake tables and the quarantine have. Raises `StatementFailed`."""
         executor, orders = SparkExecutor(spark), list[str]()
         for sink_table in self.list_sink_tables(question.table):
-            live = executor.inspect(sink_table.lake_table, sink_table.target.format)
-            if live is not None and ORDER in live.schema.names:
-                found = executor.query(format_order_query(sink_table.name, question))
-                orders += (str(order) for (order,) in found if order is not None)
+            format = sink_table.target.format
+            for each in list_successors(partial(executor.inspect, format=format), sink_table.lake_table):
+                if ORDER in each.lake.schema.names:
+                    name = TARGETS.get(format).table_name(each.address)
+                    found = executor.query(format_order_query(name, question))
+                    orders += (str(order) for (order,) in found if order is not None)
             quarantined = waiting.get((sink_table.lake_table, format_table(question.table)))
             if quarantined is not None and self.quarantine.keep_bytes:
                 waiting_orders = self._query_quarantine(spark, question, reading, quarantined)

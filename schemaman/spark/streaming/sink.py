@@ -475,7 +475,7 @@ class _BatchRun:
 
     def _make_writer(self, sink_table: SinkTable, outcome: Ready) -> TableWriter:
         history, stamps = self.histories[sink_table.table], self.sink._stamps
-        return TableWriter(self.spark, sink_table, outcome, history, stamps)
+        return TableWriter(self.spark, outcome.redirect(sink_table), outcome, history, stamps)
 
     def _write(
         self, sink_table: SinkTable, writer: TableWriter, changes: TableChanges, report: TableReport

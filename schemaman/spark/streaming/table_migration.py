@@ -14,6 +14,7 @@ from schemaman.errors import (
     Locked,
     NoHistory,
     PartlyApplied,
+    RowsUnready,
     SchemamanError,
     Stale,
     StatementFailed,
@@ -21,21 +22,28 @@ from schemaman.errors import (
 from schemaman.history.decisions import Decisions, Rename, apply_decisions, list_proven_renames
 from schemaman.history.open_renames import describe_open_renames, treat_as_additions
 from schemaman.history.struct_fields import lower_path
-from schemaman.history.versions import TableHistory
+from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.migration.apply.apply import StoreJournal, apply, target_id
 from schemaman.migration.plan import MigrationSource, Plan, Policy, Refusal
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import ChangeKind, Level
 from schemaman.migration.properties.displaced_columns import format_displaced
-from schemaman.migration.properties.names import DISPLACED_PROPERTY, STORE_PROPERTY
+from schemaman.migration.properties.names import (
+    DISPLACED_PROPERTY,
+    PREDECESSOR_PROPERTY,
+    STORE_PROPERTY,
+    SUCCESSOR_PROPERTY,
+)
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.recipes.recipes import RecipePlanner
 from schemaman.migration.recipes.split_plans import plan_split
+from schemaman.migration.recipes.successor_plans import plan_successor
 from schemaman.migration.row_columns import DELETED, ORDER, add_row_columns
 from schemaman.migration.self_approval import approves_itself
 from schemaman.migration.source import migration_source
 from schemaman.migration.spark_sql import set_properties
 from schemaman.migration.split_columns import split_columns, widen_types
+from schemaman.migration.successor import LakeTableAt, list_successors
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.model.ddl import quote_name
 from schemaman.model.schema import Column, TableId, TableSchema, walk_fields
@@ -49,12 +57,13 @@ from schemaman.sink.dropped_columns import (
     has_newest_version_stamp,
     rename_displaced,
 )
-from schemaman.sink.key_sequence import KeySequence
+from schemaman.sink.key_sequence import KeySequence, NextKey
 from schemaman.sink.preflight import Preflight, refuse_unconfirmed_key
 from schemaman.sink.reader_views import ReaderViews
 from schemaman.sink.reread import hash_reading
 from schemaman.sink.row_mapping import RowMap, map_columns
 from schemaman.sink.row_order import SNAPSHOT, format_order
+from schemaman.sink.row_places import RowPlace, find_place, make_predecessor
 from schemaman.sink.stale_rows import StaleRowCheck
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.spark.sql_errors import RAISED
@@ -86,6 +95,7 @@ class Ready:
     such columns of this batch, and columns that could not be added for rows that have them. `later` are the
     versions whose key the table gets after the rows with its present key are written. `keeps_both`: the table
     has both columns of a suspected rename, and the question is open. `proves_keys`: see `map_columns`.
+    `place`: the table and the versions whose rows it takes; None for all rows of the source.
     """
 
     lake: LakeTable
@@ -96,6 +106,13 @@ class Ready:
     later: frozenset[int] = frozenset()
     keeps_both: bool = False
     proves_keys: bool = False
+    place: RowPlace | None = None
+
+    def redirect(self, sink_table: SinkTable) -> SinkTable:
+        """The lake table that takes the rows: that of the source, or its successor."""
+        if self.place is None or self.place.table is None:
+            return sink_table
+        return replace(sink_table, lake_table=self.place.table.address)
 
     def join_renames(self, history: TableHistory) -> TableHistory:
         """The history of the table's source with these renames."""
@@ -105,7 +122,11 @@ class Ready:
         """The mapping of source columns to columns of this table."""
         joined = self.join_renames(history)
         joined = split_columns(treat_as_additions(joined) if self.keeps_both else joined, self.lake)
-        return map_columns(history, self.lake, joined, drops=self.drops, proves_keys=self.proves_keys)
+        found = map_columns(history, self.lake, joined, drops=self.drops, proves_keys=self.proves_keys)
+        if self.place is None or (not self.place.first and self.place.until is None):
+            return found
+        until = history.latest.number + 1 if self.place.until is None else self.place.until
+        return replace(found, versions=range(self.place.first, until))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +154,28 @@ class Blocked:
 _OVERTAKEN = Blocked(
     "its history grew while the batch was read: its records wait, and are read again with the next batch",
     is_overtaken=True,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class UnprovenKey:
+    """The key of the rows that come next, which the rows of a table do not prove, and the reason."""
+
+    next: NextKey
+    reason: str
+
+
+_SUCCEEDED = (
+    "the key of {} changes from {}, and the rows do not prove it: newer rows go into {}, and {} keeps the "
+    "rows from before"
+)
+_LOST_SUCCESSOR = (
+    "newer rows of {} were in {}, which does not exist: restore it; or unset the property {} to write into "
+    "the older table again"
+)
+_UNKNOWN_BEGINNING = (
+    "it is not known which versions of the source begin in a successor of its lake table: restore the "
+    "property {}"
 )
 
 
@@ -181,56 +224,154 @@ class TableMigrator:
                 return _OVERTAKEN
             if self._keeps_both(sink_table):
                 history = treat_as_additions(history)
-            live = executor.inspect(sink_table.lake_table, sink_table.target.format)
-            split = self._split_columns(sink_table, executor, history, live, unfit)
-            if isinstance(split, Blocked):
-                return split
-            live = split.lake if split is not None else live
-            history = split_columns(history, live)
-            dropped = find_dropped_columns(
-                history, versions, reused=self._find_level("reuse-name", sink_table) == "auto"
+            return self._migrate_place(
+                sink_table, executor, recorded, history, frozenset(versions), unfit, holds_key=holds_key
             )
-            drops = self._find_level("drop-column", sink_table) in ("auto", "approve")
-            named, displaced = ((), ()) if drops else (dropped.named, dropped.displaced)
-            with_fields = history if drops else add_nested_fields(history, versions)
-            keys = KeySequence(
-                history,
-                frozenset(versions),
-                self._find_level("change-key", sink_table) == "auto",
-                holds_key,
-            )
-            first = self._keep_dropped(
-                sink_table, executor, live, (recorded, history, with_fields), named, keys
-            )
-            if isinstance(first, Blocked) and first.is_temporary:
-                return first
-            outcome = self._migrate_once(sink_table, executor, recorded, history, keys)
-            if isinstance(outcome, Blocked):
-                return outcome
-            last = self._add_displaced(sink_table, executor, (recorded, history), outcome, displaced)
-            if isinstance(last, Blocked) and last.is_temporary:
-                return last
-            done = [each for each in (split, first, outcome, last) if isinstance(each, Ready)]
-            notes = [note for each in done for note in each.notes]
-            notes += [
-                f"{quote_name(n)}: {self._explain_missing(sink_table, first)}"
-                for n in _find_missing_columns(done[-1], history, dropped.named)
-            ]
-            notes += [
-                f"{quote_name(n)}: {self._explain_missing(sink_table, last)}"
-                for n in _find_missing_columns(done[-1], history, dropped.displaced)
-            ]
-            keyed = self._change_key(sink_table, executor, history, done[-1], keys)
-            if isinstance(keyed, Blocked):
-                return keyed
-            steps = tuple(step for each in done[:-1] for step in each.steps) + keyed.steps
-            return replace(keyed, steps=steps, drops=drops, notes=tuple(dict.fromkeys(notes)))
         except (StatementFailed, Stale, PartlyApplied, NoHistory, BadReference) as error:
             return Blocked(_format_error(error), is_locked=isinstance(error, Locked))
         except (SchemamanError, *RAISED):
             raise
         except Exception as error:  # an unforeseen fault has no known class
             return Blocked(f"it cannot be migrated: {type(error).__name__}: {error}")
+
+    def _migrate_place(
+        self,
+        base: SinkTable,
+        executor: Executor,
+        recorded: TableHistory,
+        whole: TableHistory,
+        versions: frozenset[int],
+        unfit: Collection[str],
+        *,
+        holds_key: bool = False,
+    ) -> Ready | Blocked:
+        """The lake table that takes the first of the rows: that of the source, or a successor of it."""
+        tables = list_successors(lambda name: executor.inspect(name, base.target.format), base.lake_table)
+        lost = read_record(tables[-1].lake.properties).successor if tables else ""
+        if lost:
+            return Blocked(_LOST_SUCCESSOR.format(tables[-1].lake.name, lost, SUCCESSOR_PROPERTY))
+        loses_key = self._find_level("on-key-lost", base) == "auto"
+        place = find_place(whole, tables, versions, begins_successors=loses_key)
+        if place is None:
+            return Blocked(_UNKNOWN_BEGINNING.format(PREDECESSOR_PROPERTY))
+        if place.table is not None and not place.is_newest:
+            proven = self._find_proven_renames(base)
+            both, later = self._keeps_both(base), place.list_later(versions)
+            return Ready(
+                place.table.lake, (), proven, later=later, keeps_both=both, proves_keys=True, place=place
+            )
+        end = None if place.until is None else next(v for v in whole.versions if v.number == place.until)
+        is_confirmed = "key" not in whole.latest.unconfirmed
+        if (
+            end is not None
+            and is_confirmed
+            and place.table is not None
+            and not any(map(place.has_version, versions))
+        ):
+            begun = self._begin_successor(base, executor, whole, tables, end, whole.latest.schema.key)
+            if isinstance(begun, Blocked):
+                return begun
+            found = self._migrate_place(base, executor, recorded, whole, versions, unfit)
+            return found if isinstance(found, Blocked) else _add_before(begun, found)
+        sink_table = base
+        if place.table is not None:
+            sink_table = replace(base, lake_table=place.table.address)
+        history = place.cut_history(whole)
+        live = None if place.table is None else place.table.lake
+        split = self._split_columns(sink_table, executor, history, live, unfit)
+        if isinstance(split, Blocked):
+            return split
+        live = split.lake if split is not None else live
+        history = split_columns(history, live)
+        dropped = find_dropped_columns(
+            history, versions, reused=self._find_level("reuse-name", sink_table) == "auto"
+        )
+        drops = self._find_level("drop-column", sink_table) in ("auto", "approve")
+        named, displaced = ((), ()) if drops else (dropped.named, dropped.displaced)
+        with_fields = history if drops else add_nested_fields(history, versions)
+        keys = KeySequence(
+            history,
+            versions,
+            self._find_level("change-key", sink_table) == "auto",
+            holds_key,
+        )
+        first = self._keep_dropped(sink_table, executor, live, (recorded, history, with_fields), named, keys)
+        if isinstance(first, Blocked) and first.is_temporary:
+            return first
+        outcome = self._migrate_once(sink_table, executor, recorded, history, keys)
+        if isinstance(outcome, Blocked):
+            return outcome
+        last = self._add_displaced(sink_table, executor, (recorded, history), outcome, displaced)
+        if isinstance(last, Blocked) and last.is_temporary:
+            return last
+        done = [each for each in (split, first, outcome, last) if isinstance(each, Ready)]
+        notes = [note for each in done for note in each.notes]
+        notes += [
+            f"{quote_name(n)}: {self._explain_missing(sink_table, first)}"
+            for n in _find_missing_columns(done[-1], history, dropped.named)
+        ]
+        notes += [
+            f"{quote_name(n)}: {self._explain_missing(sink_table, last)}"
+            for n in _find_missing_columns(done[-1], history, dropped.displaced)
+        ]
+        following = keys.find_next(done[-1].lake.schema.key, done[-1].map_rows(history).names)
+        keyed = self._change_key(sink_table, executor, history, done[-1], following)
+        if isinstance(keyed, UnprovenKey):
+            if self._find_level("on-key-changed", base) != "auto":
+                return Blocked(keyed.reason)
+            tables = (*tables[:-1], LakeTableAt(sink_table.lake_table, done[-1].lake))
+            begun = self._begin_successor(base, executor, whole, tables, keyed.next.version, keyed.next.key)
+            if isinstance(begun, Blocked):
+                return begun
+            made = tuple(step for each in done for step in each.steps)
+            begun = replace(begun, steps=(*made, *begun.steps), notes=(*notes, *begun.notes))
+            found = self._migrate_place(base, executor, recorded, whole, versions, unfit)
+            return found if isinstance(found, Blocked) else _add_before(begun, found)
+        if isinstance(keyed, Blocked):
+            return keyed
+        steps = tuple(step for each in done[:-1] for step in each.steps) + keyed.steps
+        place = replace(place, table=LakeTableAt(sink_table.lake_table, keyed.lake))
+        return replace(
+            keyed,
+            steps=steps,
+            drops=drops,
+            notes=tuple(dict.fromkeys(notes)),
+            later=keyed.later | (place.list_later(versions) if is_confirmed else frozenset()),
+            place=place,
+        )
+
+    def _begin_successor(
+        self,
+        base: SinkTable,
+        executor: Executor,
+        history: TableHistory,
+        tables: tuple[LakeTableAt, ...],
+        version: SchemaVersion,
+        key: tuple[str, ...],
+    ) -> Ready | Blocked:
+        """Begin the next lake table of the source, for the rows from a version on, and link to it."""
+        before, target = tables[-1], TARGETS.get(base.target.format)
+        level = self._find_level("rename-proven", base)
+        source = migration_source(history, proven=level in ("auto", "approve"))
+        source = add_row_columns(replace(source, schema=replace(source.schema, key=key)))
+        plans = plan_successor(
+            source,
+            target,
+            lambda name: executor.inspect(name, base.target.format),
+            tables,
+            make_predecessor(before, version, history),
+            self.policy,
+            base.target.name,
+        )
+        steps: tuple[str, ...] = ()
+        for plan in plans:
+            done = _block_by_plan(plan, before.lake) or self._apply_plan(plan, executor)
+            if isinstance(done, Blocked):
+                return done
+            steps += done.steps
+        keys = f"({', '.join(before.lake.schema.key)}) to ({', '.join(key)})"
+        note = _SUCCEEDED.format(history.table, keys, plans[0].table, before.address)
+        return Ready(before.lake, steps, notes=(note,))
 
     def _keep_dropped(
         self,
@@ -280,10 +421,9 @@ class TableMigrator:
         executor: Executor,
         history: TableHistory,
         ready: Ready,
-        keys: KeySequence,
-    ) -> Ready | Blocked:
+        following: NextKey | None,
+    ) -> Ready | Blocked | UnprovenKey:
         """The table with the key of the rows that come next, once no row of the batch has its present one."""
-        following = keys.find_next(ready.lake.schema.key, ready.map_rows(history).names)
         if following is None or refuse_unconfirmed_key(history) is not None:
             return ready
         if following.is_held:
@@ -296,8 +436,11 @@ class TableMigrator:
         if plan is None:
             return ready
         if isinstance(plan, Refusal):
-            return Blocked(f"{plan.change}: {plan.reason}; instead: {plan.instead}")
-        outcome = self._apply_plan(plan, executor)
+            return UnprovenKey(following, f"{plan.change}: {plan.reason}; instead: {plan.instead}")
+        try:
+            outcome = self._apply_plan(plan, executor)
+        except RowsUnready as error:
+            return UnprovenKey(following, _format_error(error))
         if isinstance(outcome, Blocked):
             return outcome
         later = following.later
@@ -492,8 +635,8 @@ class TableMigrator:
     def _refuse_creation(self, sink_table: SinkTable, executor: Executor, keys: KeySequence) -> str | None:
         """Why a lake table must not be made now; None if it may."""
         history = self.apply_decisions(self.registry.history(sink_table.table))
-        unsure = refuse_unconfirmed_key(history)
-        if unsure is not None and keys.find_first(history) is None:
+        unsure = refuse_unconfirmed_key(keys.history)
+        if unsure is not None and keys.find_first(keys.history) is None:
             return f"{unsure.reason}: {unsure.instead}"
         format, lake_table = sink_table.target.format, sink_table.lake_table
         missing = self._make_preflight(executor).find_missing_table(
@@ -522,6 +665,11 @@ class TableMigrator:
             return Blocked("after the migration the table differs from its plan")
         steps = tuple(o.statement for o in done.outcomes if o.state == "done")
         return Ready(done.lake_table, steps, notes=(*(plan.notes if steps else ()), *done.notes))
+
+
+def _add_before(begun: Ready, found: Ready) -> Ready:
+    """The table with the steps and notes of its beginning."""
+    return replace(found, steps=(*begun.steps, *found.steps), notes=(*begun.notes, *found.notes))
 
 
 def _find_missing_columns(

@@ -1,0 +1,72 @@
+"""Successors: the lake tables that take the rows of one source table one after the other.
+
+Law: a table that has a successor keeps its name and all its rows. Nothing is moved, so a reader of the table
+sees at each moment what it saw before, and the newer rows are in the successor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from schemaman.errors import BadReference
+from schemaman.migration.properties.table_record import Predecessor, read_record
+from schemaman.migration.spark_sql import format_table_name, split_table_name
+from schemaman.migration.target import LakeTable
+
+Inspect = Callable[[str], LakeTable | None]
+"""Reads a lake table by its address; None if it does not exist."""
+
+
+@dataclass(frozen=True, slots=True)
+class LakeTableAt:
+    """A lake table and its address as users name it."""
+
+    address: str
+    lake: LakeTable
+
+
+def name_successor(address: str, number: int) -> str:
+    """Name the table of this number among the tables of one source: `orders__2` is the second of `orders`.
+
+    A path gets the number at its end, and so does the last part of a name.
+    """
+    if "/" in address and not address.endswith("`"):
+        return f"{address.rstrip('/')}__{number}"
+    try:
+        *parts, last = split_table_name(address)
+    except BadReference:
+        return f"{address}__{number}"
+    return format_table_name((*parts, f"{last.rstrip('/')}__{number}"))
+
+
+def list_successors(inspect: Inspect, address: str) -> tuple[LakeTableAt, ...]:
+    """List the lake table and its successors, the newest last; empty if there is no such table.
+
+    A successor that does not exist any more ends the list before it.
+    """
+    found: list[LakeTableAt] = []
+    while address and all(each.address != address for each in found):
+        lake = inspect(address)
+        if lake is None:
+            break
+        found.append(LakeTableAt(address, lake))
+        address = read_record(lake.properties).successor
+    return tuple(found)
+
+
+def choose_address(
+    inspect: Inspect, tables: tuple[LakeTableAt, ...], predecessor: Predecessor
+) -> tuple[str, LakeTable | None]:
+    """Choose the address of the next successor, and the table that is there already.
+
+    Such a table was begun for the same predecessor and version, and was not linked yet. A name of another
+    table is left out.
+    """
+    number = len(tables) + 1
+    while True:
+        address = name_successor(tables[0].address, number)
+        lake = inspect(address)
+        if lake is None or read_record(lake.properties).predecessor == predecessor:
+            return address, lake
+        number += 1

@@ -1,0 +1,140 @@
+"""Which of the lake tables of one source takes the rows of which version.
+
+Law: each version has one table: a table takes the versions from its first one up to that of its successor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+
+from schemaman.history.versions import SchemaVersion, TableHistory
+from schemaman.migration.properties.stamped_version import find_stamped_version, find_version, format_began
+from schemaman.migration.properties.table_record import Predecessor, read_record
+from schemaman.migration.row_columns import DELETED, KEYLESS
+from schemaman.migration.source import migration_source
+from schemaman.migration.successor import LakeTableAt
+from schemaman.migration.target import LakeTable, is_same_key
+
+
+@dataclass(frozen=True, slots=True)
+class RowPlace:
+    """The lake table that takes rows now, and the versions from `first` to before `until`; None for no end.
+
+    `until` is where the next table begins. `is_newest`: the table has no successor yet.
+    """
+
+    table: LakeTableAt | None
+    first: int = 0
+    until: int | None = None
+    is_newest: bool = True
+
+    def has_version(self, number: int) -> bool:
+        """Whether the table takes the rows of a version."""
+        return self.first <= number and (self.until is None or number < self.until)
+
+    def cut_history(self, history: TableHistory) -> TableHistory:
+        """The history of the versions that the table takes; an earlier table keeps what was before them."""
+        if self.until is None and not self.first:
+            return history
+        return replace(history, versions=tuple(v for v in history.versions if self.has_version(v.number)))
+
+    def list_later(self, versions: Collection[int]) -> frozenset[int]:
+        """The versions whose rows go into later tables."""
+        return frozenset() if self.until is None else frozenset(v for v in versions if v >= self.until)
+
+
+def find_place(
+    history: TableHistory,
+    tables: Sequence[LakeTableAt],
+    versions: Collection[int],
+    *,
+    begins_successors: bool,
+) -> RowPlace | None:
+    """Find the table for the first of these versions; None if a table of the list has no known beginning.
+
+    `tables` are the lake table of the source and its successors. `begins_successors`: the policy lets a
+    table end where the source loses its key or gets one.
+    """
+    firsts = [0]
+    for each in tables[1:]:
+        first = find_first_version(history, each.lake)
+        if first is None:
+            return None
+        firsts.append(first)
+    wanted = min(versions, default=history.latest.number)
+    for number, table in enumerate(tables[:-1]):
+        if wanted < firsts[number + 1]:
+            return RowPlace(table, firsts[number], firsts[number + 1], is_newest=False)
+    newest = RowPlace(tables[-1] if tables else None, firsts[-1])
+    end = find_key_end(history, newest.table, versions) if begins_successors else None
+    return newest if end is None else replace(newest, until=end.number)
+
+
+def find_key_end(
+    history: TableHistory, table: LakeTableAt | None, versions: Collection[int]
+) -> SchemaVersion | None:
+    """Find the version at which a table ends, since the source lost its key or got one; None if it goes on.
+
+    Without a table yet, it ends only if rows of these versions come from before, and also where the newest
+    key is not confirmed. Keys that came and went in between do not count.
+    """
+    newest = history.latest
+    own = [v for v in history.versions if v.incarnation == newest.incarnation]
+    begin = _find_begin(own, lambda v: bool(v.schema.key) != bool(newest.schema.key))
+    if table is None:
+        begin = begin or _find_begin(own, lambda v: "key" not in v.unconfirmed)
+        if begin is None:
+            return None
+        return begin if any(own[0].number <= number < begin.number for number in versions) else None
+    if begin is None:
+        return None
+    if not is_of_sink(table.lake) or bool(table.lake.schema.key) == bool(newest.schema.key):
+        return None
+    stamped = find_stamped_version(migration_source(history), table.lake)
+    return begin if stamped is not None and own[stamped].number < begin.number else None
+
+
+def _find_begin(
+    versions: Sequence[SchemaVersion], is_before: Callable[[SchemaVersion], bool]
+) -> SchemaVersion | None:
+    """Find the first of the last versions that are none of before; None if all or none of them are."""
+    last = next((n for n, v in reversed(list(enumerate(versions))) if is_before(v)), None)
+    return None if last is None or last + 1 == len(versions) else versions[last + 1]
+
+
+def find_key_begin(history: TableHistory) -> SchemaVersion | None:
+    """Find the first version with the present key; None if there was no other one in this incarnation."""
+    newest = history.latest
+    own = [v for v in history.versions if v.incarnation == newest.incarnation]
+    return _find_begin(own, lambda v: not is_same_key(_list_key_ids(v), _list_key_ids(newest)))
+
+
+def _list_key_ids(version: SchemaVersion) -> list[int | str]:
+    return [c.id or c.name for c in version.schema.columns if c.name in version.schema.key]
+
+
+def make_predecessor(table: LakeTableAt, version: SchemaVersion, history: TableHistory) -> Predecessor:
+    """What a successor records of the table before it, if its rows begin with this version."""
+    cut = replace(history, versions=tuple(v for v in history.versions if v.number <= version.number))
+    source = migration_source(cut)
+    return Predecessor(table.address, source.id, format_began(source.began))
+
+
+def find_first_version(history: TableHistory, lake: LakeTable) -> int | None:
+    """The number of the first version whose rows a successor has."""
+    predecessor = read_record(lake.properties).predecessor
+    if predecessor is None:
+        return None
+    source, newest = migration_source(history), history.latest.incarnation
+    # As the source lists them: those of ended incarnations, and then those of the present one.
+    numbers = [v.number for v in history.versions if v.incarnation != newest]
+    numbers += [v.number for v in history.versions if v.incarnation == newest]
+    found = find_version((*source.ended, *source.past), predecessor.version, predecessor.began)
+    return None if found is None else numbers[found]
+
+
+def is_of_sink(lake: LakeTable) -> bool:
+    """Whether the sink writes the rows of a table."""
+    names = set(lake.schema.names)
+    return DELETED in names or names.issuperset(name for name, _ in KEYLESS)
