@@ -408,7 +408,7 @@ def _map_key(change: RowChange, image: Mapping[str, object], to: RowMap) -> dict
     if change.version in to.settled and is_new and _has_values(image, to.key):
         # A row that was created then is a new one, whatever its key was: it has that of the table.
         return {name: image[name] for name in to.key}
-    if is_open:
+    if is_open and not (is_new and then == set(to.key)):
         return UnfitColumn(to.key[0], _explain_open_key(change))
     if then and then != set(to.key):
         keys = f"({', '.join(change.schema.key)}), and the table's is ({', '.join(to.key)})"

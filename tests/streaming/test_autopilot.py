@@ -150,6 +150,17 @@ def test_a_log_that_gets_a_key_keeps_its_records_beside_a_keyed_successor(
     assert sorted(alive_in(second), key=repr) == [{"id": 1, "n": 4}, {"id": 2, "n": 3}]
 
 
+def test_a_new_row_is_written_although_its_key_came_back_and_is_not_confirmed(lake: MemorySink) -> None:
+    lake.take([told(0, {"id": 1, "n": 5}), told(1, {"id": 2, "n": 5})])
+    lake.take([keyless(2, {"id": 3, "n": 5}), told(3, {"id": 4, "n": 5})])
+    assert [row["id"] for row in alive(lake)] == [1, 2, 4]
+    (why,) = lake.withheld().values()
+    assert "it waits until a later record confirms a key" in why
+    lake.take([told(4, {"id": 1, "n": 6}, "u")])
+    assert lake.withheld() == {}
+    assert sorted(row["id"] for row in alive(lake)) == [1, 2, 3, 4]
+
+
 def test_late_rows_go_into_the_table_of_their_time(lake: MemorySink) -> None:
     lake.take([told(0, {"id": 1, "n": 1}), told(1, {"id": 2, "n": 1})])
     lake.take([told(3, {"id": 3, "n": 7}, key=("n",)), told(4, {"id": 4, "n": 8}, key=("n",))])
