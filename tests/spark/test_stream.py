@@ -36,7 +36,7 @@ from tests.support.records import node, row_event
 pytestmark = pytest.mark.spark
 BOOKSHOP = "mariadb/bookshop-mariadb-3.5.0-json"
 CASES = [(name, format) for name in RECORDINGS for format in ("delta", "iceberg")]
-FEW = [("postgres/shop-names-none", "delta"), (BOOKSHOP, "iceberg")]
+FEW = [("postgres/shop-flat-plain", "delta"), ("postgres/shop-names-none", "iceberg"), (BOOKSHOP, "iceberg")]
 
 
 def started(spark, name: str, format: str, folder: Path, tag: str = "") -> Run:
@@ -90,7 +90,7 @@ def test_a_truncate_stops_its_table_until_the_policy_lets_it_through(spark, tmp_
         assert lake.live.properties[STORE_PROPERTY] == run.store.id
 
 
-@pytest.mark.parametrize("format", ["delta", "iceberg"])
+@on_iceberg
 def test_documents_are_written_as_variants(spark, tmp_path: Path, format: str) -> None:
     store = SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True).__enter__()
     run = Run(spark, store, format, f"variants_{format}", NO_REGISTRY)
