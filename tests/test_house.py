@@ -12,6 +12,7 @@ import sys
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,13 @@ def lazy(path: Path, node: ast.Import | ast.ImportFrom) -> bool:
     return ROOT / "cli" in path.parents or path.name == "plugins.py" or extra or spark
 
 
+@cache
+def modules() -> tuple[tuple[Path, ast.Module], ...]:
+    """Every module of the product, parsed."""
+    paths = python_files("schemaman", "cli")
+    return tuple((path, ast.parse(path.read_text(encoding="utf-8"))) for path in paths)
+
+
 def functions(tree: ast.Module) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, bool]]:
     """Every function, and whether it can be seen from outside its module."""
     for node in tree.body:
@@ -85,27 +93,28 @@ def functions(tree: ast.Module) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFun
                     yield inner, not node.name.startswith("_") and not inner.name.startswith("_")
 
 
-@pytest.mark.parametrize("path", python_files("schemaman", "cli"), ids=lambda p: str(p.relative_to(ROOT)))
-def test_a_module_says_its_duty_and_its_functions_what_they_give(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    if path.name != "__init__.py":
-        assert ast.get_docstring(tree), "no module docstring"
-    silent = [f.name for f, public in functions(tree) if public and not ast.get_docstring(f)]
+def test_a_module_says_its_duty_and_its_functions_what_they_give() -> None:
+    silent = []
+    for path, tree in modules():
+        if path.name != "__init__.py" and not ast.get_docstring(tree):
+            silent.append(f"{path.relative_to(ROOT)}: no module docstring")
+        named = [f.name for f, public in functions(tree) if public and not ast.get_docstring(f)]
+        silent += [f"{path.relative_to(ROOT)}: {name}" for name in named]
     assert silent == []
 
 
-@pytest.mark.parametrize("path", python_files("schemaman", "cli"), ids=lambda p: str(p.relative_to(ROOT)))
-def test_imports_stand_at_the_top(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
+def test_imports_stand_at_the_top() -> None:
     inside = [
-        f"line {node.lineno}"
-        for function in ast.walk(ast.parse(text))
+        f"{path.relative_to(ROOT)}, line {node.lineno}"
+        for path, tree in modules()
+        for function in ast.walk(tree)
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
         for node in ast.walk(function)
         if isinstance(node, ast.Import | ast.ImportFrom) and not lazy(path, node)
     ]
     assert inside == []
-    assert "TYPE_CHECKING" not in text
+    deferred = [path for path, _ in modules() if "TYPE_CHECKING" in path.read_text(encoding="utf-8")]
+    assert deferred == []
 
 
 LAZY_PACKAGES = {"schemaman/__init__.py", "schemaman/spark/__init__.py", "schemaman/ingest/__init__.py"}
@@ -323,13 +332,13 @@ def changed_places(method: ast.FunctionDef) -> Iterator[ast.expr]:
                 pass
 
 
+@cache
 def house() -> dict[str, dict[str, list[str]]]:
     """What breaks the rules of naming: former words, names of two classes, classes that change too much."""
     former: dict[str, set[str]] = defaultdict(set)
     classes: dict[str, list[str]] = defaultdict(list)
     changing: dict[str, list[str]] = {}
-    for path in python_files("schemaman", "cli"):
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+    for path, tree in modules():
         module = ".".join(path.relative_to(ROOT).with_suffix("").parts)
         for name in identifiers(tree):
             for word in words_of(name) & BANNED:
@@ -383,9 +392,9 @@ def test_no_module_compares_the_name_of_a_format() -> None:
     formats = set(TARGETS.names())
     found = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
-        for path in python_files("schemaman", "cli")
+        for path, tree in modules()
         if not str(path.relative_to(ROOT)).startswith(own)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(tree)
         if isinstance(node, ast.Compare | ast.MatchValue)
         for part in ast.walk(node)
         if isinstance(part, ast.Constant) and isinstance(part.value, str) and part.value in formats
@@ -437,10 +446,10 @@ def is_constant(side: str) -> bool:
 
 def test_no_module_compares_the_name_of_a_connector() -> None:
     """What differs between connectors is asked of the connector."""
-    paths = {str(p.relative_to(ROOT)): p for p in python_files("schemaman", "cli")}
+    trees = {str(path.relative_to(ROOT)): tree for path, tree in modules()}
     found = {
-        name: list(connector_decisions(ast.parse(path.read_text(encoding="utf-8"))))
-        for name, path in paths.items()
+        name: list(connector_decisions(tree))
+        for name, tree in trees.items()
         if not name.startswith("schemaman/debezium/connectors/")
     }
     assert {name: lines for name, lines in found.items() if lines and name not in OTHER_WORDS} == {}

@@ -14,6 +14,8 @@ import pyspark
 
 from schemaman.spark.session import make_session_settings
 from tests.live.process import Server, await_true, free_port, java, running
+from tests.support.checkout import PROOF
+from tests.support.small_session import SETTINGS
 
 _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _SECONDS = 180
@@ -25,9 +27,8 @@ def connect_server(warehouse: Path, settings: Mapping[str, str] | None = None) -
     """Its address, `sc://host:port`; ended with the block. Raises `NotReady`."""
     warehouse.mkdir(parents=True, exist_ok=True)
     port = free_port()
-    chosen = (
-        make_session_settings(warehouse, "ice", "local[2]") | _metastore(warehouse) | dict(settings or {})
-    )
+    chosen = make_session_settings(warehouse, "ice", "local[2]") | _metastore(warehouse)
+    chosen |= ({} if PROOF else SETTINGS) | dict(settings or {})
     chosen |= {
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),

@@ -128,7 +128,7 @@ def test_spark_reads_no_witness_as_before(spark: Any, tmp_path: Path) -> None:
     path = str(tmp_path / "rows")
     spark.createDataFrame([tuple(case.value for case in cases)], schema).write.parquet(path)
     (before,) = spark.read.schema(schema).parquet(path).collect()
-    for name, case in zip(names, cases, strict=True):
+    for name, case in [*zip(names, cases, strict=True)][:: 1 if PROOF else 3]:
         other = spark_types.StructType([spark_types.StructField(name, case.read)])
         try:
             (after,) = spark.read.schema(other).parquet(path).collect()

@@ -17,7 +17,7 @@ from schemaman.migration.target_id import target_id
 from schemaman.model.schema import TableId
 from schemaman.spark.executor import SparkExecutor
 from schemaman.store.sql.store import SqlStore
-from tests.spark.formats import both
+from tests.spark.formats import both, on_iceberg
 from tests.spark.recordings_in_tables import Run, frame
 from tests.streaming.test_policy import told
 
@@ -62,7 +62,7 @@ def test_delta_fills_its_own_columns(spark, tmp_path: Path) -> None:
         assert run.withheld() == []
 
 
-@both
+@on_iceberg
 def test_a_column_that_others_fill_keeps_its_values(spark, tmp_path: Path, format: str) -> None:
     with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as store:
         run = Run(spark, store, format, f"foreign_{format}", NO_REGISTRY)
@@ -88,7 +88,7 @@ def test_a_column_that_others_fill_keeps_its_values(spark, tmp_path: Path, forma
         assert run.withheld() == []
 
 
-@both
+@on_iceberg
 def test_a_column_that_nothing_fills_stops_the_table_beforehand(spark, tmp_path: Path, format: str) -> None:
     with SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as store:
         run = Run(spark, store, format, f"unfilled_{format}", NO_REGISTRY)

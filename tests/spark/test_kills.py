@@ -23,8 +23,8 @@ EVERY = [
     for points in ((0, 1, 2), (3,), (4,))
 ]
 """Who died behind a statement left a step that is done, in which nobody can die any more: so three rows."""
-SOME = [("delta", [1, 23]), ("iceberg", [12, 44])]
-"""In a small run: before a statement and between statement and journal; amid one and behind both."""
+SOME = [("iceberg", [1, 12, 23, 44])]
+"""In a small run: before a statement, amid one, between statement and journal, and behind both."""
 CHAINS = [(format, moments) for moments in EVERY for format in ("delta", "iceberg")] if PROOF else SOME
 
 

@@ -129,6 +129,8 @@ def test_the_layout_of_a_delta_table_is_read_back(executor: SparkExecutor, wareh
         commit.unlink()
     after = inspect(executor, table, "delta")
     assert (after.version, after.generated) == ("10", before.generated)
+    by_sql = inspect(SparkExecutor(executor._spark, java=False), table, "delta")
+    assert by_sql == replace(after, field_ids={})
 
 
 def test_without_a_jvm_at_hand_the_same_is_told(spark, executor: SparkExecutor, warehouse: Path) -> None:

@@ -34,9 +34,8 @@ from tests.support.memory_sink import batch_of
 from tests.support.records import node, row_event
 
 pytestmark = pytest.mark.spark
-BOOKSHOP = "mariadb/bookshop-mariadb-3.5.0-json"
 CASES = [(name, format) for name in RECORDINGS for format in ("delta", "iceberg")]
-FEW = [("postgres/shop-names-none", "delta"), (BOOKSHOP, "iceberg")]
+FEW = [("postgres/shop-flat-plain", "delta"), ("postgres/shop-names-none", "iceberg")]
 
 
 def started(spark, name: str, format: str, folder: Path, tag: str = "") -> Run:
@@ -90,7 +89,7 @@ def test_a_truncate_stops_its_table_until_the_policy_lets_it_through(spark, tmp_
         assert lake.live.properties[STORE_PROPERTY] == run.store.id
 
 
-@pytest.mark.parametrize("format", ["delta", "iceberg"])
+@on_iceberg
 def test_documents_are_written_as_variants(spark, tmp_path: Path, format: str) -> None:
     store = SqlStore.open(f"sqlite:///{tmp_path / 'store.db'}", create=True).__enter__()
     run = Run(spark, store, format, f"variants_{format}", NO_REGISTRY)
@@ -286,12 +285,12 @@ def test_a_delete_without_a_place_stands_behind_what_the_lake_has_of_its_partiti
     later = [bare(4, 1), bare(5, 2), of(6, 2, 3), of(7, 3, 4)]
     with run.store:
         record_batch(batch_of([*rows, *later]), Registry(run.store, lambda: 0), "main", NO_REGISTRY)
-        run.mirror(small)(frame(spark, rows), 0)
+        run.mirror()(frame(spark, rows), 0)
         run.mirror(small)(frame(spark, later), 1)
         assert living(run) == [2, 3]
         assert [offset for _, _, offset, _, _ in run.withheld()] == [2]
         # what the connector delivers again behind such a delete comes behind it
-        run.mirror(small)(frame(spark, [bare(8, 2)]), 2)
+        run.mirror()(frame(spark, [bare(8, 2)]), 2)
         assert living(run) == [3]
-        run.mirror(small)(frame(spark, [of(9, 2, 3, 106), of(10, 3, 4, 107)]), 3)
+        run.mirror()(frame(spark, [of(9, 2, 3, 106), of(10, 3, 4, 107)]), 3)
         assert living(run) == [2, 3]

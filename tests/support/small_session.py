@@ -15,6 +15,8 @@ SETTINGS = {
     "spark.sql.ui.explainMode": "simple",
     "spark.sql.maxPlanStringLength": "0",
     "spark.databricks.delta.snapshotPartitions": "1",
+    # A checksum beside each commit saves a large log from being read.
+    "spark.databricks.delta.writeChecksumFile.enabled": "false",
     # Statistics help to skip files: each table here has a few.
     "spark.databricks.delta.stats.collect": "false",
     # Delta's default asks the program `readlink` about each file, in a process of its own.
