@@ -6,8 +6,8 @@ import getpass
 import os
 import secrets
 import socket
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from datetime import date
 
 from schemaman.api.planning import make_preflight
@@ -20,9 +20,10 @@ from schemaman.migration.apply.clone import make_rehearsal
 from schemaman.migration.approvals import list_missing_approvals
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import plan_hash
+from schemaman.migration.policy import ChangeKind
 from schemaman.migration.properties.names import SOURCE_PROPERTY
 from schemaman.migration.rename_grounds import RenameGrounds, find_rename_grounds
-from schemaman.migration.self_approval import approves_itself
+from schemaman.migration.self_approval import SELF_APPROVED, approves_itself
 from schemaman.migration.source import migration_source
 from schemaman.migration.statement_check import require_own_statements
 from schemaman.migration.target import TARGETS, Executor
@@ -102,7 +103,9 @@ class PlanApplier:
         """Whether the plan is approved; an expired approval is still valid for a plan with a started run."""
         if not plan.approvals_needed and not self.list_missing_approvals(plan):
             return True
-        if approves_itself(plan, self._workspace.settings.policy):
+        if approves_itself(plan, self._workspace.settings.policy) and not self.list_missing_approvals(
+            replace(plan, approvals_needed=()), SELF_APPROVED
+        ):
             return True
         if self.request.approved is not None:
             return self.request.approved
@@ -111,10 +114,10 @@ class PlanApplier:
             return True
         return find_approval(name, date.min) is not None and is_begun(plan, self.journal)
 
-    def list_missing_approvals(self, plan: Plan) -> tuple[str, ...]:
+    def list_missing_approvals(self, plan: Plan, passed: Collection[ChangeKind] = ()) -> tuple[str, ...]:
         """The approvals that the policy of the settings demands and that the plan file does not ask for.
 
-        A plan file says itself what needs approval, and a file can be edited.
+        A plan file says itself what needs approval, and a file can be edited. `passed` kinds need none.
 
         Raises:
             StalePlan: a statement does not follow from its step.
@@ -124,10 +127,10 @@ class PlanApplier:
         grounds = self._find_rename_grounds(plan)
         lake = self.executor.inspect(plan.table, plan.format)
         layout = lake.layout if lake else ()
-        missing = list_missing_approvals(plan, policy, grounds=grounds, layout=layout)
+        missing = list_missing_approvals(plan, policy, grounds=grounds, layout=layout, passed=passed)
         if missing or not policy.rules:
             return missing
-        return list_missing_approvals(plan, policy, *self._find_names(plan), grounds, layout)
+        return list_missing_approvals(plan, policy, *self._find_names(plan), grounds, layout, passed)
 
     def _find_rename_grounds(self, plan: Plan) -> RenameGrounds | None:
         """The grounds that the store has for names of the sources that plan and table name.

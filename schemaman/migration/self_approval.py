@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from schemaman.history.open_renames import OPEN_RENAME
 from schemaman.migration.plan import Plan
-from schemaman.migration.policy import Policy
+from schemaman.migration.policy import ChangeKind, Policy
+
+SELF_APPROVED: tuple[ChangeKind, ...] = ("reuse-name",)
+"""What a plan may approve by itself. A plan file states its rulings itself, so its steps are asked, too."""
 
 
 def approves_itself(plan: Plan, policy: Policy) -> bool:
@@ -19,4 +22,4 @@ def approves_itself(plan: Plan, policy: Policy) -> bool:
     if policy.profile != "autopilot" or any(note.startswith(OPEN_RENAME) for note in plan.notes):
         return False
     asked = [ruling for ruling in plan.rulings if ruling.level == "approve"]
-    return [ruling.kind for ruling in asked] == ["reuse-name"]
+    return tuple(ruling.kind for ruling in asked) == SELF_APPROVED
