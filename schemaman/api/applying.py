@@ -18,6 +18,7 @@ from schemaman.history.decisions import Decisions
 from schemaman.migration.apply.apply import Migration, MigrationProgress, StoreJournal, apply, check, is_begun
 from schemaman.migration.apply.clone import make_rehearsal
 from schemaman.migration.approvals import list_missing_approvals
+from schemaman.migration.held_columns import find_exchanged_contents
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import plan_hash
 from schemaman.migration.policy import ChangeKind
@@ -26,7 +27,7 @@ from schemaman.migration.rename_grounds import RenameGrounds, find_rename_ground
 from schemaman.migration.self_approval import SELF_APPROVED, approves_itself
 from schemaman.migration.source import migration_source
 from schemaman.migration.statement_check import require_own_statements
-from schemaman.migration.target import TARGETS, Executor
+from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.migration.target_id import target_id
 from schemaman.registry import Registry
 from schemaman.store.sql.store import SqlStore
@@ -128,9 +129,19 @@ class PlanApplier:
         lake = self.executor.inspect(plan.table, plan.format)
         layout = lake.layout if lake else ()
         missing = list_missing_approvals(plan, policy, grounds=grounds, layout=layout, passed=passed)
-        if missing or not policy.rules:
-            return missing
-        return list_missing_approvals(plan, policy, *self._find_names(plan), grounds, layout, passed)
+        if not missing and policy.rules:
+            missing = list_missing_approvals(plan, policy, *self._find_names(plan), grounds, layout, passed)
+        exchanged = () if missing else self._find_exchanged_contents(plan, lake)
+        if exchanged:
+            return (f"the plan records that {', '.join(exchanged)} hold other columns than now",)
+        return missing
+
+    def _find_exchanged_contents(self, plan: Plan, lake: LakeTable | None) -> tuple[str, ...]:
+        """The columns of which the plan records another content than they have, by the store's history."""
+        named = [table for table in self.store.tables() if str(table) == plan.source.table]
+        sources = (migration_source(each) for each in self._registry.read_histories(named, self.decisions))
+        found = (find_exchanged_contents(plan, lake, source) for source in sources)
+        return next(filter(None, found), ())
 
     def _find_rename_grounds(self, plan: Plan) -> RenameGrounds | None:
         """The grounds that the store has for names of the sources that plan and table name.

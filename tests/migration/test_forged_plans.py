@@ -399,3 +399,24 @@ def test_a_plan_of_other_identifier_fields_waits_for_the_approval_of_another_key
     refused = commands("apply", "f.plan.json")
     assert (refused.code, f"needs approval: {kind}" in refused.out + refused.err) == (1, True)
     assert "change-key = block" in refused.out + refused.err
+
+
+@pytest.mark.parametrize("properties", [
+    {"schemaman.names": '{"a": "b", "b": "a"}'},
+    {"schemaman.retired": '{"a": {"was": "b", "version": "", "began": ""}}'},
+], ids=["names", "retired"])  # fmt: skip
+def test_a_plan_that_records_other_columns_than_the_table_holds_needs_approval(
+    commands: Commands, properties: dict[str, str]
+) -> None:
+    columns = (("id", "INT"), ("a", "INT"), ("b", "INT"))
+    commands.learns(commands.table(columns, type="CREATE"))
+    assert commands.moved().code == 0
+    commands.learns(commands.table((*columns, ("c", "INT"))))
+    assert commands("plan", "orders", "-o", "q.plan.json").code == 0
+    plan = from_text(Path("q.plan.json").read_text())
+    statement = sql.set_properties("`ice`.`raw`.`orders`", properties)
+    step = Step("set-properties", statement, "none", "reversible", {}, {"properties": properties})
+    Path("f.plan.json").write_text(to_text(edited(replace(plan, steps=(step, *plan.steps)), [])))
+    refused = commands("apply", "f.plan.json")
+    assert (refused.code, "hold other columns than now" in refused.out + refused.err) == (1, True)
+    assert commands("apply", "q.plan.json").code == 0
