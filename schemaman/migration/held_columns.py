@@ -22,8 +22,8 @@ from schemaman.model.schema import TableSchema
 def find_exchanged_contents(plan: Plan, lake: LakeTable | None, source: MigrationSource) -> tuple[str, ...]:
     """Find the columns, by their names after a plan, that would hold another column than they do now.
 
-    `source` has the history of the table. The answer is empty for a table on which the plan has begun, and for
-    the phases `swap` and `rollback`: the former exchanges columns, and the latter restores an earlier record.
+    `source` has the history of the table. The answer is empty for a table on which the plan has begun. So it
+    is for the phases `swap`, which exchanges columns, and `rollback`, which restores an earlier record.
 
     Raises:
         ValueError: a statement is not the one of its step, see `require_own_statements`.
