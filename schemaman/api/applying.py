@@ -6,8 +6,8 @@ import getpass
 import os
 import secrets
 import socket
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
 from datetime import date
 
 from schemaman.api.planning import make_preflight
@@ -26,11 +26,13 @@ from schemaman.migration.apply.apply import (
 )
 from schemaman.migration.apply.clone import make_rehearsal
 from schemaman.migration.approvals import list_missing_approvals
+from schemaman.migration.held_columns import find_exchanged_contents
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import plan_hash
+from schemaman.migration.policy import ChangeKind
 from schemaman.migration.properties.names import SOURCE_PROPERTY
 from schemaman.migration.rename_grounds import RenameGrounds, find_rename_grounds
-from schemaman.migration.self_approval import approves_itself
+from schemaman.migration.self_approval import SELF_APPROVED, approves_itself
 from schemaman.migration.source import migration_source
 from schemaman.migration.split_columns import split_columns
 from schemaman.migration.statement_check import require_own_statements
@@ -119,7 +121,9 @@ class PlanApplier:
         """Whether the plan is approved; an expired approval is still valid for a plan with a started run."""
         if not plan.approvals_needed and not self.list_missing_approvals(plan, lake):
             return True
-        if approves_itself(plan, self._workspace.settings.policy):
+        if approves_itself(plan, self._workspace.settings.policy) and not self.list_missing_approvals(
+            replace(plan, approvals_needed=()), lake, SELF_APPROVED
+        ):
             return True
         if self.request.approved is not None:
             return self.request.approved
@@ -128,10 +132,12 @@ class PlanApplier:
             return True
         return find_approval(name, date.min) is not None and is_begun(plan, self.journal)
 
-    def list_missing_approvals(self, plan: Plan, lake: LakeTable | None) -> tuple[str, ...]:
+    def list_missing_approvals(
+        self, plan: Plan, lake: LakeTable | None, passed: Collection[ChangeKind] = ()
+    ) -> tuple[str, ...]:
         """The approvals that the policy of the settings demands and that the plan file does not ask for.
 
-        A plan file says itself what needs approval, and a file can be edited.
+        A plan file says itself what needs approval, and a file can be edited. `passed` kinds need none.
 
         Raises:
             StalePlan: a statement does not follow from its step.
@@ -140,10 +146,21 @@ class PlanApplier:
         policy = self._workspace.settings.policy
         grounds = self._find_rename_grounds(plan, lake)
         layout = lake.layout if lake else ()
-        missing = list_missing_approvals(plan, policy, grounds=grounds, layout=layout)
-        if missing or not policy.rules:
-            return missing
-        return list_missing_approvals(plan, policy, *self._find_names(plan, lake), grounds, layout)
+        missing = list_missing_approvals(plan, policy, grounds=grounds, layout=layout, passed=passed)
+        if not missing and policy.rules:
+            named = self._find_names(plan, lake)
+            missing = list_missing_approvals(plan, policy, *named, grounds, layout, passed)
+        exchanged = () if missing else self._find_exchanged_contents(plan, lake)
+        if exchanged:
+            return (f"the plan records that {', '.join(exchanged)} hold other columns than now",)
+        return missing
+
+    def _find_exchanged_contents(self, plan: Plan, lake: LakeTable | None) -> tuple[str, ...]:
+        """The columns of which the plan records another content than they have, by the store's history."""
+        named = [table for table in self.store.tables() if str(table) == plan.source.table]
+        sources = (migration_source(each) for each in self._registry.read_histories(named, self.decisions))
+        found = (find_exchanged_contents(plan, lake, source) for source in sources)
+        return next(filter(None, found), ())
 
     def _find_rename_grounds(self, plan: Plan, lake: LakeTable | None) -> RenameGrounds | None:
         """The grounds that the store has for names of the sources that plan and table name.

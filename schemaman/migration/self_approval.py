@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from schemaman.history.open_renames import OPEN_RENAME
 from schemaman.migration.plan import Plan
-from schemaman.migration.policy import Policy
+from schemaman.migration.policy import ChangeKind, Policy
+
+SELF_APPROVED: tuple[ChangeKind, ...] = ("reuse-name",)
+"""What a plan may approve by itself. A plan file states its rulings itself, so its steps are asked, too."""
 
 
 def approves_itself(plan: Plan, policy: Policy) -> bool:
@@ -21,4 +24,4 @@ def approves_itself(plan: Plan, policy: Policy) -> bool:
     if policy.profile != "autopilot" or any(note.startswith(OPEN_RENAME) for note in plan.notes):
         return False
     asked = [ruling for ruling in plan.rulings if ruling.level == "approve"]
-    return len({(ruling.kind, ruling.path) for ruling in asked}) == 1 and asked[0].kind == "reuse-name"
+    return len({(r.kind, r.path) for r in asked}) == 1 and asked[0].kind in SELF_APPROVED

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from schemaman.errors import BadReference
 from schemaman.model.ddl import parse_type, quote_name
@@ -302,11 +303,53 @@ def _read_fields(struct: Mapping[str, object]) -> tuple[Field, ...]:
     assert isinstance(fields, list)
     for field in fields:
         metadata = field.get("metadata", {})
-        sized_text = metadata.get("__CHAR_VARCHAR_TYPE_STRING", "")
-        sized = re.fullmatch(r"(?:var)?char\(\d+\)", sized_text)
-        type = parse_type(sized_text) if sized else _read_type(field["type"])
+        type = _restore_sizes(_read_type(field["type"]), metadata.get("__CHAR_VARCHAR_TYPE_STRING", ""))
         found.append(Field(field["name"], type, field["nullable"], metadata.get("comment") or None))
     return tuple(found)
+
+
+def _restore_sizes(type: Type, written: str) -> Type:
+    """Restore CHAR and VARCHAR in a type from the text that Spark keeps of the whole column's type.
+
+    The text names fields without quotes, so the type says where each name ends. A text that does not fit the
+    type restores nothing. Source: Spark `StructType.catalogString`, `CharVarcharUtils`.
+    """
+    try:
+        restored, rest = _take_type(type, written)
+    except ValueError:
+        return type
+    return type if rest else restored
+
+
+def _take_type(type: Type, text: str) -> tuple[Type, str]:
+    """Take a type from the beginning of a text; return it, and the rest of the text."""
+    match type:
+        case Struct(fields):
+            text = _take(text, "struct<")
+            found: list[Field] = []
+            for number, field in enumerate(fields):
+                inner, text = _take_type(field.type, _take(text, f"{',' * (number > 0)}{field.name}:"))
+                found.append(replace(field, type=inner))
+            return Struct(tuple(found)), _take(text, ">")
+        case Array(element):
+            inner, text = _take_type(element, _take(text, "array<"))
+            return replace(type, element=inner), _take(text, ">")
+        case Map(key, value):
+            first, text = _take_type(key, _take(text, "map<"))
+            second, text = _take_type(value, _take(text, ","))
+            return replace(type, key=first, value=second), _take(text, ">")
+        case _:
+            plain = re.match(r"[a-z_]+(?:\([^)]*\))?", text)
+            if plain is None:
+                raise ValueError(text)
+            sized = re.fullmatch(r"(?:var)?char\(\d+\)", plain[0])
+            return parse_type(plain[0]) if sized else type, text[plain.end() :]
+
+
+def _take(text: str, words: str) -> str:
+    if not text.startswith(words):
+        raise ValueError(text)
+    return text[len(words) :]
 
 
 def _read_type(document: object) -> Type:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -10,11 +11,13 @@ import pytest
 from schemaman.migration.plan import Policy, Refusal
 from schemaman.migration.planner import make_plan
 from schemaman.migration.recipes.recipes import RecipePlanner
+from schemaman.migration.spark_sql import read_columns
 from schemaman.migration.step_order import rename_columns
 from schemaman.migration.target import Draft, LakeTable, LayoutField
 from schemaman.migration.targets import delta, iceberg
 from schemaman.migration.type_mapping import VARIANT
 from schemaman.model.column_list import parse_columns
+from schemaman.model.ddl import format_type
 from schemaman.model.diff import (
     AddColumn,
     Change,
@@ -303,3 +306,32 @@ def test_a_statement_that_would_name_a_variable_is_refused() -> None:
     plan = make_plan(told, lake, iceberg.TARGET, "ice.db.t", Policy())
     assert not any("${" in step.statement for step in plan.steps)
     assert plan.refusals
+
+
+def test_sizes_of_texts_inside_of_columns_are_read() -> None:
+    """Spark hides CHAR and VARCHAR, and keeps the text of the column's whole type beside it."""
+    inner = [
+        {"name": name, "type": type, "nullable": True, "metadata": {}}
+        for name, type in (("a b:c,d", "string"), ("n", "decimal(9,2)"), ("w", "string"))
+    ]
+    types: dict[str, tuple[object, str, str]] = {
+        "s": ({"type": "struct", "fields": inner}, "struct<a b:c,d:varchar(3),n:decimal(9,2),w:string>",
+              "STRUCT<`a b:c,d`: VARCHAR(3), n: DECIMAL(9,2), w: STRING>"),
+        "l": ({"type": "array", "elementType": "string", "containsNull": True}, "array<char(4)>",
+              "ARRAY<CHAR(4)>"),
+        "m": ({"type": "map", "keyType": "string", "valueType": "string", "valueContainsNull": True},
+              "map<string,varchar(5)>", "MAP<STRING, VARCHAR(5)>"),
+        "v": ("string", "varchar(9)", "VARCHAR(9)"),
+        "x": ("string", "struct<", "STRING"),
+    }  # fmt: skip
+    fields = [
+        {"name": name, "type": type, "nullable": True, "metadata": {"__CHAR_VARCHAR_TYPE_STRING": text}}
+        for name, (type, text, _) in types.items()
+    ]
+    found = read_columns(json.dumps({"type": "struct", "fields": fields}))
+    assert [format_type(column.type) for column in found] == [ddl for _, _, ddl in types.values()]
+    place = table("id INT, s STRUCT<v: VARCHAR(3)>", properties=MAPPED)
+    wider = ChangeType(("s", "v"), String(3), String())
+    assert answer_of(delta.TARGET, place, wider) == ""
+    followed = make_plan(source("id INT, s STRUCT<v: STRING>"), place, delta.TARGET, "/lake/t", Policy())
+    assert "ALTER COLUMN `s`.`v` TYPE STRING" in " ".join(step.statement for step in followed.steps)

@@ -14,7 +14,17 @@ from schemaman.errors import BadReference, StalePlan
 from schemaman.migration import spark_sql as sql
 from schemaman.migration.approvals import list_missing_approvals
 from schemaman.migration.conditions import fingerprint_structure
-from schemaman.migration.plan import MigrationSource, Phase, PhaseName, Plan, Policy, PreviousVersion, Step
+from schemaman.migration.plan import (
+    MigrationSource,
+    Phase,
+    PhaseName,
+    Plan,
+    Policy,
+    PolicyDecision,
+    PreviousVersion,
+    Step,
+    StepKind,
+)
 from schemaman.migration.plan_file import from_text, to_text
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import PolicyRule
@@ -348,3 +358,65 @@ def test_no_class_takes_an_upgrade_or_a_check_out_of_the_policy() -> None:
     )
     missing = list_missing_approvals(replace(PLANS["alter"], steps=steps, approvals_needed=()), Policy())
     assert [each.partition(":")[0] for each in missing] == ["set-properties", "add-constraint"]
+
+
+def test_a_plan_that_says_that_it_approves_itself_is_asked_what_its_steps_are(commands: Commands) -> None:
+    commands.settings(more='profile = "autopilot"\n')
+    columns = (("id", "INT"), ("net", "INT"))
+    commands.learns(commands.table(columns, type="CREATE"))
+    assert commands.moved().code == 0
+    commands.learns(commands.table((*columns, ("vat", "INT"))))
+    assert commands("plan", "orders", "-o", "q.plan.json").code == 0
+    plan = from_text(Path("q.plan.json").read_text())
+    statement = "ALTER TABLE `ice`.`raw`.`orders` DROP COLUMNS (`net`)"
+    drop = Step("drop-columns", statement, "metadata", "no", {}, {})
+    ruling = PolicyDecision("add `vat` INT", ("vat",), "reuse-name", "approve", "so it is")
+    forged = replace(edited(replace(plan, steps=(drop, *plan.steps)), []), rulings=(ruling,))
+    Path("f.plan.json").write_text(to_text(forged))
+    refused = commands("apply", "f.plan.json")
+    assert (refused.code, "needs approval: drop-columns" in refused.out + refused.err) == (1, True)
+    assert "net" in commands.live().schema.names
+    assert commands("apply", "q.plan.json").code == 0
+
+
+@pytest.mark.parametrize("statement", [
+    "ALTER TABLE `ice`.`raw`.`orders` DROP IDENTIFIER FIELDS `id`",
+    "ALTER TABLE `ice`.`raw`.`orders` SET IDENTIFIER FIELDS `net`",
+])  # fmt: skip
+def test_a_plan_of_other_identifier_fields_waits_for_the_approval_of_another_key(
+    commands: Commands, statement: str
+) -> None:
+    columns = (("id", "INT"), ("net", "INT"))
+    commands.learns(commands.table(columns, type="CREATE"))
+    assert commands.moved().code == 0
+    commands.learns(commands.table((*columns, ("vat", "INT"))))
+    assert commands("plan", "orders", "-o", "q.plan.json").code == 0
+    plan = from_text(Path("q.plan.json").read_text())
+    kind: StepKind = "drop-key" if " DROP " in statement else "set-key"
+    step = Step(kind, statement, "metadata", "reversible", {}, {})
+    forged = edited(replace(plan, steps=(step, *plan.steps)), [])
+    Path("f.plan.json").write_text(to_text(forged))
+    refused = commands("apply", "f.plan.json")
+    assert (refused.code, f"needs approval: {kind}" in refused.out + refused.err) == (1, True)
+    assert "change-key = block" in refused.out + refused.err
+
+
+@pytest.mark.parametrize("properties", [
+    {"schemaman.names": '{"a": "b", "b": "a"}'},
+    {"schemaman.retired": '{"a": {"was": "b", "version": "", "began": ""}}'},
+], ids=["names", "retired"])  # fmt: skip
+def test_a_plan_that_records_other_columns_than_the_table_holds_needs_approval(
+    commands: Commands, properties: dict[str, str]
+) -> None:
+    columns = (("id", "INT"), ("a", "INT"), ("b", "INT"))
+    commands.learns(commands.table(columns, type="CREATE"))
+    assert commands.moved().code == 0
+    commands.learns(commands.table((*columns, ("c", "INT"))))
+    assert commands("plan", "orders", "-o", "q.plan.json").code == 0
+    plan = from_text(Path("q.plan.json").read_text())
+    statement = sql.set_properties("`ice`.`raw`.`orders`", properties)
+    step = Step("set-properties", statement, "none", "reversible", {}, {"properties": properties})
+    Path("f.plan.json").write_text(to_text(edited(replace(plan, steps=(step, *plan.steps)), [])))
+    refused = commands("apply", "f.plan.json")
+    assert (refused.code, "hold other columns than now" in refused.out + refused.err) == (1, True)
+    assert commands("apply", "q.plan.json").code == 0

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from schemaman.errors import StatementFailed
+from schemaman.errors import StalePlan, StatementFailed
+from schemaman.migration.apply.apply import check
+from schemaman.migration.conditions import make_step
 from schemaman.migration.layout import describe_layout_change, find_layout_changes, record_layout
-from schemaman.migration.plan import Refusal
+from schemaman.migration.plan import MigrationSource, Plan, Refusal
 from schemaman.migration.target import Draft, LakeTable
-from schemaman.model.diff import AddColumn, Change, ChangeType, DropColumn, RenameColumn
+from schemaman.model.diff import AddColumn, Change, ChangeType, DropColumn, RenameColumn, patch
 from schemaman.model.schema import Column
 from schemaman.model.types import Integer, String
 from schemaman.spark.executor import SparkExecutor
 from tests.spark.formats import both
 from tests.support.chain import TARGETS
 from tests.support.checkout import PROOF
+from tests.support.memory_lake import MemoryJournal
 
 pytestmark = pytest.mark.spark
 
@@ -125,8 +129,20 @@ def test_a_column_of_equality_deletes_stays_until_the_files_are_rewritten(
     table = "ice.theirs.deleting"
     name = make_table(executor, table, "iceberg", "", [])
     executor.run(f"INSERT INTO {name} VALUES (2, 3, NULL)")
-    delete_by_value(spark, table, "area", 2)
     target = TARGETS["iceberg"]
+    lake = inspect(executor, table, "iceberg")
+    planned = target.draft_change(lake, drop("area"))
+    assert isinstance(planned, Draft)
+    left = replace(lake, schema=patch(lake.schema, planned.changes))
+    step = make_step(planned, lake, left)
+    source = MigrationSource("shop.public.t", 1, "v1", 0, left.schema)
+    plan = Plan(
+        "raw", "iceberg", table, source, lake.identity, lake.version, lake.schema, left.schema, (step,)
+    )
+    assert check(plan, executor, MemoryJournal(), lambda: 0).state == "checked"
+    delete_by_value(spark, table, "area", 2)
+    with pytest.raises(StalePlan, match="delete files name rows by its values"):
+        check(plan, executor, MemoryJournal(), lambda: 0)
     refused, other = (
         target.draft_change(inspect(by, table, "iceberg"), drop("area"))
         for by in (executor, SparkExecutor(spark, java=False))

@@ -1,0 +1,58 @@
+"""Which columns of a table would hold another source column after a plan, by what the plan records.
+
+Law: no plan of the planner changes what a column holds; it renames columns, and records how they are called
+by then. A plan file may record anything, and later plans and rows follow the record.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from schemaman.migration.column_map import make_column_map
+from schemaman.migration.conditions import fingerprint_structure
+from schemaman.migration.foreign_columns import find_foreign_columns
+from schemaman.migration.layout import apply_changes
+from schemaman.migration.plan import MigrationSource, Plan, Step
+from schemaman.migration.statement_check import find_structure_after, read_step_changes
+from schemaman.migration.target import LakeTable
+from schemaman.model.diff import RenameColumn
+from schemaman.model.schema import TableSchema
+
+
+def find_exchanged_contents(plan: Plan, lake: LakeTable | None, source: MigrationSource) -> tuple[str, ...]:
+    """Find the columns, by their names after a plan, that would hold another column than they do now.
+
+    `source` has the history of the table. The answer is empty for a table on which the plan has begun. So it
+    is for the phases `swap`, which exchanges columns, and `rollback`, which restores an earlier record.
+
+    Raises:
+        ValueError: a statement is not the one of its step, see `require_own_statements`.
+    """
+    if plan.phase is not None and plan.phase.name in ("swap", "rollback"):
+        return ()
+    if lake is None or fingerprint_structure(lake.schema) != fingerprint_structure(plan.base_schema):
+        return ()
+    after, names = lake, {name: name for name in lake.schema.names}
+    for step in plan.steps:
+        changes = read_step_changes(plan, step, after.schema)
+        renames = {c.path[0]: c.name for c in changes if isinstance(c, RenameColumn) and len(c.path) == 1}
+        names = {old: renames.get(now, now) for old, now in names.items()}
+        after = apply_changes(after, find_structure_after(plan, step, after.schema), changes)
+        after = replace(after, properties=_set_properties(after, step))
+    held, holds = _find_held(source, lake), _find_held(source, after)
+    stayed = ((id, names[name]) for name, id in held.items() if names[name] in after.schema.names)
+    return tuple(sorted(name for id, name in stayed if holds.get(name) != id))
+
+
+def _find_held(source: MigrationSource, lake: LakeTable) -> dict[str, int]:
+    """Map the columns of a lake table to the ids of the columns that they hold."""
+    foreign = find_foreign_columns(source, lake)
+    own = tuple(column for column in lake.schema.columns if column.name not in foreign)
+    found = make_column_map(source, replace(lake, schema=TableSchema(own, lake.schema.key)))
+    return {name: id for id, name in found.names.items()}
+
+
+def _set_properties(lake: LakeTable, step: Step) -> dict[str, str]:
+    written = step.postcondition.get("properties")
+    properties: dict[str, object] = {**lake.properties, **(written if isinstance(written, dict) else {})}
+    return {key: str(value) for key, value in properties.items() if value is not None}
