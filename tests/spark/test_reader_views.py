@@ -9,6 +9,8 @@ from pyspark.sql import SparkSession
 
 import schemaman as sm
 from schemaman.history.decisions import Decisions, Rename
+from schemaman.migration.target import TARGETS
+from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.streaming.batch_report import BatchReport
 from tests.spark.test_autopilot import _make_frame
 from tests.streaming.test_autopilot import told
@@ -63,6 +65,13 @@ def test_a_reader_of_the_view_goes_on(spark: SparkSession, tmp_path: Path, forma
         write(told(7, {"id": 1, "n": 3, "price": "x", "memo": "b"}, "d", key=key))
         assert read() == [(1, "six"), (2, "7")]
         runs = registry.digest("1h").runs
+    executor = SparkExecutor(spark)
+    address = table.format(table="t")
+    executor.run(f"UPDATE {TARGETS.get(format).table_name(address)} SET price = 9 WHERE n = 2")
+    cost = TARGETS.get(format).read_commit_cost(executor, address)
+    assert cost.keys() == {"rows", "bytes"}
+    assert cost["rows"] >= 1
+    assert cost["bytes"] > 0
     assert not any(each.blocked for report in reports for each in report.tables)
     assert any(step.kind == "replace-view" for run in runs for step in run.steps)
     assert not any(name.startswith("_row_") for name in spark.table(place).columns)
