@@ -8,12 +8,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 import schemaman as sm
+from schemaman.api.planning import LakePlanner, make_preflight
+from schemaman.api.recipe_plans import plan_way_back
 from schemaman.history.decisions import Decisions, Rename
 from schemaman.migration.target import TARGETS
 from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.streaming.batch_report import BatchReport
 from tests.spark.test_autopilot import _make_frame
-from tests.streaming.test_autopilot import told
+from tests.streaming.test_autopilot import INT, told
+from tests.support.records import row_event
 
 pytestmark = pytest.mark.spark
 
@@ -64,8 +67,16 @@ def test_a_reader_of_the_view_goes_on(spark: SparkSession, tmp_path: Path, forma
         assert read("id, note, memo") == [(1, "b", "b"), (1, None, None), (2, "a", "a")]
         write(told(7, {"id": 1, "n": 3, "price": "x", "memo": "b"}, "d", key=key))
         assert read() == [(1, "six"), (2, "7")]
+        executor = SparkExecutor(spark)
+        write(row_event({"id": INT, "n": INT}, "t", None, offset=8))
+        assert read() == []
         runs = registry.digest("1h").runs
-    executor = SparkExecutor(spark)
+        planner = LakePlanner(make_preflight(registry.store, registry, executor), sm.Policy())
+        back = plan_way_back(planner, registry, runs[-1].run)
+        assert sm.apply(back, registry, executor, approved=True).state == "applied"
+        assert read() == [(1, "six"), (2, "7")]
+        write(told(9, {"id": 2, "n": 2, "price": "8", "memo": "b"}, "u", key=key))
+        assert read() == [(1, "six"), (2, "8")]
     address = table.format(table="t")
     executor.run(f"UPDATE {TARGETS.get(format).table_name(address)} SET price = 9 WHERE n = 2")
     cost = TARGETS.get(format).read_commit_cost(executor, address)
