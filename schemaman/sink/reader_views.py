@@ -66,7 +66,7 @@ class ReaderViews:
         """Add what the view needs to the plan of its table.
 
         Args:
-            plan: the plan of the table; one with refusals is returned unchanged.
+            plan: the plan of the table; one that has refusals alone is returned unchanged.
             lake: the table as it is.
             history: the history that the plan follows, with decisions; no column of it is split.
             setting: the view; None without one.
@@ -77,7 +77,7 @@ class ReaderViews:
         Raises:
             StatementFailed: the catalogue of the view cannot be read.
         """
-        if setting is None or plan.refusals or (lake is None and not plan.steps):
+        if setting is None or (not plan.steps and (plan.refusals or lake is None)):
             return plan
         after = _find_table_after(plan, lake)
         renames = list_renames(lines, plan, now_ms - setting.alias_ms) if setting.alias_ms else ()
