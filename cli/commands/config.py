@@ -48,7 +48,10 @@ def config(context: CommandContext, action: str, format: str) -> None:
 
 def _format_value(value: object) -> str:
     if isinstance(value, TargetSetting):
-        return f"{value.name} ({value.format}): {', '.join(value.tables)} to {value.table or value.path}"
+        view = f", with the view {value.view}" if value.view else ""
+        return (
+            f"{value.name} ({value.format}): {', '.join(value.tables)} to {value.table or value.path}{view}"
+        )
     if isinstance(value, PolicyRule):
         where = f"{', '.join(value.tables)} to {', '.join(value.targets)}"
         return f"{', '.join(value.changes)} = {value.level} for {where}"
@@ -83,6 +86,8 @@ def _build_value(value: object) -> object:
             "tables": list(value.tables),
             "table": value.table,
             "path": value.path,
+            "view": value.view,
+            "alias_old_names": value.alias_old_names or None,
         }
     if isinstance(value, PolicyRule):
         return {

@@ -202,7 +202,8 @@ class _ColumnListReader:
         comment = self.read_optional("COMMENT", self.read_text)
         source_type = self.read_optional("SOURCE", self.read_text)
         emitted_name = self.read_optional("EMITTED", self.read_text)
-        id = int(self.take()) if self.accept("ID") and self.peek().isdecimal() else None
+        # A part of a split column has an id below zero.
+        id = int(self.take()) if self.accept("ID") and self.peek().removeprefix("-").isdecimal() else None
         return Column(name, type, nullable, default, comment, source_type, emitted_name, id)
 
     def read_optional(self, keyword: str, read: Callable[[], str]) -> str | None:

@@ -66,9 +66,9 @@ class ReaderViews:
         """Add what the view needs to the plan of its table.
 
         Args:
-            plan: the plan of the table; one with refusals is returned unchanged.
+            plan: the plan of the table; one that has refusals alone is returned unchanged.
             lake: the table as it is.
-            history: the history that the plan follows, with decisions.
+            history: the history that the plan follows, with decisions; no column of it is split.
             setting: the view; None without one.
             lines: the journal of the table with the time of each line (epoch ms).
             executor: reads the mark of the view.
@@ -77,7 +77,7 @@ class ReaderViews:
         Raises:
             StatementFailed: the catalogue of the view cannot be read.
         """
-        if setting is None or plan.refusals or (lake is None and not plan.steps):
+        if setting is None or (not plan.steps and (plan.refusals or lake is None)):
             return plan
         after = _find_table_after(plan, lake)
         renames = list_renames(lines, plan, now_ms - setting.alias_ms) if setting.alias_ms else ()
@@ -109,7 +109,6 @@ def list_view_columns(
 
     `renames` are those of columns of the table whose old names are still shown, oldest first.
     """
-    names = lake.schema.names
     hidden = {c.name for c in list_row_columns(lake.schema.key)} - {OP}
     parts = list(_list_splits(history, lake))
     joined = {name: united for united in parts for name in united.names}
@@ -131,7 +130,7 @@ def list_view_columns(
     for old, new in _chain_renames(renames):
         target = shown.get(new)
         alias = old_names[old].column if old in old_names else old
-        if target is not None and alias.lower() not in found and alias not in names:
+        if target is not None and alias.lower() not in found:
             found[alias.lower()] = ViewColumn(alias, found[target.lower()].expression)
     return tuple(found.values())
 

@@ -78,6 +78,16 @@ def test_a_split_column_is_one_column(run: Commands) -> None:
     assert renamed == f"`id`, {both} AS `cost`, {both} AS `price` FROM `ice`.`raw`.`orders`"
 
 
+def test_a_plan_with_refusals_replaces_the_view_with_the_steps_that_run(run: Commands) -> None:
+    Path("schemaman.toml").write_text(TARGET.replace('profile = "autopilot"', ""), encoding="utf-8")
+    synced(run, *WAS)
+    run.says(run.table((("id", "INT"), ("price", "VARCHAR"), ("q", "INT"))))
+    assert run("sync", "r.jsonl", "--once").code == 1
+    assert "`q`" not in run.lake.views[VIEW]
+    assert run("sync", "r.jsonl", "--once", "--partial").code == 1
+    assert "`id`, `price`, `q` FROM" in run.lake.views[VIEW]
+
+
 def test_a_view_that_others_made_is_never_replaced(run: Commands) -> None:
     run.lake.views[VIEW] = " AS SELECT 1"
     run.learns(run.table(WAS))

@@ -70,7 +70,7 @@ def _describe_extent(digest: Digest) -> Inline:
     counts = (
         f"{words.format_count(len(digest.sources), 'table')} changed at the source",
         f"{words.format_count(done, 'step')} done to the lake",
-        f"{words.format_count(waiting, 'thing')} waiting",
+        f"{words.format_number(waiting)} waiting",
     )
     return (
         Text(f"{words.format_time(digest.since_ms)} to {words.format_time(digest.until_ms)}: ", "muted"),
@@ -196,7 +196,7 @@ def _build_waiting(digest: Digest) -> Iterator[Block]:
         yield Paragraph((Text("nothing waits", "good"),))
         return
     header = ("table", "lake table", "state", "records", "since", "reason", "what settles it")
-    yield Grid(words.format_count(len(rows), "thing"), header, tuple(rows))
+    yield Grid(f"{words.format_number(len(rows))} waiting", header, tuple(rows))
 
 
 def _build_row(

@@ -57,6 +57,7 @@ from schemaman.spark.streaming.table_writer import (
     TableWriter,
 )
 from schemaman.spark.streaming.truncate import TableTruncated, decide_truncate
+from schemaman.spark.streaming.truncate_run import record_truncate
 from schemaman.spark.streaming.waiting_journal import WaitingJournal
 
 _QUERY = "sql.streaming.queryId"
@@ -486,11 +487,12 @@ class _BatchRun:
         written = writer.write_changes(
             changes, self.batch, self._make_quarantine(sink_table, changes.rows), others, self.find_unread
         )
+        fault = self._record_truncate(sink_table, writer, changes)
         again = (
             f"batch {self.number} has a number that other records had before: its rows are written by "
             "their order"
         )
-        notes = (*report.notes, *([note] if note else ()), *([again] if written.is_number_reused else ()))
+        notes = (*report.notes, *filter(None, (note, fault, again if written.is_number_reused else "")))
         quarantined_count = written.quarantined + waiting
         return replace(
             report,
@@ -499,6 +501,13 @@ class _BatchRun:
             quarantined=quarantined_count,
             notes=notes,
         )
+
+    def _record_truncate(self, sink_table: SinkTable, writer: TableWriter, changes: TableChanges) -> str:
+        """Write the run of a TRUNCATE into the journal; return a fault as a note, empty for none."""
+        if changes.truncated is None or not writer.has_key:
+            return ""
+        history, migrator = self.histories[sink_table.table], self.sink._migrator
+        return record_truncate(migrator, sink_table, self.executor, history, changes.truncated)
 
     def _replay(self, sink_table: SinkTable, writer: TableWriter) -> int:
         """Write the quarantined records of a table that can take them, before newer records."""
@@ -528,6 +537,7 @@ class _BatchRun:
                     changes, None, keep, unread=self.find_unread
                 ).quarantined
                 writer.truncated_at = other.truncated_at
+                self._record_truncate(sink_table, other, changes)
             self.quarantine.release_records(self.spark, self.stream, quarantined, self.attempt)
             tried.record_attempt(quarantined, writer.lake, history)
             return count - quarantined_count

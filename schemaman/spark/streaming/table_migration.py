@@ -603,7 +603,9 @@ class TableMigrator:
         if view is None:
             return plan, live
         lines = self.journal.read_dated_lines(target_id(format, sink_table.lake_table))
-        return self.views.plan_view(plan, live, history, view, lines, executor, self.clock()), live
+        decided = self.apply_decisions(self.registry.history(sink_table.table))
+        whole = treat_as_additions(decided) if self._keeps_both(sink_table) else decided
+        return self.views.plan_view(plan, live, whole, view, lines, executor, self.clock()), live
 
     def _find_level(self, kind: ChangeKind, sink_table: SinkTable) -> Level:
         """The level that the policy gives to a kind of change of this table."""

@@ -1,0 +1,116 @@
+"""`digest` after rounds of `sync`: what waits is settled by the command that it names."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemaman.errors import StatementFailed
+from tests.io.test_notifications import Hook, hook
+from tests.support.checkout import CAPTURES
+from tests.support.memory_commands import Commands
+from tests.support.memory_commands import commands as run
+
+__all__ = ["hook", "run"]
+
+WAS = (("id", "INT"), ("price", "INT"))
+MORE = (*WAS, ("q", "INT"))
+
+
+def digest(run: Commands, since: str = "1h") -> Any:
+    done = run("digest", "--since", since, "--format", "json")
+    assert done.code == 0, done
+    return done.json
+
+
+def settle(run: Commands, waiting: dict[str, str], *more: str) -> None:
+    """Run the command that settles something."""
+    program, *words = shlex.split(waiting["command"])
+    assert program == "schemaman"
+    assert run(*words, *more).code == 0
+
+
+def test_a_plan_that_waits_is_settled_by_its_command(run: Commands) -> None:
+    run.settings(more='[[policy]]\nadd-column = "approve"\n')
+    run.learns(run.table(WAS, type="CREATE"))
+    assert run("sync", "r.jsonl", "--once").code == 0
+    assert digest(run)["waiting"] == []
+    run.says(run.table(MORE))
+    assert run("sync", "r.jsonl", "--once").code == 1
+    (waiting,) = digest(run)["waiting"]
+    assert (waiting["state"], waiting["table"]) == ("approval", "srv.app.orders")
+    before = digest(run)
+    assert run("sync", "r.jsonl", "--once").code == 1
+    assert digest(run)["waiting"] == before["waiting"]  # nothing new is written, nothing is told anew
+    settle(run, waiting, "--yes")
+    assert run("sync", "r.jsonl", "--once").code == 0
+    told = digest(run)
+    assert (told["waiting"], told["runs"][-1]["approved"] != []) == ([], True)
+
+
+def test_a_refusal_names_the_command_that_shows_it(run: Commands) -> None:
+    run.learns(run.table(WAS, type="CREATE"))
+    assert run("sync", "r.jsonl", "--once").code == 0
+    run.says(run.table((("id", "INT"), ("price", "VARCHAR"))))
+    assert run("sync", "r.jsonl", "--once").code == 1
+    (waiting,) = digest(run)["waiting"]
+    assert waiting["state"] == "refused"
+    assert run(*shlex.split(waiting["command"])[1:]).code == 1
+
+
+def test_a_run_that_stopped_is_continued_by_its_command(run: Commands) -> None:
+    run.learns(run.table(WAS, type="CREATE"))
+    assert run("sync", "r.jsonl", "--once").code == 0
+    run.says(run.table(MORE))
+
+    def fail(statement: str) -> None:
+        if "SET TBLPROPERTIES ('schemaman.began'" in statement:
+            raise StatementFailed("no room")
+
+    run.lake.before = fail
+    assert run("sync", "r.jsonl", "--once").code == 5
+    stopped = [w for w in digest(run)["waiting"] if w["state"] == "stopped"]
+    run.lake.before = lambda _: None
+    settle(run, stopped[0])
+    assert [w for w in digest(run)["waiting"] if w["state"] == "stopped"] == []
+
+
+def test_a_suspected_rename_is_answered_by_its_command(run: Commands) -> None:
+    assert run("ingest", CAPTURES / "postgres" / "shop-crash").code == 0
+    questions = digest(run)["waiting"]
+    assert {(question["state"], question["since_ms"]) for question in questions} == {("question", None)}
+    settle(run, questions[0])
+    assert digest(run)["waiting"] == questions[1:]
+
+
+def test_files_are_written_beside_the_output(run: Commands) -> None:
+    run.learns(run.table(WAS, type="CREATE"))
+    done = run("digest", "-o", "html=d.html", "--output", "markdown=d.md")
+    assert done.code == 0
+    assert "srv.app.orders" in Path("d.html").read_text(encoding="utf-8")
+    assert "srv.app.orders" in Path("d.md").read_text(encoding="utf-8")
+    assert run("digest", "--since", "someday").code == 2
+    assert run("digest", "-o", "html").code == 2
+    assert run("digest", "-o", "pdf=d.pdf").code == 2
+
+
+@pytest.mark.parametrize(("events", "sent"), [('["digest"]', 1), ('["block"]', 0)])
+def test_a_round_that_changed_the_lake_is_told_to_the_webhook(
+    run: Commands, hook: Hook, events: str, sent: int
+) -> None:
+    run.settings()
+    text = Path("schemaman.toml").read_text(encoding="utf-8")
+    notify = f'[notify]\nwebhook = "{hook.address}"\nevents = {events}\n'
+    Path("schemaman.toml").write_text(text + notify, encoding="utf-8")
+    run.says(run.table(WAS, type="CREATE"))
+    assert run("sync", "r.jsonl", "--once").code == 0
+    assert run("sync", "r.jsonl", "--once").code == 0  # nothing was done
+    bodies = [body for _, body in hook.received]
+    assert [body["event"] for body in bodies] == ["digest"] * sent
+    for body in bodies:
+        (entry,) = body["entries"]
+        assert (entry["table"], entry["lake_table"]) == ("srv.app.orders", "ice.raw.orders")
+        assert "CREATE TABLE" in entry["message"]
