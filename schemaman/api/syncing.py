@@ -6,7 +6,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from shlex import quote
 
 from schemaman.api.applying import ApplyRequest, PlanApplier, new_run
 from schemaman.api.exit_codes import FAILED, REFUSED, exit_code, exit_code_of_run
@@ -32,6 +31,7 @@ from schemaman.migration.spark_sql import set_properties
 from schemaman.migration.target import TARGETS, Executor
 from schemaman.model.diff import diff
 from schemaman.model.schema import TableId
+from schemaman.model.shell import quote_word
 from schemaman.registry import Registry
 from schemaman.report.json.sync import FollowedTable, State
 
@@ -41,7 +41,7 @@ _REST = 60.0
 
 def describe_report_hint(table: str) -> str:
     """Return the hint for an unexpected error of one table."""
-    return f"please report it with the output of `schemaman plan {quote(str(table))} --debug`"
+    return f"please report it with the output of `schemaman plan {quote_word(str(table))} --debug`"
 
 
 class LakeSync:

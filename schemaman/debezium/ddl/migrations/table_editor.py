@@ -203,7 +203,7 @@ class TableEditor:
         for name in change.names:
             known = self.session.publications.get(name)
             listed = self._list_tables(change.tables)
-            members = self._list_tables(known or TableList(is_all=True))
+            published = self._list_tables(known or TableList(is_all=True))
             match change.verb:
                 case "create" | "add":
                     for number in listed:
@@ -214,9 +214,9 @@ class TableEditor:
                 case "set":
                     for number in listed:
                         self.hold_back(number, None, name)
-                    out = members - listed
+                    out = published - listed
                 case _:
-                    out = members
+                    out = published
             is_certain = known is not None or change.verb == "drop"
             for number in out:
                 self.hold_back(number, HoldBack(self.place, change.words, name, is_certain))
