@@ -11,6 +11,7 @@ from schemaman.compat.gate import CheckResult
 from schemaman.errors import UsageError
 from schemaman_cli.library import make_workspace, open_registry
 from schemaman_cli.options import CommandContext
+from schemaman_cli.printed_commands import list_options
 
 
 def run_check(
@@ -42,12 +43,7 @@ def run_check(
     if word is not None:
         raise UsageError("--dialect is for SQL in files", hint="omit it, or name a script: --sql V12.sql")
     result = check_tables(workspace, open_registry(context), places, against=against, level=level)
-    flags = tuple(
-        part
-        for name in ("store", "stream")
-        if (setting := getattr(context.settings, name)).origin.startswith("--")
-        for part in (f"--{name}", setting.value)
-    )
+    flags = list_options(context.settings)
     rated = tuple((replace(f, arguments=(*flags, *f.arguments)), s) for f, s in result.findings)
     return replace(result, findings=rated) if flags else result
 

@@ -13,10 +13,12 @@ from typing import IO
 import click
 
 from schemaman.model.printable import escape_invisible, format_json
+from schemaman.model.shell import add_options_in_spans
 from schemaman.report.document import FORMATS, Report
 from schemaman.report.formats.text import TextFormat
 from schemaman_cli.output import discard_output, draw, write_error_lines
 from schemaman_cli.paging import find_width, is_paged, page_text
+from schemaman_cli.printed_commands import complete_commands
 
 HEARTBEAT_SECONDS = 10.0
 _REDRAW_SECONDS = 0.1
@@ -26,13 +28,14 @@ _REDRAW_SECONDS = 0.1
 class Console:
     """Writes to a terminal or a pipe; `color` is the setting, `quiet` suppresses warnings and progress.
 
-    With `json`, stdout is only for JSON.
+    With `json`, stdout is only for JSON. `options` are added to the commands that are printed.
     """
 
     color: str = "auto"
     quiet: bool = False
     json: bool = False
     pager: bool = True
+    options: tuple[str, ...] = ()
     _progress: Progress | None = field(default=None, init=False)
 
     def show(self, report: Report, format: str) -> None:
@@ -46,6 +49,7 @@ class Console:
 
     def render(self, report: Report, format: str) -> str:
         """Return a report as text; only the format `text` has colours."""
+        report = complete_commands(report, self.options)
         if format == "text":
             colored = is_colored(self.color, sys.stdout, os.environ)
             return TextFormat(color=colored, width=find_width(sys.stdout, os.environ)).render(report)
@@ -63,12 +67,12 @@ class Console:
         """Write a line to stderr unless `--quiet` is set."""
         self.end_progress()
         if not self.quiet:
-            write_error_lines(text)
+            write_error_lines(add_options_in_spans(text, self.options))
 
     def append(self, report: Report, format: str) -> None:
         """Write one of many reports to stdout, without a pager; JSON as one line."""
         if format == "json":
-            self.write(format_json(report.data, None) + "\n")
+            self.write(format_json(complete_commands(report, self.options).data, None) + "\n")
         else:
             self.write(self.render(report, format))
 

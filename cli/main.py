@@ -28,10 +28,12 @@ import click
 
 from schemaman.api.exit_codes import FAILED, USAGE, exit_code
 from schemaman.errors import SchemamanError, message_of
+from schemaman.model.shell import add_options_in_spans
 from schemaman.plugins import find_version
 from schemaman_cli.faults import REPORT
 from schemaman_cli.group import LazyGroup
 from schemaman_cli.output import discard_output, is_json_chosen, write_error, write_error_lines
+from schemaman_cli.printed_commands import find_options
 
 PROGRAM = "schemaman"
 COMPLETION = "_SCHEMAMAN_COMPLETE"
@@ -96,7 +98,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except SchemamanError as error:
         if debug:
             raise
-        return report_error(error.message, error.hint, exit_code(error))
+        hint = error.hint and add_options_in_spans(error.hint, find_options(words))
+        return report_error(error.message, hint, exit_code(error))
     except Exception as error:
         if isinstance(error, OSError) and _is_stdout_error(error):
             discard_output(sys.stdout)

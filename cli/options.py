@@ -18,6 +18,7 @@ from schemaman.debezium.ddl.migrations.grammar import SQL_NAMES
 from schemaman.errors import UsageError
 from schemaman.settings import KEYS, Settings
 from schemaman_cli.console import Console
+from schemaman_cli.printed_commands import list_options
 
 F = TypeVar("F", bound=Callable[..., Any])
 _COMPLETIONS = "schemaman_cli.completions"
@@ -36,7 +37,11 @@ def with_context(function: F, stream_help: str = _TABLES_OF_STREAM) -> F:
         settings = load_settings(flags)
         json = arguments.get("format") == "json"
         console = Console(
-            settings.color.value, bool(arguments.get("quiet")), json, not arguments.get("no_pager")
+            settings.color.value,
+            bool(arguments.get("quiet")),
+            json,
+            not arguments.get("no_pager"),
+            list_options(settings),
         )
         with CommandContext(settings, console) as context:
             return function(context, **kept)

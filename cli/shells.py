@@ -6,7 +6,6 @@ Source: bash(1), "COMP_WORDBREAKS" and "COMP_LINE".
 from __future__ import annotations
 
 import os
-from shlex import quote
 from typing import Any
 
 from click.shell_completion import (
@@ -16,6 +15,8 @@ from click.shell_completion import (
     get_completion_class,
     split_arg_string,
 )
+
+from schemaman.model.shell import quote_word
 
 _SCRIPT = """\
 %(complete_func)s() {
@@ -71,7 +72,7 @@ class LineComplete(BashComplete):
     def format_completion(self, item: CompletionItem[Any]) -> str:
         """Return a reply, quoted for the shell."""
         value = str(item.value)
-        return f"{item.type},{quote(value[self._skipped :]) if item.type == 'plain' else value}"
+        return f"{item.type},{quote_word(value[self._skipped :]) if item.type == 'plain' else value}"
 
 
 add_completion_class(LineComplete)

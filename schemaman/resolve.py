@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from shlex import quote
 from typing import Protocol, assert_never
 
 from schemaman.debezium.records import Coordinates, Position, PositionKind, Rank
@@ -52,6 +51,7 @@ from schemaman.languages.language import SCHEMA_LANGUAGES, write_schema
 from schemaman.languages.read import read_schema
 from schemaman.model.display import DisplayedValue, count_noun
 from schemaman.model.schema import TableId, TableSchema
+from schemaman.model.shell import quote_word
 
 
 class HistorySource(Protocol):
@@ -446,7 +446,7 @@ def _describe_change(following: SchemaVersion) -> str:
 
 
 def _hint_history(history: TableHistory) -> str:
-    return f"schemaman history {quote(str(history.table))} lists the versions"
+    return f"schemaman history {quote_word(str(history.table))} lists the versions"
 
 
 def _describe_versions(history: TableHistory) -> str:

@@ -30,6 +30,7 @@ from schemaman_cli.options import (
     sql_options,
     with_context,
 )
+from schemaman_cli.printed_commands import complete_commands
 
 FORMATS = (
     "text", "concise", "json", "jsonl", "sarif", "junit", "github", "gitlab", "azure", "markdown", "html"
@@ -113,6 +114,7 @@ def check(
     given += [part for script in sql for part in ("--sql", script)]
     again = build_command(("check",), tables, *given, *(["--source"] if source else []))
     report = build_check_report(judged, result, result.fail_on, result.waivers, again)
+    report = complete_commands(report, context.console.options)
     for name, path in outputs:
         write_text(path, REPORT_FORMATS.get(name).render(report))
     context.console.show(report, format)

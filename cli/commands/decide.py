@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
-from shlex import quote
 
 import click
 
@@ -37,6 +36,7 @@ from schemaman.history.struct_fields import format_path
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.model.ddl import format_type, parse_type
 from schemaman.model.schema import walk_fields
+from schemaman.model.shell import quote_word
 from schemaman.report.json.answers import build_decision
 from schemaman.resolve import select_version
 from schemaman_cli.asking import find_user
@@ -178,7 +178,7 @@ def _find_rename_version(
             return found
         raise UsageError(
             f"no version of {history.table} drops {old} and adds {new}",
-            hint=f"schemaman history {quote(str(history.table))} shows the versions",
+            hint=f"schemaman history {quote_word(str(history.table))} shows the versions",
         )
     _, known = pairs.get(version.number, (version, frozenset()))
     if (old, new) in known:

@@ -11,7 +11,6 @@ import time
 import webbrowser
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from shlex import quote
 from typing import Any
 
 import click
@@ -19,6 +18,7 @@ import click
 from schemaman.api.spark_session import open_executor
 from schemaman.errors import CouldNotDo, UsageError
 from schemaman.migration.target import TARGETS, Executor
+from schemaman.model.shell import quote_word
 from schemaman.report.document import Report
 from schemaman.report.json.answers import build_demo
 from schemaman_cli.group import command
@@ -95,8 +95,10 @@ def describe_command(python: Path, folder: Path, found: str | None) -> str:
     path = own.relative_to(folder) if own.is_relative_to(folder) else own
     activate = path.with_name("activate")
     if not own.with_name("activate").exists():
-        return f"To continue, type {quote(str(path))}: schemaman is not on the PATH."
-    return f"To continue, type `. {quote(str(activate))}`, then `schemaman …`; or {quote(str(path))} …"
+        return f"To continue, type {quote_word(str(path))}: schemaman is not on the PATH."
+    return (
+        f"To continue, type `. {quote_word(str(activate))}`, then `schemaman …`; or {quote_word(str(path))} …"
+    )
 
 
 def _prepare_folder(folder: Path) -> Path:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from shlex import quote
-
 import click
 
 from schemaman.errors import UnknownName
 from schemaman.history.decisions import Decisions
 from schemaman.history.references import Reference, TableRef, VersionNumber, VersionsBack, parse_pair
 from schemaman.history.versions import Disagreement, RenameCandidate, SchemaVersion, list_unresolved
+from schemaman.model.shell import quote_word
 from schemaman.report.views.listings import build_diff_report, build_only_version_report
 from schemaman.resolve import ResolvedSchema, select_version
 from schemaman_cli.group import command
@@ -53,7 +52,7 @@ def _select_last_two(
 ) -> tuple[ResolvedSchema, ResolvedSchema] | tuple[ResolvedSchema]:
     """Select the last two versions of a decided table; for one version, its first and last revision."""
     if not isinstance(reference, TableRef) or reference.selector != VersionsBack(0):
-        hint = f"schemaman diff {quote(str(reference))} OTHER"
+        hint = f"schemaman diff {quote_word(str(reference))} OTHER"
         raise UnknownName(f"{reference} is one schema; a diff needs two", hint=hint)
     registry = open_registry(context)
     history = registry.history(registry.find(reference.name))

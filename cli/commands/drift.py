@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from shlex import quote
 
 import click
 
@@ -28,6 +27,7 @@ from schemaman.migration.plan import describe_change
 from schemaman.migration.plan_file import from_text
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.target import TARGETS, Executor, LakeTable
+from schemaman.model.shell import quote_word
 from schemaman.registry import Registry
 from schemaman.report.json.migrations import Drift
 from schemaman.report.views.migrations import build_drift_report
@@ -82,14 +82,14 @@ def drift(
     if dropped:
         if tables:
             raise UsageError(
-                "--forget takes no other TABLE", hint=f"schemaman drift --forget {quote(dropped[0])}"
+                "--forget takes no other TABLE", hint=f"schemaman drift --forget {quote_word(dropped[0])}"
             )
         return _forget_targets(context, registry, dropped, yes)
     if accepted:
         if tables:
             raise UsageError(
                 "--accept-names takes no other TABLE",
-                hint=f"schemaman drift --accept-names {quote(accepted[0])}",
+                hint=f"schemaman drift --accept-names {quote_word(accepted[0])}",
             )
         return _accept_names(context, registry, accepted, yes)
     sources = {str(h.table) for h in registry.select(*tables)} if tables else None
@@ -128,7 +128,7 @@ def _forget_targets(context: CommandContext, registry: Registry, tables: Sequenc
     for target in targets:
         _require_dropped(context, spark, target)
     named = [target.partition(":")[2] for target in targets]
-    example = f"schemaman drift {' '.join(f'--forget {quote(table)}' for table in tables)}"
+    example = f"schemaman drift {' '.join(f'--forget {quote_word(table)}' for table in tables)}"
     if confirm(f"Stop checking {', '.join(named)}?", yes, example):
         registry.note(*map(forget_target, targets))
         context.console.inform(f"{', '.join(named)} is not checked until a plan for it is applied")
@@ -149,7 +149,7 @@ def _accept_names(context: CommandContext, registry: Registry, tables: Sequence[
         if lake is None:
             raise UsageError(f"{table} does not exist", hint="schemaman status lists the targets")
         entries.append(accept_names(target, lake))
-    example = f"schemaman drift {' '.join(f'--accept-names {quote(table)}' for table in tables)}"
+    example = f"schemaman drift {' '.join(f'--accept-names {quote_word(table)}' for table in tables)}"
     question = f"Does each column of {', '.join(tables)} contain the values that its name says?"
     if confirm(question, yes, example):
         registry.note(*entries)

@@ -15,6 +15,7 @@ from schemaman.report.views.since_accepted import build_since_report
 from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace, open_registry
 from schemaman_cli.options import CommandContext, format_option, offer, with_context
+from schemaman_cli.printed_commands import complete_commands
 
 
 @command(
@@ -48,7 +49,7 @@ def report(
     With --against accepted, report what changed since the accepted state: the verdict, each finding once, and
     the steps that are expected in the lake of each target. The exit code is 0 whatever the verdict is.
     """
-    whole = _build_whole(context, tables, full, against, plans)
+    whole = complete_commands(_build_whole(context, tables, full, against, plans), context.console.options)
     if output is None:
         context.console.show(whole, format)
     else:

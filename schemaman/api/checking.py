@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from shlex import quote
 
 from schemaman.api.accepted_snapshots import (
     Baseline,
@@ -30,6 +29,7 @@ from schemaman.errors import BadReference, UsageError
 from schemaman.history.references import TableRef, VersionsBack, name_table, parse, parse_pair
 from schemaman.history.versions import TableHistory
 from schemaman.model.schema import TableId, TableSchema
+from schemaman.model.shell import quote_word
 from schemaman.registry import Registry
 from schemaman.resolve import ResolvedSchema, select_version
 from schemaman.store.summary_json import StoredSummary
@@ -145,7 +145,9 @@ def _take_baseline(
     if resolved.version is None:
         return {table: Snapshot(table, resolved.schema)}
     if resolved.table != table:
-        raise BadReference(f"{against} is not a version of {table}", hint=f"--against {quote(f'{table}@1')}")
+        raise BadReference(
+            f"{against} is not a version of {table}", hint=f"--against {quote_word(f'{table}@1')}"
+        )
     number = resolved.version.number
     # a question of time limits what is certain of its version, which is the same one otherwise
     version = next((v for v in found[0].versions if v.number == number), None)

@@ -91,7 +91,7 @@ def check_schemas(
 class SchemaSide:
     """One of the two schemas: as a table and as Avro, None where it is none of that kind or absent.
 
-    `digest` tells two texts apart. `ids` are the field ids of the columns, if the text is of Iceberg.
+    `digest` tells two texts apart. `ids` are those of the columns, if the text has them, as one of Iceberg.
     """
 
     table: TableSchema | None = None

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from shlex import quote
 
 from schemaman.api.applying import ApplyRequest, PlanApplier, new_run
 from schemaman.api.exit_codes import FAILED, REFUSED, exit_code, exit_code_of_run
@@ -39,7 +38,7 @@ from schemaman.migration.successor import LakeTableAt
 from schemaman.migration.target import Executor, LakeTable
 from schemaman.model.diff import diff
 from schemaman.model.schema import TableId
-from schemaman.model.shell import build_command
+from schemaman.model.shell import build_command, quote_word
 from schemaman.registry import Registry
 from schemaman.report.json.sync import FollowedTable, State
 
@@ -49,7 +48,7 @@ _REST = 60.0
 
 def describe_report_hint(table: str) -> str:
     """Return the hint for an unexpected error of one table."""
-    return f"please report it with the output of `schemaman plan {quote(str(table))} --debug`"
+    return f"please report it with the output of `schemaman plan {quote_word(str(table))} --debug`"
 
 
 class LakeSync:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from shlex import quote
 
 from schemaman.api.workspace import Workspace
 from schemaman.errors import SchemamanError, UsageError
@@ -14,6 +13,7 @@ from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.migration.settings import ViewSetting
 from schemaman.migration.target import TARGETS
 from schemaman.model.schema import TableId, quote_stream
+from schemaman.model.shell import quote_word
 from schemaman.registry import Registry
 from schemaman.resolve import select_version
 from schemaman.settings import TargetSetting
@@ -104,7 +104,7 @@ def warn_of_other_streams(workspace: Workspace, tables: Iterable[TableId], targe
             named = ", ".join(map(quote_stream, streams))
             what = f"target {one.name} includes no table of stream {quote_stream(stream)}"
             workspace.messages.warn(
-                f"{what}, only tables of stream {named}", f"use --stream {quote(streams[0])}"
+                f"{what}, only tables of stream {named}", f"use --stream {quote_word(streams[0])}"
             )
 
 

@@ -60,20 +60,26 @@ def read_schema(text: str, where: str) -> TableSchema:
 
 
 def read_field_ids(text: str) -> dict[str, int]:
-    """Read the field ids of the columns in an Iceberg schema or its metadata; empty for any other text.
+    """Read the ids of the columns in a schema of a lake table or its metadata; empty without ids.
 
-    An id says which column is which, whatever its name. Source: Iceberg spec, "Schema Evolution".
+    An id says which column is which, whatever its name. Sources: Iceberg spec, "Schema Evolution"; Delta
+    protocol, "Column Mapping".
     """
     try:
         document = _load_document(text)
     except (ValueError, RecursionError, UnreadableInput):
         return {}
-    language = _find_language(document) if isinstance(document, dict) else None
-    if language is None or language.name != "iceberg":
+    if not isinstance(document, dict) or _find_language(document) is None:
         return {}
-    ids = {f["name"]: f.get("id") for f in document["fields"]}
+    ids = {field["name"]: _find_id(field) for field in document["fields"]}
     is_whole = all(isinstance(id, int) for id in ids.values()) and len(set(ids.values())) == len(ids)
     return ids if is_whole else {}
+
+
+def _find_id(field: Node) -> Any:
+    metadata = field.get("metadata")
+    own = metadata.get("delta.columnMapping.id") if isinstance(metadata, dict) else None
+    return field.get("id", own)
 
 
 def _load_document(text: str) -> Any:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from shlex import quote
 
 from schemaman.migration import spark_sql as sql
 from schemaman.migration.layout import IDENTITY, is_replaced, read_column_ids, record_columns
@@ -17,6 +16,7 @@ from schemaman.migration.plan import Plan, Refusal
 from schemaman.migration.properties.names import PLAN_PROPERTY
 from schemaman.migration.target import LakeTable, Target
 from schemaman.model.schema import Path
+from schemaman.model.shell import quote_word
 from schemaman.store.log import MigrationEntry
 
 NAMES_ACCEPTED = "names accepted"
@@ -107,7 +107,7 @@ def refuse_exchanged_names(check: NameCheck, target: Target, lake: LakeTable) ->
         f"write into {', '.join(map(sql.path_name, check.exchanged))}",
         _EXCHANGED.format(found),
         f"give the columns their names back: {back}; or, if each column contains the values that its name "
-        f"says, run `schemaman drift --accept-names {quote(lake.name)}`",
+        f"says, run `schemaman drift --accept-names {quote_word(lake.name)}`",
     )
 
 
@@ -125,7 +125,7 @@ def refuse_second_column(check: NameCheck, target: Target, lake: LakeTable, plan
         f"add {', '.join(sql.path_name((was,)) for was in renamed.values())}",
         _RENAMED.format(found),
         f"give the columns their names back: {back}; or, if the old values are to stay where they are, "
-        f"run `schemaman drift --accept-names {quote(lake.name)}`",
+        f"run `schemaman drift --accept-names {quote_word(lake.name)}`",
     )
 
 

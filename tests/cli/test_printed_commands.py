@@ -75,6 +75,9 @@ def test_every_command_of_a_check_of_the_source_runs(run: Run, place: Path, tabl
     read(connector.records)
     store = ("--store", "sqlite:///schemaman.db")
     findings = run("check", "--source", *store, "--format", "json").json["findings"]
+    found = {c for f in findings for c in f["commands"]}
+    assert {tuple(split_by_shell(c)[1:3]) for c in found} == {store}
+    assert {c for f in findings for fix in f["fixes"] for c in f["commands"] if fix.endswith(c)} == found
     printed = list_printed(run("check", "--source", *store).out)
     assert len(printed) == len(findings) > 3
     for line in printed:

@@ -109,6 +109,72 @@ import os; os.system("touch /tmp/never; $(reboot)")
 '''
 
 
+FRAMES = """
+from pyspark.sql import functions as F
+from pyspark.sql.functions import col, max as biggest
+NAMES = ["id", "sku"]
+df = spark.table("lake." + "orders")
+people = spark.read.option("x", 1).table("lake.customers")
+df = df.filter("status = 'open'").withColumn("day", F.to_date(df.total, "yyyy"))
+joined = df.join(people, df["customer_id"] == people.id, "left").groupBy("day").agg(F.sum("total").alias("s"))
+joined.orderBy(col("s").desc()).write.saveAsTable("mart.sums")
+def lines():
+    frame = spark.table("lake.lines").select(*NAMES)
+    frame.where(biggest("no_column") > 1).show()
+    print(df.count())
+"""
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        ("orders.status", [(7, ("filter",))]),
+        ("orders.note", []),
+        ("orders.customer_id", [(8, ("projected",))]),
+        ("orders.total", [(7, ("projected",)), (8, ("aggregated",))]),
+        ("orders.id", []),
+        ("customers.id", [(8, ("projected",))]),
+        ("customers.name", []),
+        ("lines.sku", [(11, ("projected",))]),
+    ],
+)
+def test_the_columns_of_data_frames_are_read(
+    column: str, expected: list[tuple[int, tuple[str, ...]]]
+) -> None:
+    graph = graph_of(("jobs/a.py", FRAMES), language="")
+    table, _, name = column.partition(".")
+    assert [(use.line, use.roles) for use in graph.find_uses(table, (name,))] == expected
+    assert not graph.may_read("dash", table, (name,))
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "send(spark.table('lake.orders'))", "def f():\n    return spark.table('lake.orders')",
+        "self.df = spark.table('lake.orders')", "spark.table('lake.orders').select(name)",
+        "spark.table('lake.orders').transform(f)", "[f(spark.table('lake.orders')) for f in g]",
+        "df = spark.table('lake.orders')\ndf.select(*[c for c in df.columns])",
+        "spark.table('lake.orders').rdd",
+        "a = a\ndf = spark.table('lake.orders').select(a)", "g(df=spark.table('lake.orders'))",
+    ],
+)  # fmt: skip
+def test_a_data_frame_that_cannot_be_followed_may_read_any_column(program: str) -> None:
+    graph = graph_of(("jobs/a.py", program), language="")
+    assert [sorted(one.relations) for one in graph.unread] == [["orders"]]
+    assert graph.find_uses("orders", ("total",)) == ()
+
+
+def test_a_data_frame_that_is_written_reads_its_whole_rows() -> None:
+    graph = graph_of(
+        ("jobs/a.py", "spark.table('lake.orders').filter('id > 1').write.parquet('x')"), language=""
+    )
+    assert uses(graph, "orders.total") == [("", 1, (), ("whole-row",))]
+    assert {role for use in graph.find_uses("orders", ("id",)) for role in use.roles} == {
+        "filter",
+        "whole-row",
+    }
+
+
 def test_the_sql_of_a_spark_job_is_read_and_the_job_is_not_run() -> None:
     graph = graph_of(("jobs/a.py", JOB), ("jobs/b.py", 'spark.sql("select id from mine")'), language="")
     assert uses(graph, "orders.status") == [
@@ -119,8 +185,7 @@ def test_the_sql_of_a_spark_job_is_read_and_the_job_is_not_run() -> None:
     assert sorted({(one.place.line, tuple(sorted(one.relations))) for one in graph.unread}) == [
         (11, ("lines",)),
         (12, ("lines",)),
-        (13, ("customers",)),
-    ]
+    ]  # nothing is done with the data frame of line 13
 
 
 def manifest(**changes: object) -> str:

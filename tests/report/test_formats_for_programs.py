@@ -81,6 +81,12 @@ MESSAGE = closed({"text": TEXT})
 COUNT = {"type": "integer", "minimum": 1}
 URI = {"type": "string", "pattern": r"^[A-Za-z0-9._~/%!$&'()*+,;=:@-]+$"}
 LEVEL = {"enum": ["error", "warning", "note", "none"]}
+NOTIFICATION = closed({"level": LEVEL, "message": MESSAGE})
+SARIF_INVOCATION = closed(
+    {"executionSuccessful": {"type": "boolean"}},
+    exitCode={"type": "integer"},
+    toolExecutionNotifications={"type": "array", "items": NOTIFICATION},
+)
 SARIF = closed(
     {
         "$schema": TEXT,
@@ -88,11 +94,22 @@ SARIF = closed(
         "runs": {
             "type": "array",
             "minItems": 1,
-            "items": {"type": "object", "required": ["tool", "results"]},
+            "items": closed(
+                {
+                    "tool": closed({"driver": closed({"name": TEXT, "rules": {"type": "array"}})}),
+                    "automationDetails": closed({"id": TEXT}),
+                    "invocations": {"type": "array", "minItems": 1, "items": SARIF_INVOCATION},
+                    "columnKind": {"enum": ["utf16CodeUnits", "unicodeCodePoints"]},
+                    "results": {"type": "array"},
+                }
+            ),
         },
     }
 )
-"""What the OASIS schema requires of the parts that are written here."""
+"""What the OASIS schema requires of the parts that are written here, and no member beside them.
+
+Source: OASIS, `sarif-schema-2.1.0.json`, whose objects allow no other members, either.
+"""
 SARIF_RULE = closed(
     {
         "id": TEXT, "name": TEXT, "shortDescription": MESSAGE, "fullDescription": MESSAGE, "help": MESSAGE,

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from schemaman.compat.impact.data_frames import find_frame_uses
 from schemaman.compat.impact.graph import Place
 
 _READ_RESOURCES = ("model", "snapshot", "analysis", "test")
@@ -30,6 +31,7 @@ _REFERENCE = re.compile(
     r"""\{\{-?\s*(ref|source)\(\s*['"]([\w.$-]+)['"]\s*(?:,\s*['"]([\w.$-]+)['"]\s*)?\)\s*-?\}\}"""
 )
 _TABLE_METHODS = ("table", "saveAsTable", "insertInto", "forName", "writeTo")
+_NO_COLUMNS = "a data frame: the columns that it uses are not known"
 _VIEW_METHODS = ("createOrReplaceTempView", "createTempView", "createOrReplaceGlobalTempView")
 
 
@@ -161,6 +163,10 @@ def _find_in_program(place: Place, text: str, language: str) -> Iterator[FoundTe
         yield UnreadText(place, f"no Python program: {type(error).__name__}", text)
         return
     constants = _list_constants(tree)
+    uses, followed = find_frame_uses(tree, lambda node: _fold_text(node, constants), constants)
+    for use in uses:
+        here, words = replace(place, line=use.line), " ".join(use.tables)
+        yield SqlText(here, use.sql, "spark") if use.sql else UnreadText(here, _NO_COLUMNS, words)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
     views = _list_views(tree, calls)
     for call in sorted(calls, key=lambda node: (node.lineno, node.col_offset)):
@@ -183,7 +189,9 @@ def _find_in_program(place: Place, text: str, language: str) -> Iterator[FoundTe
                 view = views.get(id(call), "")
                 yield SqlText(here, argument, language, (view,) if view else (), bool(view))
         elif call.func.attr in _TABLE_METHODS and argument is not None:
-            yield UnreadText(here, "a data frame: the columns that it uses are not known", argument)
+            if call.func.attr == "table" and argument in followed:
+                continue  # what the program does with it is known
+            yield UnreadText(here, _NO_COLUMNS, argument)
 
 
 def _join_texts(call: ast.Call) -> str:

@@ -27,13 +27,13 @@ VERDICTS = parse_verdicts("· · D D D D D")
 def check(transition: Transition) -> Iterator[Finding]:
     """Finds tables that a statement holds back from the connector."""
     for fact in transition.list_facts("held-back"):
-        doubt = f", unless {fact.after}" if fact.after else ""
+        condition = f", unless {fact.after}" if fact.after else ""
         yield _facts.build_fact_finding(
             NAME,
             VERDICTS,
             transition,
             StepFact(fact.kind, fact.before, "", fact.columns, fact.scope),
-            f"after {fact.before} the connector gets no changes of {transition.table}{doubt}: "
+            f"after {fact.before} the connector gets no changes of {transition.table}{condition}: "
             "the lake keeps its present rows",
             "keep the table in what the connector reads",
             "or tell its readers, and take a snapshot when it is captured again",

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from shlex import quote
 
 from schemaman.migration.apply.run import Migration
 from schemaman.migration.layout import LayoutChange
 from schemaman.migration.plan import Plan
 from schemaman.model.diff import Diff
+from schemaman.model.shell import quote_word
 from schemaman.report.document import Block, Grid, Inline, Notice, Paragraph, Report, Text, Tone
 from schemaman.report.json import migrations as documents
 from schemaman.report.json.migrations import Drift, FailedPlan
@@ -156,7 +156,7 @@ def _build_advice(targets: Sequence[TargetState]) -> Iterator[Block]:
     """Advise how to continue runs that did not finish."""
     for target in targets:
         if target.run.state in ("stopped", "failed"):
-            yield Paragraph((Text(f"next: schemaman resume {target.run.run}"),))
+            yield Paragraph((Text("next: "), Text(f"schemaman resume {target.run.run}", code=True)))
 
 
 def build_drift_report(looked_at: Sequence[Drift]) -> Report:
@@ -164,7 +164,7 @@ def build_drift_report(looked_at: Sequence[Drift]) -> Report:
     blocks: list[Block] = []
     for drift in looked_at:
         if drift.missing:
-            way_out: Inline = (Text(f"schemaman drift --forget {quote(drift.table)}"),)
+            way_out: Inline = (Text(f"schemaman drift --forget {quote_word(drift.table)}", code=True),)
             facts = (("if it was dropped on purpose", way_out),)
             blocks.append(Notice("gone", "break", drift.table, "The table no longer exists.", facts))
         elif drift.changes or drift.layout:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from shlex import quote
 
 from schemaman.ingest.ingest import Summary
+from schemaman.model.shell import quote_word
 from schemaman.report.document import Block, FactsBlock, Grid, Notice, Paragraph, Report, Text, Tone
 from schemaman.report.json import sync as documents
 from schemaman.report.json.sync import FollowedTable, State
@@ -39,7 +39,7 @@ def build_sync_report(read: Summary, followed: Sequence[FollowedTable]) -> Repor
         if each.state == "waiting":
             blocks.append(
                 Paragraph(
-                    (Text("approve it with "), Text(f"schemaman approve {quote(each.file)}", code=True))
+                    (Text("approve it with "), Text(f"schemaman approve {quote_word(each.file)}", code=True))
                 )
             )
     return Report("Sync", tuple(blocks), dict(documents.build_sync(read, followed)))

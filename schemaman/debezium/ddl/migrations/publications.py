@@ -106,10 +106,9 @@ def _read_operations(reader: TokenReader) -> str:
     reader.accept("WITH")
     found = ""
     for token in reader.skip_until(";"):
-        if (
-            token.kind not in ("word", "sign")
-            and (said := {w.strip() for w in token.text.split(",")})
-            and (said <= _OPERATIONS | {"truncate"} and not said >= _OPERATIONS)
-        ):
+        if token.kind in ("word", "sign"):
+            continue
+        operations = {word.strip() for word in token.text.split(",")}
+        if operations <= _OPERATIONS | {"truncate"} and not operations >= _OPERATIONS:
             found = f"publish = {token.text!r}"
     return found

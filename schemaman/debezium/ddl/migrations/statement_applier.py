@@ -23,7 +23,7 @@ from schemaman.debezium.ddl.migrations.known_tables import (
 from schemaman.debezium.ddl.migrations.passed_statements import find_passed_kind
 from schemaman.debezium.ddl.migrations.publications import read_publication
 from schemaman.debezium.ddl.migrations.script import ScriptStatement, has_body, is_block, read_tokens
-from schemaman.debezium.ddl.migrations.table_actions import ActionReader
+from schemaman.debezium.ddl.migrations.table_actions import ActionReader, ConstraintAction, DropKeyAction
 from schemaman.debezium.ddl.migrations.table_editor import OTHER_CONSTRAINT, SqlSession, TableEditor
 from schemaman.debezium.ddl.migrations.token_reader import Parts, StatementNotRead, TokenReader
 from schemaman.model.schema import TableId, TableSchema
@@ -308,7 +308,10 @@ class _StatementRun(TableEditor):
         actions = ActionReader(reader, self.session.types)
         if reader.has_ended:
             raise reader.make_error("an action expected")
-        for action in actions.read_actions():
+        ordered = list(actions.read_actions())
+        if self.grammar.inline_indexes:  # MySQL and MariaDB drop the key before, and make keys after columns
+            ordered.sort(key=lambda a: isinstance(a, ConstraintAction) - isinstance(a, DropKeyAction))
+        for action in ordered:
             self.apply_action(number, action)
 
     def _create_unique_index(self, reader: TokenReader) -> None:

@@ -124,6 +124,14 @@ class LoggedAction:
     is_logged: bool
 
 
+@dataclass(frozen=True, slots=True)
+class OptionalAction:
+    """An action on a column, with IF EXISTS: it does nothing if there is no such column."""
+
+    column: str
+    action: Action
+
+
 Action = (
     AddAction
     | ConstraintAction
@@ -136,6 +144,7 @@ Action = (
     | DefaultAction
     | RenameTableAction
     | LoggedAction
+    | OptionalAction
     | SchemaAction
     | RenameConstraintAction
     | CommentAction
@@ -189,9 +198,10 @@ class ActionReader:
             yield from self._read_modify()
         elif reader.accept("CHANGE"):
             reader.accept("COLUMN")
-            reader.accept("IF", "EXISTS")
+            is_optional = reader.accept("IF", "EXISTS")
             old = reader.read_name()
-            yield ModifyAction(old, self.definitions.read_definition(), is_whole=True)
+            change = ModifyAction(old, self.definitions.read_definition(), is_whole=True)
+            yield OptionalAction(old, change) if is_optional else change
         elif reader.accept("RENAME"):
             yield from self._read_rename()
         elif reader.accept("SET", "SCHEMA"):
@@ -303,8 +313,13 @@ class ActionReader:
             self._skip_action()
             return
         reader.accept("COLUMN")
-        reader.accept("IF", "EXISTS")
+        is_optional = reader.accept("IF", "EXISTS")
         name = reader.read_name()
+        for action in self._read_column_change(name):
+            yield OptionalAction(name, action) if is_optional else action
+
+    def _read_column_change(self, name: str) -> Iterator[Action]:
+        reader = self.reader
         if reader.accept("SET", "DATA", "TYPE") or reader.accept("TYPE"):
             type, source = read_column_type(reader, self.types)
             yield ModifyAction(name, ColumnDefinition(name, type, source), is_whole=False)
@@ -349,12 +364,13 @@ class ActionReader:
         if reader.is_any("PARTITION", "DEFAULT", "LOB", "NESTED"):
             raise reader.make_error("this change of storage is not read")
         reader.accept("COLUMN")
-        reader.accept("IF", "EXISTS")
+        is_optional = reader.accept("IF", "EXISTS")
         is_whole = reader.grammar.redefine
         has_brackets = reader.accept("(")
         while True:
             definition = self.definitions.read_definition(is_type_optional=not is_whole)
-            yield ModifyAction(definition.name, definition, is_whole)
+            change = ModifyAction(definition.name, definition, is_whole)
+            yield OptionalAction(definition.name, change) if is_optional else change
             if not has_brackets or not reader.accept(","):
                 break
         if has_brackets:
@@ -373,9 +389,10 @@ class ActionReader:
             yield RenameTableAction(reader.read_parts())
         elif reader.peek(1).is_word("TO") or reader.is_next("COLUMN"):
             reader.accept("COLUMN")
-            reader.accept("IF", "EXISTS")
+            is_optional = reader.accept("IF", "EXISTS")
             old = reader.read_name()
             reader.expect("TO")
-            yield RenameAction(old, reader.read_name())
+            renaming = RenameAction(old, reader.read_name())
+            yield OptionalAction(old, renaming) if is_optional else renaming
         else:
             yield RenameTableAction(reader.read_parts())

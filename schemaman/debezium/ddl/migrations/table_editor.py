@@ -37,6 +37,7 @@ from schemaman.debezium.ddl.migrations.table_actions import (
     LoggedAction,
     ModifyAction,
     NullableAction,
+    OptionalAction,
     RenameAction,
     RenameConstraintAction,
     RenameTableAction,
@@ -183,6 +184,9 @@ class TableEditor:
                 elif old == name_default_key(self.tables[number]):
                     kinds[new] = "primary"
                 self.tables[number] = replace(self.tables[number], constraints=kinds)
+            case OptionalAction(name, inner):
+                if self._find_column(number, name) is not None:
+                    self.apply_action(number, inner)
             case LoggedAction(is_logged):
                 self.hold_back(number, None if is_logged else HoldBack(self.place, "SET UNLOGGED"))
             case CommentAction(comment):
@@ -203,7 +207,7 @@ class TableEditor:
         for name in change.names:
             known = self.session.publications.get(name)
             listed = self._list_tables(change.tables)
-            members = self._list_tables(known or TableList(is_all=True))
+            published = self._list_tables(known or TableList(is_all=True))
             match change.verb:
                 case "create" | "add":
                     for number in listed:
@@ -214,9 +218,9 @@ class TableEditor:
                 case "set":
                     for number in listed:
                         self.hold_back(number, None, name)
-                    out = members - listed
+                    out = published - listed
                 case _:
-                    out = members
+                    out = published
             is_certain = known is not None or change.verb == "drop"
             for number in out:
                 self.hold_back(number, HoldBack(self.place, change.words, name, is_certain))
@@ -306,7 +310,7 @@ class TableEditor:
             )
         resets = is_whole or (definition.type is not None and self.grammar.retype_nullable)
         if definition.nullable is not None:
-            column = replace(column, nullable=definition.nullable)
+            column = replace(column, nullable=definition.nullable and not is_key)
         elif resets:
             column = replace(column, nullable=not is_key)
         if definition.default is not None:
