@@ -191,7 +191,11 @@ class LakeSink:
             t for quarantined in waiting.values() if (t := parse_table(quarantined.source_table)) is not None
         }
         histories = self._load_histories(tables)
-        return _BatchRun(self, spark, number, histories, waiting, hash_offsets(extents)).write_tables(raw)
+        offsets = hash_offsets(extents)
+        report = _BatchRun(self, spark, number, histories, waiting, offsets).write_tables(raw)
+        if not held_back and not report.rejected and not any(t.quarantined for t in report.tables):
+            return report
+        return replace(report, waiting=self._quarantine.list_waiting(spark, self._stream))
 
     def _load_histories(self, tables: Iterable[TableId]) -> dict[TableId, TableHistory]:
         found = ((table, self._store.history(table)) for table in tables)
