@@ -48,7 +48,8 @@ def test_what_is_beyond_a_bound_says_how_much_it_would_be() -> None:
     assert bounds.explain_rewrite(73_400_000_000, 0) == "73.4 GB would be rewritten, and max_rewrite is 50 GB"
     assert bounds.explain_scan(61 * 10**9) == "61 GB would be read, and max_scan is 60 GB"
     assert "does not tell its size" in bounds.explain_rewrite(None, 0)
-    assert Bounds().explain_rewrite(0, 0) and not Bounds().explain_scan(None)
+    assert Bounds().explain_rewrite(0, 0)
+    assert not Bounds().explain_scan(None)
     assert format_size(999) == "999 bytes"
 
 

@@ -80,8 +80,8 @@ def test_values_that_wait_are_told_and_drain_once_the_policy_lets_them(
                 )
                 assert "infinity is no DATE" in waiting.reason
                 store = f"sqlite:///{tmp_path / 'store.db'}"
-                words = ("--store", store, "status", "--quarantine", quarantine, "--format", "json")
-                shown = run(*words).json
+                words = ("--store", store, "--quarantine", quarantine, "--format", "json")
+                shown = run("status", *words).json
                 assert [each["reason"] for each in shown["quarantine"]] == [waiting.reason]
     assert reports[1].waiting == ()
     found = spark.table("ice.beside.t").orderBy("id").collect()

@@ -67,8 +67,6 @@ def test_a_column_goes_on_beside_until_the_bounds_let_it_be_rewritten(
     assert any("does not hold 1 of the values exactly" in reason for reason in beside["reasons"]), beside
     bounded('max_rewrite = "1KB"')
     assert any("would be rewritten, and max_rewrite is 1 KB" in r for r in sync(run, doubles)["reasons"])
-    bounded('max_rewrite = "1GB"', 'max_scan = "1KB"')
-    assert any("would be read, and max_scan is 1 KB" in r for r in sync(run, doubles)["reasons"])
     bounded('max_rewrite = "1GB"')
     united = sync(run, doubles)
     assert (united["state"], united["reasons"]) == ("applied", [])
