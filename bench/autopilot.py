@@ -184,15 +184,23 @@ def _normalise(reason: str) -> str:
 def _count_wrong(folder: Path, sink: MemorySink, withheld: Collection[Place]) -> tuple[int, int]:
     """The rows and cells that differ although no word says so; and those that an answer would put right.
 
-    Such a value is in the column with the former name of a suspected rename, which the history asks about.
+    Such a value is in the column with the former name of a suspected rename, which the history asks about; or
+    in the column that gave its name to another one, as the plan notes.
     """
-    found = compared(folder, sink.store, list_tables(sink), withheld).differences
+    tables = list_tables(sink)
+    found = compared(folder, sink.store, tables, withheld).differences
     wrong = [d for d in found if not any(word in d for word in STRUCTURE)]
     asked = {
         f"{history.table.schema or history.table.database}.{history.table.table}.{candidate.new}: cell"
         for history in filter(None, map(sink.store.history, sink.store.tables()))
         for version in history.versions
         for candidate in version.candidates
+    }
+    asked |= {
+        f"{'.'.join(_name(table))}.{displaced.column}: cell"
+        for table in tables
+        for name, displaced in read_record(table.live.properties).displaced.items()
+        if name in table.live.schema.names and displaced.column
     }
     open_count = sum(d.endswith(" there None") and any(d.startswith(each) for each in asked) for d in wrong)
     return len(wrong) - open_count, open_count
@@ -264,7 +272,7 @@ LABELS = {
     "named_and_typed": "names and types right",
     "keyed": "key kept",
     "wrong": "values wrong or lost without a word",
-    "asked": "values under a former name until a rename is answered",
+    "asked": "values under a former name, as a note says",
     "absent_after_table_rename": "values absent after a table's rename",
     "quarantined": "values that wait in quarantine",
 }

@@ -14,9 +14,10 @@ from schemaman.errors import BadReference, CouldNotDo, EngineUnavailable, NoHist
 from schemaman.ingest.summary import Summary
 from schemaman.io.files import File
 from schemaman.migration.settings import list_packages, spark_settings
-from schemaman.migration.target import TARGETS, Executor
+from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.model.schema import TableSchema
 from schemaman.registry import Registry
+from schemaman.sink.waiting_records import WaitingRecords, format_waiting_query, read_waiting
 from schemaman.spark.streaming.batch_report import BatchReport
 
 
@@ -69,11 +70,26 @@ def read_lake_schema(workspace: Workspace, table: str) -> TableSchema:
         NoHistory: there is no such table.
         CouldNotDo: the table cannot be read.
     """
+    return _find_lake_table(open_executor(workspace), table)[1].schema
+
+
+def list_waiting_records(workspace: Workspace, table: str) -> tuple[WaitingRecords, ...]:
+    """List what waits in a quarantine table. Raises as `read_lake_schema`."""
     executor = open_executor(workspace)
+    name, lake_table = _find_lake_table(executor, table)
+    if lake_table.schema.column("reason") is None:
+        raise UsageError(
+            f"{table} is no quarantine of a LakeSink", hint="name the table of sm.spark.Quarantine"
+        )
+    return read_waiting(executor.query(format_waiting_query(name)))
+
+
+def _find_lake_table(executor: Executor, table: str) -> tuple[str, LakeTable]:
+    """Find a lake table, and its name in SQL, in the first format that accepts the name."""
     failures: list[CouldNotDo] = []
     for target in TARGETS.load_all():
         try:
-            target.table_name(table)
+            name = target.table_name(table)
             lake_table = executor.inspect(table, target.name)
         except BadReference:
             continue
@@ -81,7 +97,7 @@ def read_lake_schema(workspace: Workspace, table: str) -> TableSchema:
             failures.append(failure)
             continue
         if lake_table is not None:
-            return lake_table.schema
+            return name, lake_table
     if failures:
         raise failures[-1]
     raise NoHistory(f"there is no lake table {table}", hint="use a path, or catalog.namespace.table")

@@ -340,7 +340,10 @@ def _text(told: Cell, there: object, type: str) -> bool:
             return False
 
 
-_INFINITE = {9223372036825200000, 9223372036854775807, -9223372036832400000, -622191234}
+_INFINITE = {
+    9223372036825200000, 9223372036854775807, -9223372036832400000, -622191234,
+    "-292275055-05-16T23:00:00Z",
+}  # fmt: skip
 """How infinity travels. Source: pgjdbc `PGStatement.DATE_POSITIVE_INFINITY`, and what 1.4 to 3.6 sent."""
 
 _CHECKS: dict[str, Callable[[Cell, object, str], bool]] = {

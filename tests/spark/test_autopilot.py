@@ -18,6 +18,8 @@ from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.streaming.batch_report import BatchReport
 from schemaman.spark.streaming.micro_batch import RAW
 from tests.streaming.test_autopilot import keyless, told
+from tests.support.command_line import Run
+from tests.support.records import node, row_event
 
 pytestmark = pytest.mark.spark
 
@@ -114,3 +116,39 @@ def test_a_successor_takes_the_newer_rows(
     ]
     assert rows == [[(1, 1), (2, 1)], newer]
     assert any(SUCCESSOR_PROPERTY in line.statement and line.state == "done" for line in lines)
+
+
+def test_values_that_wait_are_told_and_drain_once_the_policy_lets_them(
+    spark: SparkSession, run: Run, tmp_path: Path
+) -> None:
+    fields = {"id": node("int32"), "day": node("int32", "io.debezium.time.Date")}
+    days = {1: 19_000, 2: -622_191_234}
+    dates = [row_event(fields, "c", {"id": id, "day": day}, offset=id) for id, day in days.items()]
+    quarantine = "ice.beside.quarantine"
+    reports: list[BatchReport] = []
+    with sm.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as registry:
+        for policy, records in ((sm.Policy(), dates), (sm.Policy(profile="autopilot"), dates[:1])):
+            sink = sm.spark.LakeSink(
+                registry,
+                [sm.TargetSetting("lake", "iceberg", ("*",), table="ice.beside.{table}")],
+                sm.spark.Quarantine(quarantine, "iceberg"),
+                policy=policy,
+                on_report=reports.append,
+            )
+            sink(_make_frame(spark, records), len(reports))
+            if not reports[1:]:
+                (waiting,) = reports[0].waiting
+                assert (waiting.records, waiting.source_table, waiting.oldest_ms) == (
+                    1,
+                    "srv.shop.public.t",
+                    0,
+                )
+                assert "infinity is no DATE" in waiting.reason
+                store = f"sqlite:///{tmp_path / 'store.db'}"
+                words = ("--store", store, "--quarantine", quarantine, "--format", "json")
+                shown = run("status", *words).json
+                assert [each["reason"] for each in shown["quarantine"]] == [waiting.reason]
+    assert reports[1].waiting == ()
+    found = spark.table("ice.beside.t").orderBy("id").collect()
+    assert [(r.id, str(r.day), r.day__2) for r in found] == [(1, "2022-01-08", None), (2, "None", "infinity")]
+    assert spark.table(quarantine).count() == 0

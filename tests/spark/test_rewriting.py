@@ -1,4 +1,4 @@
-"""`sync` under autopilot: a column of another type is rewritten within bounds, and else goes on beside."""
+"""`sync` under autopilot: a column of another type is rewritten within the bounds, else it goes on beside."""
 
 from __future__ import annotations
 
@@ -51,6 +51,10 @@ def test_a_column_goes_on_beside_until_the_bounds_let_it_be_rewritten(
     bounded('max_rewrite = "1GB"')
     assert sync(run, numbers)["state"] == "applied"
     spark.sql(f"INSERT INTO {lake} (id, price) VALUES (1, 5), (2, NULL), (3, -6)")
+    if format == "iceberg":  # a run that died after its first phase
+        assert run("ingest", texts).code == 0
+        assert run("plan", "t", "--recipe", "--phase", "expand", "-o", "first.plan.json").code == 0
+        assert run("apply", "first.plan.json").code == 0
     swapped = sync(run, texts)
     assert swapped["state"] == "applied", swapped
     assert [s.split()[0] for s in swapped["statements"]].count("UPDATE") == 1
@@ -63,8 +67,6 @@ def test_a_column_goes_on_beside_until_the_bounds_let_it_be_rewritten(
     assert any("does not hold 1 of the values exactly" in reason for reason in beside["reasons"]), beside
     bounded('max_rewrite = "1KB"')
     assert any("would be rewritten, and max_rewrite is 1 KB" in r for r in sync(run, doubles)["reasons"])
-    bounded('max_rewrite = "1GB"', 'max_scan = "1KB"')
-    assert any("would be read, and max_scan is 1 KB" in r for r in sync(run, doubles)["reasons"])
     bounded('max_rewrite = "1GB"')
     united = sync(run, doubles)
     assert (united["state"], united["reasons"]) == ("applied", [])

@@ -14,11 +14,14 @@ from schemaman.debezium.records import Record
 from schemaman.migration.apply.apply import StoreJournal, target_id
 from schemaman.migration.plan_file import from_text
 from schemaman.migration.policy import Policy, PolicyRule
-from schemaman.migration.properties.names import SPLIT_PROPERTY
-from schemaman.migration.properties.table_record import read_record
+from schemaman.migration.properties.column_swaps import format_swaps
+from schemaman.migration.properties.names import RECIPE_PROPERTY, SPLIT_PROPERTY
+from schemaman.migration.properties.table_record import ColumnSwap, read_record
 from schemaman.migration.rollback import plan_rollback
 from schemaman.migration.row_columns import DELETED
-from schemaman.migration.spark_sql import type_name
+from schemaman.migration.spark_sql import set_properties, type_name
+from schemaman.migration.target import TARGETS
+from schemaman.model.types import Integer, String
 from schemaman.store.sql.store import SqlStore
 from tests.lake_state.compare import Held
 from tests.lake_state.lake_comparison import ComparedTable
@@ -297,3 +300,17 @@ def test_a_value_that_no_type_holds_is_text_beside_its_column(lake: MemorySink, 
     back = plan_rollback(plan, table.live, len(plan.steps))
     assert [step.kind for step in back.steps] == ["drop-columns", "set-properties"]
     assert not back.refusals
+
+
+def test_a_column_that_is_being_swapped_is_not_split_and_its_rows_wait(lake: MemorySink) -> None:
+    lake.take([told(0, {"id": 1, "price": 5})])
+    (table,) = lake.tables.values()
+    swap = ColumnSwap("price", "price__new", "price__old", Integer(32), String())
+    name = TARGETS.get(lake.format).table_name(table.table)
+    table.run(f"ALTER TABLE {name} ADD COLUMNS (`price__new` STRING)")
+    table.run(set_properties(name, {RECIPE_PROPERTY: format_swaps("expand", (swap,))}))
+    lake.take([told(1, {"id": 2, "price": "six"})])
+    assert all("being replaced in phases" in reason for reason in lake.withheld().values())
+    assert len(lake.withheld()) == 1
+    assert table.live is not None
+    assert SPLIT_PROPERTY not in table.live.properties

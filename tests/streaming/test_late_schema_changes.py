@@ -726,3 +726,18 @@ def test_a_truncate_that_only_a_statement_tells_is_not_passed_over(store: SqlSto
     lake.notes.clear()
     lake.take([row(2, 500, {"id": 3, "a": "new"})])
     assert (set(live(lake)), lake.withheld(), lake.notes) == ({2, 3}, {}, [])
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_rows_ahead_of_their_structure_are_written_when_it_comes_and_nobody_answers(
+    store: SqlStore, format: str
+) -> None:
+    lake = MemorySink(
+        store, lambda _: None, format, Policy(profile="autopilot"), lambda _: False, modes=DEFAULTS
+    )
+    lake.take([created(A), row(0, 200, {"id": 1, "a": "x"})])
+    lake.take([row(1, 400, {"id": 1, "a": "y", "b": "new"}), row(2, 410, {"id": 2, "a": "z", "b": None})])
+    assert len(lake.withheld()) == 2
+    lake.take([ddl(1, 300, "ALTER TABLE t ADD COLUMN b VARCHAR(20)", ID, A, B)])
+    assert lake.withheld() == {}
+    assert live(lake) == {1: {"a": "y", "b": "new"}, 2: {"a": "z", "b": None}}

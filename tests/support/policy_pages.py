@@ -55,8 +55,11 @@ profile = "autopilot"
 | `autopilot` | it makes each change that loses no value, once the table itself proves it, and asks nobody |
 | `additive` | it adds tables and columns, and relaxes NOT NULL; nothing else changes |
 
-In Python: `sm.Policy(profile="autopilot")`. `schemaman config show` lists the level of each kind, and the
-rule or profile that it comes from.
+With `max_rewrite = "50GB"`, `max_scan` and `window = "22:00-06:00"` beside it, `retype` is `auto` under
+`autopilot`: `schemaman sync` [rewrites columns](recipes.md#without-a-person) within these bounds.
+
+In Python: `sm.Policy(profile="autopilot", max_rewrite="50GB")`. `schemaman config show` lists the level of
+each kind, and the rule or profile that it comes from.
 
 The rule with the narrowest table decides; then the one with the narrowest target; then the one that names
 the kind itself; then the more restrictive one. The order of rules has no effect. A pattern of kinds

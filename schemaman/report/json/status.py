@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 from schemaman.errors import SchemamanError
@@ -11,6 +11,7 @@ from schemaman.migration.apply.journal import is_forgotten, read_drift
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import from_text
 from schemaman.report.json.tables import SCHEMA_VERSION, Document
+from schemaman.sink.waiting_records import WaitingRecords
 from schemaman.store.log import Lease, MigrationEntry
 
 State = Literal["finished", "running", "stopped", "failed"]
@@ -48,8 +49,13 @@ class TargetState:
     drift: str
 
 
-def build_status(runs: Iterable[RunState], targets: Iterable[TargetState] = ()) -> Document:
-    """The document of `status`, newest run last."""
+def build_status(
+    runs: Iterable[RunState],
+    targets: Iterable[TargetState] = (),
+    waiting: Iterable[WaitingRecords] | None = None,
+) -> Document:
+    """The document of `status`, newest run last; `waiting` is None if no quarantine was named."""
+    quarantine = [{**asdict(each), "command": each.command or None} for each in waiting or ()]
     return {
         "schema_version": SCHEMA_VERSION,
         "targets": [_build_target(t) for t in targets],
@@ -66,6 +72,7 @@ def build_status(runs: Iterable[RunState], targets: Iterable[TargetState] = ()) 
             }
             for r in runs
         ],
+        **({} if waiting is None else {"quarantine": quarantine}),
     }
 
 

@@ -18,6 +18,7 @@ from schemaman.report.json.tables import SCHEMA_VERSION
 from schemaman.report.views import words
 from schemaman.report.views.plans import build_plan_blocks
 from schemaman.report.views.table_changes import select_shown_changes
+from schemaman.sink.waiting_records import WaitingRecords
 
 _STATES: dict[str, Tone] = {
     "applied": "good", "unchanged": "good", "refused": "break", "checked": "note",
@@ -104,8 +105,12 @@ def _build_migration(done: Migration) -> Iterator[Block]:
     yield from (Paragraph((Text("note: ", "muted"), Text(note))) for note in done.notes)
 
 
-def build_status_report(runs: Sequence[RunState], targets: Sequence[TargetState] = ()) -> Report:
-    """Build the report of `status`: one line a target, then one line a run."""
+def build_status_report(
+    runs: Sequence[RunState],
+    targets: Sequence[TargetState] = (),
+    waiting: Sequence[WaitingRecords] | None = None,
+) -> Report:
+    """Build the report of `status`: one line a target, then one line a run, then what waits."""
     rows = tuple(
         (
             (Text(r.run, code=True),),
@@ -123,7 +128,15 @@ def build_status_report(runs: Sequence[RunState], targets: Sequence[TargetState]
     blocks: tuple[Block, ...] = (
         (_build_targets_grid(targets), grid, *_build_advice(targets)) if rows else (nothing,)
     )
-    return Report("Status", blocks, dict(build_status(runs, targets)))
+    return Report("Status", (*blocks, *_list_waiting(waiting)), dict(build_status(runs, targets, waiting)))
+
+
+def _list_waiting(waiting: Sequence[WaitingRecords] | None) -> Iterator[Block]:
+    """What waits in the quarantine that was named."""
+    if waiting is not None and not waiting:
+        yield Paragraph((Text("no record waits in quarantine", "muted"),))
+    for each in waiting or ():
+        yield Paragraph((Text(str(each), "danger" if each.command else "note"),))
 
 
 def _build_targets_grid(targets: Sequence[TargetState]) -> Grid:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from schemaman.migration.plan import Plan
 from schemaman.model.display import count_noun
+from schemaman.sink.waiting_records import WaitingRecords
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +51,14 @@ class BatchReport:
     """The result of a batch, one report per lake table; `str` writes it as lines of text.
 
     `number` is Spark's number of the batch. `untargeted` counts the records of tables without a target, and
-    `rejected` those that could not be decoded.
+    `rejected` those that could not be decoded. `waiting` is what waits in quarantine after the batch.
     """
 
     number: int
     tables: tuple[TableReport, ...]
     untargeted: int = 0
     rejected: int = 0
+    waiting: tuple[WaitingRecords, ...] = ()
 
     def __str__(self) -> str:
         lines = [f"batch {self.number}"]
@@ -69,4 +71,5 @@ class BatchReport:
             else []
         )
         lines += [f"  {line}" for table in self.tables for line in str(table).splitlines()]
+        lines += [f"  {each}" for each in self.waiting]
         return "\n".join(lines)

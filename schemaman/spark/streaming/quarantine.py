@@ -15,6 +15,7 @@ from schemaman.migration.conditions import fingerprint_structure
 from schemaman.migration.spark_sql import create_namespace, literal, split_table_name
 from schemaman.migration.target import TARGETS, LakeTable
 from schemaman.sink.reread import hash_reading
+from schemaman.sink.waiting_records import WaitingRecords, format_waiting_query, read_waiting
 from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.streaming.micro_batch import COLUMNS, HEADERS
 from schemaman.spark.streaming.row_staging import CAME_LATE, DELETE_WAITS, VALUE_LOST, WAITS_FOR_OLDER
@@ -117,6 +118,12 @@ class Quarantine:
             "GROUP BY lake_table, source_table ORDER BY lake_table, source_table"
         )
         return tuple(map(_read_quarantined, rows))
+
+    def list_waiting(self, spark: SparkSession, stream: str) -> tuple[WaitingRecords, ...]:
+        """List what waits, since when and why. Raises `StatementFailed`."""
+        if not self._exists(spark):
+            return ()
+        return read_waiting(SparkExecutor(spark).query(format_waiting_query(self.name, stream)))
 
     def read_records(self, spark: SparkSession, stream: str, quarantined: QuarantinedTable) -> DataFrame:
         """Read the quarantined records, with the columns of a batch."""

@@ -197,13 +197,17 @@ class LakeSink:
             t for quarantined in waiting.values() if (t := parse_table(quarantined.source_table)) is not None
         }
         histories = self._load_histories(tables)
-        run = _BatchRun(self, spark, number, histories, waiting, hash_offsets(extents))
-        report = run.write_tables(raw)
+        offsets = hash_offsets(extents)
+        report = _BatchRun(self, spark, number, histories, waiting, offsets).write_tables(raw)
         if report.rejected or any(table.quarantined or table.replayed for table in report.tables):
             held_back = self._quarantine.list_tables(spark, self._stream)
         sink_tables = [each for table in histories for each in self.list_sink_tables(table)]
         self._waiting_journal.write_lines(report, sink_tables, held_back)
-        return report
+        return (
+            replace(report, waiting=self._quarantine.list_waiting(spark, self._stream))
+            if held_back
+            else report
+        )
 
     def _load_histories(self, tables: Iterable[TableId]) -> dict[TableId, TableHistory]:
         found = ((table, self._store.history(table)) for table in tables)
