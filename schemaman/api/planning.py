@@ -19,6 +19,7 @@ from schemaman.migration.source import migration_source
 from schemaman.migration.split_columns import find_new_split, split_columns
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.registry import Registry, RegistryStore
+from schemaman.sink.answered_renames import find_former_columns, plan_union
 from schemaman.sink.preflight import Preflight, withhold_plan
 
 
@@ -100,6 +101,20 @@ class LakePlanner:
         return (
             self.preflight.check_plan(found, lake_table, table.history) if isinstance(found, Plan) else None
         )
+
+    def plan_union(self, table: TargetTable) -> Plan | None:
+        """Plan to unite columns whose rename was answered late, as far as the policy makes it by itself.
+
+        Raises as `inspect`.
+        """
+        names = str(table.history.table), table.target, table.format
+        lake_table = self.inspect(table)
+        if lake_table is None or self.policy.find_ruling("unite-columns", *names).level != "auto":
+            return None
+        former = find_former_columns(table.history, lake_table)
+        recipes = self._make_recipes(table, lake_table)
+        found, _ = plan_union(recipes, lake_table, former, self.executor)
+        return None if found is None else self.preflight.check_plan(found, lake_table, table.history)
 
     def _make_recipes(self, table: TargetTable, lake_table: LakeTable) -> RecipePlanner:
         source, target = self.make_source(table, lake_table), TARGETS.get(table.format)

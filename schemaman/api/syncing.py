@@ -127,6 +127,10 @@ class LakeSync:
         planner = LakePlanner(applier.preflight, policy, self._request.is_lasting)
         _split_columns(planner, table)
         found = self._follow_plan(applier, table, planner.plan_table(table))
+        union = planner.plan_union(table) if found.is_current else None
+        if union is not None:
+            united = self._follow_plan(applier, table, union)
+            found = replace(united, statements=(*found.statements, *united.statements))
         rekey = planner.plan_rekey(table) if found.is_current else None
         if rekey is None:
             return found

@@ -39,7 +39,7 @@ StepKind = Literal[
     "drop-constraint", "backfill", "drop-table", "restore",
 ]  # fmt: skip
 Reversible = Literal["reversible", "time-travel", "no"]
-PhaseName = Literal["expand", "backfill", "swap", "contract", "abandon", "rekey", "fill", "rollback"]
+PhaseName = Literal["expand", "backfill", "swap", "contract", "abandon", "rekey", "fill", "unite", "rollback"]
 
 
 @dataclass(frozen=True, slots=True)

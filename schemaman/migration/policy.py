@@ -28,7 +28,7 @@ ChangeKind = Literal[
     "widen", "integer-to-decimal", "integer-to-double", "upgrade", "narrow", "retype", "split-column",
     "drop-not-null", "set-not-null", "change-default", "change-comment", "reorder",
     "drop-column", "rename-stated", "rename-proven", "rename-suspected",
-    "rename-unanswered",
+    "rename-unanswered", "unite-columns",
     "change-key", "change-layout-column", "drop-table", "rename-table", "truncate", "change-representation",
 ]  # fmt: skip
 """The kinds of changes, by their effect on the rows of a table and on its readers."""
@@ -69,6 +69,8 @@ MEANINGS: Mapping[ChangeKind, str] = {
     "writer added: a person has to decide",
     "rename-unanswered": "a suspected rename that nobody has answered: `auto` keeps the old column, adds the "
     "new one, and leaves the question open",
+    "unite-columns": "a rename that was answered after the lake had got both columns: rows that were not "
+    "written since get the earlier value, and the earlier column stays",
     "change-key": "other key columns: the rows were merged by the old ones",
     "change-layout-column": "another type of a column by which files are laid out",
     "drop-table": "the source table was dropped, and another one may have its name",
@@ -103,6 +105,7 @@ DEFAULTS: Mapping[ChangeKind, Level] = {
     "rename-proven": "approve",
     "rename-suspected": "approve",
     "rename-unanswered": "block",
+    "unite-columns": "approve",
     "change-key": "block",
     "change-layout-column": "block",
     "drop-table": "block",
@@ -123,6 +126,7 @@ PROFILES: Mapping[Profile, Mapping[ChangeKind, Level]] = {
         "set-not-null": "ignore",
         "rename-proven": "auto",
         "rename-unanswered": "auto",
+        "unite-columns": "auto",
         "change-key": "auto",
         "truncate": "auto",
         "change-representation": "auto",
@@ -139,6 +143,7 @@ PROFILES: Mapping[Profile, Mapping[ChangeKind, Level]] = {
         "rename-stated": "block",
         "rename-proven": "block",
         "rename-suspected": "block",
+        "unite-columns": "block",
         "change-representation": "block",
     },
 }
@@ -160,12 +165,14 @@ NEVER: Mapping[ChangeKind, frozenset[Level]] = {
     "rename-suspected": frozenset({"auto"}),
     "split-column": frozenset({"approve", "ignore", "quarantine"}),
     "rename-unanswered": frozenset({"approve", "ignore", "quarantine"}),
+    "unite-columns": frozenset({"quarantine"}),
     "drop-table": frozenset({"auto", "approve"}),
     "rename-table": frozenset({"auto", "approve"}),
 }
 """Levels that a kind cannot have.
 
-The lake keeps a type that is wide enough, and its own order of columns. No row needs a comment. Writers write
+The lake keeps a type that is wide enough, and its own order of columns. No row needs a comment, and
+none waits for columns to be united. Writers write
 every value, whatever its default is. A suspected rename is not evidence. Only people move whole tables."""
 
 ANY = "*"

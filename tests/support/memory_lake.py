@@ -41,6 +41,7 @@ from schemaman.spark.streaming.row_staging import CHANGE_ARROW, ChangeFolder
 from schemaman.spark.streaming.staged_columns import HelperColumns, make_staged_helpers
 from schemaman.spark.streaming.unread_records import is_in_span
 from schemaman.store.log import MigrationEntry
+from tests.support.memory_sql import count_rows, update_rows
 
 _PART = r"`(?:[^`]|``)+`"
 _PATH = rf"{_PART}(?:\.{_PART})*"
@@ -93,12 +94,15 @@ class MemoryTable:
         return tuple((p, len(offsets), min(offsets)) for p, offsets in sorted(found.items()))
 
     def _count_unfit_keys(self, statement: str) -> int | None:
-        """What the gate of another key asks of a table with deleted rows; None for other queries."""
+        """What the gates of another key and of united columns ask of a table; None for other queries."""
         found = re.search(r"WHERE NOT coalesce\(`_row_deleted`, false\) AND \((.*)\)$", statement)
         if found:
             names = [_parts(part)[0] for part in re.findall(_PART, found[1])]
             rows = [row for row in self.rows.values() if not row.get(DELETED)]
             return sum(any(row.get(self.fields[name]) is None for name in names) for row in rows)
+        found = re.match(rf"SELECT count\(\*\) FROM {_PATH} WHERE (.*`{ORDER}`.*)$", statement)
+        if found:
+            return count_rows(list(self.rows.values()), self.fields, found[1]) if self.rows else 0
         found = re.search(r" WHERE .* IS NOT NULL GROUP BY (.*) HAVING count", statement)
         if not found:
             return None
@@ -130,7 +134,10 @@ class MemoryTable:
             return self._created(statement)
         if self.live is None:
             raise StatementFailed(f"no table: {statement}")
-        if re.match(rf"UPDATE {_PATH} SET ", statement):
+        found = re.fullmatch(rf"UPDATE {_PATH} SET (.*) WHERE (.*)", statement, re.DOTALL)
+        if found:
+            if self.rows:
+                update_rows(list(self.rows.values()), self.fields, found[1], found[2])
             return self.live
         found = re.fullmatch(rf"COMMENT ON TABLE {_PATH} IS (NULL|{_TEXT})", statement, re.DOTALL)
         if found:

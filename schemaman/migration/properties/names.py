@@ -40,6 +40,9 @@ FOREIGN_PROPERTY = "schemaman.foreign"
 SPLIT_PROPERTY = "schemaman.split"
 """Table property: columns beside others of the same source column, as JSON: the first version of each."""
 
+UNITED_PROPERTY = "schemaman.united"
+"""Table property: columns whose values are in the renamed column, too, as JSON: the order of the rename."""
+
 ADDED_PROPERTY = "schemaman.added"
 """Table property: columns that plans added beyond the version of the stamp, as a JSON list."""
 

@@ -32,6 +32,7 @@ from schemaman.migration.properties.table_record import ColumnSwap, read_record
 from schemaman.migration.properties.validation import refuse_unreadable
 from schemaman.migration.recipes.phases import PhaseDraft, find_missing_properties
 from schemaman.migration.recipes.swap_checks import INTO, SwapCheck
+from schemaman.migration.recipes.unite_columns import FormerColumn, unite_columns
 from schemaman.migration.replacement_table import plan_replacement
 from schemaman.migration.row_columns import refuse_key
 from schemaman.migration.target import LakeTable, Target, find_column, has_known_key, is_same_key
@@ -108,6 +109,15 @@ class RecipePlanner:
     def plan_rekey(self, lake: LakeTable) -> Plan | Refusal | None:
         """Plan only the change to the source's new key; None if the table has it, or tells no key."""
         return self._plan_rekey(lake, project(self.source, lake, self.target, self.policy, self.target_name))
+
+    def plan_union(self, lake: LakeTable, former: Sequence[FormerColumn]) -> Plan | None:
+        """Plan to unite former columns with the present ones; None if there are none, or nobody wants it."""
+        ruling = self._policy_check().ask("unite-columns")
+        if not former or ruling.level not in ("auto", "approve"):
+            return None
+        draft = PhaseDraft(self.target, self.table, lake)
+        gate = unite_columns(draft, former, "" if ruling.level == "auto" else ruling.why)
+        return self._make_plan(draft, lake, Phase("unite", 1, 1, gate))
 
     def make_plans(self, lake: LakeTable, into: str | None = None) -> tuple[Plan, ...]:
         """Return the phases as plans; without any, one plan without steps that has the reasons."""

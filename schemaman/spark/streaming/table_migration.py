@@ -41,6 +41,7 @@ from schemaman.model.schema import Column, TableId, TableSchema, walk_fields
 from schemaman.model.types import Array, Map, Struct
 from schemaman.registry import Registry, RegistryStore
 from schemaman.settings import TargetSetting
+from schemaman.sink.answered_renames import find_former_columns, plan_union
 from schemaman.sink.dropped_columns import (
     add_columns,
     add_nested_fields,
@@ -212,7 +213,11 @@ class TableMigrator:
                 f"{quote_name(n)}: {self._explain_missing(sink_table, last)}"
                 for n in _find_missing_columns(done[-1], history, dropped.displaced)
             ]
-            keyed = self._change_key(sink_table, executor, history, done[-1], keys)
+            united = self._unite_columns(sink_table, executor, history, done[-1])
+            if isinstance(united, Blocked):
+                return united
+            notes += united.notes
+            keyed = self._change_key(sink_table, executor, history, united, keys)
             if isinstance(keyed, Blocked):
                 return keyed
             steps = tuple(step for each in done[:-1] for step in each.steps) + keyed.steps
@@ -265,6 +270,27 @@ class TableMigrator:
                 live = executor.inspect(sink_table.lake_table, sink_table.target.format)
                 assert live is not None
         return live
+
+    def _unite_columns(
+        self, sink_table: SinkTable, executor: Executor, history: TableHistory, ready: Ready
+    ) -> Ready | Blocked:
+        """The table in which columns are united whose rename was answered after it had got both.
+
+        Where the rows do not prove which of two values holds, both columns keep theirs, and a note says so.
+        """
+        if self._find_level("unite-columns", sink_table) != "auto":
+            return ready
+        former = find_former_columns(ready.join_renames(history), ready.lake)
+        target, name = TARGETS.get(sink_table.target.format), sink_table.target.name
+        source = add_row_columns(migration_source(history))
+        planner = RecipePlanner(source, target, sink_table.lake_table, self.policy, name)
+        plan, notes = plan_union(planner, ready.lake, former, executor)
+        if plan is None:
+            return replace(ready, notes=(*ready.notes, *notes))
+        outcome = self._apply_plan(plan, executor)
+        if isinstance(outcome, Blocked):
+            return outcome
+        return replace(ready, lake=outcome.lake, steps=(*ready.steps, *outcome.steps), notes=notes)
 
     def _change_key(
         self,
