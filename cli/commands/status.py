@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from schemaman.api.workspace import now_ms
+from schemaman.history.open_questions import list_open_questions
 from schemaman.registry import Registry
-from schemaman.report.json.status import fold_run_states, fold_target_states
+from schemaman.report.json.status import fold_run_states, fold_target_states, list_followed_tables
 from schemaman.report.views.migrations import build_status_report
 from schemaman_cli.group import command
-from schemaman_cli.library import open_store
+from schemaman_cli.library import make_workspace, open_store
 from schemaman_cli.options import CommandContext, format_option, with_context
 
 
@@ -17,12 +18,18 @@ from schemaman_cli.options import CommandContext, format_option, with_context
 def status(context: CommandContext, format: str) -> None:
     """Show every migrated target: its last plan, completed steps, lease and known drift; then every run.
 
+    Open questions of these tables come last, each with the command that settles it.
+
     The process of a run in state stopped has died. To continue that run, use schemaman resume RUN.
     """
-    store = open_store(context)
-    journal, leases, now = Registry(store, now_ms).dated_journal(), store.leases(), store.now_ms()
+    store, decisions = open_store(context), make_workspace(context).read_decisions()
+    registry = Registry(store, now_ms)
+    journal, leases, now = registry.dated_journal(), store.leases(), store.now_ms()
     runs, targets = fold_run_states(journal, leases, now), fold_target_states(journal, leases, now)
-    context.console.show(build_status_report(runs, targets), format)
+    known = {str(table): table for table in store.tables()}
+    followed = (known[name] for name in list_followed_tables(targets) if name in known)
+    questions = [q for table in followed for q in list_open_questions(registry.history(table, decisions))]
+    context.console.show(build_status_report(runs, targets, questions), format)
 
 
 COMMAND = status

@@ -22,7 +22,6 @@ from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import plan_hash
 from schemaman.migration.properties.names import SOURCE_PROPERTY
 from schemaman.migration.rename_grounds import RenameGrounds, find_rename_grounds
-from schemaman.migration.self_approval import approves_itself
 from schemaman.migration.source import migration_source
 from schemaman.migration.target import TARGETS, Executor
 from schemaman.migration.target_id import target_id
@@ -100,8 +99,6 @@ class PlanApplier:
     def is_approved(self, plan: Plan) -> bool:
         """Whether the plan is approved; an expired approval is still valid for a plan with a started run."""
         if not plan.approvals_needed and not self.list_missing_approvals(plan):
-            return True
-        if approves_itself(plan, self._workspace.settings.policy):
             return True
         if self.request.approved is not None:
             return self.request.approved

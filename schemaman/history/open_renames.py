@@ -6,11 +6,12 @@ Law: the question stays in the history. An answer may come at any time, since bo
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
+from schemaman.history.open_questions import ask_exchange, ask_rename
 from schemaman.history.versions import RenameCandidate, SchemaVersion, TableHistory
 
-OPEN_RENAME = "it is not decided whether "
-"""How the description of an open rename begins."""
+_OPEN = "it is not decided"
 
 
 def treat_as_additions(history: TableHistory) -> TableHistory:
@@ -33,14 +34,22 @@ def treat_as_additions(history: TableHistory) -> TableHistory:
 
 def describe_open_renames(history: TableHistory) -> tuple[str, ...]:
     """Describe the suspected renames of the newest incarnation, each with the commands that answer it."""
-    incarnation, doubtful = history.latest.incarnation, _find_perhaps_made_anew(history)
-    return tuple(
-        f"{OPEN_RENAME}{c.old} became {c.new}: both columns are kept, and `schemaman decide "
+    doubtful = _find_perhaps_made_anew(history)
+    incarnation = [v for v in history.versions if v.incarnation == history.latest.incarnation]
+    renames = [
+        f"{_OPEN} {ask_rename(history, v, c).text}: both columns are kept, and `schemaman decide "
         f"rename {history.table}@{v.number} {c.old} {c.new}`, or not-rename, answers it"
-        for v in history.versions
-        if v.incarnation == incarnation and v.number not in doubtful
+        for v in incarnation
+        if v.number not in doubtful
         for c in _list_suspected(v)
-    )
+    ]
+    exchanges = [
+        f"{_OPEN} {question.text}: the earlier columns are kept under other names; "
+        f"`{'` and `'.join(question.commands)}` state an exchange"
+        for before, v in pairwise(incarnation)
+        for question in ask_exchange(history, before, v)
+    ]
+    return (*renames, *exchanges)
 
 
 def _list_suspected(version: SchemaVersion) -> tuple[RenameCandidate, ...]:

@@ -5,17 +5,20 @@ A plan file says itself what needs approval, and anybody can edit it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 
 from schemaman.migration.plan import Plan, Step, StepKind
 from schemaman.migration.policy import ChangeKind, Policy
 from schemaman.migration.policy_checks import PolicyCheck
 from schemaman.migration.rename_grounds import RenameGrounds
+from schemaman.migration.row_columns import ORDER
 from schemaman.migration.target import TARGETS
 
 _VALUES_LOST = "values are lost"
 _POLICY_KINDS: Mapping[StepKind, ChangeKind] = {
     "create-table": "new-table",
+    "rename-table": "rename-table",
     "change-type": "widen",
     "rename-column": "rename-stated",
     "drop-columns": "drop-column",
@@ -23,6 +26,13 @@ _POLICY_KINDS: Mapping[StepKind, ChangeKind] = {
     "add-constraint": "set-not-null",
 }
 """The least kind of change of a step for the policy; the changes of a plan may add stricter kinds."""
+
+_FILLS_NULL = re.compile(
+    r"UPDATE \S+ SET (?P<new>`(?:[^`]|``)+`) = .* WHERE `(?:[^`]|``)+` IS NOT NULL AND (?P=new) IS NULL "
+    rf"AND \(`{ORDER}` IS NULL OR `{ORDER}` < '[^']*'\)",
+    re.DOTALL,
+)
+"""The statement that unites two columns: it replaces no value, whatever a plan file says of it."""
 
 _NO_RENAMES: Mapping[str, ChangeKind] = {}
 
@@ -71,6 +81,8 @@ def _find_demand(
     kind = renames.get(step.statement, _POLICY_KINDS.get(step.kind))
     if step.step_class == "capability-upgrade" or _switches_features(plan, step):
         kind = "upgrade"
+    elif phase == "unite" and step.kind == "backfill" and _FILLS_NULL.fullmatch(step.statement):
+        kind = "unite-columns"
     elif phase == "swap" and step.kind == "rename-column" and kind != "rename-suspected":
         kind = "retype"
     ruling = None if kind is None else check.ask(kind)

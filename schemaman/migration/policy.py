@@ -73,8 +73,10 @@ MEANINGS: Mapping[ChangeKind, str] = {
     "written since get the earlier value, and the earlier column stays",
     "change-key": "other key columns: the rows were merged by the old ones",
     "change-layout-column": "another type of a column by which files are laid out",
-    "drop-table": "the source table was dropped, and another one may have its name",
-    "rename-table": "the source table was renamed, and another one may have its name",
+    "drop-table": "the source table was dropped, and another one has its name: `auto` keeps the lake table "
+    "as `orders__dropped_1` and begins a new one",
+    "rename-table": "the source table was renamed, and another one may have its name: `auto` renames the "
+    "lake table, too, with its rows",
     "truncate": "the source table was emptied: writers of rows follow this level, and no plan does",
     "change-representation": "a type that may come from a connector setting alone, or that a "
     "[[projection]] writes into the same lake type as the previous one",
@@ -119,6 +121,7 @@ PROFILES: Mapping[Profile, Mapping[ChangeKind, Level]] = {
     "careful": DEFAULTS,
     "autopilot": {
         **DEFAULTS,
+        "reuse-name": "auto",
         "integer-to-decimal": "auto",
         "integer-to-double": "auto",
         "upgrade": "auto",
@@ -128,6 +131,8 @@ PROFILES: Mapping[Profile, Mapping[ChangeKind, Level]] = {
         "rename-unanswered": "auto",
         "unite-columns": "auto",
         "change-key": "auto",
+        "drop-table": "auto",
+        "rename-table": "auto",
         "truncate": "auto",
         "change-representation": "auto",
     },
@@ -166,14 +171,14 @@ NEVER: Mapping[ChangeKind, frozenset[Level]] = {
     "split-column": frozenset({"approve", "ignore", "quarantine"}),
     "rename-unanswered": frozenset({"approve", "ignore", "quarantine"}),
     "unite-columns": frozenset({"quarantine"}),
-    "drop-table": frozenset({"auto", "approve"}),
-    "rename-table": frozenset({"auto", "approve"}),
+    "drop-table": frozenset({"approve"}),
+    "rename-table": frozenset({"approve"}),
 }
 """Levels that a kind cannot have.
 
-The lake keeps a type that is wide enough, and its own order of columns. No row needs a comment, and
-none waits for columns to be united. Writers write
-every value, whatever its default is. A suspected rename is not evidence. Only people move whole tables."""
+The lake keeps a type that is wide enough, and its own order of columns. No row needs a comment, and none
+waits for columns to be united. Writers write every value, whatever its default is. A suspected rename is not
+evidence. A whole table is moved by itself or by hand."""
 
 ANY = "*"
 _PART = re.compile(r'"((?:[^"]|"")*)"|([^."]+)')

@@ -101,6 +101,9 @@ def _check_step(plan: Plan, target: Target, step: Step, schema: TableSchema | No
             reader.take(f"RESTORE TABLE {name} TO VERSION AS OF ")
             reader.match(r"\d+")
             schema = plan.wanted
+        case "rename-table":
+            _check_move(reader, target, plan)
+            schema = plan.wanted
         case "drop-table":
             raise ValueError("no plan drops a table")
         case _:
@@ -113,6 +116,17 @@ def _check_step(plan: Plan, target: Target, step: Step, schema: TableSchema | No
         reader.end()
     _require_structure(step.postcondition, schema, "after")
     return schema
+
+
+def _check_move(reader: SqlReader, target: Target, plan: Plan) -> None:
+    """Check that a table gets the name of the plan, within its catalogue, where no table is."""
+    if plan.base_schema is not None or len(plan.steps) != 1:
+        raise ValueError("a table takes the place of another one")
+    reader.take("ALTER TABLE ")
+    moved = sql.quote_table_name(reader.path())
+    reader.take(" RENAME TO ")
+    reader.path()
+    _require_equal(plan.steps[0].statement, target.rename_table(moved, plan.table) or "")
 
 
 def find_structure_after(plan: Plan, step: Step, schema: TableSchema) -> TableSchema:

@@ -23,6 +23,8 @@ from schemaman.migration.properties.names import (
     SOURCE_PROPERTY,
     VERSION_PROPERTY,
 )
+from schemaman.migration.properties.table_record import read_record
+from schemaman.migration.recipes.move_table import name_displaced
 from schemaman.migration.spark_sql import read_set_properties
 from schemaman.migration.target import TARGETS, Executor, LakeTable, has_known_key
 from schemaman.migration.target_id import target_id
@@ -56,6 +58,15 @@ class MissingTable:
     def __str__(self) -> str:
         again = "create it again (`schemaman plan`, `schemaman approve`, `schemaman apply`)"
         return f"{self.reason}: {self.instead}; or {again}: {self.consequence}"
+
+
+@dataclass(frozen=True, slots=True)
+class PreviousTable:
+    """The lake table of an earlier name of a source table."""
+
+    table: TableId
+    address: str
+    lake: LakeTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +136,14 @@ class Preflight:
         lost = self._find_lost_table(history, format, lake_table)
         if lost is not None or address is None:
             return lost
-        return self._find_previous_table(history, format, lake_table, address)
+        previous = self.find_previous_table(history, format, lake_table, address)
+        if previous is None:
+            return None
+        return MissingTable(
+            f"the source renamed {previous.table} to {history.table}, and its rows are in {previous.address}",
+            f"rename that table to {lake_table} and set its property {SOURCE_PROPERTY} to {history.table}",
+            "the new table begins empty beside that one",
+        )
 
     def _find_lost_table(self, history: TableHistory, format: str, lake_table: str) -> MissingTable | None:
         """Find out whether the table existed before, with rows of the present incarnation."""
@@ -151,10 +169,14 @@ class Preflight:
             "then only in the source",
         )
 
-    def _find_previous_table(
+    def find_previous_table(
         self, history: TableHistory, format: str, lake_table: str, address: Address
-    ) -> MissingTable | None:
-        """Find out whether the lake table of a previous name of the source table has the rows."""
+    ) -> PreviousTable | None:
+        """Find the lake table of a previous name of the source table, which has the rows.
+
+        Raises:
+            StatementFailed: the lake cannot be read.
+        """
         previous_names = {alias.name for alias in history.aliases if alias.kind == "table"}
         seen = {history.table}
         todo = (
@@ -165,22 +187,29 @@ class Preflight:
         while todo:
             previous = todo.pop()
             seen.add(previous)
-            previous_lake_table = address(previous)
-            lake = self.executor.inspect(previous_lake_table, format)
-            if lake is not None and self._is_renamed(previous, lake):
-                return MissingTable(
-                    f"the source renamed {previous} to {history.table}, "
-                    f"and its rows are in {previous_lake_table}",
-                    f"rename that table to {lake_table} and set its property {SOURCE_PROPERTY} to "
-                    f"{history.table}",
-                    "the new table begins empty beside that one",
-                )
+            for each in self._list_addresses(address(previous), format):
+                lake = self.executor.inspect(each, format)
+                if lake is not None and each != lake_table and self._is_renamed(previous, lake, history):
+                    return PreviousTable(previous, each, lake)
             names = {a.name for a in self.registry.history(previous).aliases if a.kind == "table"}
             todo += [t for t in self.store.tables() if str(t) in names and t not in seen]
         return None
 
-    def _is_renamed(self, previous: TableId, lake: LakeTable) -> bool:
+    def _list_addresses(self, address: str, format: str) -> tuple[str, ...]:
+        """The address of a lake table, and those of tables that made room for it."""
+        displaced: list[str] = []
+
+        def is_free(name: str) -> bool:
+            displaced.append(name)
+            return self.executor.inspect(name, format) is None
+
+        name_displaced(address, is_free)
+        return (address, *displaced[:-1])
+
+    def _is_renamed(self, previous: TableId, lake: LakeTable, renamed: TableHistory) -> bool:
         """Whether a lake table holds the rows of an incarnation that ended with a rename."""
+        if read_record(lake.properties).source == str(renamed.table):
+            return True
         history = self.registry.history(previous)
         return find_incarnation(lake, history) in {
             e.incarnation for e in history.events if e.kind == "renamed"

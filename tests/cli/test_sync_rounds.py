@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +14,7 @@ from schemaman.io import files, kafka
 from tests.support.command_line import Done
 from tests.support.memory_commands import Commands
 from tests.support.memory_commands import commands as run
+from tests.support.records import node, row_event
 
 __all__ = ["run"]
 
@@ -160,3 +162,34 @@ def test_what_waits_or_is_refused_tells_what_someone_else_changed(run: Commands,
     (told,) = run("sync", "r.jsonl", "--once", "--format", "json").json["tables"]
     assert told["state"] in ("waiting", "refused")
     assert told["reasons"][-1] == MINE
+
+
+def _write_row(offset: int, **row: object) -> None:
+    """A row of PostgreSQL, which states no rename."""
+    made = row_event({name: node("int32", optional=name != "id") for name in row}, "u", row, offset=offset)
+    line = {"topic": made.topic, "partition": 0, "offset": offset, "ts": offset, "tstype": "create"}
+    line |= {"key": (made.key or b"").decode(), "payload": (made.value or b"").decode()}
+    Path("r.jsonl").write_text(f"{json.dumps(line)}\n", encoding="utf-8")
+
+
+def test_a_late_answer_unites_columns_and_status_names_the_question_until_then(run: Commands) -> None:
+    run.settings(more='profile = "autopilot"\n')
+    text = Path("schemaman.toml").read_text().replace("app.*", "public.*")
+    Path("schemaman.toml").write_text(text)
+    _write_row(1, id=1, z=1, price=7)
+    assert run("sync", "r.jsonl", "--once").code == 0
+    run.change("ADD COLUMNS (`_row_order` STRING)", "ice.raw.t")
+    there = run.lake.table("ice.raw.t")
+    there.rows["1",] = {there.fields["id"]: 1, there.fields["price"]: 7}
+    _write_row(2, id=2, z=1, cost=8)
+    assert run("sync", "r.jsonl", "--once").code == 0
+    (asked,) = run("status", "--format", "json").json["questions"]
+    assert asked["text"] == "whether price became cost"
+    assert run(*asked["commands"][0].split()[1:]).code == 0
+    (told,) = run("sync", "r.jsonl", "--once", "--format", "json").json["tables"]
+    assert told["state"] == "applied"
+    assert sum(statement.startswith("UPDATE") for statement in told["statements"]) == 1
+    assert [row["cost"] for row in there.read()] == [7]
+    assert run("status", "--format", "json").json["questions"] == []
+    (told,) = run("sync", "r.jsonl", "--once", "--format", "json").json["tables"]
+    assert (told["state"], told["statements"]) == ("current", [])

@@ -19,7 +19,7 @@ from schemaman.errors import StatementFailed
 from schemaman.migration.properties.names import CHECK_PREFIX
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import DELETED, OFFSET, ORDER, PARTITION, TOPIC, list_row_columns
-from schemaman.migration.spark_sql import format_identifiers
+from schemaman.migration.spark_sql import format_identifiers, quote_table_name
 from schemaman.migration.target import TARGETS, LakeTable
 from schemaman.model.column_list import parse_columns
 from schemaman.model.ddl import quote_text
@@ -347,7 +347,16 @@ class MemoryLake:
 
     def run(self, statement: str) -> None:
         self.before(statement)
-        if not statement.startswith("CREATE NAMESPACE"):
+        moved = re.fullmatch(rf"ALTER TABLE ({_PATH}) RENAME TO ({_PATH})", statement)
+        if moved:
+            catalog, to = _parts(moved[1])[0], _parts(moved[2])
+            table = self.tables.pop(self._find_address(moved[1]))
+            table.table = self._find_address(quote_table_name((catalog, *to)))
+            assert table.live is not None
+            assert self.table(table.table).live is None
+            table.live = replace(table.live, name=table.table)
+            self.tables[table.table] = table
+        elif not statement.startswith("CREATE NAMESPACE"):
             found = re.match(_ALTERED, statement)
             assert found, statement
             self._named(found[1]).run(statement)
@@ -361,7 +370,10 @@ class MemoryLake:
 
     def _named(self, name: str) -> MemoryTable:
         """The table of a name in SQL: one that was inspected, or that of a path."""
-        return self.table(self.addresses.get(name, _parts(name)[-1]))
+        return self.table(self._find_address(name))
+
+    def _find_address(self, name: str) -> str:
+        return self.addresses.get(name, _parts(name)[-1])
 
 
 class MemoryJournal:

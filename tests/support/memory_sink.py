@@ -230,12 +230,12 @@ class MemorySink:
             return
         self.sources[follower.lake_table] = table
         lake = MemoryLake(self.tables)
-        lake_table = lake.table(follower.lake_table)
         again = self._told(reading, _table(waiting.values()), gaps=True)
         versions_given = versions is not None
         if versions is None:
             versions = {row["version"] for row in (*again, *rows)} - {None}
         brought = bringer.migrate(follower, lake, reading.histories[table], versions)
+        lake_table = lake.table(follower.lake_table)
         if isinstance(brought, Blocked) and brought.is_ignored:
             self.left |= {_place(row): brought.reason for row in rows}
             return
@@ -334,11 +334,12 @@ class MemorySink:
         return found | self.rejected | self.left | dict.fromkeys(self.ended, ENDED_INCARNATION)
 
     def lake(self) -> list[ComparedTable]:
-        """The lake tables."""
+        """The lake tables; those that made room for another one are left out."""
+        sources = self.sources | {self._follower(t).lake_table: t for t in self.store.tables()}
         return [
-            ComparedTable(self.sources[name], table.live, table.read(), name in self.stopped)
+            ComparedTable(sources[name], table.live, table.read(), name in self.stopped)
             for name, table in self.tables.items()
-            if table.live is not None
+            if table.live is not None and name in sources
         ]
 
 

@@ -200,7 +200,7 @@ def _report_ended_incarnation(source: MigrationSource, lake: LakeTable, notes: P
         "the source table was dropped or renamed, and another one has its name: the rows of the target "
         f"are those of the old one ({ruling.why})"
     )
-    if ruling.level == "block":
+    if ruling.level in ("auto", "block"):
         again = (
             "move the target table away and plan again, which creates a new one; to continue in the old one, "
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from schemaman.errors import SchemamanError
+from schemaman.history.open_questions import OpenQuestion
 from schemaman.migration.apply.journal import is_forgotten, read_drift
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import from_text
@@ -48,7 +49,11 @@ class TargetState:
     drift: str
 
 
-def build_status(runs: Iterable[RunState], targets: Iterable[TargetState] = ()) -> Document:
+def build_status(
+    runs: Iterable[RunState],
+    targets: Iterable[TargetState] = (),
+    questions: Iterable[OpenQuestion] = (),
+) -> Document:
     """The document of `status`, newest run last."""
     return {
         "schema_version": SCHEMA_VERSION,
@@ -66,7 +71,16 @@ def build_status(runs: Iterable[RunState], targets: Iterable[TargetState] = ()) 
             }
             for r in runs
         ],
+        "questions": [
+            {"table": q.table, "text": q.text, "commands": [*q.commands], "otherwise": q.otherwise or None}
+            for q in questions
+        ],
     }
+
+
+def list_followed_tables(targets: Iterable[TargetState]) -> tuple[str, ...]:
+    """List the source tables that migrated targets follow, each once."""
+    return tuple(dict.fromkeys(t.source.rpartition("@")[0] for t in targets if t.source))
 
 
 def fold_run_states(

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
 
+from schemaman.history.open_questions import OpenQuestion
 from schemaman.migration.apply.run import Migration
 from schemaman.migration.layout import LayoutChange
 from schemaman.migration.plan import Plan
@@ -104,8 +105,10 @@ def _build_migration(done: Migration) -> Iterator[Block]:
     yield from (Paragraph((Text("note: ", "muted"), Text(note))) for note in done.notes)
 
 
-def build_status_report(runs: Sequence[RunState], targets: Sequence[TargetState] = ()) -> Report:
-    """Build the report of `status`: one line a target, then one line a run."""
+def build_status_report(
+    runs: Sequence[RunState], targets: Sequence[TargetState] = (), questions: Sequence[OpenQuestion] = ()
+) -> Report:
+    """Build the report of `status`: one line a target, then one line a run, then the open questions."""
     rows = tuple(
         (
             (Text(r.run, code=True),),
@@ -121,9 +124,27 @@ def build_status_report(runs: Sequence[RunState], targets: Sequence[TargetState]
     grid = Grid(f"{words.format_count(len(rows), 'run')}, newest last", header, rows)
     nothing = Paragraph((Text("no plan has been applied yet: schemaman apply PLAN applies one", "muted"),))
     blocks: tuple[Block, ...] = (
-        (_build_targets_grid(targets), grid, *_build_advice(targets)) if rows else (nothing,)
+        (_build_targets_grid(targets), grid, *_build_advice(targets), *_build_questions(questions))
+        if rows
+        else (nothing,)
     )
-    return Report("Status", blocks, dict(build_status(runs, targets)))
+    return Report("Status", blocks, dict(build_status(runs, targets, questions)))
+
+
+def _build_questions(questions: Sequence[OpenQuestion]) -> Iterator[Block]:
+    """Show each open question with the commands that settle it."""
+    if questions:
+        rows = tuple(
+            (
+                (Text(q.table, code=True),),
+                (Text(q.text),),
+                (Text("; ".join(q.commands), code=True),),
+                (Text(q.otherwise, "muted"),),
+            )
+            for q in questions
+        )
+        title = words.format_count(len(rows), "open question")
+        yield Grid(title, ("table", "question", "command if so", "otherwise"), rows)
 
 
 def _build_targets_grid(targets: Sequence[TargetState]) -> Grid:

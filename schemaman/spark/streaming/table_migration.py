@@ -31,7 +31,6 @@ from schemaman.migration.properties.names import DISPLACED_PROPERTY, SPLIT_PROPE
 from schemaman.migration.properties.table_record import format_split, read_record
 from schemaman.migration.recipes.recipes import RecipePlanner
 from schemaman.migration.row_columns import DELETED, ORDER, add_row_columns
-from schemaman.migration.self_approval import approves_itself
 from schemaman.migration.source import migration_source
 from schemaman.migration.spark_sql import set_properties
 from schemaman.migration.split_columns import find_new_split, split_columns, widen_types
@@ -50,6 +49,7 @@ from schemaman.sink.dropped_columns import (
     rename_displaced,
 )
 from schemaman.sink.key_sequence import KeySequence
+from schemaman.sink.moved_tables import TableMover, has_moved
 from schemaman.sink.preflight import Preflight, refuse_unconfirmed_key
 from schemaman.sink.reread import hash_reading
 from schemaman.sink.row_mapping import RowMap, map_columns
@@ -175,6 +175,7 @@ class TableMigrator:
             history = self.apply_decisions(recorded)
             if hash_reading(history) != hash_reading(read_by):
                 return _OVERTAKEN
+            moved = self._move_tables(sink_table, executor, history)
             if self._keeps_both(sink_table):
                 history = treat_as_additions(history)
             live = executor.inspect(sink_table.lake_table, sink_table.target.format)
@@ -220,7 +221,7 @@ class TableMigrator:
             keyed = self._change_key(sink_table, executor, history, united, keys)
             if isinstance(keyed, Blocked):
                 return keyed
-            steps = tuple(step for each in done[:-1] for step in each.steps) + keyed.steps
+            steps = (*moved, *(step for each in done[:-1] for step in each.steps), *keyed.steps)
             return replace(keyed, steps=steps, drops=drops, notes=tuple(dict.fromkeys(notes)))
         except (StatementFailed, Stale, PartlyApplied, NoHistory, BadReference) as error:
             return Blocked(_format_error(error), is_locked=isinstance(error, Locked))
@@ -270,6 +271,21 @@ class TableMigrator:
                 live = executor.inspect(sink_table.lake_table, sink_table.target.format)
                 assert live is not None
         return live
+
+    def _move_tables(
+        self, sink_table: SinkTable, executor: Executor, history: TableHistory
+    ) -> tuple[str, ...]:
+        """Give the lake table the name that its source has now; the statements that were run."""
+        if not has_moved(history):
+            return ()
+
+        def apply_move(plan: Plan) -> tuple[str, ...] | None:
+            outcome = self._apply_plan(plan, executor)
+            return outcome.steps if isinstance(outcome, Ready) else None
+
+        preflight = self._make_preflight(executor)
+        mover = TableMover(self.registry, preflight, self.policy, sink_table.target, executor, apply_move)
+        return mover.move_tables(history, sink_table.lake_table)
 
     def _unite_columns(
         self, sink_table: SinkTable, executor: Executor, history: TableHistory, ready: Ready
@@ -522,7 +538,7 @@ class TableMigrator:
             run=secrets.token_hex(6),
             leases=self.store,
             owner=f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})",
-            approved=self.is_approved(plan) or approves_itself(plan, self.policy),
+            approved=self.is_approved(plan),
             store=self.store.id,
         )
         if done.state == "refused" or done.lake_table is None:
