@@ -34,6 +34,7 @@ from schemaman.model.diff import diff
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
 from schemaman.report.json.sync import FollowedTable, State
+from schemaman.sink.moved_tables import TableMover, has_moved
 
 _REST = 60.0
 """Seconds before the next attempt at a failed table without new records."""
@@ -125,18 +126,42 @@ class LakeSync:
     def _migrate(self, applier: PlanApplier, table: TargetTable) -> FollowedTable:
         policy = self._workspace.settings.policy
         planner = LakePlanner(applier.preflight, policy, self._request.is_lasting)
+        mover = self._make_mover(applier, table)
+        moved = mover.move_tables(table.history, table.table) if mover and has_moved(table.history) else ()
         _split_columns(planner, table)
         found = self._follow_plan(applier, table, planner.plan_table(table))
         union = planner.plan_union(table) if found.is_current else None
         if union is not None:
             united = self._follow_plan(applier, table, union)
             found = replace(united, statements=(*found.statements, *united.statements))
+        if mover and found.is_current:
+            moved += mover.take_over_rows(table.history, table.table)[0]
+        if moved:
+            state: State = "applied" if found.state == "current" else found.state
+            found = replace(found, state=state, statements=(*moved, *found.statements))
         rekey = planner.plan_rekey(table) if found.is_current else None
         if rekey is None:
             return found
         # Another key comes last: the rows have all columns by then.
         keyed = self._follow_plan(applier, table, rekey)
         return replace(keyed, statements=(*found.statements, *keyed.statements))
+
+    def _make_mover(self, applier: PlanApplier, table: TargetTable) -> TableMover | None:
+        """Make what moves the lake tables of a target; None for one that the settings do not name."""
+        targets = (t for t in self._workspace.settings.targets.value if t.name == table.target)
+        target = next(targets, None)
+        if target is None:
+            return None
+
+        def apply_move(plan: Plan) -> tuple[str, ...] | None:
+            done = applier.apply_plan(new_run(), plan)
+            ran = tuple(o.statement for o in done.outcomes if o.state == "done")
+            return None if done.state == "refused" else ran
+
+        policy = self._workspace.settings.policy
+        return TableMover(
+            self._registry, applier.preflight, policy, target, applier.preflight.executor, apply_move
+        )
 
     def _follow_plan(self, applier: PlanApplier, table: TargetTable, plan: Plan) -> FollowedTable:
         """Apply one plan of a lake table, or keep it for a person."""

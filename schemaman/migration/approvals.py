@@ -34,6 +34,19 @@ _FILLS_NULL = re.compile(
 )
 """The statement that unites two columns: it replaces no value, whatever a plan file says of it."""
 
+_TAKES_ROWS = re.compile(
+    r"INSERT INTO (?P<here>\S+) \([^()]*\) SELECT .* FROM \S+ AS o "
+    r"LEFT ANTI JOIN (?P=here) AS n ON o\.`.*",
+    re.DOTALL,
+)
+"""The statement that takes over rows of another table: it adds rows whose key the table lacks."""
+
+
+def is_takeover(statement: str) -> bool:
+    """Whether a statement adds rows of one other table whose key its own table lacks."""
+    return _TAKES_ROWS.fullmatch(statement) is not None
+
+
 _NO_RENAMES: Mapping[str, ChangeKind] = {}
 
 
@@ -81,6 +94,8 @@ def _find_demand(
     kind = renames.get(step.statement, _POLICY_KINDS.get(step.kind))
     if step.step_class == "capability-upgrade" or _switches_features(plan, step):
         kind = "upgrade"
+    elif phase == "unite" and step.kind == "backfill" and is_takeover(step.statement):
+        kind = "rename-table"
     elif phase == "unite" and step.kind == "backfill" and _FILLS_NULL.fullmatch(step.statement):
         kind = "unite-columns"
     elif phase == "swap" and step.kind == "rename-column" and kind != "rename-suspected":

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from schemaman.errors import StalePlan
 from schemaman.migration import spark_sql as sql
+from schemaman.migration.approvals import is_takeover
 from schemaman.migration.conditions import fingerprint_structure
 from schemaman.migration.plan import Plan, Step, StepKind
 from schemaman.migration.properties.names import (
@@ -44,6 +45,10 @@ _OF_RUNS = frozenset({
 })  # fmt: skip
 """The own properties that runs and the sink set, and no step of a plan."""
 _OWN_CONSTRAINT = "schemaman_"
+_QUERY_WORDS = (
+    "SELECT", "WHERE", "GROUP", "BY", "HAVING", "count", "count_if", "twice", "LEFT", "ANTI", "JOIN", "ON",
+    "o", "n", "min",
+)  # fmt: skip
 _FROM_ONE_TABLE = re.compile(r" FROM `(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)*(?: WHERE false)?$")
 _STRUCTURAL: frozenset[StepKind] = frozenset({
     "add-columns", "drop-columns", "rename-column", "change-type", "drop-not-null", "change-comment",
@@ -206,8 +211,8 @@ def _check_backfill(reader: SqlReader, name: str) -> None:
     reader.take(f"INSERT INTO {name} (")
     reader.list_of(reader.name)
     reader.take(") SELECT ")
-    reader.expression(("WHERE",))
-    if not _FROM_ONE_TABLE.search(reader.text):
+    reader.expression(("WHERE", "LEFT", "ANTI", "JOIN", "ON", "o", "n"))
+    if not (_FROM_ONE_TABLE.search(reader.text) or is_takeover(reader.text)):
         raise ValueError("it reads more than one table")
 
 
@@ -220,7 +225,7 @@ def _check_query(query: str) -> None:
     """Check a query that counts rows; it only reads, from any table."""
     reader = SqlReader(query)
     reader.take("SELECT ")
-    reader.expression(("SELECT", "WHERE", "GROUP", "BY", "HAVING", "count", "count_if", "twice"))
+    reader.expression(_QUERY_WORDS)
     reader.end()
 
 

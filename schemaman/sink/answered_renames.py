@@ -61,7 +61,7 @@ def plan_union(
         alone = planner.plan_union(lake, (each,))
         if alone is None:
             continue
-        unmet = find_unmet_query(lake, alone.steps[0].precondition, partial(_query, executor))
+        unmet = find_unmet_query(lake, alone.steps[0].precondition, partial(query_number, executor))
         if unmet is None:
             proven.append(each)
         else:
@@ -69,7 +69,8 @@ def plan_union(
     return planner.plan_union(lake, proven), tuple(notes)
 
 
-def _query(executor: Executor, query: str) -> int:
+def query_number(executor: Executor, query: str) -> int:
+    """The one number that a query gives."""
     ((number,),) = executor.query(query)
     return int(str(number))
 

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from schemaman.errors import StatementFailed
 from schemaman.history.versions import TableHistory
-from schemaman.migration.plan import Plan, Policy
+from schemaman.migration.conditions import find_unmet_query
+from schemaman.migration.plan import Plan, Policy, Refusal
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import ChangeKind
 from schemaman.migration.properties.names import BEGAN_PROPERTY, SOURCE_PROPERTY, VERSION_PROPERTY
 from schemaman.migration.properties.stamped_version import format_began
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.recipes.move_table import name_displaced, plan_move
+from schemaman.migration.recipes.recipes import RecipePlanner
 from schemaman.migration.row_columns import ORDER, add_row_columns
 from schemaman.migration.settings import TargetSetting
 from schemaman.migration.source import migration_source
@@ -25,6 +28,7 @@ from schemaman.migration.spark_sql import set_properties
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
+from schemaman.sink.answered_renames import query_number
 from schemaman.sink.column_mapping import find_incarnation
 from schemaman.sink.preflight import Preflight
 
@@ -35,7 +39,12 @@ Apply = Callable[[Plan], "tuple[str, ...] | None"]
 def has_moved(history: TableHistory) -> bool:
     """Whether a table was renamed or dropped, or got its name from another one."""
     ended = any(event.kind in ("dropped", "renamed") for event in history.events)
-    return ended or any(alias.kind == "table" for alias in history.aliases)
+    return ended or is_renamed(history)
+
+
+def is_renamed(history: TableHistory) -> bool:
+    """Whether a table had another name before."""
+    return any(alias.kind == "table" for alias in history.aliases)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +72,35 @@ class TableMover:
             steps = self._make_room(history, lake, address)
             lake = self._inspect(address) if steps else lake
         return steps if lake is not None else (*steps, *self._take_rows_along(history, address))
+
+    def take_over_rows(self, history: TableHistory, address: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Take over the rows of the lake table of a previous name; the statements, and notes.
+
+        So it is where the source states no rename, and a person did once both tables had rows.
+
+        Raises:
+            StatementFailed: the lake cannot be read.
+        """
+        if not self._is_automatic(history.table, "rename-table") or not is_renamed(history):
+            return (), ()
+        format, name = self.target.format, self.target.name
+        found = self.preflight.find_previous_table(history, format, address, self.target.address)
+        lake = self._inspect(address)
+        if found is not None and read_record(found.lake.properties).source == str(history.table):
+            return (), ()
+        if found is None or lake is None:
+            return (), ()
+        source = migration_source(history)
+        planner = RecipePlanner(source, TARGETS.get(format), address, self.policy, name)
+        plan = planner.plan_takeover(lake, found.lake, found.address)
+        if plan is None:
+            return (), ()
+        if isinstance(plan, Refusal):
+            return (), (f"{plan.change}: {plan.reason}; instead: {plan.instead}",)
+        unmet = find_unmet_query(lake, plan.steps[0].precondition, partial(query_number, self.executor))
+        if unmet is not None:
+            return (), (f"the rows of {found.address} stay there: {plan.phase and plan.phase.gate}: {unmet}",)
+        return self.apply(plan) or (), ()
 
     def _make_room(self, history: TableHistory, lake: LakeTable, address: str) -> tuple[str, ...]:
         """Move the table of an ended incarnation to where its source went, or out of the way."""

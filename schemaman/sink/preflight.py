@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from schemaman.history.versions import TableHistory
+from schemaman.history.versions import TableEvent, TableHistory
 from schemaman.migration.exchanged_names import (
     NameCheck,
     check_names,
@@ -174,25 +174,37 @@ class Preflight:
     ) -> PreviousTable | None:
         """Find the lake table of a previous name of the source table, which has the rows.
 
+        Names are followed back in time: a name may have been of several tables.
+
         Raises:
             StatementFailed: the lake cannot be read.
         """
-        previous_names = {alias.name for alias in history.aliases if alias.kind == "table"}
+        names = {alias.name for alias in history.aliases if alias.kind == "table"}
+        if not names:
+            return None
+        known = {str(table): table for table in self.store.tables()}
+        todo: list[tuple[TableId, TableId, TableEvent | None]] = [
+            (known[name], history.table, None) for name in names if name in known
+        ]
         seen = {history.table}
-        todo = (
-            [t for t in self.store.tables() if str(t) in previous_names and t not in seen]
-            if previous_names
-            else []
-        )
         while todo:
-            previous = todo.pop()
+            previous, next, before = todo.pop()
+            if previous in seen:
+                continue
             seen.add(previous)
+            recorded = self.registry.history(previous)
+            end = _find_rename(recorded, next, before)
+            if end is None and (next != history.table or _was_renamed(recorded)):
+                continue
+            incarnation = recorded.latest.incarnation if end is None else end.incarnation
             for each in self._list_addresses(address(previous), format):
                 lake = self.executor.inspect(each, format)
-                if lake is not None and each != lake_table and self._is_renamed(previous, lake, history):
-                    return PreviousTable(previous, each, lake)
-            names = {a.name for a in self.registry.history(previous).aliases if a.kind == "table"}
-            todo += [t for t in self.store.tables() if str(t) in names and t not in seen]
+                if lake is not None and each != lake_table:
+                    is_adopted = read_record(lake.properties).source == str(history.table)
+                    if is_adopted or find_incarnation(lake, recorded) == incarnation:
+                        return PreviousTable(previous, each, lake)
+            earlier = {a.name for a in recorded.aliases if a.kind == "table"}
+            todo += [(known[name], previous, end) for name in earlier if name in known]
         return None
 
     def _list_addresses(self, address: str, format: str) -> tuple[str, ...]:
@@ -206,14 +218,19 @@ class Preflight:
         name_displaced(address, is_free)
         return (address, *displaced[:-1])
 
-    def _is_renamed(self, previous: TableId, lake: LakeTable, renamed: TableHistory) -> bool:
-        """Whether a lake table holds the rows of an incarnation that ended with a rename."""
-        if read_record(lake.properties).source == str(renamed.table):
-            return True
-        history = self.registry.history(previous)
-        return find_incarnation(lake, history) in {
-            e.incarnation for e in history.events if e.kind == "renamed"
-        }
+
+def _was_renamed(history: TableHistory) -> bool:
+    """Whether the source states that the table was renamed."""
+    return any(event.kind == "renamed" for event in history.events)
+
+
+def _find_rename(history: TableHistory, new: TableId, before: TableEvent | None) -> TableEvent | None:
+    """Find the last rename of a table to another name, before another event; None if there was none."""
+    found = [e for e in history.events if e.kind == "renamed" and e.other == new]
+    if before is not None and before.at.position.kind != "none":
+        kind, rank = before.at.position.kind, before.at.position.rank
+        found = [e for e in found if e.at.position.kind == kind and e.at.position.rank < rank]
+    return found[-1] if found else None
 
 
 def _refuse_names(names: NameCheck, lake: LakeTable, plan: Plan) -> Refusal | None:

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
+from schemaman.debezium.records import Record
+from schemaman.history.decisions import Decisions, TableRename
 from schemaman.migration.policy import Policy
 from schemaman.migration.row_columns import DELETED
 from schemaman.store.sql.store import SqlStore
 from tests.cases.connector import INT, TEXT, Connector, entry
 from tests.support.memory_sink import MemorySink
-from tests.support.records import column, image
+from tests.support.records import column, image, node, row_event
 
 COLUMNS = {"id": INT, "v": TEXT}
 IMAGE = image(column("id", optional=False), column("v", "VARCHAR", 2, length=9), key=("id",))
@@ -90,11 +92,11 @@ def test_two_tables_that_exchange_names_keep_their_rows(source: Source) -> None:
 
 def test_a_table_that_was_rebuilt_beside_the_old_one_takes_its_place(source: Source) -> None:
     source.create("t", 1, 2)
-    source.create("_t_gho", 1, 2)
-    source.rename("t", "_t_del")
-    source.rename("_t_gho", "t")
+    source.create("t_copy", 1, 2)
+    source.rename("t", "t_old")
+    source.rename("t_copy", "t")
     source.write("t", 2, "new", "u")
-    assert source.take() == {"t": {1: "_t_gho1", 2: "new"}, "_t_del": {1: "t1", 2: "t2"}}
+    assert source.take() == {"t": {1: "t_copy1", 2: "new"}, "t_old": {1: "t1", 2: "t2"}}
 
 
 def test_a_table_that_was_made_anew_begins_beside_the_old_one(source: Source) -> None:
@@ -108,3 +110,37 @@ def test_a_table_that_was_made_anew_begins_beside_the_old_one(source: Source) ->
         "t__dropped_2": {1: "t1", 11: "t11"},
         "t__dropped_3": {2: "t2", 12: "t12"},
     }
+
+
+def _event(table: str, offset: int, id: int, value: str, op: str = "c") -> Record:
+    return row_event(
+        {"id": node("int32"), "v": node("string")}, op, {"id": id, "v": value}, offset=offset, table=table
+    )
+
+
+def test_rows_of_two_tables_come_together_once_a_person_says_that_they_are_one(source: Source) -> None:
+    lake = source.lake
+    lake.take([_event("a", n, n, f"a{n}") for n in range(1, 5)])
+    lake.take([_event("b", 5, 2, "new", "u"), _event("b", 6, 3, "b3", "d"), _event("b", 7, 9, "b9")])
+    tables = {table.table: str(table) for table in lake.store.tables()}
+    lake.decisions = Decisions(table_renames=(TableRename(tables["b"], tables["a"]),))
+    lake.take([_event("b", 8, 8, "b8")])
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    assert _read(lake.tables["ice.raw.`shop.public.b`"].read()) == {
+        1: "a1", 2: "new", 4: "a4", 8: "b8", 9: "b9",
+    }  # fmt: skip
+    assert _read(lake.tables["ice.raw.`shop.public.a`"].read()).keys() == {1, 2, 3, 4}
+    lake.take([_event("b", 9, 1, "b1", "d")])
+    assert 1 not in _read(lake.tables["ice.raw.`shop.public.b`"].read())
+    assert sum(step.startswith("INSERT") for step in lake.steps) == 1
+
+
+def test_a_table_that_went_on_beside_the_other_one_is_not_taken_over(source: Source) -> None:
+    lake = source.lake
+    lake.take([_event("a", 1, 1, "a1"), _event("b", 2, 2, "b2"), _event("a", 3, 3, "a3")])
+    tables = {table.table: str(table) for table in lake.store.tables()}
+    lake.decisions = Decisions(table_renames=(TableRename(tables["b"], tables["a"]),))
+    lake.take([_event("b", 8, 8, "b8")])
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    assert any("gives 1, not 0" in note for note in lake.notes)
+    assert _read(lake.tables["ice.raw.`shop.public.b`"].read()).keys() == {2, 8}

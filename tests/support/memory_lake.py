@@ -281,6 +281,13 @@ class MemoryTable:
         newer = since is not None and old[ORDER] > since and old[ORDER] != staged[ORDER]
         return newer and any(staged[name] != old.get(self.fields[name]) for name in to.dropped - kept)
 
+    def insert(self, other: MemoryTable, keys: Sequence[tuple[str, ...]]) -> None:
+        """Take rows of another table over; columns of the row columns have no numbers."""
+        names = {field: self.fields[name] for name, field in other.fields.items() if name in self.fields}
+        for key in keys:
+            row = other.rows[key]
+            self.rows[key] = {names.get(at, at): value for at, value in row.items()}
+
     def truncate(self, order: str, metadata: Mapping[str, Any]) -> None:
         values = {self.fields[name]: value for name, value in metadata.items()}
         for row in self.rows.values():
@@ -356,6 +363,9 @@ class MemoryLake:
             assert self.table(table.table).live is None
             table.live = replace(table.live, name=table.table)
             self.tables[table.table] = table
+        elif statement.startswith("INSERT INTO"):
+            there, here = self._find_joined(statement)
+            here.insert(there, self._list_missing(there, here))
         elif not statement.startswith("CREATE NAMESPACE"):
             found = re.match(_ALTERED, statement)
             assert found, statement
@@ -364,9 +374,26 @@ class MemoryLake:
     def query(self, statement: str) -> tuple[tuple[object, ...], ...]:
         if not statement.startswith("SELECT"):
             return (("x", "hive"),)
+        if " LEFT ANTI JOIN " in statement:
+            return ((len(self._list_missing(*self._find_joined(statement))),),)
+        found = re.fullmatch(rf"SELECT count.* FROM ({_PATH}) WHERE .*min\(.*FROM ({_PATH})\)", statement)
+        if found:
+            there, here = (self._named(name).rows.values() for name in found.groups())
+            first = min((row[ORDER] for row in here if row[ORDER]), default="")
+            return ((sum(row[ORDER] > first for row in there) if first else 0,),)
         found = re.search(rf"FROM ({_PATH})", statement)
         assert found, statement
         return self._named(found[1]).query(statement)
+
+    def _find_joined(self, statement: str) -> tuple[MemoryTable, MemoryTable]:
+        """The table that rows come from, and the one that may have rows of their keys."""
+        found = re.search(rf"FROM ({_PATH}) AS o LEFT ANTI JOIN ({_PATH}) AS n", statement)
+        assert found, statement
+        return self._named(found[1]), self._named(found[2])
+
+    @staticmethod
+    def _list_missing(there: MemoryTable, here: MemoryTable) -> list[tuple[str, ...]]:
+        return [key for key in there.rows if key not in here.rows]
 
     def _named(self, name: str) -> MemoryTable:
         """The table of a name in SQL: one that was inspected, or that of a path."""

@@ -30,6 +30,7 @@ from schemaman.migration.properties.names import (
     SOURCE_PROPERTY,
     SPLIT_PROPERTY,
     STORE_PROPERTY,
+    TAKEN_PROPERTY,
     TRUNCATED_PROPERTY,
     UNITED_PROPERTY,
     VERSION_PROPERTY,
@@ -45,6 +46,7 @@ _RECORDED = (
     ADDED_PROPERTY, BEGAN_PROPERTY, DISPLACED_PROPERTY, FENCE_PROPERTY, FOREIGN_PROPERTY, KEPT_PROPERTY,
     KEY_PROPERTY, METADATA_PROPERTY, NAMES_PROPERTY, PLAN_PROPERTY, RECIPE_PROPERTY, SOURCE_PROPERTY,
     STORE_PROPERTY, TRUNCATED_PROPERTY, VERSION_PROPERTY, SPLIT_PROPERTY, UNITED_PROPERTY,
+    TAKEN_PROPERTY,
 )  # fmt: skip
 _NestedPath = Annotated[list[str], msgspec.Meta(min_length=1)]
 
@@ -96,7 +98,8 @@ class TableRecord:
     `metadata` roles to metadata columns, and `displaced` names to what these columns were. `kept` are paths
     that the source dropped. `foreign` columns are filled by others, `added` ones are newer than the stamp.
     `split` has columns beside others of the same source column. `united` maps columns whose values are in the
-    renamed column, too, to the order of the rename.
+    renamed column, too, to the order of the rename. `taken` are addresses of lake tables of earlier names,
+    whose rows it took over.
     `key` is None without that property. `run` is the run that last changed the table, `phase` the newest
     phase of its `swaps`; empty texts for none. `unreadable` are the properties whose values are not of their
     form; what they record is missing here.
@@ -120,6 +123,7 @@ class TableRecord:
     truncated: str = ""
     split: Mapping[str, SplitColumn] = field(default_factory=dict)
     united: Mapping[str, str] = field(default_factory=dict)
+    taken: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
 
 
@@ -165,6 +169,7 @@ def _parse_record(texts: tuple[str | None, ...]) -> TableRecord:
         run=found.get(FENCE_PROPERTY, "").partition(" ")[2],
         truncated=found.get(TRUNCATED_PROPERTY, ""),
         split=parse(SPLIT_PROPERTY, dict[str, SplitColumn], MappingProxyType, MappingProxyType({})),
+        taken=parse(TAKEN_PROPERTY, list[str], tuple, no_names),
         united=parse(UNITED_PROPERTY, dict[str, str], MappingProxyType, no_map),
         unreadable=tuple(unreadable),
     )

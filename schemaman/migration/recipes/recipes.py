@@ -33,6 +33,7 @@ from schemaman.migration.properties.validation import refuse_unreadable
 from schemaman.migration.recipes.phases import PhaseDraft, find_missing_properties
 from schemaman.migration.recipes.swap_checks import INTO, SwapCheck
 from schemaman.migration.recipes.unite_columns import FormerColumn, unite_columns
+from schemaman.migration.recipes.unite_tables import take_rows
 from schemaman.migration.replacement_table import plan_replacement
 from schemaman.migration.row_columns import refuse_key
 from schemaman.migration.target import LakeTable, Target, find_column, has_known_key, is_same_key
@@ -118,6 +119,15 @@ class RecipePlanner:
         draft = PhaseDraft(self.target, self.table, lake)
         gate = unite_columns(draft, former, "" if ruling.level == "auto" else ruling.why)
         return self._make_plan(draft, lake, Phase("unite", 1, 1, gate))
+
+    def plan_takeover(self, lake: LakeTable, earlier: LakeTable, address: str) -> Plan | Refusal | None:
+        """Plan to take over the rows of the lake table of an earlier name; None if nobody wants it."""
+        ruling = self._policy_check().ask("rename-table")
+        if ruling.level != "auto" or address in read_record(lake.properties).taken:
+            return None
+        draft = PhaseDraft(self.target, self.table, lake)
+        gate = take_rows(draft, earlier, address, "")
+        return gate if isinstance(gate, Refusal) else self._make_plan(draft, lake, Phase("unite", 1, 1, gate))
 
     def make_plans(self, lake: LakeTable, into: str | None = None) -> tuple[Plan, ...]:
         """Return the phases as plans; without any, one plan without steps that has the reasons."""

@@ -49,7 +49,7 @@ from schemaman.sink.dropped_columns import (
     rename_displaced,
 )
 from schemaman.sink.key_sequence import KeySequence
-from schemaman.sink.moved_tables import TableMover, has_moved
+from schemaman.sink.moved_tables import TableMover, has_moved, is_renamed
 from schemaman.sink.preflight import Preflight, refuse_unconfirmed_key
 from schemaman.sink.reread import hash_reading
 from schemaman.sink.row_mapping import RowMap, map_columns
@@ -175,7 +175,8 @@ class TableMigrator:
             history = self.apply_decisions(recorded)
             if hash_reading(history) != hash_reading(read_by):
                 return _OVERTAKEN
-            moved = self._move_tables(sink_table, executor, history)
+            mover = self._make_mover(sink_table, executor)
+            moved = mover.move_tables(history, sink_table.lake_table) if has_moved(history) else ()
             if self._keeps_both(sink_table):
                 history = treat_as_additions(history)
             live = executor.inspect(sink_table.lake_table, sink_table.target.format)
@@ -217,6 +218,7 @@ class TableMigrator:
             united = self._unite_columns(sink_table, executor, history, done[-1])
             if isinstance(united, Blocked):
                 return united
+            united = self._take_over_rows(sink_table, executor, history, united)
             notes += united.notes
             keyed = self._change_key(sink_table, executor, history, united, keys)
             if isinstance(keyed, Blocked):
@@ -272,20 +274,26 @@ class TableMigrator:
                 assert live is not None
         return live
 
-    def _move_tables(
-        self, sink_table: SinkTable, executor: Executor, history: TableHistory
-    ) -> tuple[str, ...]:
-        """Give the lake table the name that its source has now; the statements that were run."""
-        if not has_moved(history):
-            return ()
-
+    def _make_mover(self, sink_table: SinkTable, executor: Executor) -> TableMover:
         def apply_move(plan: Plan) -> tuple[str, ...] | None:
             outcome = self._apply_plan(plan, executor)
             return outcome.steps if isinstance(outcome, Ready) else None
 
         preflight = self._make_preflight(executor)
-        mover = TableMover(self.registry, preflight, self.policy, sink_table.target, executor, apply_move)
-        return mover.move_tables(history, sink_table.lake_table)
+        return TableMover(self.registry, preflight, self.policy, sink_table.target, executor, apply_move)
+
+    def _take_over_rows(
+        self, sink_table: SinkTable, executor: Executor, history: TableHistory, ready: Ready
+    ) -> Ready:
+        """The table with the rows of the lake table of an earlier name of its source."""
+        if not is_renamed(history):
+            return ready
+        mover = self._make_mover(sink_table, executor)
+        steps, notes = mover.take_over_rows(history, sink_table.lake_table)
+        lake = executor.inspect(sink_table.lake_table, sink_table.target.format) if steps else None
+        return replace(
+            ready, lake=lake or ready.lake, steps=(*ready.steps, *steps), notes=(*ready.notes, *notes)
+        )
 
     def _unite_columns(
         self, sink_table: SinkTable, executor: Executor, history: TableHistory, ready: Ready
