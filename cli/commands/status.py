@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from schemaman.api.workspace import now_ms
 from schemaman.history.open_questions import list_open_questions
+from schemaman.history.table_renames import list_table_questions
 from schemaman.registry import Registry
 from schemaman.report.json.status import fold_run_states, fold_target_states, list_followed_tables
 from schemaman.report.views.migrations import build_status_report
@@ -28,7 +29,9 @@ def status(context: CommandContext, format: str) -> None:
     runs, targets = fold_run_states(journal, leases, now), fold_target_states(journal, leases, now)
     known = {str(table): table for table in store.tables()}
     followed = (known[name] for name in list_followed_tables(targets) if name in known)
-    questions = [q for table in followed for q in list_open_questions(registry.history(table, decisions))]
+    histories = [registry.history(table, decisions) for table in followed]
+    questions = [question for history in histories for question in list_open_questions(history)]
+    questions += list_table_questions(histories, decisions.table_renames)
     context.console.show(build_status_report(runs, targets, questions), format)
 
 

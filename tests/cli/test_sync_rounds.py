@@ -164,9 +164,10 @@ def test_what_waits_or_is_refused_tells_what_someone_else_changed(run: Commands,
     assert told["reasons"][-1] == MINE
 
 
-def _write_row(offset: int, **row: object) -> None:
+def _write_row(offset: int, table: str = "t", **row: object) -> None:
     """A row of PostgreSQL, which states no rename."""
-    made = row_event({name: node("int32", optional=name != "id") for name in row}, "u", row, offset=offset)
+    nodes = {name: node("int32", optional=name != "id") for name in row}
+    made = row_event(nodes, "u", row, offset=offset, table=table)
     line = {"topic": made.topic, "partition": 0, "offset": offset, "ts": offset, "tstype": "create"}
     line |= {"key": (made.key or b"").decode(), "payload": (made.value or b"").decode()}
     Path("r.jsonl").write_text(f"{json.dumps(line)}\n", encoding="utf-8")
@@ -193,3 +194,25 @@ def test_a_late_answer_unites_columns_and_status_names_the_question_until_then(r
     assert run("status", "--format", "json").json["questions"] == []
     (told,) = run("sync", "r.jsonl", "--once", "--format", "json").json["tables"]
     assert (told["state"], told["statements"]) == ("current", [])
+
+
+def test_a_late_answer_brings_the_rows_of_two_tables_together(run: Commands) -> None:
+    run.settings(more='profile = "autopilot"\n')
+    text = Path("schemaman.toml").read_text().replace("app.*", "public.*")
+    Path("schemaman.toml").write_text(text)
+    _write_row(1, "early", id=1, z=5)
+    assert run("sync", "r.jsonl", "--once").code == 0
+    _write_row(2, "late", id=2, z=6)
+    assert run("sync", "r.jsonl", "--once").code == 0
+    early, late = (run.lake.table(f"ice.raw.{name}") for name in ("early", "late"))
+    for table in (early, late):
+        run.change("ADD COLUMNS (`_row_order` STRING)", table.table)
+    early.rows["1",] = {early.fields["id"]: 1, early.fields["z"]: 5, "_row_order": "1"}
+    late.rows["2",] = {late.fields["id"]: 2, late.fields["z"]: 6, "_row_order": "2"}
+    (asked,) = run("status", "--format", "json").json["questions"]
+    assert asked["commands"] == ["schemaman decide rename-table srv.shop.public.early srv.shop.public.late"]
+    assert run(*asked["commands"][0].split()[1:]).code == 0
+    (told,) = run("sync", "r.jsonl", "--once", "--format", "json").json["tables"]
+    assert (told["state"], told["lake_table"]) == ("applied", "ice.raw.late")
+    assert sorted(row["id"] for row in late.read()) == [1, 2]
+    assert run("status", "--format", "json").json["questions"] == []
