@@ -1,6 +1,7 @@
 """Tables that may be other ones under a new name, where the source states no rename: a question for people.
 
-Law: only a pair without a rival is asked about, and nothing is done before the answer.
+Laws: a pair is asked about only if neither table may belong to another pair. Nothing happens before the
+answer.
 """
 
 from __future__ import annotations
@@ -29,8 +30,7 @@ def list_table_questions(
     ]
     found = []
     for old, new in pairs:
-        rivals = [pair for pair in pairs if pair[0] is old or pair[1] is new]
-        if len(rivals) == 1:
+        if sum(pair[0] is old or pair[1] is new for pair in pairs) == 1:
             names = f"{quote(str(old.table))} {quote(str(new.table))}"
             found.append(
                 OpenQuestion(
