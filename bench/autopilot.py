@@ -13,9 +13,11 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from schemaman.history.versions import TableHistory, find_recreated_columns
 from schemaman.migration.policy import PROFILES, Policy, Profile
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import DELETED, OFFSET, OP, PARTITION, TOPIC, list_row_columns
@@ -191,10 +193,9 @@ def _count_wrong(folder: Path, sink: MemorySink, withheld: Collection[Place]) ->
     found = compared(folder, sink.store, tables, withheld).differences
     wrong = [d for d in found if not any(word in d for word in STRUCTURE)]
     asked = {
-        f"{history.table.schema or history.table.database}.{history.table.table}.{candidate.new}: cell"
+        f"{history.table.schema or history.table.database}.{history.table.table}.{name}: cell"
         for history in filter(None, map(sink.store.history, sink.store.tables()))
-        for version in history.versions
-        for candidate in version.candidates
+        for name in _list_asked_names(history)
     }
     asked |= {
         f"{'.'.join(_name(table))}.{displaced.column}: cell"
@@ -204,6 +205,14 @@ def _count_wrong(folder: Path, sink: MemorySink, withheld: Collection[Place]) ->
     }
     open_count = sum(d.endswith(" there None") and any(d.startswith(each) for each in asked) for d in wrong)
     return len(wrong) - open_count, open_count
+
+
+def _list_asked_names(history: TableHistory) -> Iterator[str]:
+    """The columns of a table that a suspected rename or exchange of names may have made."""
+    yield from (c.new for v in history.versions for c in v.candidates)
+    for before, after in pairwise(history.versions):
+        _, added = find_recreated_columns(before, after)
+        yield from added if len(added) > 1 else ()
 
 
 def _list_columns(expected: Table) -> list[tuple[str, tuple[str, ...], str]]:

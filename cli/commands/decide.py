@@ -22,6 +22,7 @@ from schemaman.history.decisions import (
     Decisions,
     NotRename,
     Rename,
+    TableRename,
     TypeAcceptance,
     apply_decisions,
     find_contradiction,
@@ -44,15 +45,17 @@ from schemaman_cli.group import command
 from schemaman_cli.library import open_registry
 from schemaman_cli.options import CommandContext, format_option, offer, with_context
 
+_ANSWERS = ("rename", "not-rename", "confirm", "accept-type", "rename-table", "not-rename-table")
+
 
 @command(
     "decide",
     "schemaman decide rename orders note remark",
     "schemaman decide accept-type orders amount DOUBLE --reason 'reports read it so'",
 )
-@click.argument("answer", type=click.Choice(["rename", "not-rename", "confirm", "accept-type"]))
+@click.argument("answer", type=click.Choice(_ANSWERS))
 @click.argument("table", shell_complete=offer("references"))
-@click.argument("words", nargs=-1, required=True, metavar="OLD NEW | FACT | COLUMN TYPE")
+@click.argument("words", nargs=-1, required=True, metavar="OLD NEW | FACT | COLUMN TYPE | NEW")
 @click.option("--by", metavar="NAME", help="Who accepts a type (default: git's user.email, else login).")
 @click.option("--reason", metavar="TEXT", default="", help="Why a type is accepted.")
 @format_option("text", "json")
@@ -71,13 +74,13 @@ def decide(
     Or accept that lake tables keep TYPE for COLUMN while the source has the type of its newest version: no
     plan changes or refuses it any more, and the sink rounds numbers to a floating-point TYPE.
 
+    Or state that TABLE became the table NEW (rename-table), or that it did not.
+
     A nested field is named by its path, such as address.street. A FACT is key, nullable:COLUMN or
     type:COLUMN. TABLE may name a version, such as orders@5 (default: the newest version with that question).
     The answer is added to schemaman.decisions.toml. Commit that file.
     """
-    reference = parse_reference(table)
-    if not isinstance(reference, TableRef):
-        raise UsageError(f"{table} is not a table of the history", hint="schemaman tables lists them")
+    reference = _parse_table(table)
     registry = open_registry(context)
     history = registry.history(registry.find(reference.name), Decisions())
     version = select_version(history, reference.selector).version if "@" in table else None
@@ -90,11 +93,28 @@ def decide(
         accepted = _make_acceptance(history, version or history.latest, words, by or find_user(), reason)
         write(accepted, _is_accepted(known, accepted))
         return
+    if answer in ("rename-table", "not-rename-table"):
+        if len(words) != 1:
+            raise UsageError(f"{answer} takes one table", hint=f"schemaman decide {answer} orders orders_v2")
+        new = str(registry.find(_parse_table(words[0]).name))
+        renamed = TableRename(new, str(history.table), is_renamed=answer == "rename-table")
+        if replace(renamed, is_renamed=not renamed.is_renamed) in known.table_renames:
+            hint = "to change the answer, remove that entry first"
+            raise UsageError(f"{path} contains the opposite answer about {words[0]}", hint=hint)
+        write(renamed, renamed in known.table_renames)
+        return
     decision = _make_decision(answer, history, known, version, words)
     if other := find_contradiction(history, known, decision):
         raise _make_contradiction_error(str(path), before, known, other)
     answers = (*known.renames, *known.not_renames, *known.confirmations)
     write(decision, decision in answers)
+
+
+def _parse_table(text: str) -> TableRef:
+    reference = parse_reference(text)
+    if not isinstance(reference, TableRef):
+        raise UsageError(f"{text} is not a table of the history", hint="schemaman tables lists them")
+    return reference
 
 
 def _write_decision(

@@ -25,7 +25,7 @@ from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace, open_registry
 from schemaman_cli.options import CommandContext, format_option, offer, with_one_stream
 
-PHASES = ("expand", "backfill", "swap", "contract", "abandon", "rekey", "fill")
+PHASES = ("expand", "backfill", "swap", "contract", "abandon", "rekey", "fill", "unite")
 
 
 @command(

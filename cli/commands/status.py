@@ -6,8 +6,10 @@ import click
 
 from schemaman.api.spark_session import list_waiting_records
 from schemaman.api.workspace import now_ms
+from schemaman.history.open_questions import list_open_questions
+from schemaman.history.table_renames import list_table_questions
 from schemaman.registry import Registry
-from schemaman.report.json.status import fold_run_states, fold_target_states
+from schemaman.report.json.status import fold_run_states, fold_target_states, list_followed_tables
 from schemaman.report.views.migrations import build_status_report
 from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace, open_store
@@ -21,13 +23,21 @@ from schemaman_cli.options import CommandContext, format_option, with_context
 def status(context: CommandContext, quarantine: str | None, format: str) -> None:
     """Show every migrated target: its last plan, completed steps, lease and known drift; then every run.
 
+    Open questions of these tables come last, each with the command that settles it.
+
     The process of a run in state stopped has died. To continue that run, use schemaman resume RUN.
     """
-    store = open_store(context)
-    journal, leases, now = Registry(store, now_ms).dated_journal(), store.leases(), store.now_ms()
+    store, decisions = open_store(context), make_workspace(context).read_decisions()
+    registry = Registry(store, now_ms)
+    journal, leases, now = registry.dated_journal(), store.leases(), store.now_ms()
     runs, targets = fold_run_states(journal, leases, now), fold_target_states(journal, leases, now)
     waiting = None if quarantine is None else list_waiting_records(make_workspace(context), quarantine)
-    context.console.show(build_status_report(runs, targets, waiting), format)
+    known = {str(table): table for table in store.tables()}
+    followed = (known[name] for name in list_followed_tables(targets) if name in known)
+    histories = [registry.history(table, decisions) for table in followed]
+    questions = [question for history in histories for question in list_open_questions(history)]
+    questions += list_table_questions(histories, decisions.table_renames)
+    context.console.show(build_status_report(runs, targets, questions, waiting), format)
 
 
 COMMAND = status

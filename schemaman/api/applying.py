@@ -7,7 +7,7 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 
 from schemaman.api.planning import make_preflight
@@ -32,7 +32,6 @@ from schemaman.migration.plan_file import plan_hash
 from schemaman.migration.policy import ChangeKind
 from schemaman.migration.properties.names import SOURCE_PROPERTY
 from schemaman.migration.rename_grounds import RenameGrounds, find_rename_grounds
-from schemaman.migration.self_approval import SELF_APPROVED, approves_itself
 from schemaman.migration.source import migration_source
 from schemaman.migration.split_columns import split_columns
 from schemaman.migration.statement_check import require_own_statements
@@ -120,10 +119,6 @@ class PlanApplier:
     def is_approved(self, plan: Plan, lake: LakeTable | None) -> bool:
         """Whether the plan is approved; an expired approval is still valid for a plan with a started run."""
         if not plan.approvals_needed and not self.list_missing_approvals(plan, lake):
-            return True
-        if approves_itself(plan, self._workspace.settings.policy) and not self.list_missing_approvals(
-            replace(plan, approvals_needed=()), lake, SELF_APPROVED
-        ):
             return True
         if self.request.approved is not None:
             return self.request.approved

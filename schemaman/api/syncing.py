@@ -41,6 +41,7 @@ from schemaman.model.schema import TableId
 from schemaman.model.shell import build_command, quote_word
 from schemaman.registry import Registry
 from schemaman.report.json.sync import FollowedTable, State
+from schemaman.sink.moved_tables import TableMover, has_moved, is_renamed
 
 _REST = 60.0
 """Seconds before the next attempt at a failed table without new records."""
@@ -157,19 +158,21 @@ class LakeSync:
     def _migrate(self, applier: PlanApplier, table: TargetTable) -> FollowedTable:
         policy = self._workspace.settings.policy
         planner = LakePlanner(applier.preflight, policy, self._request.is_lasting)
+        mover = self._make_mover(applier, table)
+        moved = mover.move_tables(table.history, table.table) if mover and has_moved(table.history) else ()
         inspected = applier.note_inspection(table.format, table.table)
         lake = planner.inspect(table)
         tables = planner.list_tables(table, lake)
         begun = self._begin_successor(applier, planner, table, tables)
         if begun is not None:
-            return begun
+            return _add_statements(moved, begun)
         newest = table
         if len(tables) > 1:
             newest = replace(table, table=tables[-1].address)
             inspected = applier.note_inspection(newest.format, newest.table)
             lake = planner.inspect(newest)
         found = self._migrate_newest(applier, planner, newest, inspected(lake))
-        return replace(found, lake_table=table.table)
+        return replace(_add_statements(moved, found), lake_table=table.table)
 
     def _migrate_newest(
         self, applier: PlanApplier, planner: LakePlanner, table: TargetTable, inspection: Inspection
@@ -187,8 +190,7 @@ class LakeSync:
             return rewritten
         inspected = applier.note_inspection(table.format, table.table)
         found = self._migrate_in_place(applier, planner, table, inspected(planner.inspect(table)))
-        state: State = "applied" if found.state == "current" else found.state
-        return replace(found, state=state, statements=(*rewritten.statements, *found.statements))
+        return _add_statements(rewritten.statements, found)
 
     def _migrate_in_place(
         self, applier: PlanApplier, planner: LakePlanner, table: TargetTable, inspection: Inspection
@@ -205,7 +207,14 @@ class LakeSync:
             inspection = inspected(planner.inspect(table))
         plan = planner.plan_from(table, inspection.lake)
         found, lake = self._follow_plan(applier, table, plan, inspection)
-        found = replace(found, statements=(*statements, *found.statements))
+        found = _add_statements(statements, found)
+        union = planner.plan_union(table, lake) if found.is_current else None
+        if union is not None:
+            united, lake = self._follow_plan(applier, table, union, None)
+            found = _add_statements(found.statements, united)
+        mover = self._make_mover(applier, table) if found.is_current and is_renamed(table.history) else None
+        if mover is not None:
+            found = _add_statements(mover.take_over_rows(table.history, table.table)[0], found)
         rekey = planner.plan_rekey(table, lake) if found.is_current else None
         if rekey is None:
             return found
@@ -241,6 +250,23 @@ class LakeSync:
             if not done.is_current:
                 return found
         return found
+
+    def _make_mover(self, applier: PlanApplier, table: TargetTable) -> TableMover | None:
+        """Make what moves the lake tables of a target; None for one that the settings do not name."""
+        targets = (t for t in self._workspace.settings.targets.value if t.name == table.target)
+        target = next(targets, None)
+        if target is None:
+            return None
+
+        def apply_move(plan: Plan) -> tuple[str, ...] | None:
+            done = applier.apply_plan(new_run(), plan)
+            ran = tuple(o.statement for o in done.outcomes if o.state == "done")
+            return None if done.state == "refused" else ran
+
+        policy = self._workspace.settings.policy
+        return TableMover(
+            self._registry, applier.preflight, policy, target, applier.preflight.executor, apply_move
+        )
 
     def _follow_plan(
         self, applier: PlanApplier, table: TargetTable, plan: Plan, inspection: Inspection | None
@@ -294,6 +320,12 @@ def _describe_waiting(target: str, followed: FollowedTable) -> Waiting:
         # The plan names each refusal or fault, with what to do instead.
         command = build_command(("plan",), (followed.table,), "--target", followed.target)
     return Waiting("table", state, target, followed.table, "; ".join(followed.reasons), command)
+
+
+def _add_statements(before: tuple[str, ...], found: FollowedTable) -> FollowedTable:
+    """The result of a table with statements that were run before."""
+    state: State = "applied" if before and found.state == "current" else found.state
+    return replace(found, state=state, statements=(*before, *found.statements))
 
 
 def _identify(followed: FollowedTable) -> tuple[str, str]:

@@ -19,9 +19,11 @@ from schemaman.errors import BadConfiguration
 from schemaman.history import struct_fields as members
 from schemaman.history.versions import (
     AcceptedType,
+    Alias,
     NestedFieldAnswer,
     RenameCandidate,
     SchemaVersion,
+    TableEvent,
     TableHistory,
     find_recreated_columns,
 )
@@ -64,6 +66,15 @@ class Confirmation:
 
 
 @dataclass(frozen=True, slots=True)
+class TableRename:
+    """The table `previous` got the name `table`; or it did not, if `is_renamed` is false."""
+
+    table: str
+    previous: str
+    is_renamed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Approval:
     """A plan, named by its SHA-256, may be applied until the end of the day `expires` (UTC)."""
 
@@ -92,7 +103,7 @@ class TypeAcceptance:
 
 
 Answer = Rename | NotRename | Confirmation
-Decision = Answer | Approval | TypeAcceptance
+Decision = Answer | TableRename | Approval | TypeAcceptance
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +115,13 @@ class Decisions:
     confirmations: tuple[Confirmation, ...] = ()
     approvals: tuple[Approval, ...] = ()
     accepted_types: tuple[TypeAcceptance, ...] = ()
+    table_renames: tuple[TableRename, ...] = ()
 
     def list_tables(self) -> frozenset[str]:
         """The tables whose histories the decisions concern."""
         decided = (self.renames, self.not_renames, self.confirmations, self.accepted_types)
-        return frozenset(decision.table for some in decided for decision in some)
+        found = {decision.table for some in decided for decision in some}
+        return frozenset(found.union(*((each.table, each.previous) for each in self.table_renames)))
 
     def find_approval(self, plan: str, today: date) -> Approval | None:
         """The approval of a plan that has not expired; the one that lasts longest."""
@@ -146,6 +159,10 @@ def parse(text: str, where: str = "schemaman.decisions.toml") -> Decisions:
             )
             for e in read("accept-type", _TypeEntry)
         ),
+        (
+            *(TableRename(e.new, e.old) for e in read("rename-table", _TableEntry)),
+            *(TableRename(e.new, e.old, is_renamed=False) for e in read("not-rename-table", _TableEntry)),
+        ),
     )
 
 
@@ -157,6 +174,9 @@ def format_decision(decision: Decision) -> str:
             return _format_block("rename" if isinstance(decision, Rename) else "not-rename", pair)
         case Confirmation(table, fact, at, began):
             return _format_block("confirm", {"table": table, "fact": fact, "at": at, "began": began})
+        case TableRename(table, previous, is_renamed):
+            pair = {"from": previous, "to": table}
+            return _format_block("rename-table" if is_renamed else "not-rename-table", pair)
         case Approval(plan, by, expires):
             return _format_block("approve", {"plan": plan, "by": by, "expires": expires})
         case TypeAcceptance():
@@ -224,7 +244,23 @@ def apply_decisions(history: TableHistory, decisions: Decisions) -> TableHistory
     keyed = {i for i, fact in facts if fact == "key"}
     history = _confirm_keys(replace(history, versions=tuple(versions)), keyed)
     accepted = (_accept_type(history, each) for each in decisions.accepted_types if each.table == table)
-    return replace(history, accepted_types=tuple(each for each in accepted if each is not None))
+    history = replace(history, accepted_types=tuple(each for each in accepted if each is not None))
+    return _apply_table_renames(history, decisions.table_renames)
+
+
+def _apply_table_renames(history: TableHistory, answers: Collection[TableRename]) -> TableHistory:
+    """The history of a renamed table with its previous name; that of the previous name ends."""
+    table = str(history.table)
+    known = {alias.name for alias in history.aliases if alias.kind == "table"}
+    made = [each for each in answers if each.is_renamed]
+    previous = dict.fromkeys(each.previous for each in made if each.table == table)
+    aliases = tuple(Alias("table", name, None) for name in previous if name not in known)
+    events = history.events
+    if history.versions and not history.has_ended and any(each.previous == table for each in made):
+        events = (*events, TableEvent("renamed", history.last_record, history.latest.incarnation))
+    if not aliases and events is history.events:
+        return history
+    return replace(history, aliases=(*history.aliases, *aliases), events=events)
 
 
 def _accept_type(history: TableHistory, answer: TypeAcceptance) -> AcceptedType | None:
@@ -402,7 +438,9 @@ def _apply_answers(
     return replace(version, candidates=candidates, unconfirmed=unconfirmed, status=status, proofs=proofs)
 
 
-_SECTIONS = ("rename", "not-rename", "confirm", "approve", "accept-type")
+_SECTIONS = (
+    "rename", "not-rename", "confirm", "approve", "accept-type", "rename-table", "not-rename-table",
+)  # fmt: skip
 _Text = Annotated[str, msgspec.Meta(min_length=1)]
 
 
@@ -418,6 +456,11 @@ class _PairEntry(_Entry, rename={"old": "from", "new": "to"}):
     new: _Text
     at: _Text
     began: _Text = ""  # older answers do not have it
+
+
+class _TableEntry(_Entry, rename={"old": "from", "new": "to"}):
+    old: _Text
+    new: _Text
 
 
 class _FactEntry(_Entry):

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import pairwise
 
+from schemaman.history.open_questions import ask_exchange, ask_rename
 from schemaman.history.rename_detection import is_handed_on
 from schemaman.history.versions import RenameCandidate, SchemaVersion, TableHistory
 
-OPEN_RENAME = "it is not decided whether "
-"""How the description of an open rename begins."""
+_OPEN = "it is not decided"
 
 
 def treat_as_additions(history: TableHistory) -> TableHistory:
@@ -35,15 +35,22 @@ def treat_as_additions(history: TableHistory) -> TableHistory:
 
 def describe_open_renames(history: TableHistory) -> tuple[str, ...]:
     """Describe the suspected renames of the newest incarnation, each with the commands that answer it."""
-    incarnation = history.latest.incarnation
     doubtful = _find_perhaps_made_anew(history) | _find_handed_on(history)
-    return tuple(
-        f"{OPEN_RENAME}{c.old} became {c.new}: both columns are kept, and `schemaman decide "
+    incarnation = [v for v in history.versions if v.incarnation == history.latest.incarnation]
+    renames = [
+        f"{_OPEN} {ask_rename(history, v, c).text}: both columns are kept, and `schemaman decide "
         f"rename {history.table}@{v.number} {c.old} {c.new}`, or not-rename, answers it"
-        for v in history.versions
-        if v.incarnation == incarnation and v.number not in doubtful
+        for v in incarnation
+        if v.number not in doubtful
         for c in _list_suspected(v)
-    )
+    ]
+    exchanges = [
+        f"{_OPEN} {question.text}: the earlier columns are kept under other names; "
+        f"`{'` and `'.join(question.commands)}` state an exchange"
+        for before, v in pairwise(incarnation)
+        for question in ask_exchange(history, before, v)
+    ]
+    return (*renames, *exchanges)
 
 
 def _list_suspected(version: SchemaVersion) -> tuple[RenameCandidate, ...]:

@@ -33,7 +33,7 @@ def make_column_map(source: MigrationSource, lake: LakeTable) -> ColumnMap:
     """Find the source column of each lake column; `lake` lacks the columns that are not the source's."""
     past, stamped = source.past, find_stamped_version(source, lake)
     current = past[-1].ids if past else {}
-    newest = {id: name.lower() for name, id in current.items()}
+    newest = {id: name.lower() for version in past for name, id in version.ids.items()}
     names, displaced = read_names(lake), read_displaced(lake)
     up_to_stamp = _HeldIds(names, past if stamped is None else past[: stamped + 1])
     since = [] if stamped is None else [_HeldIds(names, [version]) for version in past[stamped + 1 :]]
@@ -54,6 +54,43 @@ def make_column_map(source: MigrationSource, lake: LakeTable) -> ColumnMap:
         if current.get(name) not in found and name in source_names
     }
     return ColumnMap(found, frozenset(unclear | lost), stamped)
+
+
+@dataclass(frozen=True, slots=True)
+class FormerName:
+    """A column of a lake table that has earlier values of the column `current`.
+
+    `last` is the number of the last of the previous versions in which the source called it so.
+    """
+
+    name: str
+    current: str
+    last: int
+
+
+def find_former_names(source: MigrationSource, lake: LakeTable) -> tuple[FormerName, ...]:
+    """Find the lake columns that are one column of the source with another one of the table.
+
+    So it is where a rename was answered after the table had got both. `lake` is that of `make_column_map`.
+    """
+    past, column_map = source.past, make_column_map(source, lake)
+    names, displaced = read_names(lake), read_displaced(lake)
+    present = {*source.past[-1].ids.values()} if past else set[int]()
+    found: list[FormerName] = []
+    for lake_name in lake.schema.names if column_map.stamped is not None else ():
+        entry = displaced.get(lake_name)
+        end = find_version(past, entry.version, entry.began) if entry else column_map.stamped
+        source_name = entry.column if entry else names.get(lake_name, lake_name)
+        versions = () if end is None else past[: end + 1]
+        last = next(
+            (number for number in reversed(range(len(versions))) if source_name in versions[number].ids), None
+        )
+        id = None if last is None else versions[last].ids[source_name]
+        current = column_map.names.get(id) if id is not None else None
+        if last is not None and last + 1 < len(past) and id in present and current not in (None, lake_name):
+            assert current is not None
+            found.append(FormerName(lake_name, current, last))
+    return tuple(found)
 
 
 class _HeldIds:

@@ -36,7 +36,7 @@ StepClass = Literal[
 StepKind = Literal[
     "create-namespace", "create-table", "add-columns", "change-type", "rename-column", "drop-not-null",
     "drop-columns", "change-comment", "set-properties", "set-key", "drop-key", "add-constraint",
-    "drop-constraint", "backfill", "drop-table", "restore", "replace-view", "drop-view",
+    "drop-constraint", "backfill", "drop-table", "restore", "rename-table", "replace-view", "drop-view",
 ]  # fmt: skip
 Reversible = Literal["reversible", "time-travel", "no"]
 PhaseName = Literal[

@@ -29,7 +29,7 @@ ChangeKind = Literal[
     "widen", "integer-to-decimal", "integer-to-double", "upgrade", "narrow", "retype", "split-column",
     "drop-not-null", "set-not-null", "change-default", "change-comment", "reorder",
     "drop-column", "rename-stated", "rename-proven", "rename-suspected",
-    "rename-unanswered",
+    "rename-unanswered", "unite-columns",
     "change-key", "on-key-changed", "on-key-lost",
     "change-layout-column", "drop-table", "rename-table", "truncate", "change-representation",
 ]  # fmt: skip
@@ -71,14 +71,18 @@ MEANINGS: Mapping[ChangeKind, str] = {
     "writer added: a person has to decide",
     "rename-unanswered": "a suspected rename that nobody has answered: `auto` keeps the old column, adds the "
     "new one, and leaves the question open",
+    "unite-columns": "a rename that was answered after the lake had got both columns: rows that were not "
+    "written since get the earlier value, and the earlier column stays",
     "change-key": "other key columns: the rows were merged by the old ones",
     "on-key-changed": "another key that the rows do not prove: `auto` begins a successor `orders__2` for the "
     "rows from there on, and `orders` keeps its rows",
     "on-key-lost": "a table of the sink loses its key, or a log of changes gets one: `auto` begins a "
     "successor, as above",
     "change-layout-column": "another type of a column by which files are laid out",
-    "drop-table": "the source table was dropped, and another one may have its name",
-    "rename-table": "the source table was renamed, and another one may have its name",
+    "drop-table": "the source table was dropped, and another one has its name: `auto` keeps the lake table "
+    "as `orders__dropped_1` and begins a new one",
+    "rename-table": "the source table was renamed, and another one may have its name: `auto` renames the "
+    "lake table, too, with its rows",
     "truncate": "the source table was emptied: writers of rows follow this level, and no plan does",
     "change-representation": "a type that may come from a connector setting alone, or that a "
     "[[projection]] writes into the same lake type as the previous one",
@@ -109,6 +113,7 @@ DEFAULTS: Mapping[ChangeKind, Level] = {
     "rename-proven": "approve",
     "rename-suspected": "approve",
     "rename-unanswered": "block",
+    "unite-columns": "approve",
     "change-key": "block",
     "on-key-changed": "block",
     "on-key-lost": "block",
@@ -124,6 +129,7 @@ PROFILES: Mapping[Profile, Mapping[ChangeKind, Level]] = {
     "careful": DEFAULTS,
     "autopilot": {
         **DEFAULTS,
+        "reuse-name": "auto",
         "integer-to-decimal": "auto",
         "integer-to-double": "auto",
         "upgrade": "auto",
@@ -131,9 +137,12 @@ PROFILES: Mapping[Profile, Mapping[ChangeKind, Level]] = {
         "set-not-null": "ignore",
         "rename-proven": "auto",
         "rename-unanswered": "auto",
+        "unite-columns": "auto",
         "change-key": "auto",
         "on-key-changed": "auto",
         "on-key-lost": "auto",
+        "drop-table": "auto",
+        "rename-table": "auto",
         "truncate": "auto",
         "change-representation": "auto",
     },
@@ -149,6 +158,7 @@ PROFILES: Mapping[Profile, Mapping[ChangeKind, Level]] = {
         "rename-stated": "block",
         "rename-proven": "block",
         "rename-suspected": "block",
+        "unite-columns": "block",
         "change-representation": "block",
     },
 }
@@ -171,15 +181,17 @@ NEVER: Mapping[ChangeKind, frozenset[Level]] = {
     "rename-suspected": frozenset({"auto"}),
     "split-column": frozenset({"approve", "ignore", "quarantine"}),
     "rename-unanswered": frozenset({"approve", "ignore", "quarantine"}),
+    "unite-columns": frozenset({"quarantine"}),
     "on-key-changed": frozenset({"approve", "ignore", "quarantine"}),
     "on-key-lost": frozenset({"approve", "ignore", "quarantine"}),
-    "drop-table": frozenset({"auto", "approve"}),
-    "rename-table": frozenset({"auto", "approve"}),
+    "drop-table": frozenset({"approve"}),
+    "rename-table": frozenset({"approve"}),
 }
 """Levels that a kind cannot have.
 
-The lake keeps a type that is wide enough, and its own order of columns. No row needs a comment. Writers write
-every value, whatever its default is. A suspected rename is not evidence. Only people move whole tables."""
+The lake keeps a type that is wide enough, and its own order of columns. No row needs a comment, and none
+waits for columns to be united. Writers write every value, whatever its default is. A suspected rename is not
+evidence. A whole table is moved by itself or by hand."""
 
 ANY = "*"
 _PART = re.compile(r'"((?:[^"]|"")*)"|([^."]+)')

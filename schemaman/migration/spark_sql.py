@@ -185,6 +185,14 @@ def rename_column(name: str, path: Path, new: str) -> str:
     return f"ALTER TABLE {name} RENAME COLUMN {path_name(path)} TO {quote_name(new)}"
 
 
+def rename_table(name: str, parts: Sequence[str]) -> str:
+    """Write `RENAME TO` for a table; `parts` are those of the new name without its catalogue.
+
+    Source: Spark `RenameTableExec`, which takes all parts for the name within the catalogue of the table.
+    """
+    return f"ALTER TABLE {name} RENAME TO {quote_table_name(parts)}"
+
+
 def drop_columns(name: str, paths: Sequence[Path]) -> str:
     """Write `DROP COLUMNS`."""
     return f"ALTER TABLE {name} DROP COLUMNS ({', '.join(path_name(p) for p in paths)})"

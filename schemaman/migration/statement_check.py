@@ -49,12 +49,27 @@ _OF_RUNS = frozenset({
 })  # fmt: skip
 """The own properties that runs and the sink set, and no step of a plan."""
 _OWN_CONSTRAINT = "schemaman_"
+_QUERY_WORDS = (
+    "SELECT", "WHERE", "GROUP", "BY", "HAVING", "count", "count_if", "twice", "LEFT", "ANTI", "JOIN", "ON",
+    "o", "n", "min",
+)  # fmt: skip
 _FROM_ONE_TABLE = re.compile(r" FROM `(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)*(?: WHERE false)?$")
+_TAKES_ROWS = re.compile(
+    r"INSERT INTO (?P<here>\S+) \([^()]*\) SELECT .* FROM \S+ AS o "
+    r"LEFT ANTI JOIN (?P=here) AS n ON o\.`.*",
+    re.DOTALL,
+)
+"""The statement that takes over rows of another table: it adds rows whose key the table lacks."""
 _STRUCTURAL: frozenset[StepKind] = frozenset({
     "add-columns", "drop-columns", "rename-column", "change-type", "drop-not-null", "change-comment",
 })  # fmt: skip
 """The kinds of steps that change the structure of a table that exists."""
 _EDITED = "make the plan again with `schemaman plan`; a plan is applied exactly as it was made"
+
+
+def is_takeover(statement: str) -> bool:
+    """Whether a statement adds rows of one other table whose key its own table lacks."""
+    return _TAKES_ROWS.fullmatch(statement) is not None
 
 
 def require_own_statements(plan: Plan) -> None:
@@ -117,6 +132,9 @@ def _check_step(plan: Plan, target: Target, step: Step, schema: TableSchema | No
             schema = plan.wanted
         case "replace-view" | "drop-view":
             _check_view(reader, name, step)
+        case "rename-table":
+            _check_move(reader, target, plan)
+            schema = plan.wanted
         case "drop-table":
             raise ValueError("no plan drops a table")
         case _:
@@ -146,6 +164,17 @@ def read_step_changes(plan: Plan, step: Step, schema: TableSchema) -> Diff:
         return tuple(_read_changes(SqlReader(step.statement), step.kind, name, schema))
     except KeyError as error:
         raise ValueError(f"the table lacks what this changes: {step.statement}") from error
+
+
+def _check_move(reader: SqlReader, target: Target, plan: Plan) -> None:
+    """Check that a table gets the name of the plan, within its catalogue, where no table is."""
+    if plan.base_schema is not None or len(plan.steps) != 1:
+        raise ValueError("a table takes the place of another one")
+    reader.take("ALTER TABLE ")
+    moved = sql.quote_table_name(reader.path())
+    reader.take(" RENAME TO ")
+    reader.path()
+    _require_equal(plan.steps[0].statement, target.rename_table(moved, plan.table) or "")
 
 
 def find_structure_after(plan: Plan, step: Step, schema: TableSchema) -> TableSchema:
@@ -230,8 +259,8 @@ def _check_backfill(reader: SqlReader, name: str) -> None:
     reader.take(f"INSERT INTO {name} (")
     reader.list_of(reader.name)
     reader.take(") SELECT ")
-    reader.expression(("WHERE",))
-    if not _FROM_ONE_TABLE.search(reader.text):
+    reader.expression(("WHERE", "LEFT", "ANTI", "JOIN", "ON", "o", "n"))
+    if not (_FROM_ONE_TABLE.search(reader.text) or is_takeover(reader.text)):
         raise ValueError("it reads more than one table")
 
 
@@ -264,7 +293,7 @@ def _check_query(query: str) -> None:
     """Check a query that counts rows; it only reads, from any table."""
     reader = SqlReader(query)
     reader.take("SELECT ")
-    reader.expression(("SELECT", "WHERE", "GROUP", "BY", "HAVING", "count", "count_if", "twice"))
+    reader.expression(_QUERY_WORDS)
     reader.end()
 
 

@@ -7,6 +7,7 @@ columns or rows has the kind whose level a person gave, whatever kind, class or 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -15,8 +16,9 @@ from schemaman.migration.policy import ChangeKind
 from schemaman.migration.policy_checks import classify_widening
 from schemaman.migration.properties.names import KEY_PROPERTY
 from schemaman.migration.rename_grounds import RenameGrounds, follow_renames
+from schemaman.migration.row_columns import ORDER
 from schemaman.migration.sql_reader import SqlReader
-from schemaman.migration.statement_check import find_structure_after, read_step_changes
+from schemaman.migration.statement_check import find_structure_after, is_takeover, read_step_changes
 from schemaman.migration.target import TARGETS, is_same_key
 from schemaman.model.diff import AddColumn, Change, ChangeType, RenameColumn
 from schemaman.model.schema import TableSchema, walk_fields
@@ -25,6 +27,7 @@ _KINDS: Mapping[StepKind, ChangeKind] = {
     "create-table": "new-table",
     "add-columns": "add-column",
     "rename-column": "rename-stated",
+    "rename-table": "rename-table",
     "drop-columns": "drop-column",
     "drop-not-null": "drop-not-null",
     "drop-constraint": "drop-not-null",
@@ -36,6 +39,14 @@ _KINDS: Mapping[StepKind, ChangeKind] = {
 
 `create-namespace` makes an empty namespace, and `restore` always needs approval.
 """
+
+
+_FILLS_NULL = re.compile(
+    r"UPDATE \S+ SET (?P<new>`(?:[^`]|``)+`) = .* WHERE `(?:[^`]|``)+` IS NOT NULL AND (?P=new) IS NULL "
+    rf"AND \(`{ORDER}` IS NULL OR `{ORDER}` < '[^']*'\)",
+    re.DOTALL,
+)
+"""The statement that unites two columns: it replaces no value, whatever a plan file says of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +130,11 @@ def _list_kinds(
             named = [".".join(path) for path in reader.list_of(reader.path)]
             if not state.has_key(named):
                 yield "change-key"
+        case "backfill" if plan.phase is not None and plan.phase.name == "unite":
+            if is_takeover(step.statement):
+                yield "rename-table"
+            else:
+                yield "unite-columns" if _FILLS_NULL.fullmatch(step.statement) else "retype"
         case _ if step.kind in _KINDS:
             yield _KINDS[step.kind]
         case _:

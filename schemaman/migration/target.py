@@ -134,6 +134,9 @@ class Target(Protocol):
     def create_table(self, table: str, schema: TableSchema, properties: Mapping[str, str]) -> Draft:
         """Draft the statement that creates a table, with the features that later steps need."""
 
+    def rename_table(self, table: str, to: str) -> str | None:
+        """Write the statement that renames a table; None for a path, and between two catalogues."""
+
     def create_namespace(self, table: str) -> Draft | None:
         """Draft the statement that creates the namespace of a table; None if the table is a path."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from schemaman.history.versions import TableHistory
+from schemaman.history.versions import TableEvent, TableHistory
 from schemaman.migration.exchanged_names import (
     NameCheck,
     check_names,
@@ -23,6 +23,8 @@ from schemaman.migration.properties.names import (
     SOURCE_PROPERTY,
     VERSION_PROPERTY,
 )
+from schemaman.migration.properties.table_record import read_record
+from schemaman.migration.recipes.move_table import name_displaced
 from schemaman.migration.spark_sql import read_set_properties
 from schemaman.migration.target import TARGETS, Executor, LakeTable, has_known_key
 from schemaman.migration.target_id import target_id
@@ -56,6 +58,15 @@ class MissingTable:
     def __str__(self) -> str:
         again = "create it again (`schemaman plan`, `schemaman approve`, `schemaman apply`)"
         return f"{self.reason}: {self.instead}; or {again}: {self.consequence}"
+
+
+@dataclass(frozen=True, slots=True)
+class PreviousTable:
+    """The lake table of an earlier name of a source table."""
+
+    table: TableId
+    address: str
+    lake: LakeTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +136,14 @@ class Preflight:
         lost = self._find_lost_table(history, format, lake_table)
         if lost is not None or address is None:
             return lost
-        return self._find_previous_table(history, format, lake_table, address)
+        previous = self.find_previous_table(history, format, lake_table, address)
+        if previous is None:
+            return None
+        return MissingTable(
+            f"the source renamed {previous.table} to {history.table}, and its rows are in {previous.address}",
+            f"rename that table to {lake_table} and set its property {SOURCE_PROPERTY} to {history.table}",
+            "the new table begins empty beside that one",
+        )
 
     def _find_lost_table(self, history: TableHistory, format: str, lake_table: str) -> MissingTable | None:
         """Find out whether the table existed before, with rows of the present incarnation."""
@@ -151,40 +169,68 @@ class Preflight:
             "then only in the source",
         )
 
-    def _find_previous_table(
+    def find_previous_table(
         self, history: TableHistory, format: str, lake_table: str, address: Address
-    ) -> MissingTable | None:
-        """Find out whether the lake table of a previous name of the source table has the rows."""
-        previous_names = {alias.name for alias in history.aliases if alias.kind == "table"}
+    ) -> PreviousTable | None:
+        """Find the lake table of a previous name of the source table, which has the rows.
+
+        Names are followed back in time: a name may have been of several tables.
+
+        Raises:
+            StatementFailed: the lake cannot be read.
+        """
+        names = {alias.name for alias in history.aliases if alias.kind == "table"}
+        if not names:
+            return None
+        known = {str(table): table for table in self.store.tables()}
+        todo: list[tuple[TableId, TableId, TableEvent | None]] = [
+            (known[name], history.table, None) for name in names if name in known
+        ]
         seen = {history.table}
-        todo = (
-            [t for t in self.store.tables() if str(t) in previous_names and t not in seen]
-            if previous_names
-            else []
-        )
         while todo:
-            previous = todo.pop()
+            previous, next, before = todo.pop()
+            if previous in seen:
+                continue
             seen.add(previous)
-            previous_lake_table = address(previous)
-            lake = self.executor.inspect(previous_lake_table, format)
-            if lake is not None and self._is_renamed(previous, lake):
-                return MissingTable(
-                    f"the source renamed {previous} to {history.table}, "
-                    f"and its rows are in {previous_lake_table}",
-                    f"rename that table to {lake_table} and set its property {SOURCE_PROPERTY} to "
-                    f"{history.table}",
-                    "the new table begins empty beside that one",
-                )
-            names = {a.name for a in self.registry.history(previous).aliases if a.kind == "table"}
-            todo += [t for t in self.store.tables() if str(t) in names and t not in seen]
+            recorded = self.registry.history(previous)
+            end = _find_rename(recorded, next, before)
+            if end is None and (next != history.table or _was_renamed(recorded)):
+                continue
+            incarnation = recorded.latest.incarnation if end is None else end.incarnation
+            for each in self._list_addresses(address(previous), format):
+                lake = self.executor.inspect(each, format)
+                if lake is not None and each != lake_table:
+                    is_adopted = read_record(lake.properties).source == str(history.table)
+                    if is_adopted or find_incarnation(lake, recorded) == incarnation:
+                        return PreviousTable(previous, each, lake)
+            earlier = {a.name for a in recorded.aliases if a.kind == "table"}
+            todo += [(known[name], previous, end) for name in earlier if name in known]
         return None
 
-    def _is_renamed(self, previous: TableId, lake: LakeTable) -> bool:
-        """Whether a lake table holds the rows of an incarnation that ended with a rename."""
-        history = self.registry.history(previous)
-        return find_incarnation(lake, history) in {
-            e.incarnation for e in history.events if e.kind == "renamed"
-        }
+    def _list_addresses(self, address: str, format: str) -> tuple[str, ...]:
+        """The address of a lake table, and those of tables that made room for it."""
+        displaced: list[str] = []
+
+        def is_free(name: str) -> bool:
+            displaced.append(name)
+            return self.executor.inspect(name, format) is None
+
+        name_displaced(address, is_free)
+        return (address, *displaced[:-1])
+
+
+def _was_renamed(history: TableHistory) -> bool:
+    """Whether the source states that the table was renamed."""
+    return any(event.kind == "renamed" for event in history.events)
+
+
+def _find_rename(history: TableHistory, new: TableId, before: TableEvent | None) -> TableEvent | None:
+    """Find the last rename of a table to another name, before another event; None if there was none."""
+    found = [e for e in history.events if e.kind == "renamed" and e.other == new]
+    if before is not None and before.at.position.kind != "none":
+        kind, rank = before.at.position.kind, before.at.position.rank
+        found = [e for e in found if e.at.position.kind == kind and e.at.position.rank < rank]
+    return found[-1] if found else None
 
 
 def _refuse_names(names: NameCheck, lake: LakeTable, plan: Plan) -> Refusal | None:

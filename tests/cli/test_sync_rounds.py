@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ from tests.support.command_line import Done
 from tests.support.memory_commands import Commands
 from tests.support.memory_commands import commands as run
 from tests.support.memory_lake import MemoryLake
+from tests.support.records import node, row_event
 
 __all__ = ["run"]
 
@@ -281,3 +283,57 @@ def test_a_table_of_the_sink_gets_a_successor(run: Commands, key: tuple[str, ...
     assert run("sync", "r.jsonl", "--once").code == 0
     assert "q" in run.live("ice.raw.orders__2").schema.names
     assert len(first.ran) == before
+
+
+def _write_row(offset: int, table: str = "t", **row: object) -> None:
+    """A row of PostgreSQL, which states no rename."""
+    nodes = {name: node("int32", optional=name != "id") for name in row}
+    made = row_event(nodes, "u", row, offset=offset, table=table)
+    line = {"topic": made.topic, "partition": 0, "offset": offset, "ts": offset, "tstype": "create"}
+    line |= {"key": (made.key or b"").decode(), "payload": (made.value or b"").decode()}
+    Path("r.jsonl").write_text(f"{json.dumps(line)}\n", encoding="utf-8")
+
+
+def test_a_late_answer_unites_columns_and_status_names_the_question_until_then(run: Commands) -> None:
+    run.settings(more='profile = "autopilot"\n')
+    text = Path("schemaman.toml").read_text().replace("app.*", "public.*")
+    Path("schemaman.toml").write_text(text)
+    _write_row(1, id=1, z=1, price=7)
+    assert run("sync", "r.jsonl", "--once").code == 0
+    run.change("ADD COLUMNS (`_row_order` STRING)", "ice.raw.t")
+    there = run.lake.table("ice.raw.t")
+    there.rows["1",] = {there.fields["id"]: 1, there.fields["price"]: 7}
+    _write_row(2, id=2, z=1, cost=8)
+    assert run("sync", "r.jsonl", "--once").code == 0
+    (asked,) = run("status", "--format", "json").json["questions"]
+    assert asked["text"] == "whether price became cost"
+    assert run(*asked["commands"][0].split()[1:]).code == 0
+    (told,) = run("sync", "r.jsonl", "--once", "--format", "json").json["tables"]
+    assert told["state"] == "applied"
+    assert sum(statement.startswith("UPDATE") for statement in told["statements"]) == 1
+    assert [row["cost"] for row in there.read()] == [7]
+    assert run("status", "--format", "json").json["questions"] == []
+    (told,) = run("sync", "r.jsonl", "--once", "--format", "json").json["tables"]
+    assert (told["state"], told["statements"]) == ("current", [])
+
+
+def test_a_late_answer_brings_the_rows_of_two_tables_together(run: Commands) -> None:
+    run.settings(more='profile = "autopilot"\n')
+    text = Path("schemaman.toml").read_text().replace("app.*", "public.*")
+    Path("schemaman.toml").write_text(text)
+    _write_row(1, "early", id=1, z=5)
+    assert run("sync", "r.jsonl", "--once").code == 0
+    _write_row(2, "late", id=2, z=6)
+    assert run("sync", "r.jsonl", "--once").code == 0
+    early, late = (run.lake.table(f"ice.raw.{name}") for name in ("early", "late"))
+    for table in (early, late):
+        run.change("ADD COLUMNS (`_row_order` STRING)", table.table)
+    early.rows["1",] = {early.fields["id"]: 1, early.fields["z"]: 5, "_row_order": "1"}
+    late.rows["2",] = {late.fields["id"]: 2, late.fields["z"]: 6, "_row_order": "2"}
+    (asked,) = run("status", "--format", "json").json["questions"]
+    assert asked["commands"] == ["schemaman decide rename-table srv.shop.public.early srv.shop.public.late"]
+    assert run(*asked["commands"][0].split()[1:]).code == 0
+    (told,) = run("sync", "r.jsonl", "--once", "--format", "json").json["tables"]
+    assert (told["state"], told["lake_table"]) == ("applied", "ice.raw.late")
+    assert sorted(row["id"] for row in late.read()) == [1, 2]
+    assert run("status", "--format", "json").json["questions"] == []

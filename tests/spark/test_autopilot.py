@@ -9,8 +9,11 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import schemaman as sm
+from schemaman.history.decisions import Decisions, Rename, format_coordinates
 from schemaman.migration.apply.journal import StoreJournal
+from schemaman.migration.plan_file import from_text
 from schemaman.migration.properties.names import SUCCESSOR_PROPERTY
+from schemaman.migration.rollback import plan_rollback
 from schemaman.migration.successor import list_successors
 from schemaman.migration.target import TARGETS
 from schemaman.migration.target_id import target_id
@@ -152,3 +155,38 @@ def test_values_that_wait_are_told_and_drain_once_the_policy_lets_them(
     found = spark.table("ice.beside.t").orderBy("id").collect()
     assert [(r.id, str(r.day), r.day__2) for r in found] == [(1, "2022-01-08", None), (2, "None", "infinity")]
     assert spark.table(quarantine).count() == 0
+
+
+@pytest.mark.parametrize("format", ["delta", "iceberg"])
+def test_a_late_answer_unites_columns_and_is_taken_back(
+    spark: SparkSession, tmp_path: Path, format: str
+) -> None:
+    path, table = (f"{tmp_path}/{{table}}", "") if format == "delta" else ("", "ice.renamed.{table}")
+    target = sm.TargetSetting("lake", format, ("*",), path=path or None, table=table or None)
+    decisions = Decisions()
+    with sm.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as registry:
+        sink = sm.spark.LakeSink(
+            registry,
+            [target],
+            sm.spark.Quarantine(f"ice.autopilot.quarantine_{format}", "iceberg"),
+            policy=sm.Policy(profile="autopilot"),
+            decisions=lambda: decisions,
+        )
+        first = [told(n, {"id": n, "z": 1, "title": f"t{n}"}) for n in range(2)]
+        sink(_make_frame(spark, [*first, told(2, {"id": 0, "z": 2, "name": "n0"}, "u")]), 0)
+        (history,) = registry.tables()
+        place = history.latest.id, format_coordinates(history.latest.at)
+        decisions = Decisions((Rename(str(history.table), "title", "name", *place),))
+        sink(_make_frame(spark, [told(3, {"id": 2, "z": 2, "name": "n2"})]), 1)
+
+        def read() -> list[str | None]:
+            table = TARGETS.get(format).table_name(target.address(history.table))
+            return [r.name for r in spark.table(table).orderBy("id").collect()]
+
+        assert read() == ["n0", "t1", "n2"]
+        begun = [line.statement for line in registry.journal() if line.state == "started"]
+        executor = sm.spark.Executor(spark)
+        lake = executor.inspect(target.address(history.table), format)
+        back = plan_rollback(from_text(begun[-1]), lake, 2)
+        assert sm.apply(back, registry, executor, approved=True).state == "applied"
+        assert read() == ["n0", None, "n2"]

@@ -19,7 +19,7 @@ from schemaman.errors import StatementFailed
 from schemaman.migration.properties.names import CHECK_PREFIX
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import DELETED, OFFSET, ORDER, PARTITION, TOPIC, list_row_columns
-from schemaman.migration.spark_sql import format_identifiers
+from schemaman.migration.spark_sql import format_identifiers, quote_table_name
 from schemaman.migration.target import TARGETS, LakeTable
 from schemaman.model.column_list import parse_columns
 from schemaman.model.ddl import quote_text
@@ -41,6 +41,7 @@ from schemaman.spark.streaming.row_staging import CHANGE_ARROW, ChangeFolder
 from schemaman.spark.streaming.staged_columns import HelperColumns, make_staged_helpers
 from schemaman.spark.streaming.unread_records import is_in_span
 from schemaman.store.log import MigrationEntry
+from tests.support.memory_sql import count_rows, update_rows
 
 _PART = r"`(?:[^`]|``)+`"
 _PATH = rf"{_PART}(?:\.{_PART})*"
@@ -93,12 +94,15 @@ class MemoryTable:
         return tuple((p, len(offsets), min(offsets)) for p, offsets in sorted(found.items()))
 
     def _count_unfit_keys(self, statement: str) -> int | None:
-        """What the gate of another key asks of a table with deleted rows; None for other queries."""
+        """What the gates of another key and of united columns ask of a table; None for other queries."""
         found = re.search(r"WHERE NOT coalesce\(`_row_deleted`, false\) AND \((.*)\)$", statement)
         if found:
             names = [_parts(part)[0] for part in re.findall(_PART, found[1])]
             rows = [row for row in self.rows.values() if not row.get(DELETED)]
             return sum(any(row.get(self.fields[name]) is None for name in names) for row in rows)
+        found = re.match(rf"SELECT count\(\*\) FROM {_PATH} WHERE (.*`{ORDER}`.*)$", statement)
+        if found:
+            return count_rows(list(self.rows.values()), self.fields, found[1]) if self.rows else 0
         found = re.search(r" WHERE .* IS NOT NULL GROUP BY (.*) HAVING count", statement)
         if not found:
             return None
@@ -130,7 +134,10 @@ class MemoryTable:
             return self._created(statement)
         if self.live is None:
             raise StatementFailed(f"no table: {statement}")
-        if re.match(rf"UPDATE {_PATH} SET ", statement):
+        found = re.fullmatch(rf"UPDATE {_PATH} SET (.*) WHERE (.*)", statement, re.DOTALL)
+        if found:
+            if self.rows:
+                update_rows(list(self.rows.values()), self.fields, found[1], found[2])
             return self.live
         found = re.fullmatch(rf"COMMENT ON TABLE {_PATH} IS (NULL|{_TEXT})", statement, re.DOTALL)
         if found:
@@ -274,6 +281,13 @@ class MemoryTable:
         newer = since is not None and old[ORDER] > since and old[ORDER] != staged[ORDER]
         return newer and any(staged[name] != old.get(self.fields[name]) for name in to.dropped - kept)
 
+    def insert(self, other: MemoryTable, keys: Sequence[tuple[str, ...]]) -> None:
+        """Take rows of another table over; columns of the row columns have no numbers."""
+        names = {field: self.fields[name] for name, field in other.fields.items() if name in self.fields}
+        for key in keys:
+            row = other.rows[key]
+            self.rows[key] = {names.get(at, at): value for at, value in row.items()}
+
     def truncate(self, order: str, metadata: Mapping[str, Any]) -> None:
         values = {self.fields[name]: value for name, value in metadata.items()}
         for row in self.rows.values():
@@ -342,8 +356,20 @@ class MemoryLake:
 
     def run(self, statement: str) -> None:
         self.before(statement)
+        moved = re.fullmatch(rf"ALTER TABLE ({_PATH}) RENAME TO ({_PATH})", statement)
         view = re.fullmatch(rf"(CREATE|CREATE OR REPLACE|DROP) VIEW ({_PATH})(.*)", statement, re.DOTALL)
-        if view:
+        if moved:
+            catalog, to = _parts(moved[1])[0], _parts(moved[2])
+            table = self.tables.pop(self._find_address(moved[1]))
+            table.table = self._find_address(quote_table_name((catalog, *to)))
+            assert table.live is not None
+            assert self.table(table.table).live is None
+            table.live = replace(table.live, name=table.table)
+            self.tables[table.table] = table
+        elif statement.startswith("INSERT INTO"):
+            there, here = self._find_joined(statement)
+            here.insert(there, self._list_missing(there, here))
+        elif view:
             if (view[1] == "CREATE") == (view[2] in self.views):
                 raise StatementFailed(f"[VIEW_ALREADY_EXISTS or VIEW_NOT_FOUND] {statement}")
             self.views |= {view[2]: view[3]}
@@ -363,13 +389,33 @@ class MemoryLake:
             return ((mark[1], mark[2]),) if mark else (("owner", "ann"),)
         if not statement.startswith("SELECT"):
             return (("x", "hive"),)
+        if " LEFT ANTI JOIN " in statement:
+            return ((len(self._list_missing(*self._find_joined(statement))),),)
+        found = re.fullmatch(rf"SELECT count.* FROM ({_PATH}) WHERE .*min\(.*FROM ({_PATH})\)", statement)
+        if found:
+            there, here = (self._named(name).rows.values() for name in found.groups())
+            first = min((row[ORDER] for row in here if row[ORDER]), default="")
+            return ((sum(row[ORDER] > first for row in there) if first else 0,),)
         found = re.search(rf"FROM ({_PATH})", statement)
         assert found, statement
         return self._named(found[1]).query(statement)
 
+    def _find_joined(self, statement: str) -> tuple[MemoryTable, MemoryTable]:
+        """The table that rows come from, and the one that may have rows of their keys."""
+        found = re.search(rf"FROM ({_PATH}) AS o LEFT ANTI JOIN ({_PATH}) AS n", statement)
+        assert found, statement
+        return self._named(found[1]), self._named(found[2])
+
+    @staticmethod
+    def _list_missing(there: MemoryTable, here: MemoryTable) -> list[tuple[str, ...]]:
+        return [key for key in there.rows if key not in here.rows]
+
     def _named(self, name: str) -> MemoryTable:
         """The table of a name in SQL: one that was inspected, or that of a path."""
-        return self.table(self.addresses.get(name, _parts(name)[-1]))
+        return self.table(self._find_address(name))
+
+    def _find_address(self, name: str) -> str:
+        return self.addresses.get(name, _parts(name)[-1])
 
 
 class MemoryJournal:

@@ -242,6 +242,7 @@ class MemorySink:
         brought = bringer.migrate(
             follower, lake, reading.histories[table], versions, holds_key=bool(unfit), unfit=unfit
         )
+        lake_table = lake.table(follower.lake_table)
         if isinstance(brought, Blocked) and brought.is_ignored:
             self.left |= {_place(row): brought.reason for row in rows}
             return
@@ -347,16 +348,17 @@ class MemorySink:
         return found | self.rejected | self.left | dict.fromkeys(self.ended, ENDED_INCARNATION)
 
     def lake(self) -> list[ComparedTable]:
-        """The lake tables."""
+        """The lake tables; those that made room for another one are left out."""
+        sources = self.sources | {self._follower(t).lake_table: t for t in self.store.tables()}
         return [
             ComparedTable(
-                self.sources[name],
+                sources[name],
                 table.live,
                 table.read(),
                 name in self.stopped or bool(read_record(table.live.properties).successor),
             )
             for name, table in self.tables.items()
-            if table.live is not None
+            if table.live is not None and name in sources
         ]
 
 

@@ -200,7 +200,7 @@ def _report_ended_incarnation(source: MigrationSource, lake: LakeTable, notes: P
         "the source table was dropped or renamed, and another one has its name: the rows of the target "
         f"are those of the old one ({ruling.why})"
     )
-    if ruling.level == "block":
+    if ruling.level in ("auto", "block"):
         again = (
             "move the target table away and plan again, which creates a new one; to continue in the old one, "
         )
@@ -439,7 +439,7 @@ def find_split_columns(source: MigrationSource, lake: LakeTable, kept: Collectio
     """Columns that the table kept, and that are ones which it has beside them: what these are called.
 
     So it is where somebody said of a rename that it was one when a plan had taken it for a DROP and an ADD,
-    whether or not the policy let it add the new name.
+    whether or not the policy let it add the new name. Columns whose values were united are none of these.
     """
     stamped = find_stamped_version(source, lake)
     if stamped is None:
@@ -448,12 +448,12 @@ def find_split_columns(source: MigrationSource, lake: LakeTable, kept: Collectio
     for past in reversed(source.past[: stamped + 1]):
         for then, now in past.names.items():
             meant.setdefault(then.lower(), now)
-    displaced = read_displaced(lake)
+    displaced, united = read_displaced(lake), read_record(lake.properties).united
     became = {
         name: _find_current_name(source, displaced[name]) if name in displaced else meant.get(name.lower())
         for name in kept
     }
-    return {name: now for name, now in became.items() if now is not None}
+    return {name: now for name, now in became.items() if now is not None and name not in united}
 
 
 def _find_current_name(source: MigrationSource, entry: DisplacedColumn) -> str | None:

@@ -46,6 +46,12 @@ SUCCESSOR_PROPERTY = "schemaman.successor"
 PREDECESSOR_PROPERTY = "schemaman.predecessor"
 """Table property: the table that has the older rows, as JSON, with the first version whose rows are here."""
 
+UNITED_PROPERTY = "schemaman.united"
+"""Table property: columns whose values are in the renamed column, too, as JSON: the order of the rename."""
+
+TAKEN_PROPERTY = "schemaman.taken"
+"""Table property: lake tables of earlier names of the source whose rows this one took over, as JSON."""
+
 ADDED_PROPERTY = "schemaman.added"
 """Table property: columns that plans added beyond the version of the stamp, as a JSON list."""
 

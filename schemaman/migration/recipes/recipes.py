@@ -33,6 +33,8 @@ from schemaman.migration.properties.table_record import ColumnSwap, SplitColumn,
 from schemaman.migration.properties.validation import refuse_unreadable
 from schemaman.migration.recipes.phases import PhaseDraft, find_missing_properties
 from schemaman.migration.recipes.swap_checks import INTO, SwapCheck
+from schemaman.migration.recipes.unite_columns import FormerColumn, unite_columns
+from schemaman.migration.recipes.unite_tables import take_rows
 from schemaman.migration.replacement_table import plan_replacement
 from schemaman.migration.row_columns import refuse_key
 from schemaman.migration.step_order import rename_columns
@@ -141,6 +143,24 @@ class RecipePlanner:
     def find_representation(self) -> Representation:
         """Find how the target holds the source table."""
         return self.policy.find_representation(self.source.table, *self._target_names)
+
+    def plan_union(self, lake: LakeTable, former: Sequence[FormerColumn]) -> Plan | None:
+        """Plan to unite former columns with the present ones; None if there are none, or nobody wants it."""
+        ruling = self._policy_check().ask("unite-columns")
+        if not former or ruling.level not in ("auto", "approve"):
+            return None
+        draft = PhaseDraft(self.target, self.table, lake)
+        gate = unite_columns(draft, former, "" if ruling.level == "auto" else ruling.why)
+        return self._make_plan(draft, lake, Phase("unite", 1, 1, gate))
+
+    def plan_takeover(self, lake: LakeTable, earlier: LakeTable, address: str) -> Plan | Refusal | None:
+        """Plan to take over the rows of the lake table of an earlier name; None if nobody wants it."""
+        ruling = self._policy_check().ask("rename-table")
+        if ruling.level != "auto" or address in read_record(lake.properties).taken:
+            return None
+        draft = PhaseDraft(self.target, self.table, lake)
+        gate = take_rows(draft, earlier, address, "")
+        return gate if isinstance(gate, Refusal) else self._make_plan(draft, lake, Phase("unite", 1, 1, gate))
 
     def make_plans(self, lake: LakeTable, into: str | None = None) -> tuple[Plan, ...]:
         """Return the phases as plans; without any, one plan without steps that has the reasons."""

@@ -184,6 +184,13 @@ class DeltaTarget:
         switched_on = _MAPPING | _WIDENING | _NTZ
         return drafts.create_table(self.table_name(table), schema, "delta", switched_on | dict(properties))
 
+    def rename_table(self, table: str, to: str) -> str | None:
+        """Write `RENAME TO`; a table that has only a path has no name."""
+        if not self.find_catalog(table) or self.find_catalog(table) != self.find_catalog(to):
+            return None
+        parts = sql.split_table_name(to)
+        return sql.rename_table(self.table_name(table), parts[1:] if len(parts) > 2 else parts)
+
     def create_namespace(self, table: str) -> Draft | None:
         """Draft the database of a table by name; a path needs none."""
         parts = () if _find_path(table) is not None else sql.split_table_name(table)[:-1]

@@ -121,6 +121,11 @@ class IcebergTarget:
         chosen = version | dict(properties)
         return drafts.create_table(self.table_name(table), schema, "iceberg", chosen)
 
+    def rename_table(self, table: str, to: str) -> str | None:
+        """Write `RENAME TO`; a catalogue of Hadoop's has none, and then the statement fails."""
+        name, parts = self.table_name(table), sql.split_table_name(to)
+        return sql.rename_table(name, parts[1:]) if sql.split_table_name(table)[0] == parts[0] else None
+
     def create_namespace(self, table: str) -> Draft | None:
         """Draft the namespace of the table; some catalogues require it."""
         return drafts.create_namespace(sql.split_table_name(table)[:-1])

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Literal
 
 from schemaman.errors import SchemamanError
+from schemaman.history.open_questions import OpenQuestion
 from schemaman.migration.apply.journal import is_forgotten, read_drift
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import from_text
@@ -52,6 +53,7 @@ class TargetState:
 def build_status(
     runs: Iterable[RunState],
     targets: Iterable[TargetState] = (),
+    questions: Iterable[OpenQuestion] = (),
     waiting: Iterable[WaitingRecords] | None = None,
 ) -> Document:
     """The document of `status`, newest run last; `waiting` is None if no quarantine was named."""
@@ -72,8 +74,17 @@ def build_status(
             }
             for r in runs
         ],
+        "questions": [
+            {"table": q.table, "text": q.text, "commands": [*q.commands], "otherwise": q.otherwise or None}
+            for q in questions
+        ],
         **({} if waiting is None else {"quarantine": quarantine}),
     }
+
+
+def list_followed_tables(targets: Iterable[TargetState]) -> tuple[str, ...]:
+    """List the source tables that migrated targets follow, each once."""
+    return tuple(dict.fromkeys(t.source.rpartition("@")[0] for t in targets if t.source))
 
 
 def fold_run_states(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from schemaman.history.open_questions import OpenQuestion
 from schemaman.migration.apply.run import Migration
 from schemaman.migration.layout import LayoutChange
 from schemaman.migration.plan import Plan
@@ -108,9 +109,10 @@ def _build_migration(done: Migration) -> Iterator[Block]:
 def build_status_report(
     runs: Sequence[RunState],
     targets: Sequence[TargetState] = (),
+    questions: Sequence[OpenQuestion] = (),
     waiting: Sequence[WaitingRecords] | None = None,
 ) -> Report:
-    """Build the report of `status`: one line a target, then one line a run, then what waits."""
+    """Build the report of `status`: a line a target, a line a run, the open questions, then what waits."""
     rows = tuple(
         (
             (Text(r.run, code=True),),
@@ -126,9 +128,12 @@ def build_status_report(
     grid = Grid(f"{words.format_count(len(rows), 'run')}, newest last", header, rows)
     nothing = Paragraph((Text("no plan has been applied yet: schemaman apply PLAN applies one", "muted"),))
     blocks: tuple[Block, ...] = (
-        (_build_targets_grid(targets), grid, *_build_advice(targets)) if rows else (nothing,)
+        (_build_targets_grid(targets), grid, *_build_advice(targets), *_build_questions(questions))
+        if rows
+        else (nothing,)
     )
-    return Report("Status", (*blocks, *_list_waiting(waiting)), dict(build_status(runs, targets, waiting)))
+    document = build_status(runs, targets, questions, waiting)
+    return Report("Status", (*blocks, *_list_waiting(waiting)), dict(document))
 
 
 def _list_waiting(waiting: Sequence[WaitingRecords] | None) -> Iterator[Block]:
@@ -137,6 +142,22 @@ def _list_waiting(waiting: Sequence[WaitingRecords] | None) -> Iterator[Block]:
         yield Paragraph((Text("no record waits in quarantine", "muted"),))
     for each in waiting or ():
         yield Paragraph((Text(str(each), "danger" if each.command else "note"),))
+
+
+def _build_questions(questions: Sequence[OpenQuestion]) -> Iterator[Block]:
+    """Show each open question with the commands that settle it."""
+    if questions:
+        rows = tuple(
+            (
+                (Text(q.table, code=True),),
+                (Text(q.text),),
+                (Text("; ".join(q.commands), code=True),),
+                (Text(q.otherwise, "muted"),),
+            )
+            for q in questions
+        )
+        title = words.format_count(len(rows), "open question")
+        yield Grid(title, ("table", "question", "command if so", "otherwise"), rows)
 
 
 def _build_targets_grid(targets: Sequence[TargetState]) -> Grid:

@@ -39,7 +39,6 @@ from schemaman.migration.recipes.recipes import RecipePlanner
 from schemaman.migration.recipes.split_plans import plan_split
 from schemaman.migration.recipes.successor_plans import plan_successor
 from schemaman.migration.row_columns import DELETED, ORDER, add_row_columns
-from schemaman.migration.self_approval import approves_itself
 from schemaman.migration.source import migration_source
 from schemaman.migration.spark_sql import set_properties
 from schemaman.migration.split_columns import split_columns, widen_types
@@ -50,6 +49,7 @@ from schemaman.model.schema import Column, TableId, TableSchema, walk_fields
 from schemaman.model.types import Array, Map, Struct
 from schemaman.registry import Registry, RegistryStore
 from schemaman.settings import TargetSetting
+from schemaman.sink.answered_renames import find_former_columns, plan_union
 from schemaman.sink.dropped_columns import (
     add_columns,
     add_nested_fields,
@@ -58,6 +58,7 @@ from schemaman.sink.dropped_columns import (
     rename_displaced,
 )
 from schemaman.sink.key_sequence import KeySequence, NextKey
+from schemaman.sink.moved_tables import TableMover, has_moved, is_renamed
 from schemaman.sink.preflight import Preflight, refuse_unconfirmed_key
 from schemaman.sink.reader_views import ReaderViews
 from schemaman.sink.reread import hash_reading
@@ -222,11 +223,14 @@ class TableMigrator:
             history = self.apply_decisions(recorded)
             if hash_reading(history) != hash_reading(read_by):
                 return _OVERTAKEN
+            mover = self._make_mover(sink_table, executor)
+            moved = mover.move_tables(history, sink_table.lake_table) if has_moved(history) else ()
             if self._keeps_both(sink_table):
                 history = treat_as_additions(history)
-            return self._migrate_place(
+            found = self._migrate_place(
                 sink_table, executor, recorded, history, frozenset(versions), unfit, holds_key=holds_key
             )
+            return replace(found, steps=(*moved, *found.steps)) if isinstance(found, Ready) else found
         except (StatementFailed, Stale, PartlyApplied, NoHistory, BadReference) as error:
             return Blocked(_format_error(error), is_locked=isinstance(error, Locked))
         except (SchemamanError, *RAISED):
@@ -314,8 +318,14 @@ class TableMigrator:
             f"{quote_name(n)}: {self._explain_missing(sink_table, last)}"
             for n in _find_missing_columns(done[-1], history, dropped.displaced)
         ]
-        following = keys.find_next(done[-1].lake.schema.key, done[-1].map_rows(history).names)
-        keyed = self._change_key(sink_table, executor, history, done[-1], following)
+        united = self._unite_columns(sink_table, executor, history, done[-1])
+        if isinstance(united, Blocked):
+            return united
+        united = self._take_over_rows(sink_table, executor, history, united)
+        notes += united.notes
+        done[-1] = united
+        following = keys.find_next(united.lake.schema.key, united.map_rows(history).names)
+        keyed = self._change_key(sink_table, executor, history, united, following)
         if isinstance(keyed, UnprovenKey):
             if self._find_level("on-key-changed", base) != "auto":
                 return Blocked(keyed.reason)
@@ -414,6 +424,48 @@ class TableMigrator:
         planner = RecipePlanner(source, target, sink_table.lake_table, self.policy, name)
         plan = plan_split(planner, history, live, unfit, has_rows=True)
         return None if plan is None else self._apply_plan(plan, executor)
+
+    def _make_mover(self, sink_table: SinkTable, executor: Executor) -> TableMover:
+        def apply_move(plan: Plan) -> tuple[str, ...] | None:
+            outcome = self._apply_plan(plan, executor)
+            return outcome.steps if isinstance(outcome, Ready) else None
+
+        preflight = self._make_preflight(executor)
+        return TableMover(self.registry, preflight, self.policy, sink_table.target, executor, apply_move)
+
+    def _take_over_rows(
+        self, sink_table: SinkTable, executor: Executor, history: TableHistory, ready: Ready
+    ) -> Ready:
+        """The table with the rows of the lake table of an earlier name of its source."""
+        if not is_renamed(history):
+            return ready
+        mover = self._make_mover(sink_table, executor)
+        steps, notes = mover.take_over_rows(history, sink_table.lake_table)
+        lake = executor.inspect(sink_table.lake_table, sink_table.target.format) if steps else None
+        return replace(
+            ready, lake=lake or ready.lake, steps=(*ready.steps, *steps), notes=(*ready.notes, *notes)
+        )
+
+    def _unite_columns(
+        self, sink_table: SinkTable, executor: Executor, history: TableHistory, ready: Ready
+    ) -> Ready | Blocked:
+        """The table in which columns are united whose rename was answered after it had got both.
+
+        Where the rows do not prove which of two values holds, both columns keep theirs, and a note says so.
+        """
+        if self._find_level("unite-columns", sink_table) != "auto":
+            return ready
+        former = find_former_columns(ready.join_renames(history), ready.lake)
+        target, name = TARGETS.get(sink_table.target.format), sink_table.target.name
+        source = add_row_columns(migration_source(history))
+        planner = RecipePlanner(source, target, sink_table.lake_table, self.policy, name)
+        plan, notes = plan_union(planner, ready.lake, former, executor)
+        if plan is None:
+            return replace(ready, notes=(*ready.notes, *notes))
+        outcome = self._apply_plan(plan, executor)
+        if isinstance(outcome, Blocked):
+            return outcome
+        return replace(ready, lake=outcome.lake, steps=(*ready.steps, *outcome.steps), notes=notes)
 
     def _change_key(
         self,
@@ -658,7 +710,7 @@ class TableMigrator:
             run=secrets.token_hex(6),
             leases=self.store,
             owner=f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})",
-            approved=self.is_approved(plan) or approves_itself(plan, self.policy),
+            approved=self.is_approved(plan),
             store=self.store.id,
         )
         if done.state == "refused" or done.lake_table is None:

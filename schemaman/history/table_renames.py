@@ -1,0 +1,56 @@
+"""Tables that may be other ones under a new name, where the source states no rename: a question for people.
+
+Laws: a pair is asked about only if neither table may belong to another pair. Nothing happens before the
+answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from shlex import quote
+
+from schemaman.history.decisions import TableRename
+from schemaman.history.open_questions import OpenQuestion
+from schemaman.history.versions import TableHistory
+
+
+def list_table_questions(
+    histories: Sequence[TableHistory], answers: Sequence[TableRename] = ()
+) -> tuple[OpenQuestion, ...]:
+    """Ask of each table that began with the structure of another one after whose last record it came.
+
+    `histories` are with decisions; `answers` are those about tables.
+    """
+    answered = {(each.previous, each.table) for each in answers}
+    pairs = [
+        (old, new)
+        for new in histories
+        for old in histories
+        if _may_be_renamed(old, new) and (str(old.table), str(new.table)) not in answered
+    ]
+    found = []
+    for old, new in pairs:
+        if sum(pair[0] is old or pair[1] is new for pair in pairs) == 1:
+            names = f"{quote(str(old.table))} {quote(str(new.table))}"
+            found.append(
+                OpenQuestion(
+                    str(new.table),
+                    f"whether the table {old.table} became {new.table}",
+                    (f"schemaman decide rename-table {names}",),
+                    f"schemaman decide not-rename-table {names}",
+                )
+            )
+    return tuple(found)
+
+
+def _may_be_renamed(old: TableHistory, new: TableHistory) -> bool:
+    """Whether a table began where another one of the same columns and key had no record any more."""
+    if old.table == new.table or not old.versions or not new.versions or old.has_ended:
+        return False
+    if any(alias.kind == "table" for alias in new.aliases) or old.latest.id != new.versions[0].id:
+        return False
+    one, other = old.table, new.table
+    if (one.stream, one.server, one.database) != (other.stream, other.server, other.database):
+        return False
+    last, first = old.last_record.position, new.versions[0].at.position
+    return last.kind == first.kind != "none" and last.rank < first.rank

@@ -1,0 +1,195 @@
+"""Lake tables follow the names of their source tables: renamed ones, exchanged ones, and ones made anew.
+
+Law: no row is lost. A table that gives up its name keeps its rows under another one, and a table whose source
+was renamed goes on under the new name with all of its rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+from schemaman.errors import StatementFailed
+from schemaman.history.versions import TableHistory
+from schemaman.migration.conditions import find_unmet_query
+from schemaman.migration.plan import Plan, Policy, Refusal
+from schemaman.migration.planner import make_plan
+from schemaman.migration.policy import ChangeKind
+from schemaman.migration.properties.names import BEGAN_PROPERTY, SOURCE_PROPERTY, VERSION_PROPERTY
+from schemaman.migration.properties.stamped_version import format_began
+from schemaman.migration.properties.table_record import read_record
+from schemaman.migration.recipes.move_table import name_displaced, plan_move
+from schemaman.migration.recipes.recipes import RecipePlanner
+from schemaman.migration.row_columns import ORDER, add_row_columns
+from schemaman.migration.settings import TargetSetting
+from schemaman.migration.source import migration_source
+from schemaman.migration.spark_sql import set_properties
+from schemaman.migration.target import TARGETS, Executor, LakeTable
+from schemaman.model.schema import TableId
+from schemaman.registry import Registry
+from schemaman.sink.answered_renames import query_number
+from schemaman.sink.column_mapping import find_incarnation
+from schemaman.sink.preflight import Preflight
+
+Apply = Callable[[Plan], "tuple[str, ...] | None"]
+"""Applies a plan: its statements, None if it was refused."""
+
+
+def has_moved(history: TableHistory) -> bool:
+    """Whether a table was renamed or dropped, or got its name from another one."""
+    ended = any(event.kind in ("dropped", "renamed") for event in history.events)
+    return ended or is_renamed(history)
+
+
+def is_renamed(history: TableHistory) -> bool:
+    """Whether a table had another name before."""
+    return any(alias.kind == "table" for alias in history.aliases)
+
+
+@dataclass(frozen=True, slots=True)
+class TableMover:
+    """Moves the lake tables of one target, as far as the policy lets it."""
+
+    registry: Registry
+    preflight: Preflight
+    policy: Policy
+    target: TargetSetting
+    executor: Executor
+    apply: Apply
+
+    def move_tables(self, history: TableHistory, address: str) -> tuple[str, ...]:
+        """Give the lake table of a source its name, and return the statements that were run.
+
+        A table of an earlier incarnation makes room. Where the source was renamed, its lake table comes.
+
+        Raises:
+            StatementFailed: the lake cannot be read.
+        """
+        steps: tuple[str, ...] = ()
+        lake = self._inspect(address)
+        if lake is not None:
+            steps = self._make_room(history, lake, address)
+            lake = self._inspect(address) if steps else lake
+        return steps if lake is not None else (*steps, *self._take_rows_along(history, address))
+
+    def take_over_rows(self, history: TableHistory, address: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Take over the rows of the lake table of a previous name; the statements, and notes.
+
+        So it is where the source states no rename, and a person did once both tables had rows.
+
+        Raises:
+            StatementFailed: the lake cannot be read.
+        """
+        if not self._is_automatic(history.table, "rename-table") or not is_renamed(history):
+            return (), ()
+        format, name = self.target.format, self.target.name
+        found = self.preflight.find_previous_table(history, format, address, self.target.address)
+        lake = self._inspect(address)
+        if found is not None and read_record(found.lake.properties).source == str(history.table):
+            return (), ()
+        if found is None or lake is None:
+            return (), ()
+        source = migration_source(history)
+        planner = RecipePlanner(source, TARGETS.get(format), address, self.policy, name)
+        plan = planner.plan_takeover(lake, found.lake, found.address)
+        if plan is None:
+            return (), ()
+        if isinstance(plan, Refusal):
+            return (), (f"{plan.change}: {plan.reason}; instead: {plan.instead}",)
+        unmet = find_unmet_query(lake, plan.steps[0].precondition, partial(query_number, self.executor))
+        if unmet is not None:
+            return (), (f"the rows of {found.address} stay there: {plan.phase and plan.phase.gate}: {unmet}",)
+        return self.apply(plan) or (), ()
+
+    def _make_room(self, history: TableHistory, lake: LakeTable, address: str) -> tuple[str, ...]:
+        """Move the table of an ended incarnation to where its source went, or out of the way."""
+        incarnation = find_incarnation(lake, history)
+        end = next(
+            (e for e in history.events if e.incarnation == incarnation and e.kind in ("dropped", "renamed")),
+            None,
+        )
+        is_own = read_record(lake.properties).source == str(history.table)
+        if not is_own or end is None or incarnation in (None, history.latest.incarnation):
+            return ()
+        if not self._is_automatic(history.table, "drop-table" if end.kind == "dropped" else "rename-table"):
+            return ()
+        known = end.other is not None and self.registry.store.history(end.other) is not None
+        if end.other is not None and known and self.target.has_table(end.other):
+            to = self.target.address(end.other)
+            if self._inspect(to) is None:
+                moved = self._adopt(history, lake, address, end.other, to)
+                if moved:
+                    return moved
+        free = name_displaced(address, lambda name: self._inspect(name) is None)
+        return () if free is None else self._move(history, lake, address, free)
+
+    def _take_rows_along(self, history: TableHistory, address: str) -> tuple[str, ...]:
+        """Move the lake table of the previous name of a source to the present one."""
+        if not self._is_automatic(history.table, "rename-table"):
+            return ()
+        found = self.preflight.find_previous_table(history, self.target.format, address, self.target.address)
+        if found is None:
+            return ()
+        return self._adopt(
+            self.registry.history(found.table), found.lake, found.address, history.table, address
+        )
+
+    def _adopt(
+        self, history: TableHistory, lake: LakeTable, address: str, other: TableId, to: str
+    ) -> tuple[str, ...]:
+        """Move a lake table to another name of its source; empty if its columns are not surely the same.
+
+        The table names its new source before it moves, so that a run that stops in between goes on.
+        """
+        steps: tuple[str, ...] = ()
+        if read_record(lake.properties).source != str(other):
+            updated, steps = self._bring_up_to_date(history, lake, address)
+            stamp = self._find_stamp(updated, other)
+            if stamp is None:
+                return ()
+            self.executor.run(set_properties(TARGETS.get(self.target.format).table_name(address), stamp))
+            lake = self._inspect(address) or lake
+        return (*steps, *self._move(self.registry.history(other), lake, address, to))
+
+    def _bring_up_to_date(
+        self, history: TableHistory, lake: LakeTable, address: str
+    ) -> tuple[LakeTable, tuple[str, ...]]:
+        """Bring the table of an ended incarnation to its last version, and return it."""
+        incarnation = find_incarnation(lake, history)
+        versions = tuple(v for v in history.versions if v.incarnation == incarnation)
+        if not versions or read_record(lake.properties).version == versions[-1].id:
+            return lake, ()
+        source = migration_source(replace(history, versions=versions))
+        source = add_row_columns(source) if ORDER in lake.schema.names else source
+        target, name = TARGETS.get(self.target.format), self.target.name
+        plan = make_plan(source, lake, target, address, self.policy, target_name=name)
+        steps = None if plan.refusals or not plan.steps else self.apply(plan)
+        return self._inspect(address) or lake, steps or ()
+
+    def _find_stamp(self, lake: LakeTable, other: TableId) -> Mapping[str, str] | None:
+        """The version stamp of a table under the new name of its source; None if its version is unknown."""
+        history = self.registry.history(other)
+        id = read_record(lake.properties).version
+        own = (v for v in history.versions if v.incarnation == history.latest.incarnation)
+        version = next((v for v in own if v.has_id(id or "")), None)
+        if version is None:
+            return None
+        cut = replace(history, versions=tuple(v for v in history.versions if v.number <= version.number))
+        began = format_began(migration_source(cut).began)
+        return {SOURCE_PROPERTY: str(other), VERSION_PROPERTY: version.id, BEGAN_PROPERTY: began}
+
+    def _move(self, history: TableHistory, lake: LakeTable, address: str, to: str) -> tuple[str, ...]:
+        target, name = TARGETS.get(self.target.format), self.target.name
+        plan = plan_move(migration_source(history), lake, address, to, target, name)
+        try:
+            return () if plan is None else self.apply(plan) or ()
+        except StatementFailed:  # catalogues of Hadoop's rename no table: both tables are as before
+            return ()
+
+    def _inspect(self, address: str) -> LakeTable | None:
+        return self.executor.inspect(address, self.target.format)
+
+    def _is_automatic(self, table: TableId, kind: ChangeKind) -> bool:
+        ruling = self.policy.find_ruling(kind, str(table), self.target.name, self.target.format)
+        return ruling.level == "auto"

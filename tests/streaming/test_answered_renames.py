@@ -1,0 +1,113 @@
+"""Renames that nobody has decided stop no table, and a late answer brings each value where it belongs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from random import Random
+from typing import Any, TypeVar
+
+import pytest
+
+from schemaman.debezium.records import Record
+from schemaman.history.decisions import Decisions, Rename, apply_decisions, format_coordinates
+from schemaman.history.open_questions import list_open_questions
+from schemaman.migration.policy import Policy
+from schemaman.migration.row_columns import DELETED, ORDER
+from schemaman.store.sql.store import SqlStore
+from tests.support.checkout import PROOF
+from tests.support.memory_sink import MemorySink
+from tests.support.records import node, row_event
+from tests.support.undecided_renames import UndecidedRenames
+
+T = TypeVar("T")
+CHANGES, TABLES, SEEDS = (50, 10, 10) if PROOF else (8, 3, 1)
+
+
+def _part(items: Sequence[T], random: Random) -> Iterator[Sequence[T]]:
+    """Batches of one to nine."""
+    start = 0
+    while start < len(items):
+        end = start + random.randrange(1, 10)
+        yield items[start:end]
+        start = end
+
+
+def _read(lake: MemorySink) -> Iterator[tuple[Any, list[dict[str, Any]]]]:
+    """Each table with its live rows."""
+    for table in lake.lake():
+        alive = [row for row in table.rows if not row[DELETED]]
+        yield table.source, sorted(alive, key=lambda row: row["id"])
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.parametrize("meanwhile", [0.0, 0.3], ids=["answered at the end", "answered now and then"])
+def test_each_value_is_right_once_all_renames_are_answered(
+    store: SqlStore, seed: int, meanwhile: float
+) -> None:
+    format = ("delta", "iceberg")[seed % 2]
+    lake = MemorySink(store, lambda _: None, format, Policy(profile="autopilot"), lambda _: False)
+    source = UndecidedRenames(Random(seed), TABLES, CHANGES)
+    for batch in _part(list(source.stream()), Random(seed)):
+        lake.take(batch)
+        lake.decisions = source.answer(store, lake.decisions, meanwhile)
+        assert (lake.withheld(), lake.stopped) == ({}, set())
+    assert len(source.renamed) == CHANGES
+    lake.decisions = source.answer(store, lake.decisions)
+    lake.take(list(source.touch()))
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    for table, rows in _read(lake):
+        expected = source.expected(table)
+        names = expected[0].keys()
+        assert [{name: row[name] for name in names} for row in rows] == expected
+
+
+def _event(offset: int, row: dict[str, Any], op: str = "c") -> Record:
+    nodes = {name: node("int32", optional=name != "id") for name in row}
+    return row_event(nodes, op, row, offset=offset)
+
+
+def test_two_names_at_once_go_on_and_an_answer_exchanges_their_earlier_values(store: SqlStore) -> None:
+    lake = MemorySink(store, lambda _: None, "iceberg", Policy(profile="autopilot"), lambda _: False)
+    first = [_event(n, {"id": n, "a": n, "b": 10 + n}) for n in range(3)]
+    lake.take([*first, _event(3, {"id": 0, "b": 5, "a": None}, "u")])
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    ((_, rows),) = _read(lake)
+    assert [(r["a"], r["b"], r["a__old"], r["b__old"]) for r in rows] == [
+        (None, 5, 0, 10), (None, None, 1, 11), (None, None, 2, 12),
+    ]  # fmt: skip
+    (table,) = lake.sources.values()
+    history = store.history(table)
+    assert history is not None
+    (question,) = list_open_questions(history)
+    assert question.commands == (
+        "schemaman decide rename srv.shop.public.t@2 a b",
+        "schemaman decide rename srv.shop.public.t@2 b a",
+    )
+    assert any(question.text in note and question.commands[0] in note for note in lake.notes)
+    pairs = (("a", "b"), ("b", "a"))
+    version = history.latest
+    place = version.id, format_coordinates(version.at)
+    lake.decisions = Decisions(tuple(Rename(str(table), old, new, *place) for old, new in pairs))
+    lake.take([_event(4, {"id": 3, "b": 7, "a": 8})])
+    ((_, rows),) = _read(lake)
+    assert [(r["a"], r["b"]) for r in rows] == [(None, 5), (11, 1), (12, 2), (8, 7)]
+    assert lake.withheld() == {}
+    assert list_open_questions(apply_decisions(history, lake.decisions)) == ()
+
+
+def test_rows_that_do_not_show_when_they_were_written_keep_both_values(store: SqlStore) -> None:
+    lake = MemorySink(store, lambda _: None, "iceberg", Policy(profile="autopilot"), lambda _: False)
+    lake.take([_event(0, {"id": 1, "z": 1, "old": 2}), _event(1, {"id": 2, "z": 1, "old": 3})])
+    lake.take([_event(2, {"id": 2, "z": 1, "new": 4}, "u")])
+    (table,) = lake.tables.values()
+    for row in table.rows.values():
+        row[ORDER] = row[ORDER] if row[table.fields["id"]] == 2 else "-/0/000000.00000000000000000000"
+    ((source, _),) = _read(lake)
+    history = store.history(source)
+    assert history is not None
+    place = history.latest.id, format_coordinates(history.latest.at)
+    lake.decisions = Decisions((Rename(str(source), "old", "new", *place),))
+    lake.take([_event(3, {"id": 3, "z": 1, "new": 5})])
+    ((_, rows),) = _read(lake)
+    assert [(r["old"], r["new"]) for r in rows] == [(2, None), (3, 4), (None, 5)]
+    assert any("both columns keep theirs" in note and "gives 1, not 0" in note for note in lake.notes)

@@ -1,0 +1,146 @@
+"""Tables that are renamed, exchanged or made anew at the source: their lake tables follow with all rows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from schemaman.debezium.records import Record
+from schemaman.history.decisions import Decisions, TableRename
+from schemaman.migration.policy import Policy
+from schemaman.migration.row_columns import DELETED
+from schemaman.store.sql.store import SqlStore
+from tests.cases.connector import INT, TEXT, Connector, entry
+from tests.support.memory_sink import MemorySink
+from tests.support.records import column, image, node, row_event
+
+COLUMNS = {"id": INT, "v": TEXT}
+IMAGE = image(column("id", optional=False), column("v", "VARCHAR", 2, length=9), key=("id",))
+
+
+@dataclass
+class Source:
+    """A MySQL server that states what it does; `take` hands each record over as a batch of its own."""
+
+    lake: MemorySink
+    connector: Connector = field(default_factory=lambda: Connector("mysql"))
+
+    def create(self, table: str, *ids: int) -> None:
+        self.connector.change(entry("CREATE", f'"shop"."{table}"', IMAGE), table=table, ddl="CREATE TABLE")
+        for id in ids:
+            self.write(table, id)
+
+    def write(self, table: str, id: int, value: str = "", op: str = "c") -> None:
+        values = {"id": id, "v": value or f"{table}{id}"}
+        record = self.connector.row(COLUMNS, table=table, values=values, op=op)
+        key = json.loads(record.key or b"")
+        self.connector.records[-1] = replace(record, key=json.dumps({**key, "payload": {"id": id}}).encode())
+
+    def rename(self, old: str, new: str) -> None:
+        told = {**entry("ALTER", f'"shop"."{new}"', IMAGE), "previousId": f'"shop"."{old}"'}
+        self.connector.change(told, table=new, ddl=f"RENAME TABLE {old} TO {new}")
+
+    def drop(self, table: str) -> None:
+        told = {**entry("DROP", f'"shop"."{table}"', IMAGE), "table": None}
+        self.connector.change(told, table=table, ddl=f"DROP TABLE {table}")
+
+    def take(self) -> dict[str, dict[int, str]]:
+        """The live rows of each lake table, once all records are written."""
+        for record in self.connector.records:
+            self.lake.take([record])
+        assert (self.lake.withheld(), self.lake.stopped) == ({}, set())
+        return {
+            address.rpartition(".")[2].strip("`").rpartition(".")[2]: _read(table.read())
+            for address, table in self.lake.tables.items()
+            if table.live is not None
+        }
+
+
+def _read(rows: Iterable[dict[str, object]]) -> dict[int, str]:
+    return {int(str(row["id"])): str(row["v"]) for row in rows if not row[DELETED]}
+
+
+@pytest.fixture
+def source(store: SqlStore) -> Source:
+    policy = Policy(profile="autopilot")
+    return Source(MemorySink(store, lambda _: None, "iceberg", policy, lambda _: False))
+
+
+def test_a_renamed_table_takes_its_rows_along(source: Source) -> None:
+    source.create("a", 1, 2)
+    source.rename("a", "b")
+    source.write("b", 2, "new", "u")
+    source.rename("b", "c")
+    source.write("c", 3)
+    assert source.take() == {"c": {1: "a1", 2: "new", 3: "c3"}}
+    (table,) = source.lake.lake()
+    assert table.live.properties["schemaman.source"] == "srv.shop.c"
+
+
+def test_two_tables_that_exchange_names_keep_their_rows(source: Source) -> None:
+    source.create("a", 1)
+    source.create("b", 2)
+    for old, new in (("a", "x"), ("b", "a"), ("x", "b")):
+        source.rename(old, new)
+    source.write("a", 3)
+    source.write("b", 4)
+    assert source.take() == {"a": {2: "b2", 3: "a3"}, "b": {1: "a1", 4: "b4"}}
+
+
+def test_a_table_that_was_rebuilt_beside_the_old_one_takes_its_place(source: Source) -> None:
+    source.create("t", 1, 2)
+    source.create("t_copy", 1, 2)
+    source.rename("t", "t_old")
+    source.rename("t_copy", "t")
+    source.write("t", 2, "new", "u")
+    assert source.take() == {"t": {1: "t_copy1", 2: "new"}, "t_old": {1: "t1", 2: "t2"}}
+
+
+def test_a_table_that_was_made_anew_begins_beside_the_old_one(source: Source) -> None:
+    for number in range(3):
+        source.create("t", number, 10 + number)
+        source.drop("t")
+    source.create("t", 9)
+    assert source.take() == {
+        "t": {9: "t9"},
+        "t__dropped_1": {0: "t0", 10: "t10"},
+        "t__dropped_2": {1: "t1", 11: "t11"},
+        "t__dropped_3": {2: "t2", 12: "t12"},
+    }
+
+
+def _event(table: str, offset: int, id: int, value: str, op: str = "c") -> Record:
+    return row_event(
+        {"id": node("int32"), "v": node("string")}, op, {"id": id, "v": value}, offset=offset, table=table
+    )
+
+
+def test_rows_of_two_tables_come_together_once_a_person_says_that_they_are_one(source: Source) -> None:
+    lake = source.lake
+    lake.take([_event("a", n, n, f"a{n}") for n in range(1, 5)])
+    lake.take([_event("b", 5, 2, "new", "u"), _event("b", 6, 3, "b3", "d"), _event("b", 7, 9, "b9")])
+    tables = {table.table: str(table) for table in lake.store.tables()}
+    lake.decisions = Decisions(table_renames=(TableRename(tables["b"], tables["a"]),))
+    lake.take([_event("b", 8, 8, "b8")])
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    assert _read(lake.tables["ice.raw.`shop.public.b`"].read()) == {
+        1: "a1", 2: "new", 4: "a4", 8: "b8", 9: "b9",
+    }  # fmt: skip
+    assert _read(lake.tables["ice.raw.`shop.public.a`"].read()).keys() == {1, 2, 3, 4}
+    lake.take([_event("b", 9, 1, "b1", "d")])
+    assert 1 not in _read(lake.tables["ice.raw.`shop.public.b`"].read())
+    assert sum(step.startswith("INSERT") for step in lake.steps) == 1
+
+
+def test_a_table_that_went_on_beside_the_other_one_is_not_taken_over(source: Source) -> None:
+    lake = source.lake
+    lake.take([_event("a", 1, 1, "a1"), _event("b", 2, 2, "b2"), _event("a", 3, 3, "a3")])
+    tables = {table.table: str(table) for table in lake.store.tables()}
+    lake.decisions = Decisions(table_renames=(TableRename(tables["b"], tables["a"]),))
+    lake.take([_event("b", 8, 8, "b8")])
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    assert any("gives 1, not 0" in note for note in lake.notes)
+    assert _read(lake.tables["ice.raw.`shop.public.b`"].read()).keys() == {2, 8}

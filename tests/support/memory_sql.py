@@ -1,0 +1,66 @@
+"""Conditions and assignments on the rows of a table in memory, read by SQLite as Spark would read them.
+
+Values are compared as wholes and by equality alone, but for those of the row columns. It knows what the
+statements for united columns use, and refuses every other by SQLite's error.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from schemaman.migration.row_columns import DELETED, ORDER
+
+Rows = Sequence[dict[Any, Any]]
+_RAW = (ORDER, DELETED)
+
+
+def count_rows(rows: Rows, fields: Mapping[str, int], condition: str) -> int:
+    """The number of rows that a condition matches."""
+    with _load(rows, fields)[0] as found:
+        ((number,),) = found.execute(f"SELECT count(*) FROM t WHERE {_translate(condition)}")
+    return int(number)
+
+
+def update_rows(rows: Rows, fields: Mapping[str, int], assigned: str, condition: str) -> None:
+    """Assign values of columns, or NULL, in the rows that a condition matches."""
+    found, values = _load(rows, fields)
+    fields = _select(fields)
+    with found:
+        found.execute(f"UPDATE t SET {_translate(assigned)} WHERE {_translate(condition)}")
+        for number, *cells in found.execute(f"SELECT n, {_list(fields)} FROM t"):
+            for field, cell in zip(fields.values(), cells, strict=True):
+                if cell is not None or field in rows[number]:
+                    rows[number][field] = None if cell is None else values[cell]
+
+
+def _load(rows: Rows, fields: Mapping[str, int]) -> tuple[sqlite3.Connection, list[Any]]:
+    """The rows as a table whose cells are numbers of values."""
+    found, values = sqlite3.connect(":memory:"), list[Any]()
+    fields = _select(fields)
+    numbers: dict[str, int] = {}
+    found.execute(f"CREATE TABLE t (n, {', '.join(_RAW)}, {_list(fields)})")
+    for number, row in enumerate(rows):
+        cells: list[Any] = [number, *(row.get(name) for name in _RAW)]
+        for field in fields.values():
+            value = row.get(field)
+            if value is not None and repr(value) not in numbers:
+                numbers[repr(value)] = len(values)
+                values.append(value)
+            cells.append(None if value is None else numbers[repr(value)])
+        found.execute(f"INSERT INTO t VALUES ({', '.join('?' * len(cells))})", cells)
+    return found, values
+
+
+def _select(fields: Mapping[str, int]) -> dict[str, int]:
+    return {name: field for name, field in fields.items() if name not in _RAW}
+
+
+def _list(fields: Mapping[str, int]) -> str:
+    return ", ".join(f"`{name.replace('`', '``')}`" for name in fields)
+
+
+def _translate(text: str) -> str:
+    return re.sub(r"<=>", "IS", text)
