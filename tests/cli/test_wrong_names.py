@@ -104,7 +104,8 @@ def test_what_nobody_knows_is_said_with_the_nearest_or_where_to_look(
     )
     empty = ask(*fits(command, "orders"), "--store", f"sqlite:///{blank}")
     assert_said(empty, 3, "orders")
-    assert "the history is empty: run `schemaman ingest SOURCE` first" in empty.err
+    store = f"--store sqlite:///{blank}"
+    assert f"the history is empty: run `schemaman ingest {store} SOURCE` first" in empty.err
     assert_said(ask(*fits(command, "orders"), "--store", "sqlite:///none.db"), 3, "orders")
     assert not Path("none.db").exists()
 
