@@ -66,6 +66,7 @@ def list_successes(run: Run, place: Path) -> dict[str, list[str]]:
         "diff": ["diff", "orders"],
         "explain": ["explain", finding],
         "git-diff": ["git-diff", "x.json", "/dev/null", ".", ".", "/dev/null", ".", "."],
+        "digest": ["digest"],
         "history": ["history", "orders"],
         "init": ["init"],
         "ingest": ["ingest", str(CAPTURES / "postgres" / "shop-json")],
