@@ -79,8 +79,8 @@ class PlanApplier:
         self.journal = StoreJournal(self.store)
         self.executor = executor or open_executor(workspace)
         self.preflight = make_preflight(self.store, registry, self.executor)
-        self._registry = registry
-        self._workspace = workspace
+        self.registry = registry
+        self.workspace = workspace
         self._report = report or self._report_step
 
     def note_inspection(self, format: str, table: str) -> Callable[[LakeTable | None], Inspection]:
@@ -123,7 +123,7 @@ class PlanApplier:
         if self.request.approved is not None:
             return self.request.approved
         name, find_approval = plan_hash(plan), self.decisions.find_approval
-        if find_approval(name, self._workspace.today()) is not None:
+        if find_approval(name, self.workspace.today()) is not None:
             return True
         return find_approval(name, date.min) is not None and is_begun(plan, self.journal)
 
@@ -138,7 +138,7 @@ class PlanApplier:
             StalePlan: a statement does not follow from its step.
         """
         require_own_statements(plan)
-        policy = self._workspace.settings.policy
+        policy = self.workspace.settings.policy
         grounds = self._find_rename_grounds(plan, lake)
         layout = lake.layout if lake else ()
         missing = list_missing_approvals(plan, policy, grounds=grounds, layout=layout, passed=passed)
@@ -153,7 +153,7 @@ class PlanApplier:
     def _find_exchanged_contents(self, plan: Plan, lake: LakeTable | None) -> tuple[str, ...]:
         """The columns of which the plan records another content than they have, by the store's history."""
         named = [table for table in self.store.tables() if str(table) == plan.source.table]
-        sources = (migration_source(each) for each in self._registry.read_histories(named, self.decisions))
+        sources = (migration_source(each) for each in self.registry.read_histories(named, self.decisions))
         found = (find_exchanged_contents(plan, lake, source) for source in sources)
         return next(filter(None, found), ())
 
@@ -168,7 +168,7 @@ class PlanApplier:
         named = [table for table in self.store.tables() if str(table) in sources]
         if not named:
             return None
-        whole = list(self._registry.read_histories(named, self.decisions))
+        whole = list(self.registry.read_histories(named, self.decisions))
         # A part of a split column is renamed by its own name, which no history has.
         histories = [
             split_columns(cut_history(history, version), lake)
@@ -195,7 +195,7 @@ class PlanApplier:
         tables = [table for table in self.store.tables() if str(table) in sources]
         leading = [
             (target.name, target_id(target.format, target.address(table)) == named)
-            for target in self._workspace.settings.targets.value
+            for target in self.workspace.settings.targets.value
             if target.format == plan.format
             for table in tables
             if target.has_table(table)
@@ -207,7 +207,7 @@ class PlanApplier:
 
     def _report_step(self, progress: MigrationProgress) -> None:
         step = min(progress.done + 1, progress.steps)
-        self._workspace.messages.progress(
+        self.workspace.messages.progress(
             f"run {progress.run}: {progress.table}: step {step} of {progress.steps}: {progress.activity}"
         )
 
