@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from schemaman.errors import SchemamanError
+from schemaman.history.open_questions import OpenQuestion
 from schemaman.history.recorded_table import RecordedTable
 from schemaman.history.versions import TableEvent, TableHistory
 from schemaman.migration.apply.waiting import Waiting
@@ -18,7 +19,6 @@ from schemaman.migration.plan import Plan, Step
 from schemaman.migration.plan_file import from_text
 from schemaman.migration.rollback import describe_staying
 from schemaman.model.display import DisplayedValue, count_noun
-from schemaman.model.schema import TableId
 from schemaman.store.log import MigrationEntry
 
 DigestStepState = Literal["done", "skipped", "failed", "sent"]
@@ -139,17 +139,6 @@ class WaitingDigest:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenQuestion:
-    """A suspected rename that nobody has answered: the version in which it happened, and the two names."""
-
-    table: TableId
-    version: int
-    old: str
-    new: str
-    evidence: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Digest(DisplayedValue):
     """What happened from `since_ms` to `until_ms` (epoch ms), and what waits at the end."""
 
@@ -228,19 +217,6 @@ def digest_foreign(lines: Iterable[DatedLine], after: int) -> tuple[ForeignChang
         ForeignChange(at_ms, line.target, line.statement, line.state == "settled")
         for sequence, at_ms, line in lines
         if sequence > after and line.state in ("drifted", "settled")
-    )
-
-
-def list_open_questions(histories: Iterable[TableHistory]) -> tuple[OpenQuestion, ...]:
-    """List the suspected renames of the newest incarnations that no statement and no person decided."""
-    return tuple(
-        OpenQuestion(history.table, version.number, each.old, each.new, "; ".join(each.evidence))
-        for history in histories
-        if not history.has_ended
-        for version in history.versions
-        if version.incarnation == history.latest.incarnation
-        for each in version.candidates
-        if each.grade != "stated"
     )
 
 

@@ -11,6 +11,7 @@ from schemaman.history.open_questions import OpenQuestion
 from schemaman.migration.apply.journal import is_forgotten, read_drift
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import from_text
+from schemaman.report.json.questions import build_questions
 from schemaman.report.json.tables import SCHEMA_VERSION, Document
 from schemaman.sink.waiting_records import WaitingRecords
 from schemaman.store.log import Lease, MigrationEntry
@@ -74,10 +75,7 @@ def build_status(
             }
             for r in runs
         ],
-        "questions": [
-            {"table": q.table, "text": q.text, "commands": [*q.commands], "otherwise": q.otherwise or None}
-            for q in questions
-        ],
+        "questions": build_questions(questions),
         **({} if waiting is None else {"quarantine": quarantine}),
     }
 
