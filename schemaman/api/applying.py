@@ -6,7 +6,7 @@ import getpass
 import os
 import secrets
 import socket
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 
@@ -29,7 +29,6 @@ from schemaman.migration.approvals import list_missing_approvals
 from schemaman.migration.held_columns import find_exchanged_contents
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import plan_hash
-from schemaman.migration.policy import ChangeKind
 from schemaman.migration.properties.names import SOURCE_PROPERTY
 from schemaman.migration.rename_grounds import RenameGrounds, find_rename_grounds
 from schemaman.migration.source import migration_source
@@ -127,12 +126,10 @@ class PlanApplier:
             return True
         return find_approval(name, date.min) is not None and is_begun(plan, self.journal)
 
-    def list_missing_approvals(
-        self, plan: Plan, lake: LakeTable | None, passed: Collection[ChangeKind] = ()
-    ) -> tuple[str, ...]:
+    def list_missing_approvals(self, plan: Plan, lake: LakeTable | None) -> tuple[str, ...]:
         """The approvals that the policy of the settings demands and that the plan file does not ask for.
 
-        A plan file says itself what needs approval, and a file can be edited. `passed` kinds need none.
+        A plan file says itself what needs approval, and a file can be edited.
 
         Raises:
             StalePlan: a statement does not follow from its step.
@@ -141,10 +138,10 @@ class PlanApplier:
         policy = self.workspace.settings.policy
         grounds = self._find_rename_grounds(plan, lake)
         layout = lake.layout if lake else ()
-        missing = list_missing_approvals(plan, policy, grounds=grounds, layout=layout, passed=passed)
+        missing = list_missing_approvals(plan, policy, grounds=grounds, layout=layout)
         if not missing and policy.rules:
             named = self._find_names(plan, lake)
-            missing = list_missing_approvals(plan, policy, *named, grounds, layout, passed)
+            missing = list_missing_approvals(plan, policy, *named, grounds, layout)
         exchanged = () if missing else self._find_exchanged_contents(plan, lake)
         if exchanged:
             return (f"the plan records that {', '.join(exchanged)} hold other columns than now",)
@@ -153,7 +150,9 @@ class PlanApplier:
     def _find_exchanged_contents(self, plan: Plan, lake: LakeTable | None) -> tuple[str, ...]:
         """The columns of which the plan records another content than they have, by the store's history."""
         named = [table for table in self.store.tables() if str(table) == plan.source.table]
-        sources = (migration_source(each) for each in self.registry.read_histories(named, self.decisions))
+        histories = self.registry.read_histories(named, self.decisions)
+        # A part of a split column holds a column of its own, which no history has.
+        sources = (migration_source(split_columns(each, lake)) for each in histories)
         found = (find_exchanged_contents(plan, lake, source) for source in sources)
         return next(filter(None, found), ())
 

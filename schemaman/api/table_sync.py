@@ -199,6 +199,6 @@ def make_mover(applier: PlanApplier, planner: LakePlanner, table: TargetTable) -
 def _join_results(before: FollowedTable, found: FollowedTable) -> FollowedTable:
     """The result of two stages: of the later one, with the statements and reasons of both."""
     statements = (*before.statements, *found.statements)
-    state: State = "applied" if before.statements and found.state == "current" else found.state
+    state: State = "applied" if statements and found.state == "current" else found.state
     reasons = tuple(dict.fromkeys((*before.reasons, *found.reasons)))
     return replace(found, state=state, plan=found.plan or before.plan, statements=statements, reasons=reasons)
