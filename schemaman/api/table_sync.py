@@ -72,7 +72,7 @@ class TableSync:
             "split-columns": self._split_columns,
             "migrate": self._migrate,
             "unite-columns": self._unite_columns,
-            "take-over-rows": self._take_over_rows,
+            "take-rows": self._take_rows,
             "change-key": self._change_key,
         }
         done = run_stages(SyncedTable(table, build_result(table, "current")), stages)
@@ -119,15 +119,15 @@ class TableSync:
 
     def _unite_columns(self, synced: SyncedTable) -> SyncedTable:
         """Unite columns whose rename was answered after the table had got both."""
-        plan = self.planner.plan_union(synced.table, synced.lake)
+        plan = self.planner.plan_answered_renames(synced.table, synced.lake)
         return synced if plan is None else self._follow(synced, plan)
 
-    def _take_over_rows(self, synced: SyncedTable) -> SyncedTable:
-        """Take over the rows of the lake table of an earlier name of the source."""
+    def _take_rows(self, synced: SyncedTable) -> SyncedTable:
+        """Take the rows of the lake table of an earlier name of the source."""
         table = synced.table
         if self.mover is None or not is_renamed(table.history):
             return synced
-        ran, _ = self.mover.take_over_rows(table.history, table.table)
+        ran, _ = self.mover.take_rows(table.history, table.table)
         return self._inspect_again(synced.add_texts(ran=ran)) if ran else synced
 
     def _change_key(self, synced: SyncedTable) -> SyncedTable:
