@@ -10,13 +10,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from schemaman.errors import SchemamanError
 from schemaman.history.open_questions import OpenQuestion
 from schemaman.history.recorded_table import RecordedTable
 from schemaman.history.versions import TableEvent, TableHistory
 from schemaman.migration.apply.waiting import Waiting
 from schemaman.migration.plan import Plan, Step
-from schemaman.migration.plan_file import from_text
+from schemaman.migration.plan_file import read_known_plan
 from schemaman.migration.rollback import describe_staying
 from schemaman.model.display import DisplayedValue, count_noun
 from schemaman.store.log import MigrationEntry
@@ -225,7 +224,7 @@ def _digest_run(
 ) -> RunDigest:
     first, last = every[0][2], every[-1][2]
     text = next((line.statement for _, _, line in every if line.state == "started" and line.statement), "")
-    plan = _read_plan(text)
+    plan = read_known_plan(text)
     steps = _digest_steps(plan, recent)
     numbers = {step.number for step in steps}
     done = {line.step for _, _, line in every if line.step is not None and line.state == "done"}
@@ -314,10 +313,3 @@ def _is_undone(step: Step) -> bool:
 
 def _has_changed(lines: Iterable[DatedLine]) -> bool:
     return any(line.step is not None and line.state in ("done", "intent") for _, _, line in lines)
-
-
-def _read_plan(text: str) -> Plan | None:
-    try:
-        return from_text(text)
-    except SchemamanError:
-        return None
