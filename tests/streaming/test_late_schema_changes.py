@@ -24,7 +24,7 @@ from schemaman.registry import Registry
 from schemaman.sink.row_order import parse_order
 from schemaman.spark.streaming.micro_batch import record_batch
 from schemaman.spark.streaming.row_staging import CAME_LATE as LATE_VALUE
-from schemaman.spark.streaming.table_migration import SinkTable
+from schemaman.spark.streaming.sink_table import SinkTable
 from schemaman.store.log import MigrationEntry
 from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_policy import DEFAULTS

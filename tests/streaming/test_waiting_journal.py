@@ -8,7 +8,7 @@ from schemaman.registry import Registry
 from schemaman.settings import TargetSetting
 from schemaman.spark.streaming.batch_report import BatchReport, TableReport
 from schemaman.spark.streaming.quarantine import UNKNOWN_TABLE, Quarantine, QuarantinedTable
-from schemaman.spark.streaming.table_migration import SinkTable
+from schemaman.spark.streaming.sink_table import SinkTable
 from schemaman.spark.streaming.waiting_journal import WaitingJournal
 from schemaman.store.memory import MemoryStore
 

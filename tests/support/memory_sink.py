@@ -37,6 +37,7 @@ from schemaman.sink.values.values import find_unfit_columns
 from schemaman.spark.streaming.history_changes import HistoryChanges
 from schemaman.spark.streaming.lake_progress import OrderQuery, resolve_ambiguity
 from schemaman.spark.streaming.micro_batch import record_batch
+from schemaman.spark.streaming.migration_context import MigrationContext
 from schemaman.spark.streaming.progress import Reach, StreamProgress
 from schemaman.spark.streaming.quarantine import NO_PREVIOUS_ROW, WAITING_REASONS, QuarantinedTable, RetryLog
 from schemaman.spark.streaming.row_staging import (
@@ -51,8 +52,9 @@ from schemaman.spark.streaming.row_staging import (
     RecordDecoder,
     format_table,
 )
+from schemaman.spark.streaming.sink_table import Blocked, SinkTable
 from schemaman.spark.streaming.staged_columns import HelperColumns, make_staged_helpers
-from schemaman.spark.streaming.table_migration import Blocked, SinkTable, TableMigrator
+from schemaman.spark.streaming.table_migration import migrate_table
 from schemaman.spark.streaming.truncate import decide_truncate
 from schemaman.spark.streaming.unread_records import make_unread_records
 from schemaman.store.sql.store import SqlStore
@@ -149,7 +151,7 @@ class MemorySink:
         decoded = self._told(reading, _ordered(batch), gaps=False)
         self._reject(decoded)
         self.meanwhile()
-        bringer = TableMigrator(
+        context = MigrationContext(
             self.store, registry, self.policy, lambda: 0, self.approve, self._decided, self.modes
         )
         renamed = {t for t, h in histories.items() if any(alias.kind == "table" for alias in h.aliases)}
@@ -157,7 +159,7 @@ class MemorySink:
         for table in sorted(histories, key=lambda table: (table in renamed, table)):
             mine = [row for row in decoded if row["source_table"] == format_table(table)]
             seen += [self._follower(table)] if mine or self.kept.get(self._follower(table).lake_table) else []
-            self._follow(table, mine, bringer, reading)
+            self._follow(table, mine, context, reading)
             self.reached.add_batch(_reach(table, row) for row in mine if row["reason"] is None)
         self._without_rows(seen)
 
@@ -224,7 +226,7 @@ class MemorySink:
         self,
         table: TableId,
         rows: list[dict[str, Any]],
-        bringer: TableMigrator,
+        context: MigrationContext,
         reading: ReadingContext,
         versions: Collection[int] | None = None,
         unfit: frozenset[str] = frozenset(),
@@ -239,8 +241,9 @@ class MemorySink:
         versions_given = versions is not None
         if versions is None:
             versions = {row["version"] for row in (*again, *rows)} - {None}
-        brought = bringer.migrate(
-            follower, lake, reading.histories[table], versions, holds_key=bool(unfit), unfit=unfit
+        opened = context.open_table(follower, lake)
+        brought = migrate_table(
+            opened, reading.histories[table], versions, holds_key=bool(unfit), unfit=unfit
         )
         lake_table = lake.table(follower.lake_table)
         if isinstance(brought, Blocked) and brought.is_ignored:
@@ -285,11 +288,11 @@ class MemorySink:
         left = [row for row in again if _place(row) in self.kept.get(follower.lake_table, {})]
         self._write(follower, lake_table, to, self._ruled(follower, to, rows), left)
         if brought.later:
-            self._follow(table, [], bringer, reading, brought.later)
+            self._follow(table, [], context, reading, brought.later)
         aside = self.aside.get(follower.lake_table, {}).values()
         found = find_unfit_columns(aside, told.latest.schema.names) - unfit
-        if found and bringer.splits_columns(follower) and not brought.later:
-            self._follow(table, [], bringer, reading, None, found)
+        if found and opened.splits_columns and not brought.later:
+            self._follow(table, [], context, reading, None, found)
 
     def _ruled(self, follower: SinkTable, to: RowMap, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The rows without the TRUNCATEs that the policy does not let through."""

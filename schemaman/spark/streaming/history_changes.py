@@ -25,7 +25,7 @@ from schemaman.sink.stale_rows import StaleRowCheck
 from schemaman.sink.values.connector_modes import ConnectorModes
 from schemaman.spark.sql_errors import RAISED
 from schemaman.spark.streaming.batch_report import TableReport
-from schemaman.spark.streaming.table_migration import SinkTable
+from schemaman.spark.streaming.sink_table import SinkTable
 from schemaman.store.edge_hashes import Extents
 from schemaman.store.log import CoveredRange, ObservationEntry, list_tables
 

@@ -28,7 +28,7 @@ from schemaman.spark.streaming.micro_batch import gather_rows
 from schemaman.spark.streaming.progress import StreamProgress
 from schemaman.spark.streaming.quarantine import Quarantine, QuarantinedTable
 from schemaman.spark.streaming.row_staging import ReadingContext, RecordDecoder, format_table, parse_table
-from schemaman.spark.streaming.table_migration import SinkTable
+from schemaman.spark.streaming.sink_table import SinkTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from schemaman.spark.streaming.micro_batch import copy_records
 from schemaman.spark.streaming.progress import StreamProgress
 from schemaman.spark.streaming.quarantine import UNKNOWN_TABLE, Quarantine, QuarantinedTable
 from schemaman.spark.streaming.row_staging import ReadingContext, format_table
-from schemaman.spark.streaming.table_migration import SinkTable
+from schemaman.spark.streaming.sink_table import SinkTable
 
 RETRY_REASON = "it could not be decoded when it arrived, and is to be written now"
 """The reason of a record on its way from the unknown records into its table."""

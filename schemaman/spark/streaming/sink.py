@@ -44,11 +44,13 @@ from schemaman.spark.streaming.decoded import SMALL, DecodedBatch, RecordCount
 from schemaman.spark.streaming.history_changes import HistoryChanges
 from schemaman.spark.streaming.lake_progress import LakeDecoder
 from schemaman.spark.streaming.micro_batch import copy_records, gather_rows, record_batch, select_raw_columns
+from schemaman.spark.streaming.migration_context import MigrationContext, TableContext
 from schemaman.spark.streaming.progress import StreamProgress
 from schemaman.spark.streaming.quarantine import UNKNOWN_TABLE, Quarantine, QuarantinedTable, RetryLog
 from schemaman.spark.streaming.retry_unknown import UnknownRecords
 from schemaman.spark.streaming.row_staging import ReadingContext, format_table, parse_table
-from schemaman.spark.streaming.table_migration import Blocked, Ready, SinkTable, TableMigrator
+from schemaman.spark.streaming.sink_table import Blocked, Ready, SinkTable
+from schemaman.spark.streaming.table_migration import migrate_table
 from schemaman.spark.streaming.table_writer import (
     FindUnread,
     QuarantineRecords,
@@ -154,8 +156,8 @@ class LakeSink:
         )
         self._lake_decoder = LakeDecoder(*quarantine_settings, self.list_sink_tables, self._progress)
         how = (self._policy, clock, approved or self._is_approved, self._apply_decisions, self._modes)
-        self._migrator = TableMigrator(store, self._registry, *how)
-        self._waiting_journal = WaitingJournal(self._registry, self._migrator.journal, quarantine)
+        self._migration = MigrationContext(store, self._registry, *how)
+        self._waiting_journal = WaitingJournal(self._registry, self._migration.journal, quarantine)
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         """Write a batch; `foreachBatch` calls this.
@@ -373,9 +375,10 @@ class _BatchRun:
     def _migrate(self, sink_table: SinkTable, changes: TableChanges) -> Ready | Blocked:
         read_by = self.histories[sink_table.table]
         holds_key = _make_key(sink_table) in self.waiting
-        return self.sink._migrator.migrate(
-            sink_table, self.executor, read_by, changes.versions, holds_key=holds_key
-        )
+        return migrate_table(self._open(sink_table), read_by, changes.versions, holds_key=holds_key)
+
+    def _open(self, sink_table: SinkTable) -> TableContext:
+        return self.sink._migration.open_table(sink_table, self.executor)
 
     def _migrate_after_lease(self, sink_table: SinkTable, changes: TableChanges) -> Ready | Blocked:
         """Migrate the table after its lease has expired: most likely a killed run of this job holds it."""
@@ -416,9 +419,8 @@ class _BatchRun:
             if unfit and not later:
                 self.waiting = _index_waiting(self.quarantine.list_tables(self.spark, self.stream))
             holds_key = not later and _make_key(sink_table) in self.waiting
-            migrated = self.sink._migrator.migrate(
-                sink_table, self.executor, read_by, later, holds_key=holds_key, unfit=unfit
-            )
+            table = self._open(sink_table)
+            migrated = migrate_table(table, read_by, later, holds_key=holds_key, unfit=unfit)
             if isinstance(migrated, Blocked):
                 return replace(report, plan=migrated.plan, blocked=migrated.reason)
             outcome, later = migrated, migrated.later
@@ -438,7 +440,7 @@ class _BatchRun:
 
     def _find_unfit(self, sink_table: SinkTable) -> frozenset[str]:
         """The columns of the newest version that need a column of texts beside them, by this batch."""
-        if not self.sink._migrator.splits_columns(sink_table):
+        if not self._open(sink_table).splits_columns:
             return frozenset()
         reasons = self.reasons.pop(sink_table.lake_table, ())
         return find_unfit_columns(reasons, self.histories[sink_table.table].latest.schema.names)
@@ -510,8 +512,8 @@ class _BatchRun:
         """Write the run of a TRUNCATE into the journal; return a fault as a note, empty for none."""
         if changes.truncated is None or not writer.has_key:
             return ""
-        history, migrator = self.histories[sink_table.table], self.sink._migrator
-        return record_truncate(migrator, sink_table, self.executor, history, changes.truncated)
+        history = self.histories[sink_table.table]
+        return record_truncate(self._open(sink_table), history, changes.truncated)
 
     def _replay(self, sink_table: SinkTable, writer: TableWriter) -> int:
         """Write the quarantined records of a table that can take them, before newer records."""

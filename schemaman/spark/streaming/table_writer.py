@@ -36,8 +36,8 @@ from schemaman.spark.streaming.merge_sql import (
 )
 from schemaman.spark.streaming.quarantine import NO_PREVIOUS_ROW
 from schemaman.spark.streaming.row_staging import CAME_LATE, VALUE_LOST, WAITS_FOR_OLDER
+from schemaman.spark.streaming.sink_table import Ready, SinkTable
 from schemaman.spark.streaming.staged_columns import list_staged_columns, make_staged_helpers
-from schemaman.spark.streaming.table_migration import Ready, SinkTable
 from schemaman.spark.streaming.unread_records import NO_UNREAD, UnreadRecords
 from schemaman.spark.temp_view import create_view
 

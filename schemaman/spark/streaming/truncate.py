@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Literal, assert_never
 
 from schemaman.migration.policy import Policy
-from schemaman.spark.streaming.table_migration import SinkTable
+from schemaman.spark.streaming.sink_table import SinkTable
 
 TRUNCATED = "the source table was emptied (TRUNCATE)"
 """How the reason begins of records that the policy keeps out of a table because of one."""

@@ -17,16 +17,14 @@ from schemaman.migration.conditions import fingerprint_structure
 from schemaman.migration.plan import Step
 from schemaman.migration.row_columns import DELETED, ORDER
 from schemaman.migration.spark_sql import literal
-from schemaman.migration.target import Executor
 from schemaman.model.ddl import quote_name
-from schemaman.spark.streaming.table_migration import SinkTable, TableMigrator
+from schemaman.spark.streaming.migration_context import TableContext
+from schemaman.spark.streaming.newest_version import make_newest_plan
 
 _NOTE = "the source table was emptied (TRUNCATE): its rows were soft-deleted at its position"
 
 
-def record_truncate(
-    migrator: TableMigrator, sink_table: SinkTable, executor: Executor, history: TableHistory, position: str
-) -> str:
+def record_truncate(table: TableContext, history: TableHistory, position: str) -> str:
     """Write the run of a TRUNCATE that was written; `position` is its place in the source's log, as text.
 
     The rows are deleted already, so that a fault stops nothing: return it as a note, empty for none.
@@ -35,7 +33,7 @@ def record_truncate(
         SessionLost: the engine has stopped.
     """
     try:
-        _apply_again(migrator, sink_table, executor, history, position)
+        _apply_again(table, history, position)
     except SessionLost:
         raise
     except SchemamanError as error:
@@ -43,27 +41,26 @@ def record_truncate(
     return ""
 
 
-def _apply_again(
-    migrator: TableMigrator, sink_table: SinkTable, executor: Executor, history: TableHistory, position: str
-) -> None:
-    plan, live = migrator.make_plan(sink_table, executor, history)
+def _apply_again(table: TableContext, history: TableHistory, position: str) -> None:
+    plan, live = make_newest_plan(table, history)
     if live is None:
         return
+    name, shared = table.sink_table.name, table.shared
     deleted, order = quote_name(DELETED), quote_name(ORDER)
     older = f"NOT coalesce({deleted}, false) AND coalesce({order}, '') < {literal(position)}"
     step = Step(
         "backfill",
-        f"UPDATE {sink_table.name} SET {deleted} = true, {order} = {literal(position)} WHERE {older}",
+        f"UPDATE {name} SET {deleted} = true, {order} = {literal(position)} WHERE {older}",
         "needs-rewrite",
         "reversible",
         {"structure": fingerprint_structure(live.schema)},
         {},
-        f"UPDATE {sink_table.name} SET {deleted} = false WHERE {deleted} AND {order} = {literal(position)}",
+        f"UPDATE {name} SET {deleted} = false WHERE {deleted} AND {order} = {literal(position)}",
     )
     plan = replace(
         plan, wanted=live.schema, steps=(step,), refusals=(), approvals_needed=(), rulings=(), notes=(_NOTE,)
     )
     apply(
-        plan, executor, migrator.journal, migrator.clock, run=secrets.token_hex(6), leases=migrator.store,
-        approved=True, store=migrator.store.id,
+        plan, table.executor, shared.journal, shared.clock, run=secrets.token_hex(6), leases=shared.store,
+        approved=True, store=shared.store.id,
     )  # fmt: skip

@@ -10,7 +10,7 @@ from schemaman.model.shell import build_command
 from schemaman.registry import Registry
 from schemaman.spark.streaming.batch_report import BatchReport, TableReport
 from schemaman.spark.streaming.quarantine import UNKNOWN_TABLE, Quarantine, QuarantinedTable
-from schemaman.spark.streaming.table_migration import SinkTable
+from schemaman.spark.streaming.sink_table import SinkTable
 
 _UNREAD = "they were not decoded; they are tried again whenever the history of their topic grows"
 

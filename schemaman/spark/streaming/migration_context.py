@@ -1,0 +1,152 @@
+"""What the migration of the sink's lake tables asks and changes: registry, journal, policy, and the lake."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import secrets
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from schemaman.history.decisions import Rename, list_proven_renames
+from schemaman.history.versions import TableHistory
+from schemaman.migration.apply.apply import StoreJournal, apply, target_id
+from schemaman.migration.plan import MigrationSource, Plan, Policy
+from schemaman.migration.policy import ChangeKind, Level
+from schemaman.migration.recipes.recipes import RecipePlanner
+from schemaman.migration.row_columns import add_row_columns
+from schemaman.migration.target import TARGETS, Executor, LakeTable, Target
+from schemaman.model.ddl import quote_name
+from schemaman.registry import Registry, RegistryStore
+from schemaman.sink.moved_tables import TableMover
+from schemaman.sink.preflight import Preflight
+from schemaman.sink.reader_views import ReaderViews
+from schemaman.sink.stale_rows import StaleRowCheck
+from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
+from schemaman.spark.streaming.sink_table import Blocked, Ready, SinkTable
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationContext:
+    """The registry, its journal, the policy and people's approvals: the same for all lake tables."""
+
+    store: RegistryStore
+    registry: Registry
+    policy: Policy
+    clock: Callable[[], int]
+    is_approved: Callable[[Plan], bool]
+    apply_decisions: Callable[[TableHistory], TableHistory]
+    modes: ConnectorModes = UNKNOWN_MODES
+    journal: StoreJournal = field(init=False, compare=False)
+    views: ReaderViews = field(default_factory=lambda: ReaderViews(checks=False), compare=False)
+
+    def __post_init__(self) -> None:
+        # One for all tables: each line of the log is read once, however many tables there are.
+        object.__setattr__(self, "journal", StoreJournal(self.store))
+
+    def open_table(self, sink_table: SinkTable, executor: Executor) -> TableContext:
+        """The context of one lake table."""
+        return TableContext(self, sink_table, executor)
+
+
+@dataclass(frozen=True, slots=True)
+class TableContext:
+    """One lake table, and what its migration asks and changes."""
+
+    shared: MigrationContext
+    sink_table: SinkTable
+    executor: Executor
+
+    @property
+    def target(self) -> Target:
+        """The format of the table."""
+        return TARGETS.get(self.sink_table.target.format)
+
+    @property
+    def keeps_both(self) -> bool:
+        """Whether the lake gets both columns of a suspected rename that nobody has answered."""
+        return self.find_level("rename-unanswered") == "auto"
+
+    @property
+    def splits_columns(self) -> bool:
+        """Whether values go into columns beside others without a person."""
+        return self.find_level("split-column") == "auto"
+
+    @property
+    def stale_rows(self) -> StaleRowCheck:
+        """The check for rows that were read by an older history."""
+        return StaleRowCheck(self.shared.store, self.shared.modes)
+
+    def at_address(self, address: str) -> TableContext:
+        """The context of another lake table of the same source."""
+        return replace(self, sink_table=replace(self.sink_table, lake_table=address))
+
+    def inspect(self, address: str) -> LakeTable | None:
+        """Read a lake table; None if there is none. Raises as `Executor.inspect`."""
+        return self.executor.inspect(address, self.sink_table.target.format)
+
+    def find_level(self, kind: ChangeKind) -> Level:
+        """The level that the policy gives to a kind of change of this table."""
+        target, table = self.sink_table.target, str(self.sink_table.table)
+        return self.shared.policy.find_ruling(kind, table, target.name, target.format).level
+
+    def decide_history(self) -> TableHistory:
+        """The history of the source with people's decisions."""
+        return self.shared.apply_decisions(self.shared.registry.history(self.sink_table.table))
+
+    def find_proven_renames(self) -> tuple[Rename, ...]:
+        """The renames on proof that hold for the table: all under `auto`, else those that were made."""
+        found = list_proven_renames(self.decide_history())
+        if not found or self.find_level("rename-proven") == "auto":
+            return found
+        target = target_id(self.sink_table.target.format, self.sink_table.lake_table)
+        lines = self.shared.journal.read_target_lines(target)
+        made = [line.statement for line in lines if line.state in ("done", "skipped")]
+        words = {f"RENAME COLUMN {quote_name(r.old)} TO {quote_name(r.new)}": r for r in found}
+        return tuple(
+            r for ending, r in words.items() if any(statement.endswith(ending) for statement in made)
+        )
+
+    def make_preflight(self) -> Preflight:
+        """The checks beyond the schema of the lake table."""
+        shared = self.shared
+        lines = shared.journal.read_target_lines
+        return Preflight(shared.store, shared.registry, lines, self.executor, shared.modes)
+
+    def make_recipes(self, source: MigrationSource) -> RecipePlanner:
+        """The planner of the recipes of this table, with the columns of its rows."""
+        address, name = self.sink_table.lake_table, self.sink_table.target.name
+        return RecipePlanner(add_row_columns(source), self.target, address, self.shared.policy, name)
+
+    def make_mover(self) -> TableMover:
+        """What moves the lake tables of this target."""
+
+        def apply_move(plan: Plan) -> tuple[str, ...] | None:
+            outcome = self.apply_plan(plan)
+            return outcome.steps if isinstance(outcome, Ready) else None
+
+        target, policy = self.sink_table.target, self.shared.policy
+        preflight = self.make_preflight()
+        return TableMover(self.shared.registry, preflight, policy, target, self.executor, apply_move)
+
+    def apply_plan(self, plan: Plan) -> Ready | Blocked:
+        """Apply a plan; the table has only the steps and notes of this plan. Raises as `apply`."""
+        shared = self.shared
+        done = apply(
+            plan,
+            self.executor,
+            shared.journal,
+            shared.clock,
+            run=secrets.token_hex(6),
+            leases=shared.store,
+            owner=f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})",
+            approved=shared.is_approved(plan),
+            store=shared.store.id,
+        )
+        if done.state == "refused" or done.lake_table is None:
+            return Blocked("; ".join(done.reasons), plan)
+        if done.differences:
+            return Blocked("after the migration the table differs from its plan")
+        steps = tuple(o.statement for o in done.outcomes if o.state == "done")
+        return Ready(done.lake_table, steps, notes=(*(plan.notes if steps else ()), *done.notes))

@@ -1,0 +1,93 @@
+"""The migration of one lake table between two stages: what is known, what was run, and what ends it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from schemaman.history.versions import TableHistory
+from schemaman.migration.successor import LakeTableAt
+from schemaman.migration.target import LakeTable
+from schemaman.sink.dropped_columns import DroppedColumns, find_dropped_columns
+from schemaman.sink.key_sequence import KeySequence
+from schemaman.sink.row_places import RowPlace
+from schemaman.spark.streaming.migration_context import TableContext
+from schemaman.spark.streaming.sink_table import Blocked, Ready
+
+
+@dataclass(frozen=True, slots=True)
+class RowsToWrite:
+    """The rows for which a table is migrated.
+
+    `versions` are theirs. `unfit` are columns of the newest version with values that only a column of texts
+    beside them holds. `holds_key`: other rows with the table's present key may wait.
+    """
+
+    versions: frozenset[int] = frozenset()
+    unfit: frozenset[str] = frozenset()
+    holds_key: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationState:
+    """A lake table between two stages of its migration.
+
+    `context` is that of the table that takes the rows, `source` that of the first lake table of the source.
+    `recorded` is the history without decisions, `whole` the one with them, and `history` the versions that
+    this table takes. `tables` are the lake tables of the source, oldest first. `ready` is the table as the
+    newest version made it. `steps` and `notes` are those of all stages. `undropped` is why the table did not
+    get columns that the source has dropped. `outcome` ends the migration.
+    """
+
+    context: TableContext
+    source: TableContext
+    rows: RowsToWrite
+    recorded: TableHistory
+    whole: TableHistory
+    history: TableHistory
+    tables: tuple[LakeTableAt, ...] = ()
+    place: RowPlace | None = None
+    lake: LakeTable | None = None
+    ready: Ready | None = None
+    steps: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    undropped: str = ""
+    outcome: Ready | Blocked | None = None
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether no further stage is run."""
+        return self.outcome is not None
+
+    @property
+    def keys(self) -> KeySequence:
+        """The keys that the table takes while the rows are written."""
+        is_automatic = self.context.find_level("change-key") == "auto"
+        return KeySequence(self.history, self.rows.versions, is_automatic, self.rows.holds_key)
+
+    @property
+    def drops(self) -> bool:
+        """Whether values of columns that the source has dropped are left out."""
+        return self.context.find_level("drop-column") in ("auto", "approve")
+
+    @property
+    def dropped(self) -> DroppedColumns:
+        """The columns that the rows have and the newest version lacks."""
+        reused = self.context.find_level("reuse-name") == "auto"
+        return find_dropped_columns(self.history, self.rows.versions, reused=reused)
+
+    def add(self, done: Ready) -> MigrationState:
+        """The state after a stage that changed the table; it goes on with this table."""
+        steps, notes = (*self.steps, *done.steps), (*self.notes, *done.notes)
+        return replace(self, ready=done, lake=done.lake, steps=steps, notes=notes)
+
+    def add_notes(self, notes: tuple[str, ...]) -> MigrationState:
+        """The state with more notes."""
+        return replace(self, notes=(*self.notes, *notes))
+
+    def stop(self, outcome: Ready | Blocked) -> MigrationState:
+        """The state that ends the migration; a table that is ready has all steps and notes so far."""
+        if isinstance(outcome, Ready):
+            steps = (*self.steps, *outcome.steps)
+            notes = tuple(dict.fromkeys((*self.notes, *outcome.notes)))
+            outcome = replace(outcome, steps=steps, notes=notes)
+        return replace(self, outcome=outcome)

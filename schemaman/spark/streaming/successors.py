@@ -1,0 +1,108 @@
+"""Choose the lake table of a source that takes the rows, and begin its successor where its key ends."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from schemaman.history.versions import SchemaVersion
+from schemaman.migration.properties.names import PREDECESSOR_PROPERTY, SUCCESSOR_PROPERTY
+from schemaman.migration.properties.table_record import read_record
+from schemaman.migration.recipes.successor_plans import plan_successor
+from schemaman.migration.row_columns import add_row_columns
+from schemaman.migration.source import migration_source
+from schemaman.migration.successor import list_successors
+from schemaman.migration.target import LakeTable
+from schemaman.sink.row_places import RowPlace, find_place, make_predecessor
+from schemaman.spark.streaming.migration_state import MigrationState
+from schemaman.spark.streaming.newest_version import block_by_plan
+from schemaman.spark.streaming.sink_table import Blocked, Ready
+
+_SUCCEEDED = (
+    "the key of {} changes from {}, and the rows do not prove it: newer rows go into {}, and {} keeps the "
+    "rows from before"
+)
+_LOST_SUCCESSOR = (
+    "newer rows of {} were in {}, which does not exist: restore it; or unset the property {} to write into "
+    "the older table again"
+)
+_UNKNOWN_BEGINNING = (
+    "it is not known which versions of the source begin in a successor of its lake table: restore the "
+    "property {}"
+)
+
+
+def choose_table(state: MigrationState) -> MigrationState:
+    """Choose the table that takes the first of the rows: that of the source, or a successor of it.
+
+    A table that is not the newest one takes its rows as it is. Where the newest one ends before all of the
+    rows, its successor is begun, and takes them.
+    """
+    source, versions = state.source, state.rows.versions
+    tables = list_successors(source.inspect, source.sink_table.lake_table)
+    lost = read_record(tables[-1].lake.properties).successor if tables else ""
+    if lost:
+        return state.stop(Blocked(_LOST_SUCCESSOR.format(tables[-1].lake.name, lost, SUCCESSOR_PROPERTY)))
+    begins = source.find_level("on-key-lost") == "auto"
+    place = find_place(state.whole, tables, versions, begins_successors=begins)
+    if place is None:
+        return state.stop(Blocked(_UNKNOWN_BEGINNING.format(PREDECESSOR_PROPERTY)))
+    state = replace(state, tables=tables)
+    if place.table is not None and not place.is_newest:
+        return state.stop(_use_earlier_table(state, place, place.table.lake))
+    end = _find_due_end(state, place)
+    if end is not None:
+        begun = begin_successor(state, end, state.whole.latest.schema.key)
+        return begun if begun.is_stopped else choose_table(begun)
+    if place.table is not None:
+        state = replace(state, context=source.at_address(place.table.address), lake=place.table.lake)
+    return replace(state, place=place, history=place.cut_history(state.whole))
+
+
+def begin_successor(state: MigrationState, version: SchemaVersion, key: tuple[str, ...]) -> MigrationState:
+    """Begin the next lake table of the source, for the rows from a version on, and link to it.
+
+    The rows that wait with the key of the table before it hold no key of the new one.
+    """
+    table, history, before = state.source, state.whole, state.tables[-1]
+    proven = table.find_level("rename-proven") in ("auto", "approve")
+    source = migration_source(history, proven=proven)
+    plans = plan_successor(
+        add_row_columns(replace(source, schema=replace(source.schema, key=key))),
+        table.target,
+        table.inspect,
+        state.tables,
+        make_predecessor(before, version, history),
+        table.shared.policy,
+        table.sink_table.target.name,
+    )
+    steps: tuple[str, ...] = ()
+    for plan in plans:
+        done = block_by_plan(plan, before.lake) or table.apply_plan(plan)
+        if isinstance(done, Blocked):
+            return state.stop(done)
+        steps += done.steps
+    keys = f"({', '.join(before.lake.schema.key)}) to ({', '.join(key)})"
+    note = _SUCCEEDED.format(history.table, keys, plans[0].table, before.address)
+    begun = state.add(Ready(before.lake, steps, notes=(note,)))
+    return replace(begun, rows=replace(state.rows, holds_key=False), undropped="")
+
+
+def _use_earlier_table(state: MigrationState, place: RowPlace, lake: LakeTable) -> Ready:
+    """A table that has a successor: its structure stays, and its rows come before those of later tables."""
+    return Ready(
+        lake,
+        proven=state.source.find_proven_renames(),
+        later=place.list_later(state.rows.versions),
+        keeps_both=state.source.keeps_both,
+        proves_keys=True,
+        place=place,
+    )
+
+
+def _find_due_end(state: MigrationState, place: RowPlace) -> SchemaVersion | None:
+    """Find the version at which the newest table ends, if no row has an earlier one; None if it goes on."""
+    if place.until is None or place.table is None or "key" in state.whole.latest.unconfirmed:
+        return None
+    if any(map(place.has_version, state.rows.versions)):
+        return None
+    return next(v for v in state.whole.versions if v.number == place.until)
