@@ -30,6 +30,7 @@ from schemaman.history.decisions import Decisions, apply_decisions
 from schemaman.history.epochs import UNDECIDED
 from schemaman.history.recorded_table import RecordedTable as RecordedTable
 from schemaman.history.references import TableName
+from schemaman.history.table_renames import list_questions
 from schemaman.history.versions import TableHistory
 from schemaman.migration.apply.waiting import fold_waiting
 from schemaman.migration.digest import (
@@ -38,7 +39,6 @@ from schemaman.migration.digest import (
     digest_foreign,
     digest_runs,
     digest_sources,
-    list_open_questions,
 )
 from schemaman.migration.plan import Plan
 from schemaman.migration.policy import Policy
@@ -564,7 +564,7 @@ class Registry:
             digest_runs(lines, position, held),
             digest_foreign(lines, position),
             tuple(WaitingDigest(each.oldest_ms or at_ms, each) for at_ms, each in waiting),
-            list_open_questions(self.select(decisions=decisions)),
+            list_questions(self.select(decisions=decisions), decisions.table_renames),
         )
 
     def _find_history(self, table: TableId, decisions: Decisions) -> TableHistory | None:

@@ -6,8 +6,7 @@ import click
 
 from schemaman.api.spark_session import list_waiting_records
 from schemaman.api.workspace import now_ms
-from schemaman.history.open_questions import list_open_questions
-from schemaman.history.table_renames import list_table_questions
+from schemaman.history.table_renames import list_questions
 from schemaman.registry import Registry
 from schemaman.report.json.status import fold_run_states, fold_target_states, list_followed_tables
 from schemaman.report.views.migrations import build_status_report
@@ -35,8 +34,7 @@ def status(context: CommandContext, quarantine: str | None, format: str) -> None
     known = {str(table): table for table in store.tables()}
     followed = (known[name] for name in list_followed_tables(targets) if name in known)
     histories = [registry.history(table, decisions) for table in followed]
-    questions = [question for history in histories for question in list_open_questions(history)]
-    questions += list_table_questions(histories, decisions.table_renames)
+    questions = list_questions(histories, decisions.table_renames)
     context.console.show(build_status_report(runs, targets, questions, waiting), format)
 
 

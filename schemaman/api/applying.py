@@ -6,7 +6,7 @@ import getpass
 import os
 import secrets
 import socket
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 
@@ -29,7 +29,6 @@ from schemaman.migration.approvals import list_missing_approvals
 from schemaman.migration.held_columns import find_exchanged_contents
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import plan_hash
-from schemaman.migration.policy import ChangeKind
 from schemaman.migration.properties.names import SOURCE_PROPERTY
 from schemaman.migration.rename_grounds import RenameGrounds, find_rename_grounds
 from schemaman.migration.source import migration_source
@@ -79,8 +78,8 @@ class PlanApplier:
         self.journal = StoreJournal(self.store)
         self.executor = executor or open_executor(workspace)
         self.preflight = make_preflight(self.store, registry, self.executor)
-        self._registry = registry
-        self._workspace = workspace
+        self.registry = registry
+        self.workspace = workspace
         self._report = report or self._report_step
 
     def note_inspection(self, format: str, table: str) -> Callable[[LakeTable | None], Inspection]:
@@ -123,28 +122,26 @@ class PlanApplier:
         if self.request.approved is not None:
             return self.request.approved
         name, find_approval = plan_hash(plan), self.decisions.find_approval
-        if find_approval(name, self._workspace.today()) is not None:
+        if find_approval(name, self.workspace.today()) is not None:
             return True
         return find_approval(name, date.min) is not None and is_begun(plan, self.journal)
 
-    def list_missing_approvals(
-        self, plan: Plan, lake: LakeTable | None, passed: Collection[ChangeKind] = ()
-    ) -> tuple[str, ...]:
+    def list_missing_approvals(self, plan: Plan, lake: LakeTable | None) -> tuple[str, ...]:
         """The approvals that the policy of the settings demands and that the plan file does not ask for.
 
-        A plan file says itself what needs approval, and a file can be edited. `passed` kinds need none.
+        A plan file says itself what needs approval, and a file can be edited.
 
         Raises:
             StalePlan: a statement does not follow from its step.
         """
         require_own_statements(plan)
-        policy = self._workspace.settings.policy
+        policy = self.workspace.settings.policy
         grounds = self._find_rename_grounds(plan, lake)
         layout = lake.layout if lake else ()
-        missing = list_missing_approvals(plan, policy, grounds=grounds, layout=layout, passed=passed)
+        missing = list_missing_approvals(plan, policy, grounds=grounds, layout=layout)
         if not missing and policy.rules:
             named = self._find_names(plan, lake)
-            missing = list_missing_approvals(plan, policy, *named, grounds, layout, passed)
+            missing = list_missing_approvals(plan, policy, *named, grounds, layout)
         exchanged = () if missing else self._find_exchanged_contents(plan, lake)
         if exchanged:
             return (f"the plan records that {', '.join(exchanged)} hold other columns than now",)
@@ -153,7 +150,7 @@ class PlanApplier:
     def _find_exchanged_contents(self, plan: Plan, lake: LakeTable | None) -> tuple[str, ...]:
         """The columns of which the plan records another content than they have, by the store's history."""
         named = [table for table in self.store.tables() if str(table) == plan.source.table]
-        for history in self._registry.read_histories(named, self.decisions):
+        for history in self.registry.read_histories(named, self.decisions):
             found = [find_exchanged_contents(plan, lake, history, proven=each) for each in (False, True)]
             if all(found):
                 return found[0]
@@ -170,7 +167,7 @@ class PlanApplier:
         named = [table for table in self.store.tables() if str(table) in sources]
         if not named:
             return None
-        whole = list(self._registry.read_histories(named, self.decisions))
+        whole = list(self.registry.read_histories(named, self.decisions))
         # A part of a split column is renamed by its own name, which no history has.
         histories = [
             split_columns(cut_history(history, version), lake)
@@ -197,7 +194,7 @@ class PlanApplier:
         tables = [table for table in self.store.tables() if str(table) in sources]
         leading = [
             (target.name, target_id(target.format, target.address(table)) == named)
-            for target in self._workspace.settings.targets.value
+            for target in self.workspace.settings.targets.value
             if target.format == plan.format
             for table in tables
             if target.has_table(table)
@@ -209,7 +206,7 @@ class PlanApplier:
 
     def _report_step(self, progress: MigrationProgress) -> None:
         step = min(progress.done + 1, progress.steps)
-        self._workspace.messages.progress(
+        self.workspace.messages.progress(
             f"run {progress.run}: {progress.table}: step {step} of {progress.steps}: {progress.activity}"
         )
 

@@ -65,7 +65,7 @@ def _read_text(schema: str) -> AvroSchema:
         return parse_schema(json.dumps(text))
     if text.startswith(("syntax ", "syntax=", "message ", "package ")):
         raise InvalidAvroSchema("this is a Protobuf schema; Avro is read")
-    found = parse_schema if not _is_json_schema(_load(text)) else _refuse_json_schema
+    found = parse_schema if not _is_json_schema(load_json(text)) else _refuse_json_schema
     return found(schema)
 
 
@@ -84,7 +84,7 @@ def _answer(line: str) -> dict[str, object]:
     return {"compatible": verdict.compatible, "reasons": list(verdict.reasons)}
 
 
-def _load(text: str) -> Any:
+def load_json(text: str) -> Any:
     """Load JSON; None for a text that is none, which the parser then refuses with its own words."""
     try:
         return json.loads(text)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
-from schemaman.api.avro_checks import read_avro
+from schemaman.api.avro_checks import load_json, read_avro
 from schemaman.api.files import read_text
 from schemaman.api.finding_places import find_folder_prefix, find_line, place_in_repository
 from schemaman.api.gate_settings import add_waivers, make_policy, order_arguments
@@ -117,7 +116,7 @@ def read_side(text: str, where: str) -> SchemaSide:
         UnreadableInput: it is neither a table nor Avro.
         BadConfiguration: it is a damaged snapshot.
     """
-    document = _load_json(text)
+    document = load_json(text)
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     if is_snapshot(document):
         snapshot = from_text(text, where)
@@ -203,13 +202,6 @@ def _read_reference(workspace: Workspace, reference: Reference) -> SchemaSide:
             return read_side(git.read_file(revision, path), path)
         case _:
             return SchemaSide(remove_ids(read_outside_history(workspace, reference).schema))
-
-
-def _load_json(text: str) -> object:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _apply_avro(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from schemaman.api.files import read_text
-from schemaman.api.gate_settings import add_waivers, make_policy
+from schemaman.api.gate_settings import add_waivers, is_branch, make_policy
 from schemaman.api.migration_scripts import (
     MigrationFiles,
     Tables,
@@ -175,7 +175,7 @@ def _find_baseline(
     base: str | None,
     open_registry: Callable[[], Registry] | None,
 ) -> Baseline:
-    if against is not None and not _is_revision(against):
+    if against is not None and not is_branch(against):
         return _read_reference(grammar, against)
     folder = resolve_path(workspace.settings.snapshots)
     branch = base if against is None else against.removeprefix("git:")
@@ -202,10 +202,6 @@ def _find_baseline(
         if latest:
             return Baseline(tuple(latest), "the store", commit)
     return Baseline((), f"no snapshots in {folder}, and no store", commit)
-
-
-def _is_revision(against: str) -> bool:
-    return against.startswith("git:") and ":" not in against.removeprefix("git:")
 
 
 def _read_reference(grammar: SqlGrammar, against: str) -> Baseline:

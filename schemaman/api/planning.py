@@ -26,7 +26,7 @@ from schemaman.migration.successor import LakeTableAt, list_successors
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.migration.target_id import target_id
 from schemaman.registry import Registry, RegistryStore
-from schemaman.sink.answered_renames import find_former_columns, plan_union
+from schemaman.sink.answered_renames import find_former_columns, plan_answered_renames
 from schemaman.sink.preflight import Preflight, withhold_plan
 from schemaman.sink.reader_views import ReaderViews
 from schemaman.sink.row_places import (
@@ -171,14 +171,14 @@ class LakePlanner:
             table.target,
         )
 
-    def plan_union(self, table: TargetTable, lake_table: LakeTable | None) -> Plan | None:
+    def plan_answered_renames(self, table: TargetTable, lake_table: LakeTable | None) -> Plan | None:
         """Plan to unite columns whose rename was answered late, as far as the policy makes it by itself."""
         names = str(table.history.table), table.target, table.format
         if lake_table is None or self.policy.find_ruling("unite-columns", *names).level != "auto":
             return None
         former = find_former_columns(table.history, lake_table)
         recipes = self.make_recipes(table, lake_table)
-        found, _ = plan_union(recipes, lake_table, former, self.executor)
+        found, _ = plan_answered_renames(recipes, lake_table, former, self.executor)
         return None if found is None else self.preflight.check_plan(found, lake_table, table.history)
 
     def make_recipes(self, table: TargetTable, lake_table: LakeTable) -> RecipePlanner:

@@ -58,9 +58,9 @@ def plan_phases(
     if into is not None:
         _require_room(planner.executor, into, lake_table, recipe.make_plans(lake_table, into))
     former = find_former_columns(table.history, lake_table) if into is None and not exact else ()
-    union = recipe.plan_union(lake_table, former) if phase in (None, "unite") else None
+    united = recipe.plan_unite_columns(lake_table, former) if phase in (None, "unite") else None
     plans = recipe.make_plans(lake_table, into) if phase != "abandon" else recipe.plan_abandon(lake_table)
-    plans = plans if union is None else (union,)
+    plans = plans if united is None else (united,)
     plans = _check_phases(planner.preflight, plans, lake_table, table)
     chosen = [one for one in plans if phase is None or (one.phase and one.phase.name == phase)]
     if not chosen and not any(one.refusals for one in plans):

@@ -14,8 +14,8 @@ from schemaman.api.target_tables import TargetTable
 from schemaman.errors import SchemamanError
 from schemaman.migration.plan import Plan
 from schemaman.migration.properties.column_swaps import read_swaps
-from schemaman.migration.recipes.split_plans import plan_union
-from schemaman.migration.target import LakeTable
+from schemaman.migration.recipes.split_plans import plan_gather
+from schemaman.migration.target import LakeTable, query_number
 from schemaman.model.ddl import quote_name
 from schemaman.report.json.sync import FollowedTable
 
@@ -29,7 +29,7 @@ ApplyPlan = Callable[[Plan], FollowedTable]
 def rewrite_columns(
     planner: LakePlanner, table: TargetTable, lake: LakeTable | None, now_ms: int, apply_plan: ApplyPlan
 ) -> FollowedTable | tuple[str, ...]:
-    """Swap the columns whose type the format does not change, or unite those that are split.
+    """Swap the columns whose type the format does not change, or gather the parts of those that are split.
 
     Return what was applied; else the reasons why nothing was, none if there is nothing to rewrite.
 
@@ -41,7 +41,7 @@ def rewrite_columns(
     if lake is None or levels != ["auto", "auto"] or planner.policy.bounds.max_rewrite is None:
         return ()
     is_begun = bool(read_swaps(lake))
-    plan = _plan_phase(planner, table, lake) or _plan_union(planner, table, lake)
+    plan = _plan_phase(planner, table, lake) or _plan_gather(planner, table, lake)
     if plan is None:
         return ()
     columns = ", ".join(map(quote_name, _list_columns(planner, table, lake, plan)))
@@ -97,8 +97,8 @@ def _plan_phase(planner: LakePlanner, table: TargetTable, lake: LakeTable, after
     return plan if plan.steps else None
 
 
-def _plan_union(planner: LakePlanner, table: TargetTable, lake: LakeTable) -> Plan | None:
-    found = plan_union(planner.make_recipes(table, lake), planner.settle_renames(table), lake)
+def _plan_gather(planner: LakePlanner, table: TargetTable, lake: LakeTable) -> Plan | None:
+    found = plan_gather(planner.make_recipes(table, lake), planner.settle_renames(table), lake)
     checked = found and planner.preflight.check_plan(found, lake, table.history)
     return checked if checked is not None and checked.steps else None
 
@@ -109,7 +109,7 @@ def _count_unfit(planner: LakePlanner, table: TargetTable, lake: LakeTable) -> i
     backfills = (plan for plan in phases if plan.phase is not None and plan.phase.name == "backfill")
     gates = (step.precondition.get("counts") for plan in backfills for step in plan.steps)
     queries = (query for gate in gates if isinstance(gate, dict) for query in gate)
-    return sum(int(str(planner.executor.query(query)[0][0])) for query in queries)
+    return sum(query_number(planner.executor, query) for query in queries)
 
 
 def _list_columns(planner: LakePlanner, table: TargetTable, lake: LakeTable, plan: Plan) -> tuple[str, ...]:

@@ -14,7 +14,8 @@ from schemaman.debezium.records import Coordinates
 from schemaman.history.rename_detection import find_rename_candidates
 from schemaman.history.versions import TableEvent
 from schemaman.model.diff import diff
-from schemaman.model.schema import TableId, TableSchema
+from schemaman.model.schema import TableId
+from schemaman.store.snapshot_text import remove_ids
 
 _NOWHERE = Coordinates("", 0, 0)
 
@@ -49,8 +50,8 @@ def judge_schemas(
     found: list[Finding] = []
     for id in sorted({*before, *after}):
         table = after.get(id)
-        was = _remove_ids(before[id].schema) if id in before else None
-        now = _remove_ids(table.schema) if table is not None else None
+        was = remove_ids(before[id].schema) if id in before else None
+        now = remove_ids(table.schema) if table is not None else None
         if was == now:
             continue
         transition = Transition(id, was, now, old_ref=names[0])
@@ -92,7 +93,7 @@ def find_place(table: KnownTable, transition: Transition, finding: Finding) -> S
 
 
 def _list_transitions(applier: StatementApplier, base: str) -> Iterator[tuple[KnownTable, Transition]]:
-    names = {table.id: _remove_ids(table.schema) for table in applier.tables.values()}
+    names = {table.id: remove_ids(table.schema) for table in applier.tables.values()}
     for gone in applier.dropped:
         table = replace(gone.table, place=gone.place, places={}, key_place=None)
         again = next((t for t in applier.tables.values() if t.id == gone.table.accepted_id), None)
@@ -104,12 +105,12 @@ def _list_transitions(applier: StatementApplier, base: str) -> Iterator[tuple[Kn
                 gone.table.accepted,
                 None,
                 old_ref=base,
-                successor=_remove_ids(again.schema) if again else None,
+                successor=remove_ids(again.schema) if again else None,
             ),
         )
     for table in applier.tables.values():
         if table.accepted is None:
-            yield table, Transition(table.id, None, _remove_ids(table.schema), old_ref=base)
+            yield table, Transition(table.id, None, remove_ids(table.schema), old_ref=base)
             continue
         if table.accepted_id is not None and table.accepted_id != table.id:
             event = TableEvent("renamed", _NOWHERE, 1, table.id)
@@ -142,10 +143,6 @@ def _describe_hold_back(held_back: HoldBack) -> StepFact:
     before = f"{held_back.words} of {name}" if name else held_back.words
     after = "" if held_back.is_certain else f"another publication has it, or {name} never had it"
     return StepFact("held-back", before, after, scope=f"{held_back.place.file} {before}" if name else "")
-
-
-def _remove_ids(schema: TableSchema) -> TableSchema:
-    return replace(schema, columns=tuple(replace(c, id=None) for c in schema.columns))
 
 
 def _judge_unread(unread: UnreadStatement) -> Finding:

@@ -161,11 +161,6 @@ def read_additions(
     )
 
 
-def remove_additions(row: Mapping[str, object], added: Additions) -> dict[str, object]:
-    """Remove the added fields from a row without a schema."""
-    return {n: v for n, v in row.items() if n not in added.names}
-
-
 def is_document(row: Mapping[str, object], key: object, added: Additions) -> bool:
     """Return whether a flattened row is a document of MongoDB: its `_id` equals the key field `id`.
 

@@ -28,7 +28,12 @@ class OpenQuestion:
 
 
 def list_open_questions(history: TableHistory) -> tuple[OpenQuestion, ...]:
-    """List the questions about the newest incarnation; `history` is with decisions."""
+    """List the questions about the newest incarnation, none if the table has ended.
+
+    `history` is with decisions.
+    """
+    if history.has_ended:
+        return ()
     incarnation = [v for v in history.versions if v.incarnation == history.latest.incarnation]
     return (
         *(ask_rename(history, v, c) for v in incarnation for c in v.candidates if c.grade != "proven"),

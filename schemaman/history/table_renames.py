@@ -6,11 +6,12 @@ answer.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from shlex import quote
 
 from schemaman.history.decisions import TableRename
-from schemaman.history.open_questions import OpenQuestion
+from schemaman.history.open_questions import OpenQuestion, list_open_questions
 from schemaman.history.versions import TableHistory
 
 
@@ -22,15 +23,21 @@ def list_table_questions(
     `histories` are with decisions; `answers` are those about tables.
     """
     answered = {(each.previous, each.table) for each in answers}
+    ends: dict[str, list[TableHistory]] = {}
+    for history in histories:
+        if history.versions:
+            ends.setdefault(history.latest.id, []).append(history)
     pairs = [
         (old, new)
         for new in histories
-        for old in histories
+        if new.versions
+        for old in ends.get(new.versions[0].id, ())
         if _may_be_renamed(old, new) and (str(old.table), str(new.table)) not in answered
     ]
+    olds, news = Counter(old.table for old, _ in pairs), Counter(new.table for _, new in pairs)
     found = []
     for old, new in pairs:
-        if sum(pair[0] is old or pair[1] is new for pair in pairs) == 1:
+        if olds[old.table] == news[new.table] == 1:
             names = f"{quote(str(old.table))} {quote(str(new.table))}"
             found.append(
                 OpenQuestion(
@@ -41,6 +48,17 @@ def list_table_questions(
                 )
             )
     return tuple(found)
+
+
+def list_questions(
+    histories: Sequence[TableHistory], answers: Sequence[TableRename] = ()
+) -> tuple[OpenQuestion, ...]:
+    """List all questions about these tables: those of each table, then those about pairs of them.
+
+    `histories` are with decisions; `answers` are those about tables.
+    """
+    own = (question for history in histories for question in list_open_questions(history))
+    return (*own, *list_table_questions(histories, answers))
 
 
 def _may_be_renamed(old: TableHistory, new: TableHistory) -> bool:

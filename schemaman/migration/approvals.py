@@ -23,22 +23,18 @@ def list_missing_approvals(
     targets: Collection[str] = (),
     grounds: RenameGrounds | None = None,
     layout: Collection[str] = (),
-    passed: Collection[ChangeKind] = (),
 ) -> tuple[str, ...]:
     """List the approvals that the policy demands now, but the plan does not ask for.
 
     `sources` and `targets` are names that the table itself and the settings give, beside those that the plan
     states: an edited plan may state others, for which the policy demands less. `grounds` are those of the
     store for renames; without them each rename counts as stated. `layout` names the columns by which the
-    files of the table are laid out now. Kinds that are `passed` need no approval.
+    files of the table are laid out now.
 
     Raises:
         ValueError: a statement is not the one of its step, see `require_own_statements`.
     """
-    kinds = [
-        tuple(kind for kind in found if kind not in passed)
-        for found in list_step_kinds(plan, layout, grounds)
-    ]
+    kinds = list_step_kinds(plan, layout, grounds)
     checks = [
         PolicyCheck(policy, source, (target, plan.format))
         for source in {plan.source.table, *sources}

@@ -10,15 +10,14 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from schemaman.errors import SchemamanError
+from schemaman.history.open_questions import OpenQuestion
 from schemaman.history.recorded_table import RecordedTable
 from schemaman.history.versions import TableEvent, TableHistory
 from schemaman.migration.apply.waiting import Waiting
 from schemaman.migration.plan import Plan, Step
-from schemaman.migration.plan_file import from_text
+from schemaman.migration.plan_file import read_known_plan
 from schemaman.migration.rollback import describe_staying
 from schemaman.model.display import DisplayedValue, count_noun
-from schemaman.model.schema import TableId
 from schemaman.store.log import MigrationEntry
 
 DigestStepState = Literal["done", "skipped", "failed", "sent"]
@@ -139,17 +138,6 @@ class WaitingDigest:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenQuestion:
-    """A suspected rename that nobody has answered: the version in which it happened, and the two names."""
-
-    table: TableId
-    version: int
-    old: str
-    new: str
-    evidence: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Digest(DisplayedValue):
     """What happened from `since_ms` to `until_ms` (epoch ms), and what waits at the end."""
 
@@ -231,25 +219,12 @@ def digest_foreign(lines: Iterable[DatedLine], after: int) -> tuple[ForeignChang
     )
 
 
-def list_open_questions(histories: Iterable[TableHistory]) -> tuple[OpenQuestion, ...]:
-    """List the suspected renames of the newest incarnations that no statement and no person decided."""
-    return tuple(
-        OpenQuestion(history.table, version.number, each.old, each.new, "; ".join(each.evidence))
-        for history in histories
-        if not history.has_ended
-        for version in history.versions
-        if version.incarnation == history.latest.incarnation
-        for each in version.candidates
-        if each.grade != "stated"
-    )
-
-
 def _digest_run(
     every: Sequence[DatedLine], recent: Sequence[DatedLine], later: tuple[str, ...], is_running: bool
 ) -> RunDigest:
     first, last = every[0][2], every[-1][2]
     text = next((line.statement for _, _, line in every if line.state == "started" and line.statement), "")
-    plan = _read_plan(text)
+    plan = read_known_plan(text)
     steps = _digest_steps(plan, recent)
     numbers = {step.number for step in steps}
     done = {line.step for _, _, line in every if line.step is not None and line.state == "done"}
@@ -338,10 +313,3 @@ def _is_undone(step: Step) -> bool:
 
 def _has_changed(lines: Iterable[DatedLine]) -> bool:
     return any(line.step is not None and line.state in ("done", "intent") for _, _, line in lines)
-
-
-def _read_plan(text: str) -> Plan | None:
-    try:
-        return from_text(text)
-    except SchemamanError:
-        return None

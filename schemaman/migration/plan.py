@@ -40,8 +40,12 @@ StepKind = Literal[
 ]  # fmt: skip
 Reversible = Literal["reversible", "time-travel", "no"]
 PhaseName = Literal[
-    "expand", "backfill", "swap", "contract", "abandon", "rekey", "fill", "link", "rollback", "split", "unite"
-]
+    "expand", "backfill", "swap", "contract", "abandon", "rekey", "fill", "link", "rollback",
+    "split", "gather", "unite", "take-rows",
+]  # fmt: skip
+"""`split` adds parts of a column, and `gather` fills the newest part from the earlier ones. `unite` fills a
+column from the one that it was before. `take-rows` fills a table from the one that it was before.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from schemaman.errors import BadConfiguration, BadReference, StalePlan
+from schemaman.errors import BadConfiguration, BadReference, SchemamanError, StalePlan
 from schemaman.history.past_versions import CurrentField
 from schemaman.migration.conditions import list_unknown_conditions
 from schemaman.migration.plan import (
@@ -96,6 +96,14 @@ def from_text(text: str, key: bytes | None = None) -> Plan:
             hint="apply the plan with the version that made it, or make it again with `schemaman plan`",
         )
     return plan
+
+
+def read_known_plan(text: str) -> Plan | None:
+    """Read the plan of a line of the journal; None if this release does not know its layout."""
+    try:
+        return from_text(text)
+    except SchemamanError:
+        return None
 
 
 def _check_point_of_no_return(plan: Plan) -> str:

@@ -67,7 +67,7 @@ _STRUCTURAL: frozenset[StepKind] = frozenset({
 _EDITED = "make the plan again with `schemaman plan`; a plan is applied exactly as it was made"
 
 
-def is_takeover(statement: str) -> bool:
+def is_taking_rows(statement: str) -> bool:
     """Whether a statement adds rows of one other table whose key its own table lacks."""
     return _TAKES_ROWS.fullmatch(statement) is not None
 
@@ -260,7 +260,7 @@ def _check_backfill(reader: SqlReader, name: str) -> None:
     reader.list_of(reader.name)
     reader.take(") SELECT ")
     reader.expression(("WHERE", "LEFT", "ANTI", "JOIN", "ON", "o", "n"))
-    if not (_FROM_ONE_TABLE.search(reader.text) or is_takeover(reader.text)):
+    if not (_FROM_ONE_TABLE.search(reader.text) or is_taking_rows(reader.text)):
         raise ValueError("it reads more than one table")
 
 

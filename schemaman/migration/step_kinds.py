@@ -11,14 +11,14 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from schemaman.migration.plan import Plan, Step, StepKind
+from schemaman.migration.plan import PhaseName, Plan, Step, StepKind
 from schemaman.migration.policy import ChangeKind
 from schemaman.migration.policy_checks import classify_widening
 from schemaman.migration.properties.names import KEY_PROPERTY
 from schemaman.migration.rename_grounds import RenameGrounds, follow_renames
 from schemaman.migration.row_columns import ORDER
 from schemaman.migration.sql_reader import SqlReader
-from schemaman.migration.statement_check import find_structure_after, is_takeover, read_step_changes
+from schemaman.migration.statement_check import find_structure_after, is_taking_rows, read_step_changes
 from schemaman.migration.target import TARGETS, is_same_key
 from schemaman.model.diff import AddColumn, Change, ChangeType, RenameColumn
 from schemaman.model.schema import TableSchema, walk_fields
@@ -41,6 +41,8 @@ _KINDS: Mapping[StepKind, ChangeKind] = {
 """
 
 
+_FILLS: tuple[PhaseName, ...] = ("gather", "unite", "take-rows")
+"""Their statements show what they fill, whatever a plan file calls its phase."""
 _FILLS_NULL = re.compile(
     r"UPDATE \S+ SET (?P<new>`(?:[^`]|``)+`) = .* WHERE `(?:[^`]|``)+` IS NOT NULL AND (?P=new) IS NULL "
     rf"AND \(`{ORDER}` IS NULL OR `{ORDER}` < '[^']*'\)",
@@ -130,8 +132,8 @@ def _list_kinds(
             named = [".".join(path) for path in reader.list_of(reader.path)]
             if not state.has_key(named):
                 yield "change-key"
-        case "backfill" if plan.phase is not None and plan.phase.name == "unite":
-            if is_takeover(step.statement):
+        case "backfill" if plan.phase is not None and plan.phase.name in _FILLS:
+            if is_taking_rows(step.statement):
                 yield "rename-table"
             else:
                 yield "unite-columns" if _FILLS_NULL.fullmatch(step.statement) else "retype"

@@ -220,6 +220,12 @@ class Executor(Protocol):
         """Return the rows of a query."""
 
 
+def query_number(executor: Executor, query: str) -> int:
+    """Return the one number that a query gives. Raises `StatementFailed`."""
+    ((number,),) = executor.query(query)
+    return int(str(number))
+
+
 def find_column(schema: TableSchema, name: str) -> Column | None:
     """Find a column by name without regard to case, as a lake does."""
     return next((c for c in schema.columns if c.name.lower() == name.lower()), None)

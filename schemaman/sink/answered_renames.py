@@ -19,7 +19,7 @@ from schemaman.migration.recipes.recipes import RecipePlanner
 from schemaman.migration.recipes.unite_columns import FormerColumn, describe_split_values, is_united
 from schemaman.migration.row_columns import ORDER, list_row_columns
 from schemaman.migration.source import migration_source
-from schemaman.migration.target import Executor, LakeTable
+from schemaman.migration.target import Executor, LakeTable, query_number
 from schemaman.model.schema import TableSchema
 from schemaman.sink.row_order import SNAPSHOT, format_order
 
@@ -48,7 +48,7 @@ def find_former_columns(history: TableHistory, lake: LakeTable) -> tuple[FormerC
     return tuple(each for each in found if not is_united(lake.properties, each))
 
 
-def plan_union(
+def plan_answered_renames(
     planner: RecipePlanner, lake: LakeTable, former: Sequence[FormerColumn], executor: Executor
 ) -> tuple[Plan | None, tuple[str, ...]]:
     """Plan to unite the columns that the rows prove, and note the others: these keep their values apart.
@@ -58,7 +58,7 @@ def plan_union(
     """
     proven, notes = [], []
     for each in former:
-        alone = planner.plan_union(lake, (each,))
+        alone = planner.plan_unite_columns(lake, (each,))
         if alone is None:
             continue
         unmet = find_unmet_query(lake, alone.steps[0].precondition, partial(query_number, executor))
@@ -66,13 +66,7 @@ def plan_union(
             proven.append(each)
         else:
             notes.append(describe_split_values(each, unmet))
-    return planner.plan_union(lake, proven), tuple(notes)
-
-
-def query_number(executor: Executor, query: str) -> int:
-    """The one number that a query gives."""
-    ((number,),) = executor.query(query)
-    return int(str(number))
+    return planner.plan_unite_columns(lake, proven), tuple(notes)
 
 
 def _format_order(position: Position) -> str:

@@ -25,10 +25,9 @@ from schemaman.migration.row_columns import ORDER, add_row_columns
 from schemaman.migration.settings import TargetSetting
 from schemaman.migration.source import migration_source
 from schemaman.migration.spark_sql import set_properties
-from schemaman.migration.target import TARGETS, Executor, LakeTable
+from schemaman.migration.target import TARGETS, Executor, LakeTable, query_number
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
-from schemaman.sink.answered_renames import query_number
 from schemaman.sink.column_mapping import find_incarnation
 from schemaman.sink.preflight import Preflight
 
@@ -71,10 +70,10 @@ class TableMover:
         if lake is not None:
             steps = self._make_room(history, lake, address)
             lake = self._inspect(address) if steps else lake
-        return steps if lake is not None else (*steps, *self._take_rows_along(history, address))
+        return steps if lake is not None else (*steps, *self._bring_table_along(history, address))
 
-    def take_over_rows(self, history: TableHistory, address: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Take over the rows of the lake table of a previous name; the statements, and notes.
+    def take_rows(self, history: TableHistory, address: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Take the rows of the lake table of a previous name; the statements, and notes.
 
         So it is where the source states no rename, and a person did once both tables had rows.
 
@@ -92,7 +91,7 @@ class TableMover:
             return (), ()
         source = migration_source(history)
         planner = RecipePlanner(source, TARGETS.get(format), address, self.policy, name)
-        plan = planner.plan_takeover(lake, found.lake, found.address)
+        plan = planner.plan_take_rows(lake, found.lake, found.address)
         if plan is None:
             return (), ()
         if isinstance(plan, Refusal):
@@ -124,7 +123,7 @@ class TableMover:
         free = name_displaced(address, lambda name: self._inspect(name) is None)
         return () if free is None else self._move(history, lake, address, free)
 
-    def _take_rows_along(self, history: TableHistory, address: str) -> tuple[str, ...]:
+    def _bring_table_along(self, history: TableHistory, address: str) -> tuple[str, ...]:
         """Move the lake table of the previous name of a source to the present one."""
         if not self._is_automatic(history.table, "rename-table"):
             return ()

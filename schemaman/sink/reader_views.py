@@ -111,21 +111,21 @@ def list_view_columns(
     """
     hidden = {c.name for c in list_row_columns(lake.schema.key)} - {OP}
     parts = list(_list_splits(history, lake))
-    joined = {name: united for united in parts for name in united.names}
+    joined = {name: gathered for gathered in parts for name in gathered.names}
     found: dict[str, ViewColumn] = {}
     shown: dict[str, str] = {}
     for column in lake.schema.columns:
         if column.name in hidden:
             continue
-        united = joined.get(column.name)
-        if united is None:
+        gathered = joined.get(column.name)
+        if gathered is None:
             each = ViewColumn(column.name, quote_name(column.name))
-        elif united.names[0] == column.name:
-            each = ViewColumn(united.name, united.expression)
+        elif gathered.names[0] == column.name:
+            each = ViewColumn(gathered.name, gathered.expression)
         else:
             continue
         found[each.name.lower()] = each
-        shown |= dict.fromkeys(united.names if united else (column.name,), each.name)
+        shown |= dict.fromkeys(gathered.names if gathered else (column.name,), each.name)
     old_names = read_record(lake.properties).split
     for old, new in _chain_renames(renames):
         target = shown.get(new)
@@ -169,7 +169,7 @@ def _chain_renames(renames: Iterable[tuple[str, str]]) -> Iterator[tuple[str, st
 
 
 @dataclass(frozen=True, slots=True)
-class _UnitedColumn:
+class _GatheredColumn:
     """A split column that a view shows as one: its name, the columns of its parts, and the expression."""
 
     name: str
@@ -177,7 +177,7 @@ class _UnitedColumn:
     expression: str
 
 
-def _list_splits(history: TableHistory, lake: LakeTable) -> Iterator[_UnitedColumn]:
+def _list_splits(history: TableHistory, lake: LakeTable) -> Iterator[_GatheredColumn]:
     """List the split columns of a table whose parts a type holds."""
     splits = read_record(lake.properties).split
     if not splits:
@@ -195,16 +195,16 @@ def _list_splits(history: TableHistory, lake: LakeTable) -> Iterator[_UnitedColu
     columns = {c.name: c for c in lake.schema.columns}
     for parts in ids.values():
         found = [columns[lake_names[id]] for id in parts if lake_names.get(id) in columns]
-        united = _unite(found) if len(found) > 1 else None
-        if united is not None:
+        gathered = _gather(found) if len(found) > 1 else None
+        if gathered is not None:
             newest = found[-1].name
             name = splits[newest].column if newest in splits else newest
             order = sorted((c.name for c in found), key=lake.schema.names.index)
-            yield _UnitedColumn(name, tuple(order), united)
+            yield _GatheredColumn(name, tuple(order), gathered)
 
 
-def _unite(parts: Sequence[Column]) -> str | None:
-    """Write the expression that unites the parts of a column, oldest first; None if no type holds them."""
+def _gather(parts: Sequence[Column]) -> str | None:
+    """Write the expression that gathers the parts of a column, oldest first; None if no type holds them."""
     newest = parts[-1].type
     candidates: list[Type] = [newest, *(t for c in parts[:-1] for t in list_common_types(c.type, newest))]
     candidates.append(String())

@@ -508,8 +508,3 @@ def _is_required(name: str, change: RowChange, to: RowMap) -> bool:
     column = change.schema.column(name)
     kept = column is not None and column.id is not None and column.id in to.unmapped_reasons
     return kept or _find_lake_name(name, change, to) is not None
-
-
-def list_unmapped_columns(change: RowChange, to: RowMap) -> Iterable[str]:
-    """The columns of a record that the lake table lacks."""
-    return (c.name for c in change.schema.columns if _find_lake_name(c.name, change, to) is None)

@@ -17,7 +17,7 @@ Stage = Literal[
     "migrate",
     "keep-displaced",
     "unite-columns",
-    "take-over-rows",
+    "take-rows",
     "change-key",
 ]
 
@@ -30,7 +30,7 @@ STAGES: tuple[Stage, ...] = (
     "migrate",  # the ordinary plan
     "keep-displaced",  # other columns have the names by now
     "unite-columns",
-    "take-over-rows",
+    "take-rows",
     "change-key",  # last: the rows have all columns
 )
 """All stages in their order; who writes no rows has no dropped columns to keep."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from schemaman.debezium.observation import STATEMENT_KINDS
 from schemaman.debezium.records import Coordinates
 from schemaman.history.fold.event_match import fit_columns
+from schemaman.history.fold.timeline import find_time
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.model.name_adjustment import list_adjusted_forms
 from schemaman.model.schema import Column, TableSchema
@@ -241,10 +242,4 @@ def _is_at_or_after(coordinates: Coordinates, other: Coordinates) -> bool:
         return other.position.rank <= coordinates.position.rank
     if (other.topic, other.partition) == (coordinates.topic, coordinates.partition):
         return other.offset <= coordinates.offset
-    return _choose_time(other) <= _choose_time(coordinates)
-
-
-def _choose_time(coordinates: Coordinates) -> int:
-    return next(
-        (t for t in (coordinates.read_ms, coordinates.timestamp_ms, coordinates.ts_ms) if t is not None), 0
-    )
+    return find_time(other) <= find_time(coordinates)

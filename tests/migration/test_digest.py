@@ -12,13 +12,15 @@ from typing import Any
 import pytest
 
 from schemaman.errors import StatementFailed, UsageError
+from schemaman.history.open_questions import OpenQuestion
 from schemaman.history.versions import RenameCandidate
 from schemaman.migration.apply.apply import apply
 from schemaman.migration.apply.journal import StoreJournal
 from schemaman.migration.apply.waiting import Waiting, list_waiting_lines
-from schemaman.migration.digest import Digest, OpenQuestion, RunDigest, WaitingDigest, WayBack
+from schemaman.migration.digest import Digest, RunDigest, WaitingDigest, WayBack
 from schemaman.migration.since import parse_since
 from schemaman.model.schema import TableId
+from schemaman.model.shell import build_command
 from schemaman.registry import Registry
 from schemaman.report.document import FORMATS
 from schemaman.report.views.digest import build_digest_report
@@ -177,7 +179,8 @@ def test_a_hostile_name_is_only_text_in_a_digest(name: str) -> None:
     waiting = Waiting("table", "approval", f"delta:/{name}", str(table), name, f"schemaman approve {name!r}")
     run = RunDigest(name, "ab" * 32, f"delta:/{name}", name, f"{table}@1", "finished", 1, 2,
                     notes=(name,), way_back=WayBack(name))  # fmt: skip
-    question = OpenQuestion(table, 2, name, f"{name}2", name)
+    commands = (build_command(("decide", "rename"), (f"{table}@2", name, f"{name}2")),)
+    question = OpenQuestion(str(table), name, commands, name)
     report = build_digest_report(Digest(0, 9, (), (run,), (), (WaitingDigest(1, waiting),), (question,)))
     for format in ("text", "markdown", "html", "json"):
         shown = FORMATS.get(format).render(report)
@@ -186,11 +189,10 @@ def test_a_hostile_name_is_only_text_in_a_digest(name: str) -> None:
         assert "\u202e" not in shown
         assert format != "html" or not re.search(r"<(?:script>alert|img src=x)", shown)
     document: Any = json.loads(FORMATS.get("json").render(report))
-    assert len(document["waiting"]) == 2
+    assert len(document["waiting"]) == 1
     if name.isprintable():
-        asked = document["waiting"][1]
-        assert shlex.split(asked["command"])[-2:] == [name, f"{name}2"]
-        assert shlex.split(asked["otherwise"])[1:3] == ["decide", "not-rename"]
+        (asked,) = document["questions"]
+        assert shlex.split(asked["commands"][0])[-2:] == [name, f"{name}2"]
         assert name in shlex.split(document["runs"][0]["rollback"]["command"])
 
 
@@ -198,5 +200,7 @@ def test_a_suspected_rename_is_an_open_question(life: Life) -> None:
     life.observe(1, "id", "a")
     life.observe(2, "id", "b")
     (question,) = life.registry.digest_after(life.store.end(), 0).questions
-    assert (question.version, question.old, question.new) == (2, "a", "b")
+    (command,) = question.commands
+    assert shlex.split(command)[1:3] == ["decide", "rename"]
+    assert shlex.split(command)[-2:] == ["a", "b"]
     assert isinstance(life.registry.history(ORDERS).latest.candidates[0], RenameCandidate)

@@ -15,6 +15,7 @@ from schemaman.compat.impact.impact import Impact
 from schemaman.compat.judge import READERS, Rule
 from schemaman.debezium.observation import Note, Reject
 from schemaman.errors import UnknownName
+from schemaman.history.open_questions import OpenQuestion
 from schemaman.history.summary import summarize_history
 from schemaman.migration import plan_file as planfile
 from schemaman.migration.apply.apply import Migration, Outcome
@@ -22,7 +23,6 @@ from schemaman.migration.apply.waiting import Waiting
 from schemaman.migration.digest import (
     Digest,
     ForeignChange,
-    OpenQuestion,
     SourceDigest,
     WaitingDigest,
     digest_runs,
@@ -132,7 +132,7 @@ def documents() -> Iterator[tuple[str, Any]]:
     runs = digest_runs(lines, 0, {"delta:/y"})
     waiting = Waiting("records", "quarantine", "delta:/x", "", "no row", "schemaman rejects", 2, 5)
     source = SourceDigest(found, (4,), ("4.0", "4.1"), (3,), (2,), found.events, True)
-    question = OpenQuestion(ORDERS, 4, "note", "memo", "same place")
+    question = OpenQuestion(str(ORDERS), "whether note became memo", ("schemaman decide",))
     changed = ForeignChange(3, "delta:/x", "add `q`")
     every = Digest(0, 9, (source,), runs, (changed,), (WaitingDigest(5, waiting),), (question,))
     yield "digest", build_digest_report(every).data

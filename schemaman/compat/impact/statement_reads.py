@@ -214,7 +214,7 @@ class _StatementReader:
         if relation is not None:
             self._record_written(relation, names)
             self._read_partition(relation, table)
-            self._read_conflict(relation, table, tree)
+            self._read_conflict(relation, tree)
         if names and len(names) == len(outputs):
             outputs = tuple(
                 Output(name.text, o.origins, o.is_starred) for name, o in zip(names, outputs, strict=True)
@@ -242,7 +242,7 @@ class _StatementReader:
             if isinstance(column, exp.Column | exp.Identifier):
                 self._record_found(source, self._read_name(column), "written")
 
-    def _read_conflict(self, relation: Relation, table: exp.Expr, tree: exp.Insert) -> None:
+    def _read_conflict(self, relation: Relation, tree: exp.Insert) -> None:
         """Read ON CONFLICT: its key, its assignments, and its conditions over the row that is there."""
         source = _build_source(SqlName(""), (), relation)
         conflict = tree.args.get("conflict")

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
 from schemaman.errors import (
@@ -50,7 +51,7 @@ from schemaman.migration.plan import Plan, Step, describe_change
 from schemaman.migration.plan_file import to_text
 from schemaman.migration.properties.names import PLAN_PROPERTY, STORE_PROPERTY
 from schemaman.migration.properties.table_record import read_record
-from schemaman.migration.target import TARGETS, Executor, LakeTable
+from schemaman.migration.target import TARGETS, Executor, LakeTable, query_number
 from schemaman.migration.view_steps import (
     has_views,
     is_view_step,
@@ -380,7 +381,7 @@ class PlanRun:
 
     def explain_not_due(self, step: Step, lake: LakeTable | None, otherwise: StalePlan) -> StalePlan:
         """Explain why a step is not due: by the query of its rows, else by the given error."""
-        query = find_unmet_query(lake, step.precondition, self.query_number)
+        query = find_unmet_query(lake, step.precondition, partial(query_number, self.executor))
         message = f"{self.plan.table} is not ready: {query}"
         return otherwise if query is None else RowsUnready(message, hint=_SETTLE_ROWS)
 
@@ -441,14 +442,9 @@ class PlanRun:
 
     def is_met(self, lake: LakeTable | None, condition: Mapping[str, object]) -> bool:
         """Whether the table, and the views of a condition, meet a condition of a step."""
-        if not is_met(lake, without_views(condition), self.query_number):
+        if not is_met(lake, without_views(condition), partial(query_number, self.executor)):
             return False
         return has_views(condition, lambda name: read_view_mark(self.executor, name))
-
-    def query_number(self, query: str) -> int:
-        """Return the one number that a query gives."""
-        ((number,),) = self.executor.query(query)
-        return int(str(number))
 
     def run_statement(self, statement: str) -> StatementFailed | None:
         """Run a statement and return its error, or None."""

@@ -105,7 +105,7 @@ def match_columns(
     unclear: dict[str, set[str]] = {}
     stamped = find_stamped_version(source, lake)
     if stamped is None:
-        pairs = _match_former_names(source, lake, held, notes)
+        pairs = _match_former_names(source, lake, held)
         frozen = _find_unknown_swaps(source, lake, notes)
     else:
         pairs = {then: now for then, now in source.past[stamped].names.items() if now and then != now}
@@ -422,9 +422,7 @@ def _rename_statement(name: str) -> str:
     return f"RENAME COLUMN {quote_name(name)} TO {quote_name(name + DISPLACED_SUFFIX)}"
 
 
-def _match_former_names(
-    source: MigrationSource, lake: LakeTable, held: Collection[str], notes: PlanNotes
-) -> dict[str, str]:
+def _match_former_names(source: MigrationSource, lake: LakeTable, held: Collection[str]) -> dict[str, str]:
     pairs: dict[str, str] = {}
     for name, formers in source.former_names.items():
         if name in held and find_column(lake.schema, name) is None:

@@ -112,7 +112,7 @@ class PhaseDraft:
         self.add_step(self.target.combine_drafts(self.now, drafts), replace(self.now, schema=after))
         return "none: columns are only added"
 
-    def unite(self, part: Column, former: Sequence[Column], texts: Sequence[str], why: str) -> str:
+    def gather(self, part: Column, former: Sequence[Column], texts: Sequence[str], why: str) -> str:
         """The values of the parts before the newest one of a split column, written into that one, too.
 
         `texts` are columns of values without a type: a row that has such a value gets no other one.
@@ -135,7 +135,7 @@ class PhaseDraft:
             )
             self.add_step(draft, self.now, why)
         known = dict(read_record(self.now.properties).split)
-        known[part.name] = replace(known[part.name], united="yes")
+        known[part.name] = replace(known[part.name], gathered="yes")
         self._set_properties({SPLIT_PROPERTY: format_split(known)})
         return "only values that the newer type holds exactly are written"
 

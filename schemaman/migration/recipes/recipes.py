@@ -33,8 +33,8 @@ from schemaman.migration.properties.table_record import ColumnSwap, SplitColumn,
 from schemaman.migration.properties.validation import refuse_unreadable
 from schemaman.migration.recipes.phases import PhaseDraft, find_missing_properties
 from schemaman.migration.recipes.swap_checks import INTO, SwapCheck
+from schemaman.migration.recipes.taken_rows import take_rows
 from schemaman.migration.recipes.unite_columns import FormerColumn, unite_columns
-from schemaman.migration.recipes.unite_tables import take_rows
 from schemaman.migration.replacement_table import plan_replacement
 from schemaman.migration.row_columns import refuse_key
 from schemaman.migration.step_order import rename_columns
@@ -132,19 +132,19 @@ class RecipePlanner:
         gate = draft.split(splits, typed, texts)
         return self._make_plan(draft, lake, Phase("split", 1, 1, gate))
 
-    def plan_united(
+    def plan_gather_parts(
         self, lake: LakeTable, part: Column, former: Sequence[Column], texts: Sequence[str]
     ) -> Plan:
         """Plan to write the values of the parts before `part` into it, where it holds them exactly."""
         draft = PhaseDraft(self.target, self.table, lake)
-        gate = draft.unite(part, former, texts, self._find_approval_reason("retype"))
-        return self._make_plan(draft, lake, Phase("unite", 1, 1, gate))
+        gate = draft.gather(part, former, texts, self._find_approval_reason("retype"))
+        return self._make_plan(draft, lake, Phase("gather", 1, 1, gate))
 
     def find_representation(self) -> Representation:
         """Find how the target holds the source table."""
         return self.policy.find_representation(self.source.table, *self._target_names)
 
-    def plan_union(self, lake: LakeTable, former: Sequence[FormerColumn]) -> Plan | None:
+    def plan_unite_columns(self, lake: LakeTable, former: Sequence[FormerColumn]) -> Plan | None:
         """Plan to unite former columns with the present ones; None if there are none, or nobody wants it."""
         ruling = self._policy_check().ask("unite-columns")
         if not former or ruling.level not in ("auto", "approve"):
@@ -153,14 +153,16 @@ class RecipePlanner:
         gate = unite_columns(draft, former, "" if ruling.level == "auto" else ruling.why)
         return self._make_plan(draft, lake, Phase("unite", 1, 1, gate))
 
-    def plan_takeover(self, lake: LakeTable, earlier: LakeTable, address: str) -> Plan | Refusal | None:
-        """Plan to take over the rows of the lake table of an earlier name; None if nobody wants it."""
+    def plan_take_rows(self, lake: LakeTable, earlier: LakeTable, address: str) -> Plan | Refusal | None:
+        """Plan to take the rows of the lake table of an earlier name; None if nobody wants it."""
         ruling = self._policy_check().ask("rename-table")
         if ruling.level != "auto" or address in read_record(lake.properties).taken:
             return None
         draft = PhaseDraft(self.target, self.table, lake)
         gate = take_rows(draft, earlier, address, "")
-        return gate if isinstance(gate, Refusal) else self._make_plan(draft, lake, Phase("unite", 1, 1, gate))
+        if isinstance(gate, Refusal):
+            return gate
+        return self._make_plan(draft, lake, Phase("take-rows", 1, 1, gate))
 
     def make_plans(self, lake: LakeTable, into: str | None = None) -> tuple[Plan, ...]:
         """Return the phases as plans; without any, one plan without steps that has the reasons."""

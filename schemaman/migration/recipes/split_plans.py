@@ -58,10 +58,10 @@ def plan_split(
     return planner.plan_split_columns(lake, parts, typed, tuple(Column(name, String()) for name in added))
 
 
-def plan_union(planner: RecipePlanner, history: TableHistory, lake: LakeTable) -> Plan | None:
+def plan_gather(planner: RecipePlanner, history: TableHistory, lake: LakeTable) -> Plan | None:
     """Plan to fill the newest part of a split column from the parts before it; None if nothing is left.
 
-    A column is united once, and only where its values have one meaning and the newer type can hold them.
+    A column is gathered once, and only where its values have one meaning and the newer type can hold them.
     `history` is not split.
     """
     splits = read_record(lake.properties).split
@@ -70,14 +70,16 @@ def plan_union(planner: RecipePlanner, history: TableHistory, lake: LakeTable) -
     for column in dict.fromkeys(split.column for split in splits.values()):
         mine = {n: s for n, s in splits.items() if s.column == column and n in types}
         parts = sorted((n for n, split in mine.items() if not split.holds), key=lambda n: (len(n), n))
-        if not parts or mine[parts[-1]].united:
+        if not parts or mine[parts[-1]].gathered:
             continue
         part = types[parts[-1]]
         first = next((split.beside for split in mine.values() if split.beside), column)
         former = [types[n] for n in (first, *parts[:-1]) if n in types]
         former = [c for c in former if not explain_unconvertible(source, column, c.type, part.type)]
         if former:
-            return planner.plan_united(lake, part, former, [n for n, split in mine.items() if split.holds])
+            return planner.plan_gather_parts(
+                lake, part, former, [n for n, split in mine.items() if split.holds]
+            )
     return None
 
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from schemaman.migration.digest import (
     Digest,
     ForeignChange,
-    OpenQuestion,
     RunDigest,
     SourceDigest,
     StepCost,
@@ -21,6 +20,7 @@ from schemaman.migration.digest import (
 from schemaman.model.diff import Change
 from schemaman.model.shell import build_command
 from schemaman.report.json.changes import build_change
+from schemaman.report.json.questions import build_questions
 from schemaman.report.json.tables import SCHEMA_VERSION, Document, Json
 
 SourceChanges = Sequence[tuple[SourceDigest, Sequence[tuple[str, Sequence[Change]]]]]
@@ -40,8 +40,8 @@ def build_digest(digest: Digest, sources: SourceChanges) -> Document:
         "waiting": [
             *map(_build_waiting, digest.waiting),
             *map(_build_stopped, list_stopped(digest)),
-            *map(_build_question, digest.questions),
         ],
+        "questions": build_questions(digest.questions),
     }
 
 
@@ -70,12 +70,6 @@ def build_cost(cost: StepCost) -> Document:
 def build_way_back(way: WayBack) -> str:
     """The command that takes a run back."""
     return build_command(("plan",), (), "--rollback", way.run, "-o", "back.plan.json")
-
-
-def build_answers(question: OpenQuestion) -> tuple[str, str]:
-    """The commands that answer a suspected rename with yes and with no."""
-    words = (f"{question.table}@{question.version}", question.old, question.new)
-    return build_command(("decide", "rename"), words), build_command(("decide", "not-rename"), words)
 
 
 def _build_source(source: SourceDigest, stages: Sequence[tuple[str, Sequence[Change]]]) -> Document:
@@ -174,15 +168,7 @@ def _build_stopped(run: RunDigest) -> Document:
     )
 
 
-def _build_question(question: OpenQuestion) -> Document:
-    yes, no = build_answers(question)
-    reason = f"it is not decided whether {question.old} became {question.new}"
-    return _build_item("question", table=str(question.table), reason=reason, command=yes, otherwise=no)
-
-
 def _build_item(state: str, **facts: Json) -> Document:
     """Something that waits; every member is there."""
-    empty: Document = dict.fromkeys(
-        ("table", "target", "records", "since_ms", "reason", "command", "otherwise")
-    )
+    empty: Document = dict.fromkeys(("table", "target", "records", "since_ms", "reason", "command"))
     return {"state": state, **empty, **facts}

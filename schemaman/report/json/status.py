@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal
 
-from schemaman.errors import SchemamanError
 from schemaman.history.open_questions import OpenQuestion
 from schemaman.migration.apply.journal import is_forgotten, read_drift
 from schemaman.migration.plan import Plan
-from schemaman.migration.plan_file import from_text
+from schemaman.migration.plan_file import read_known_plan
+from schemaman.report.json.questions import build_questions
 from schemaman.report.json.tables import SCHEMA_VERSION, Document
 from schemaman.sink.waiting_records import WaitingRecords
 from schemaman.store.log import Lease, MigrationEntry
@@ -74,10 +74,7 @@ def build_status(
             }
             for r in runs
         ],
-        "questions": [
-            {"table": q.table, "text": q.text, "commands": [*q.commands], "otherwise": q.otherwise or None}
-            for q in questions
-        ],
+        "questions": build_questions(questions),
         **({} if waiting is None else {"quarantine": quarantine}),
     }
 
@@ -112,7 +109,7 @@ def fold_target_states(
     for _, line in journal:
         lines.setdefault(line.target, []).append(line)
         if line.state == "started" and line.run == newest[line.target].run:
-            plans[line.target] = _read_plan(line.statement)
+            plans[line.target] = read_known_plan(line.statement)
     found_drifts = {target: read_drift(each) for target, each in lines.items()}
     drifts = {target: "; ".join(dict.fromkeys(filter(None, both))) for target, both in found_drifts.items()}
     kept = [target for target in sorted(newest) if not is_forgotten(lines[target])]
@@ -125,13 +122,6 @@ def _build_target_state(
     source = f"{plan.source.table}@{plan.source.version}" if plan else ""
     steps = len(plan.steps) if plan else None
     return TargetState(run.target, run, source, steps, alive.get(run.target), drifts.get(run.target, ""))
-
-
-def _read_plan(text: str) -> Plan | None:
-    try:
-        return from_text(text)
-    except SchemamanError:
-        return None
 
 
 def _build_target(state: TargetState) -> Document:

@@ -21,6 +21,7 @@ from schemaman.report.document import (
 )
 from schemaman.report.json import digest as documents
 from schemaman.report.views import words
+from schemaman.report.views.questions import build_questions_grid
 from schemaman.report.views.table_changes import (
     TableChapter,
     build_chapter,
@@ -187,16 +188,12 @@ def _build_waiting(digest: Digest) -> Iterator[Block]:
                 source, run.target, Text(run.state, _STATES[run.state]), "", run.last_ms, reason, command
             )
         )
-    for question in digest.questions:
-        yes, _ = documents.build_answers(question)
-        evidence = f" ({question.evidence})" if question.evidence else ""
-        reason = f"did {question.old} become {question.new}?{evidence} If not: not-rename instead of rename"
-        rows.append(_build_row(str(question.table), "", Text("question", "note"), "", None, reason, yes))
-    if not rows:
+    if rows:
+        header = ("table", "lake table", "state", "records", "since", "reason", "what settles it")
+        yield Grid(f"{words.format_number(len(rows))} waiting", header, tuple(rows))
+    yield from build_questions_grid(digest.questions)
+    if not rows and not digest.questions:
         yield Paragraph((Text("nothing waits", "good"),))
-        return
-    header = ("table", "lake table", "state", "records", "since", "reason", "what settles it")
-    yield Grid(f"{words.format_number(len(rows))} waiting", header, tuple(rows))
 
 
 def _build_row(

@@ -18,6 +18,7 @@ from schemaman.report.json.status import RunState, TargetState, build_status
 from schemaman.report.json.tables import SCHEMA_VERSION
 from schemaman.report.views import words
 from schemaman.report.views.plans import build_plan_blocks
+from schemaman.report.views.questions import build_questions_grid
 from schemaman.report.views.table_changes import select_shown_changes
 from schemaman.sink.waiting_records import WaitingRecords
 
@@ -128,7 +129,7 @@ def build_status_report(
     grid = Grid(f"{words.format_count(len(rows), 'run')}, newest last", header, rows)
     nothing = Paragraph((Text("no plan has been applied yet: schemaman apply PLAN applies one", "muted"),))
     blocks: tuple[Block, ...] = (
-        (_build_targets_grid(targets), grid, *_build_advice(targets), *_build_questions(questions))
+        (_build_targets_grid(targets), grid, *_build_advice(targets), *build_questions_grid(questions))
         if rows
         else (nothing,)
     )
@@ -142,22 +143,6 @@ def _list_waiting(waiting: Sequence[WaitingRecords] | None) -> Iterator[Block]:
         yield Paragraph((Text("no record waits in quarantine", "muted"),))
     for each in waiting or ():
         yield Paragraph((Text(str(each), "danger" if each.command else "note"),))
-
-
-def _build_questions(questions: Sequence[OpenQuestion]) -> Iterator[Block]:
-    """Show each open question with the commands that settle it."""
-    if questions:
-        rows = tuple(
-            (
-                (Text(q.table, code=True),),
-                (Text(q.text),),
-                (Text("; ".join(q.commands), code=True),),
-                (Text(q.otherwise, "muted"),),
-            )
-            for q in questions
-        )
-        title = words.format_count(len(rows), "open question")
-        yield Grid(title, ("table", "question", "command if so", "otherwise"), rows)
 
 
 def _build_targets_grid(targets: Sequence[TargetState]) -> Grid:

@@ -95,7 +95,7 @@ def make_converter(wire: Type, source: Type, modes: ConnectorModes = UNKNOWN_MOD
         case Binary(), String():
             return _make_bytes_reader(modes.binary)
         case Map(), Json() | String():
-            return _make_map_reader(source)
+            return _make_map_reader()
         case ((String() | Json()), Map()):
             return _format_map
         case String(), Decimal() | Numeric():
@@ -301,7 +301,7 @@ def _text_to_float(value: object) -> Value:
     return converted
 
 
-def _make_map_reader(source: Map) -> Convert:
+def _make_map_reader() -> Convert:
     def convert(value: object) -> Value:
         try:
             found = json.loads(str(value))

@@ -22,7 +22,7 @@ from schemaman.migration.recipes.split_plans import plan_split
 from schemaman.migration.source import migration_source
 from schemaman.migration.split_columns import split_columns
 from schemaman.migration.successor import LakeTableAt
-from schemaman.sink.answered_renames import find_former_columns, plan_union
+from schemaman.sink.answered_renames import find_former_columns, plan_answered_renames
 from schemaman.sink.key_sequence import NextKey
 from schemaman.sink.moved_tables import has_moved, is_renamed
 from schemaman.sink.preflight import refuse_unconfirmed_key
@@ -115,7 +115,7 @@ def _unite_columns(state: MigrationState) -> MigrationState:
         return state
     former = find_former_columns(ready.join_renames(state.history), ready.lake)
     recipes = table.make_recipes(migration_source(state.history))
-    plan, notes = plan_union(recipes, ready.lake, former, table.executor)
+    plan, notes = plan_answered_renames(recipes, ready.lake, former, table.executor)
     if plan is None:
         return state.add_notes(notes)
     outcome = table.apply_plan(plan)
@@ -124,13 +124,13 @@ def _unite_columns(state: MigrationState) -> MigrationState:
     return state.add(replace(ready, lake=outcome.lake, steps=outcome.steps, notes=notes))
 
 
-def _take_over_rows(state: MigrationState) -> MigrationState:
-    """Take over the rows of the lake table of an earlier name of the source."""
+def _take_rows(state: MigrationState) -> MigrationState:
+    """Take the rows of the lake table of an earlier name of the source."""
     table, ready = state.context, state.ready
     if ready is None or not is_renamed(state.history):
         return state
     address = table.sink_table.lake_table
-    steps, notes = table.make_mover().take_over_rows(state.history, address)
+    steps, notes = table.make_mover().take_rows(state.history, address)
     lake = table.inspect(address) if steps else None
     return state.add(replace(ready, lake=lake or ready.lake, steps=steps, notes=notes))
 
@@ -182,7 +182,7 @@ _STAGES: Mapping[Stage, Callable[[MigrationState], MigrationState]] = {
     "migrate": _migrate,
     "keep-displaced": keep_displaced,
     "unite-columns": _unite_columns,
-    "take-over-rows": _take_over_rows,
+    "take-rows": _take_rows,
     "change-key": _change_key,
 }
 

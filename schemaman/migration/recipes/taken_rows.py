@@ -22,7 +22,7 @@ _WRITERS = "writers that commit meanwhile: one of the two fails and has to try a
 
 
 def take_rows(draft: PhaseDraft, earlier: LakeTable, address: str, why: str) -> str | Refusal:
-    """Draw the steps that take over the rows of an earlier table, and return their gate in words.
+    """Draw the steps that take the rows of an earlier table, and return their gate in words.
 
     `address` is that of the earlier table. Refused where a column of it is missing or has another type.
     """
@@ -34,7 +34,7 @@ def take_rows(draft: PhaseDraft, earlier: LakeTable, address: str, why: str) -> 
         names = ", ".join(map(quote_name, lacking or earlier.schema.key))
         reason = f"the tables differ in {names}, so that a row of one is none of the other"
         instead = f"fill {later.name} by hand from {address}, where it has no row of the same key"
-        return Refusal(f"take over the rows of {address}", reason, instead)
+        return Refusal(f"take the rows of {address}", reason, instead)
     names = ", ".join(quote_name(c.name) for c in earlier.schema.columns)
     values = ", ".join(f"o.{quote_name(c.name)}" for c in earlier.schema.columns)
     same = " AND ".join(f"o.{quote_name(name)} <=> n.{quote_name(name)}" for name in key)
