@@ -16,7 +16,6 @@ from typing import Protocol
 from schemaman.compat.gate import CheckResult
 from schemaman.compat.impact.impact import Impact
 from schemaman.compat.judge import Severity
-from schemaman.debezium.connector import CONNECTORS
 from schemaman.debezium.observation import (
     Note,
     Observation,
@@ -29,7 +28,6 @@ from schemaman.errors import AmbiguousName, Conflict, NoHistory, UsageError
 from schemaman.history import references
 from schemaman.history.decisions import Decisions, apply_decisions
 from schemaman.history.epochs import UNDECIDED
-from schemaman.history.fold.fold import fold
 from schemaman.history.recorded_table import RecordedTable as RecordedTable
 from schemaman.history.references import TableName
 from schemaman.history.table_renames import list_questions
@@ -53,6 +51,7 @@ from schemaman.model.table_patterns import is_matched
 from schemaman.resolve import HISTORY_ONLY, ReferenceReaders, ResolvedSchema, resolve
 from schemaman.settings import Settings
 from schemaman.store import offsets as coverage
+from schemaman.store.derived import fold
 from schemaman.store.dropped_databases import add_database_drops
 from schemaman.store.edge_hashes import EdgeHashes, EdgesOnDemand, EdgeSource, collect_edges
 from schemaman.store.log import (
@@ -575,7 +574,7 @@ class Registry:
     def _fold_before(self, table: TableId, newest: int, decisions: Decisions) -> TableHistory | None:
         """Fold the history of a table without its newest observations, of which the number is given."""
         earlier = self._store.load(table)[:-newest]
-        found = fold(earlier, table, CONNECTORS.get, UNDECIDED) if earlier else None
+        found = fold(earlier, table, UNDECIDED) if earlier else None
         return None if found is None else _apply_decisions(found, decisions)
 
     def note(self, *lines: MigrationEntry) -> int:

@@ -26,6 +26,7 @@ from schemaman.history.decisions import (
     TypeAcceptance,
     apply_decisions,
     find_contradiction,
+    find_table_rename_fault,
     format_coordinates,
     format_decision,
     list_rename_pairs,
@@ -101,6 +102,8 @@ def decide(
         if replace(renamed, is_renamed=not renamed.is_renamed) in known.table_renames:
             hint = "to change the answer, remove that entry first"
             raise UsageError(f"{path} contains the opposite answer about {words[0]}", hint=hint)
+        if fault := find_table_rename_fault((*known.table_renames, renamed)):
+            raise UsageError(fault, hint=f"remove the wrong entry from {path} first")
         write(renamed, renamed in known.table_renames)
         return
     decision = _make_decision(answer, history, known, version, words)

@@ -150,11 +150,11 @@ class PlanApplier:
     def _find_exchanged_contents(self, plan: Plan, lake: LakeTable | None) -> tuple[str, ...]:
         """The columns of which the plan records another content than they have, by the store's history."""
         named = [table for table in self.store.tables() if str(table) == plan.source.table]
-        histories = self.registry.read_histories(named, self.decisions)
-        # A part of a split column holds a column of its own, which no history has.
-        sources = (migration_source(split_columns(each, lake)) for each in histories)
-        found = (find_exchanged_contents(plan, lake, source) for source in sources)
-        return next(filter(None, found), ())
+        for history in self.registry.read_histories(named, self.decisions):
+            found = [find_exchanged_contents(plan, lake, history, proven=each) for each in (False, True)]
+            if all(found):
+                return found[0]
+        return ()
 
     def _find_rename_grounds(self, plan: Plan, lake: LakeTable | None) -> RenameGrounds | None:
         """The grounds that the store has for names of the sources that plan and table name.

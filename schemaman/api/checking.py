@@ -18,6 +18,7 @@ from schemaman.api.gate_settings import add_waivers, is_outside_history, make_po
 from schemaman.api.readership import RegistryRelations
 from schemaman.api.references import resolve_reference
 from schemaman.api.settings_files import resolve_path
+from schemaman.api.shared_topics import list_shared_topics
 from schemaman.api.target_tables import cut_history
 from schemaman.api.unread_records import TopicRejects, find_unread, group_rejects
 from schemaman.api.workspace import Workspace
@@ -63,7 +64,8 @@ def check_tables(
     else:
         found, baseline, unchanged = _select_changed(workspace, registry, policy)
     unread = find_unread(registry, found, group_rejects(registry))
-    result = gate.check(found, baseline, RULES.load_each(), policy, unread)
+    shared = () if tables or against is not None else list_shared_topics(registry)
+    result = gate.check(found, baseline, RULES.load_each(), policy, unread, shared)
     result = replace(result, tables=tuple(sorted({*result.tables, *unchanged})))
     if against is None:
         folder = resolve_path(workspace.settings.snapshots)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -35,12 +36,15 @@ def read_text_if_present(path: Path) -> str:
 
 def write_text(path: Path, text: str) -> None:
     """Write a whole file or nothing. Raises `CouldNotDo`."""
-    part = path.with_name(f".{path.name}.part")
+    # A name of its own: two processes never write one part, and a link of that name is not followed.
+    part = path.with_name(f".{secrets.token_hex(8)}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(text, encoding="utf-8", errors="backslashreplace")
+        with part.open("x", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
         part.replace(path)
     except OSError as error:
+        part.unlink(missing_ok=True)
         raise CouldNotDo(f"{path} cannot be written: {error.strerror or error}") from error
 
 

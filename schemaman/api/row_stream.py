@@ -66,7 +66,7 @@ class Checkpoint:
                 (str(topic), int(partition)): int(last) for topic, partition, last in document["written"]
             }
             batch = int(document["batch"])
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             hint = "restore the file, or remove it: all records are then written again, which changes nothing"
             raise BadConfiguration(f"{path} is not a checkpoint: {error}", hint=hint) from error
         if owner != (store, stream):
@@ -117,17 +117,17 @@ class RowStream:
         known = self.registry.offsets(self.workspace.settings.stream.value)
         for source in self.sources.found:
             is_kafka = isinstance(source, kafka.Topics)
-            records = _select_known(self._read(source), known)
+            records = _select_known(self._read(source, known), known)
             while batch := tuple(islice(records, self.size)):
                 yield self._write_batch(batch, keep=is_kafka)
 
-    def _read(self, source: files.File | kafka.Topics) -> Iterator[Record]:
+    def _read(self, source: files.File | kafka.Topics, read: Mapping[Partition, Ranges]) -> Iterator[Record]:
         settings = self.workspace.settings
         if isinstance(source, files.File):
             items = files.read_records(source, limit=settings.record_limit.value)
             yield from (item for item in items if isinstance(item, Record))
             return
-        written = self.checkpoint.written
+        written = _select_written(self.checkpoint.written, read)
         known = {partition: ((0, last),) for partition, last in written.items()}
         options = read_client_options(settings.kafka_config)
         for record in kafka.read_records(source, options, known, self.sources.since_ms):
@@ -171,6 +171,17 @@ def _select_known(records: Iterable[Record], known: Mapping[Partition, Ranges]) 
             yield record
         else:
             ended.add(partition)
+
+
+def _select_written(
+    written: Mapping[Partition, int], known: Mapping[Partition, Ranges]
+) -> dict[Partition, int]:
+    """Select the offsets of a checkpoint that the history has; other partitions are written from the start.
+
+    No record was written that the history did not have: somebody edited the file, or an older copy of the
+    store came back. Rows are repeated then, and none is left out.
+    """
+    return {p: last for p, last in written.items() if _has_offset(known.get(p, ()), last)}
 
 
 def _has_offset(ranges: Ranges, offset: int) -> bool:

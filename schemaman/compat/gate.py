@@ -144,6 +144,7 @@ def check(
     rules: Iterable[Rule],
     policy: GatePolicy | None = None,
     unread: Mapping[TableId, tuple[RejectedRecords, ...]] | None = None,
+    shared: Iterable[tuple[TableId, Disagreement]] = (),
 ) -> CheckResult:
     """Judges every step of the tables since their baseline.
 
@@ -153,6 +154,7 @@ def check(
         rules: the rules to apply; they are taken only if there is a step.
         policy: the settings of the gate; by default all readers are declared, and a break fails.
         unread: the records behind the newest version of a table that could not be read.
+        shared: the remarks about several tables; they count as the others.
 
     Raises:
         NoHistory: the baseline names tables that have no history.
@@ -167,7 +169,7 @@ def check(
             hint="ingest the records of these tables, or remove their snapshots if they are no longer yours",
         )
     findings: list[tuple[Finding, Severity]] = []
-    remarks: list[tuple[TableId, Disagreement]] = []
+    remarks = list(shared)
     steps_judged = 0
     for table in sorted(tables):
         accepted = baseline.get(table)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import date
 from typing import Annotated, TypeVar, assert_never
@@ -148,6 +148,9 @@ def parse(text: str, where: str = "schemaman.decisions.toml") -> Decisions:
     def read(section: str, kind: type[EntryT]) -> list[EntryT]:
         return _read_entries(document.get(section, []), f"{where}: [[{section}]]", kind)
 
+    moves = tuple(TableRename(e.new, e.old) for e in read("rename-table", _TableEntry))
+    if fault := find_table_rename_fault(moves):
+        raise BadConfiguration(f"{where}: [[rename-table]]: {fault}", hint="remove the wrong entry")
     return Decisions(
         tuple(Rename(e.table, e.old, e.new, e.at, e.began) for e in read("rename", _PairEntry)),
         tuple(NotRename(e.table, e.old, e.new, e.at, e.began) for e in read("not-rename", _PairEntry)),
@@ -160,10 +163,28 @@ def parse(text: str, where: str = "schemaman.decisions.toml") -> Decisions:
             for e in read("accept-type", _TypeEntry)
         ),
         (
-            *(TableRename(e.new, e.old) for e in read("rename-table", _TableEntry)),
+            *moves,
             *(TableRename(e.new, e.old, is_renamed=False) for e in read("not-rename-table", _TableEntry)),
         ),
     )
+
+
+def find_table_rename_fault(answers: Iterable[TableRename]) -> str:
+    """Find why answers about tables cannot all be right; empty if they can.
+
+    A table becomes one other table, and never itself over others: else no table would be left.
+    """
+    next_names: dict[str, str] = {}
+    for each in answers:
+        if each.is_renamed and next_names.setdefault(each.previous, each.table) != each.table:
+            return f"{each.previous} became {next_names[each.previous]} and {each.table}"
+    for name in next_names:
+        passed = [name]
+        while (following := next_names.get(passed[-1])) is not None and following not in passed:
+            passed.append(following)
+        if following == name:
+            return f"{' became '.join((*passed, name))}, so no table would be left"
+    return ""
 
 
 def format_decision(decision: Decision) -> str:

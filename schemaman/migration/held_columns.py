@@ -8,22 +8,28 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from schemaman.history.versions import TableHistory
 from schemaman.migration.column_map import make_column_map
 from schemaman.migration.conditions import fingerprint_structure
 from schemaman.migration.foreign_columns import find_foreign_columns
 from schemaman.migration.layout import apply_changes
-from schemaman.migration.plan import MigrationSource, Plan, Step
+from schemaman.migration.plan import Plan, Step
+from schemaman.migration.source import migration_source
+from schemaman.migration.split_columns import split_columns
 from schemaman.migration.statement_check import find_structure_after, read_step_changes
 from schemaman.migration.target import LakeTable
 from schemaman.model.diff import RenameColumn
 from schemaman.model.schema import TableSchema
 
 
-def find_exchanged_contents(plan: Plan, lake: LakeTable | None, source: MigrationSource) -> tuple[str, ...]:
+def find_exchanged_contents(
+    plan: Plan, lake: LakeTable | None, history: TableHistory, *, proven: bool = False
+) -> tuple[str, ...]:
     """Find the columns, by their names after a plan, that would hold another column than they do now.
 
-    `source` has the history of the table. The answer is empty for a table on which the plan has begun. So it
-    is for the phases `swap`, which exchanges columns, and `rollback`, which restores an earlier record.
+    `history` is that of the table's source; `proven` renames count as made. The answer is
+    empty for a table on which the plan has begun. So it is for the phases `swap`, which exchanges columns,
+    and `rollback`, which restores an earlier record.
 
     Raises:
         ValueError: a statement is not the one of its step, see `require_own_statements`.
@@ -39,13 +45,14 @@ def find_exchanged_contents(plan: Plan, lake: LakeTable | None, source: Migratio
         names = {old: renames.get(now, now) for old, now in names.items()}
         after = apply_changes(after, find_structure_after(plan, step, after.schema), changes)
         after = replace(after, properties=_set_properties(after, step))
-    held, holds = _find_held(source, lake), _find_held(source, after)
+    held, holds = (_find_held(history, each, proven) for each in (lake, after))
     stayed = ((id, names[name]) for name, id in held.items() if names[name] in after.schema.names)
     return tuple(sorted(name for id, name in stayed if holds.get(name) != id))
 
 
-def _find_held(source: MigrationSource, lake: LakeTable) -> dict[str, int]:
+def _find_held(history: TableHistory, lake: LakeTable, proven: bool) -> dict[str, int]:
     """Map the columns of a lake table to the ids of the columns that they hold."""
+    source = migration_source(split_columns(history, lake), proven=proven)
     foreign = find_foreign_columns(source, lake)
     own = tuple(column for column in lake.schema.columns if column.name not in foreign)
     found = make_column_map(source, replace(lake, schema=TableSchema(own, lake.schema.key)))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from schemaman.errors import StalePlan
+from schemaman.errors import BadReference, StalePlan
 from schemaman.migration import spark_sql as sql
 from schemaman.migration.conditions import fingerprint_structure
 from schemaman.migration.plan import Plan, Step, StepKind
@@ -83,7 +83,7 @@ def require_own_statements(plan: Plan) -> None:
     for number, step in enumerate(plan.steps, 1):
         try:
             schema = _check_step(plan, target, step, schema)
-        except (UnreadableSql, KeyError, ValueError) as error:
+        except (UnreadableSql, KeyError, ValueError, BadReference) as error:
             raise StalePlan(
                 f"the plan for {plan.table} was edited after it was made: "
                 f"step {number}, {step.kind}: {error}",
@@ -164,6 +164,13 @@ def read_step_changes(plan: Plan, step: Step, schema: TableSchema) -> Diff:
         return tuple(_read_changes(SqlReader(step.statement), step.kind, name, schema))
     except KeyError as error:
         raise ValueError(f"the table lacks what this changes: {step.statement}") from error
+
+
+def read_moved_table(step: Step) -> str:
+    """Read from its statement the address of the table that a step of the kind `rename-table` moves."""
+    reader = SqlReader(step.statement)
+    reader.take("ALTER TABLE ")
+    return sql.format_table_name(reader.path())
 
 
 def _check_move(reader: SqlReader, target: Target, plan: Plan) -> None:
@@ -267,6 +274,7 @@ def _check_backfill(reader: SqlReader, name: str) -> None:
 def _check_view(reader: SqlReader, table: str, step: Step) -> None:
     """Check a view of the table alone; its step says which one, and replaces none without a mark."""
     (view,) = list_view_names([step])
+    _require_equal(view, sql.quote_table_name(sql.split_table_name(view)))
     views, before = step.postcondition.get("views"), step.precondition.get("views")
     marks = [each[view] for each in (views, before) if isinstance(each, Mapping)]
     if len(marks) != 2 or "" in marks:

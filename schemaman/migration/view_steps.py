@@ -1,12 +1,12 @@
 """Steps that make and replace a view, and how the mark of a view tells who made it.
 
-Laws: no step replaces a view that has no mark of schemaman, and none drops one. A view that cannot be made
-stops no table.
+Laws: no step replaces a view that has no mark of schemaman, and none drops one; nor a view that no run on its
+own table made. A view that cannot be made stops no table.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from schemaman.errors import StatementFailed
@@ -15,6 +15,7 @@ from schemaman.migration.plan import Plan, Step, StepKind
 from schemaman.migration.properties.names import VIEW_PROPERTY
 from schemaman.migration.target import Executor
 from schemaman.model.ddl import quote_name
+from schemaman.store.log import MigrationEntry
 
 VIEW_KINDS: tuple[StepKind, ...] = ("replace-view", "drop-view")
 _DEFAULT_NAMESPACE = "default"
@@ -106,6 +107,12 @@ def read_view_mark(executor: Executor, name: str) -> str | None:
             return None
         raise
     return next((str(value) for property, value in rows if property == VIEW_PROPERTY), "")
+
+
+def has_made_view(lines: Iterable[MigrationEntry], name: str) -> bool:
+    """Whether a run of which these lines tell sent a statement that made a view (named as in SQL)."""
+    made = (f"CREATE VIEW {name} TBLPROPERTIES", f"CREATE OR REPLACE VIEW {name} TBLPROPERTIES")
+    return any(line.state in ("intent", "done") and line.statement.startswith(made) for line in lines)
 
 
 def has_views(condition: Mapping[str, object], read: ReadMark) -> bool:

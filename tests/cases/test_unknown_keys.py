@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from schemaman.debezium.records import Record
+from schemaman.history.step_facts import list_occurrences
 from schemaman.io.files import find_file, read_records
 from schemaman.report.views.words import format_version_key
 from tests.cases.connector import INT, NOTE, TEXT, Connector, entry, shapes, steps, told, told_in_parts
@@ -131,3 +132,13 @@ def test_lines_of_bare_values_and_lines_without_a_key_have_unknown_keys(tmp_path
 def read(path: Path, topic: str | None) -> list[Record]:
     """The records of a file, all readable."""
     return [r for r in read_records(find_file(str(path)), topic=topic) if isinstance(r, Record)]
+
+
+@pytest.mark.parametrize(("has_keys", "facts"), [(False, []), (True, ["topic"])])
+def test_the_name_that_a_person_gave_a_dump_is_no_new_topic(has_keys: bool, facts: list[str]):
+    connector = connect(ROW)
+    known, later = list(connector.records), len(connector.records)
+    connector.rows(ROW, topic="dump", named="srv.public.t")
+    added = connector.records[later:]
+    history = told([*known, *(added if has_keys else bare(added))])["t"]
+    assert [fact.kind for one in list_occurrences(history) for fact in one.facts] == facts

@@ -177,3 +177,17 @@ columns = ["nome"]
         "consumers.c] reads none of the checked tables: none matches t2",
     ]
     assert done.code == 0
+
+
+def test_tables_whose_names_make_one_topic_are_told(connector: Connector, run: Run) -> None:
+    for table in ("item list", "item_list"):
+        connector.rows(FIRST, table=table, topic="srv.public.item_list")
+    for table in ("a", "b"):
+        connector.rows(FIRST, table=table, topic="routed")
+    read(connector.records)
+    done = run("check", "--source")
+    assert (done.code, done.out.count("note: names-collide")) == (0, 1)
+    names = 'srv.shop.public."item list", srv.shop.public.item_list'
+    assert f"{names} share the topic srv.public.item_list: their names become the same one" in done.out
+    assert run("check", "--source", "--fail-on", "note").code == 1
+    assert "names-collide" not in run("check", "t").out

@@ -154,3 +154,45 @@ def test_files_cannot_be_followed(run: Run, place: Path) -> None:
     done = run("stream", SHOP)
     assert done.code == 2
     assert "only Kafka topics can be followed" in done.err
+
+
+@pytest.mark.parametrize("ahead", [0, 10**15])
+def test_a_checkpoint_ahead_of_the_history_leaves_no_record_out(
+    run: Run, topics: list[Record], ahead: int
+) -> None:
+    later = topics[50:]
+    del topics[50:]
+    assert run("ingest", TOPIC, "-q").code == 0
+    lake = Written()
+    write_rows(lake)
+    file = Path("checkpoints/main.json")
+    document = json.loads(file.read_text())
+    document["written"] = [[topic, partition, last + ahead] for topic, partition, last in document["written"]]
+    file.write_text(json.dumps(document))
+    topics += later
+    assert run("ingest", TOPIC, "-q").code == 0
+    write_rows(lake)
+    assert [r for r in topics if r not in lake.records] == []
+    assert len(lake.records) == len(topics) + (50 if ahead else 0)
+
+
+@pytest.mark.parametrize(
+    "text", ['{"store": "s", "stream": "main", "batch": Infinity, "written": []}', "[" * 10**5]
+)
+def test_a_file_that_is_no_checkpoint_is_told(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "main.json"
+    path.write_text(text)
+    with pytest.raises(BadConfiguration, match="is not a checkpoint"):
+        Checkpoint.open(path, "main", "s")
+
+
+def test_a_checkpoint_is_written_beside_links_and_other_processes(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.write_text("precious")
+    path = tmp_path / "main.json"
+    path.symlink_to(other)
+    (tmp_path / ".main.json.part").symlink_to(other)
+    Checkpoint.open(tmp_path / "new.json", "main", "s")
+    Checkpoint(path, "main", "s").advance([], keep=True)
+    assert other.read_text() == "precious"
+    assert Checkpoint.open(path, "main", "s").batch == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -19,6 +20,7 @@ from schemaman.history.decisions import (
     Decisions,
     NotRename,
     Rename,
+    TableRename,
     TypeAcceptance,
     apply_decisions,
     find_contradiction,
@@ -231,3 +233,25 @@ def test_an_approval_holds_for_its_plan_until_the_end_of_its_day() -> None:
     assert decisions.find_approval("p", date(2027, 1, 31)) == decisions.approvals[1]
     assert decisions.find_approval("p", date(2027, 2, 1)) is None
     assert decisions.find_approval("q", date(2026, 1, 1)) is None
+
+
+@pytest.mark.parametrize(
+    ("renames", "fault"),
+    [
+        (["ab", "bc", "dc"], ""),
+        (["aa"], "a became a, so no table would be left"),
+        (["ab", "bc", "ca"], "a became b became c became a, so no table would be left"),
+        (["da", "ab", "ba"], "a became b became a, so no table would be left"),
+        (["ab", "ac"], "a became b and c"),
+    ],
+)
+def test_tables_become_one_other_table_and_never_themselves(renames: list[str], fault: str) -> None:
+    answers = [TableRename(pair[1], pair[0]) for pair in renames]
+    text = "".join(map(format_decision, answers))
+    if not fault:
+        assert parse(text).table_renames == tuple(answers)
+        return
+    with pytest.raises(BadConfiguration, match=fault):
+        parse(text)
+    answers[-1] = replace(answers[-1], is_renamed=False)
+    parse("".join(map(format_decision, answers)))

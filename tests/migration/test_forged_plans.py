@@ -28,6 +28,7 @@ from schemaman.migration.plan import (
 from schemaman.migration.plan_file import from_text, to_text
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import PolicyRule
+from schemaman.migration.recipes.move_table import plan_move
 from schemaman.migration.rename_grounds import RenameGrounds
 from schemaman.migration.sql_reader import SqlReader, UnreadableSql
 from schemaman.migration.statement_check import find_structure_after, require_own_statements
@@ -420,3 +421,66 @@ def test_a_plan_that_records_other_columns_than_the_table_holds_needs_approval(
     refused = commands("apply", "f.plan.json")
     assert (refused.code, "hold other columns than now" in refused.out + refused.err) == (1, True)
     assert commands("apply", "q.plan.json").code == 0
+
+
+VIEWS = 'profile = "autopilot"\n[[target]]\nname = "raw"\nformat = "iceberg"\ntables = "app.*"\n'
+VIEWS += 'table = "ice.raw.{table}"\nview = "ice.pub.{table}"\n'
+
+
+def plan_with_view(commands: Commands) -> Plan:
+    """A plan that replaces the view of `orders`; a table `secrets` with a view is beside it."""
+    Path("schemaman.toml").write_text(VIEWS)
+    columns = [("id", "INT"), ("a", "INT")]
+    commands.says(commands.table(columns), commands.table(columns, name="secrets"))
+    assert commands("sync", "r.jsonl", "--once").code == 0
+    commands.learns(commands.table([*columns, ("b", "INT")]))
+    assert commands("plan", "orders", "-o", "q.plan.json").code == 0
+    return from_text(Path("q.plan.json").read_text())
+
+
+def with_view(plan: Plan, name: str, mark: str | None, *, drops: bool = False) -> Plan:
+    """The plan with the view of its last step edited."""
+    step = plan.steps[-1]
+    words = "CREATE OR REPLACE VIEW" if mark else "CREATE VIEW"
+    statement = f"DROP VIEW {name}" if drops else f"{words} {name}{step.statement.partition('`orders`')[2]}"
+    (made,) = step.postcondition["views"].values()  # type: ignore[attr-defined]
+    views = {"views": {name: None if drops else made}}
+    kind: StepKind = "drop-view" if drops else "replace-view"
+    forged = replace(step, kind=kind, statement=statement, precondition={"views": {name: mark}}, undo=None)
+    return replace(plan, steps=(*plan.steps[:-1], replace(forged, postcondition=views)))
+
+
+@pytest.mark.parametrize("drops", [False, True])
+def test_no_plan_takes_the_view_of_another_table(commands: Commands, drops: bool) -> None:
+    plan, view = plan_with_view(commands), "`ice`.`pub`.`secrets`"
+    before = commands.lake.views[view]
+    mark = before.split("'")[3]
+    Path("f.plan.json").write_text(to_text(with_view(plan, view, mark, drops=drops)))
+    done = commands("apply", "f.plan.json")
+    assert "no run on this table made it" in done.out
+    assert commands.lake.views[view] == before
+    assert commands.live().schema.names == ("id", "a", "b")
+
+
+def test_the_name_of_a_view_is_nothing_but_a_name(commands: Commands) -> None:
+    plan = plan_with_view(commands)
+    require_own_statements(plan)
+    for name in ("`v` AS SELECT * FROM `secrets` --", "ice.pub.v", "`v`; DROP TABLE `x`; --", ""):
+        with pytest.raises(StalePlan, match="was edited after it was made"):
+            require_own_statements(with_view(plan, name, None))
+
+
+def test_no_plan_moves_the_table_of_another_source(commands: Commands) -> None:
+    Path("schemaman.toml").write_text(VIEWS.partition("view =")[0])
+    columns = [("id", "INT"), ("a", "INT")]
+    commands.says(commands.table(columns, name="secrets"))
+    assert commands("sync", "r.jsonl", "--once").code == 0
+    commands.learns(commands.table(columns))
+    assert commands("plan", "orders", "-o", "q.plan.json").code == 0
+    source, lake = from_text(Path("q.plan.json").read_text()).source, commands.live("ice.raw.secrets")
+    moved = plan_move(source, lake, "ice.raw.secrets", "ice.raw.orders", iceberg.TARGET, "raw")
+    assert moved is not None
+    Path("f.plan.json").write_text(to_text(moved))
+    refused = commands("apply", "f.plan.json")
+    assert (refused.code, "does not follow srv.app.orders" in refused.err) == (4, True)
+    assert commands.live("ice.raw.secrets") == lake

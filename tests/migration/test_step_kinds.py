@@ -154,12 +154,13 @@ def test_plans_and_rollbacks_of_ours_ask_for_all_that_they_need(
     target, table = TARGETS[format]
     lake = MemoryTable(table)
     for number in range(1, len(life) + 1):
-        following = migration_source(history([each.schema for each in life[:number]]))
+        recorded = history([each.schema for each in life[:number]])
+        following = migration_source(recorded)
         grounds = find_rename_grounds([following], [following], [following])
         plan = make_plan(following, lake.live, target, table, policy)
         missing = list_missing_approvals(plan, policy, grounds=grounds, layout=_layout(lake.live))
         assert plan.approvals_needed or plan.refusals or missing == ()
-        assert find_exchanged_contents(plan, lake.live, following) == ()
+        assert find_exchanged_contents(plan, lake.live, recorded) == ()
         migrated(lake, plan)
         back = plan_rollback(plan, lake.live, len(plan.steps)) if plan.steps else plan
         missing = list_missing_approvals(back, policy, grounds=grounds, layout=_layout(lake.live))

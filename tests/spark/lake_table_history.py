@@ -72,7 +72,7 @@ def sources() -> list[MigrationSource]:
 
 @dataclass
 class Interrupted:
-    """An engine whose line breaks once: before or after the statement of that number."""
+    """An engine whose line breaks: from that statement on, or once after it."""
 
     executor: Executor
     at: int
@@ -87,7 +87,7 @@ class Interrupted:
 
     def run(self, statement: str) -> None:
         self.ran += 1
-        if self.ran == self.at and not self.after:
+        if self.ran >= self.at and not self.after:
             raise StatementFailed("the line is down")
         self.executor.run(statement)
         if self.ran == self.at:

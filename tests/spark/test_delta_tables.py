@@ -6,7 +6,9 @@ written and read, and its first row is still there.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,6 +22,7 @@ from schemaman.spark.executor import SparkExecutor
 from tests.support.checkout import PROOF
 
 pytestmark = pytest.mark.spark
+STATISTICS = "spark.databricks.delta.stats.collect"
 
 MAPPED = "'delta.columnMapping.mode' = 'name', 'delta.enableTypeWidening' = 'true'"
 COMPAT = "'delta.columnMapping.mode' = 'name', 'delta.enableIcebergCompatV2' = 'true'"
@@ -75,8 +78,17 @@ def read_change(lake: LakeTable, words: str) -> Change:
             return AddColumn(path, parse_columns(f"{name} {rest[0]}").columns[0], None)
 
 
+@pytest.fixture
+def statistics(spark: Any) -> Iterator[None]:
+    """IcebergCompat needs statistics of files, which the session of a small run does without."""
+    before = spark.conf.get(STATISTICS, "true")
+    spark.conf.set(STATISTICS, "true")
+    yield
+    spark.conf.set(STATISTICS, before)
+
+
 def test_a_table_with_a_feature_of_delta_is_changed_as_the_plan_says(
-    executor: SparkExecutor, warehouse: Path
+    executor: SparkExecutor, warehouse: Path, statistics: None
 ) -> None:
     target = delta.TARGET
     for number, (feature, (columns, clauses, changes)) in enumerate(TABLES.items()):

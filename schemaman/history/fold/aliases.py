@@ -1,11 +1,12 @@
 """Finds other names of a table: topics and schema names of its events, and its previous table names.
 
-Law: a name is valid until another name of its kind has replaced it; concurrent names are all valid.
+Law: a name is valid until another name of its kind has replaced it; concurrent names are all valid. A topic
+whose records show no key replaces none with keys: it may be the name of a dump.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Literal
 
 from schemaman.debezium.observation import Observation
@@ -25,11 +26,13 @@ def collect_aliases(observations: Iterable[Observation], table: TableId) -> tupl
     The beginning of a previous name is in the history of the table under that name.
     """
     topics: Names = {}
+    topics_with_keys: set[str] = set()
     schemas: Names = {}
     previous_names: dict[str, Coordinates] = {}
     for o in observations:
         if o.table == table and o.evidence in ("emitted", "inferred"):
             _extend_name(topics, o.first.topic, o)
+            topics_with_keys |= set() if o.is_key_unknown else {o.first.topic}
             if o.schema_name:
                 _extend_name(schemas, o.schema_name, o)
         if o.table == table and o.previous is not None and o.action == "rename":
@@ -37,8 +40,8 @@ def collect_aliases(observations: Iterable[Observation], table: TableId) -> tupl
             previous_names[name] = min(previous_names.get(name, o.first), o.first, key=_find_moment)
     found = [
         *(Alias("table", name, None, mark) for name, mark in previous_names.items()),
-        *_list_aliases("topic", topics),
-        *_list_aliases("schema_name", schemas),
+        *_list_aliases("topic", topics, topics_with_keys or topics.keys()),
+        *_list_aliases("schema_name", schemas, schemas.keys()),
     ]
     return tuple(sorted(found, key=lambda a: (a.kind, a.name)))
 
@@ -53,12 +56,15 @@ def _extend_name(names: Names, name: str, observation: Observation) -> None:
     )
 
 
-def _list_aliases(kind: Kind, names: Names) -> Iterator[Alias]:
-    """Date each name from its first record until the first record of a name that began after its last."""
+def _list_aliases(kind: Kind, names: Names, replacing: Collection[str]) -> Iterator[Alias]:
+    """Date each name from its first record until the first record of a name that began after its last.
+
+    Only the names in `replacing` end another one.
+    """
     began = {name: min((first for first, _ in p.values()), key=_find_moment) for name, p in names.items()}
     for name, extents in names.items():
         end = max(_find_moment(last) for _, last in extents.values())
-        behind = [first for first in began.values() if _find_moment(first) > end]
+        behind = [began[other] for other in replacing if _find_moment(began[other]) > end]
         yield Alias(kind, name, began[name], min(behind, key=_find_moment, default=None))
 
 

@@ -51,8 +51,10 @@ from schemaman.migration.plan import Plan, Step, describe_change
 from schemaman.migration.plan_file import to_text
 from schemaman.migration.properties.names import PLAN_PROPERTY, STORE_PROPERTY
 from schemaman.migration.properties.table_record import read_record
+from schemaman.migration.statement_check import read_moved_table
 from schemaman.migration.target import TARGETS, Executor, LakeTable, query_number
 from schemaman.migration.view_steps import (
+    has_made_view,
     has_views,
     is_view_step,
     list_view_names,
@@ -307,6 +309,8 @@ class PlanRun:
                 self.skip_step(number, step, lake)
             return lake
         self.require_due(number, step, lake)
+        if step.kind == "rename-table":
+            self.require_own_move(step)
         if "version" in step.precondition:
             self.mark.forget()  # a mark would be a commit before it, and the restored table has another
         elif lake is not None and not self.mark.is_set and not self.mark.comes_last:
@@ -331,6 +335,7 @@ class PlanRun:
         self.options.require_lease()
         began_ms = self.options.clock()
         try:
+            self.require_own_views(step, lake)
             if step.postcondition and self.is_met(lake, step.postcondition):
                 self.skip_step(number, step, lake)
                 return
@@ -349,6 +354,43 @@ class PlanRun:
         self.outcomes.append(Outcome(number, "done", step.statement, _version(lake)))
         line = self.make_line(number, "done", lake, step.statement)
         self.journal.write(replace(line, details=self.measure_cost(step, began_ms)))
+
+    def require_own_views(self, step: Step, lake: LakeTable | None) -> None:
+        """Require that runs on this table, or on one before it, made the views that a step replaces or drops.
+
+        A plan file is text: it may name the view of another table.
+
+        Raises:
+            StatementFailed: another table has the view.
+        """
+        views = step.precondition.get("views")
+        replaced = [name for name, mark in views.items() if mark] if isinstance(views, Mapping) else []
+        tables, address = list[str](), self.plan.table
+        while replaced and address and address not in tables:
+            tables.append(address)
+            lines = self.journal.read_target_lines(target_id(self.plan.format, address))
+            replaced = [name for name in replaced if not has_made_view(lines, name)]
+            before = read_record(lake.properties).predecessor if lake is not None else None
+            address = before.table if before is not None else ""
+            lake = self.executor.inspect(address, self.plan.format) if replaced and address else None
+        if replaced:
+            raise StatementFailed("no run on this table made it: drop it by hand to have it made anew")
+
+    def require_own_move(self, step: Step) -> None:
+        """Require that the table that a step moves follows the source of the plan.
+
+        Raises:
+            StalePlan: it follows another source, or others made it.
+        """
+        moved = read_moved_table(step)
+        lake = self.executor.inspect(moved, self.plan.format)
+        source = read_record(lake.properties).source if lake is not None else None
+        if lake is not None and source != self.plan.source.table:
+            raise StalePlan(
+                f"{moved} does not follow {self.plan.source.table}, so it does not get the name "
+                f"{self.plan.table}",
+                hint="a table is moved by `schemaman sync` and by the sink alone",
+            )
 
     def measure_cost(self, step: Step, began_ms: int) -> tuple[tuple[str, str], ...]:
         """Measure what a step cost: its time with its checks, and the rows and bytes that it wrote.
