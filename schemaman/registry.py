@@ -51,9 +51,9 @@ from schemaman.model.table_patterns import is_matched
 from schemaman.resolve import HISTORY_ONLY, ReferenceReaders, ResolvedSchema, resolve
 from schemaman.settings import Settings
 from schemaman.store import offsets as coverage
-from schemaman.store.derived import fold
 from schemaman.store.dropped_databases import add_database_drops
 from schemaman.store.edge_hashes import EdgeHashes, EdgesOnDemand, EdgeSource, collect_edges
+from schemaman.store.folding import fold
 from schemaman.store.log import (
     CoveredRange,
     Entry,

@@ -97,5 +97,5 @@ def test_no_package_names_a_module_above_it_in_a_text():
         or path.parent == ROOT / "schemaman"
     }
     # The store loads the fold, which stands below it, only when it writes.
-    assert named == {"schemaman/__init__.py", "schemaman/store/derived.py"}
+    assert named == {"schemaman/__init__.py", "schemaman/store/folding.py"}
     assert Port[Callable[[object, str], str]]("render a report").load() is render

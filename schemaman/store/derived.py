@@ -5,9 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from importlib import import_module
 
-from schemaman.debezium.connector import CONNECTORS
 from schemaman.debezium.observation import Observation
 from schemaman.errors import Locked, UsageError
 from schemaman.history.epochs import NO_SETTINGS_SHOWN, ConnectorSettingsShown, Verdicts, decide_changes
@@ -20,13 +18,6 @@ Clock = Callable[[], int]
 
 Fold = Callable[[Iterable[Observation], TableId, Verdicts], TableHistory | None]
 """All observations that name a table → its history; None if none gives it a structure."""
-
-
-def fold(observations: Iterable[Observation], table: TableId, verdicts: Verdicts) -> TableHistory | None:
-    """The fold with the dialects on the shelf."""
-    history = import_module("schemaman.history.fold.fold")  # a reader of stored histories folds nothing
-    folded: TableHistory | None = history.fold(observations, table, CONNECTORS.get, verdicts)
-    return folded
 
 
 def find_settings_shown(folded: TableHistory | None) -> ConnectorSettingsShown:

@@ -19,13 +19,13 @@ from schemaman.store.derived import (
     Clock,
     Fold,
     decide_all,
-    fold,
     list_touched_tables,
     make_locked_error,
     make_lost_error,
     make_not_empty_error,
     wall_clock,
 )
+from schemaman.store.folding import fold
 from schemaman.store.hash_chain import SealedEntry, check_chain, seal_entries
 from schemaman.store.log import (
     CoveredRange,

@@ -19,7 +19,7 @@ from schemaman.history.epochs import UNDECIDED
 from schemaman.model.schema import Column
 from schemaman.model.types import Integer
 from schemaman.registry import Registry
-from schemaman.store.derived import fold
+from schemaman.store.folding import fold
 from schemaman.store.sql import histories as _histories
 from schemaman.store.sql.store import SqlStore
 

@@ -22,7 +22,7 @@ from schemaman.errors import StoreUnavailable
 from schemaman.history.epochs import Verdicts
 from schemaman.history.versions import TableHistory
 from schemaman.model.schema import TableId
-from schemaman.store.derived import fold
+from schemaman.store.folding import fold
 from schemaman.store.sql.store import SqlStore
 from schemaman.store.sql.tables import LAYOUT
 from schemaman.store.sql.upgrades import STEPS
@@ -139,7 +139,7 @@ def test_an_upgrade_that_fails_leaves_the_old_store(old: Path) -> None:
 
 KILLED_IN_BETWEEN = """
 import os, signal, sys
-from schemaman.store.derived import fold
+from schemaman.store.folding import fold
 from schemaman.history.epochs import NO_SETTINGS_SHOWN, ConnectorSettingsShown, Verdicts, decide_changes
 from schemaman.store.sql.store import SqlStore
 seen = []

@@ -34,8 +34,8 @@ from schemaman.ingest.chunks import build_reading
 from schemaman.ingest.scan import Scanner, scan
 from schemaman.io import files, schema_registry
 from schemaman.model.schema import TableId
-from schemaman.store.derived import fold
 from schemaman.store.entry_json import from_bytes, to_bytes
+from schemaman.store.folding import fold
 from schemaman.store.log import Entry, ObservationEntry, RejectEntry
 from tests.support.checkout import CAPTURES
 from tests.support.damage import Mutator

@@ -22,7 +22,8 @@ from schemaman.errors import Conflict, SchemamanError, StoreUnavailable
 from schemaman.history.versions import TableHistory
 from schemaman.model.schema import TableId
 from schemaman.store import entry_json as codec
-from schemaman.store.derived import Clock, Fold, fold, make_not_empty_error, wall_clock
+from schemaman.store.derived import Clock, Fold, make_not_empty_error, wall_clock
+from schemaman.store.folding import fold
 from schemaman.store.hash_chain import GENESIS, SealedEntry, check_chain, seal_entries
 from schemaman.store.log import CoveredRange, Entry, Lease, LogEntry, RenumberingEntry
 from schemaman.store.observation_cache import ObservationCache
