@@ -14,28 +14,19 @@ from schemaman.migration.apply.journal import StoreJournal
 from schemaman.migration.plan import MigrationSource, Plan, Refusal
 from schemaman.migration.plan_file import parse_expiry
 from schemaman.migration.planner import make_plan
-from schemaman.migration.policy import ChangeKind, Policy
+from schemaman.migration.policy import Policy
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.recipes.recipes import RecipePlanner
-from schemaman.migration.recipes.split_plans import plan_split
-from schemaman.migration.recipes.successor_plans import plan_successor
-from schemaman.migration.row_columns import add_row_columns
 from schemaman.migration.source import migration_source
 from schemaman.migration.split_columns import split_columns
-from schemaman.migration.successor import LakeTableAt, list_successors
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.migration.target_id import target_id
 from schemaman.registry import Registry, RegistryStore
-from schemaman.sink.answered_renames import find_former_columns, plan_answered_renames
 from schemaman.sink.preflight import Preflight, withhold_plan
 from schemaman.sink.reader_views import ReaderViews
 from schemaman.sink.row_places import (
     RowPlace,
     find_first_version,
-    find_key_begin,
-    find_key_end,
-    is_of_sink,
-    make_predecessor,
 )
 
 
@@ -102,84 +93,6 @@ class LakePlanner:
         return ReaderViews().plan_view(
             plan, lake_table, history, table.view, lines, self.executor, registry.clock()
         )
-
-    def plan_split(self, table: TargetTable, lake_table: LakeTable | None) -> Plan | None:
-        """Plan the columns that the table needs beside others; None if the policy or the table needs none."""
-        names = str(table.history.table), table.target, table.format
-        if lake_table is None or self.policy.find_ruling("split-column", *names).level != "auto":
-            return None
-        recipes = self.make_recipes(table, lake_table)
-        found = plan_split(recipes, self.settle_renames(table), lake_table)
-        checked = found and self.preflight.check_plan(found, lake_table, table.history)
-        return checked if checked is not None and checked.steps else None
-
-    def plan_rekey(self, table: TargetTable, lake_table: LakeTable | None) -> Plan | None:
-        """Plan the change of the key if the policy makes it by itself; None if there is none."""
-        names = str(table.history.table), table.target, table.format
-        if lake_table is None or self.policy.find_ruling("change-key", *names).level != "auto":
-            return None
-        found = self.make_recipes(table, lake_table).plan_rekey(lake_table)
-        return (
-            self.preflight.check_plan(found, lake_table, table.history) if isinstance(found, Plan) else None
-        )
-
-    def explain_scan(self, table: TargetTable) -> str:
-        """Explain why the policy does not let the table be read as a whole; empty if it does."""
-        if self.policy.bounds.max_scan is None:
-            return ""
-        return self.policy.bounds.explain_scan(self.measure(table))
-
-    def measure(self, table: TargetTable) -> int | None:
-        """Measure the data files of a lake table, in bytes; None if the table does not tell."""
-        return TARGETS.get(table.format).measure_table(self.executor, table.table)
-
-    def list_tables(self, table: TargetTable, lake_table: LakeTable | None) -> tuple[LakeTableAt, ...]:
-        """List the lake table of a source and its successors, the newest one last. Raises as `inspect`."""
-        if lake_table is None:
-            return ()
-        return list_successors(
-            lambda name: lake_table if name == table.table else self.executor.inspect(name, table.format),
-            table.table,
-        )
-
-    def plan_successor(
-        self, table: TargetTable, tables: tuple[LakeTableAt, ...], *, unproven: bool = False
-    ) -> tuple[Plan, ...]:
-        """Plan the next lake table of a source whose key the newest one cannot take; empty if there is none.
-
-        `unproven`: its rows do not prove the key. The sink then writes the newer rows there, so that only
-        tables of the sink have successors. Raises as `inspect`.
-        """
-        names = str(table.history.table), table.target, table.format
-        kind: ChangeKind = "on-key-changed" if unproven else "on-key-lost"
-        if not tables or self.policy.find_ruling(kind, *names).level != "auto":
-            return ()
-        newest, history = tables[-1], self.settle_renames(table)
-        if "key" in history.latest.unconfirmed or not is_of_sink(newest.lake):
-            return ()
-        end = find_key_begin(history) if unproven else find_key_end(history, newest, ())
-        if end is None:
-            return ()
-        proven = self.policy.is_made("rename-proven", *names)
-        return plan_successor(
-            add_row_columns(migration_source(history, proven=proven)),
-            TARGETS.get(table.format),
-            lambda name: self.executor.inspect(name, table.format),
-            tables,
-            make_predecessor(newest, end, history),
-            self.policy,
-            table.target,
-        )
-
-    def plan_answered_renames(self, table: TargetTable, lake_table: LakeTable | None) -> Plan | None:
-        """Plan to unite columns whose rename was answered late, as far as the policy makes it by itself."""
-        names = str(table.history.table), table.target, table.format
-        if lake_table is None or self.policy.find_ruling("unite-columns", *names).level != "auto":
-            return None
-        former = find_former_columns(table.history, lake_table)
-        recipes = self.make_recipes(table, lake_table)
-        found, _ = plan_answered_renames(recipes, lake_table, former, self.executor)
-        return None if found is None else self.preflight.check_plan(found, lake_table, table.history)
 
     def make_recipes(self, table: TargetTable, lake_table: LakeTable) -> RecipePlanner:
         """Make the planner of the recipes of one lake table."""

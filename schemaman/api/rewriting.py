@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from schemaman.api.automatic_plans import AutomaticPlanner
 from schemaman.api.planning import LakePlanner
 from schemaman.api.target_tables import TargetTable
 from schemaman.errors import SchemamanError
@@ -27,7 +28,11 @@ ApplyPlan = Callable[[Plan], FollowedTable]
 
 
 def rewrite_columns(
-    planner: LakePlanner, table: TargetTable, lake: LakeTable | None, now_ms: int, apply_plan: ApplyPlan
+    automatic: AutomaticPlanner,
+    table: TargetTable,
+    lake: LakeTable | None,
+    now_ms: int,
+    apply_plan: ApplyPlan,
 ) -> FollowedTable | tuple[str, ...]:
     """Swap the columns whose type the format does not change, or gather the parts of those that are split.
 
@@ -36,6 +41,7 @@ def rewrite_columns(
     Raises:
         SchemamanError: a phase failed; the next round continues.
     """
+    planner = automatic.planner
     names = str(table.history.table), table.target, table.format
     levels = [planner.policy.find_ruling(k, *names).level for k in ("split-column", "retype")]
     if lake is None or levels != ["auto", "auto"] or planner.policy.bounds.max_rewrite is None:
@@ -45,7 +51,7 @@ def rewrite_columns(
     if plan is None:
         return ()
     columns = ", ".join(map(quote_name, _list_columns(planner, table, lake, plan)))
-    excess = planner.policy.bounds.explain_rewrite(planner.measure(table), now_ms)
+    excess = planner.policy.bounds.explain_rewrite(automatic.measure(table), now_ms)
     if excess:
         return (f"{columns}: not rewritten: {excess}",)
     unfit = 0 if is_begun else _count_unfit(planner, table, lake)

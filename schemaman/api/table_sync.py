@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from schemaman.api.applying import PlanApplier, new_run
+from schemaman.api.automatic_plans import AutomaticPlanner
 from schemaman.api.planning import LakePlanner
 from schemaman.api.rewriting import rewrite_columns
 from schemaman.api.sync_plans import SyncPlans, build_result
@@ -59,6 +60,11 @@ class TableSync:
     plans: SyncPlans
     mover: TableMover | None
 
+    @property
+    def automatic(self) -> AutomaticPlanner:
+        """The planner of changes that the policy makes without a person."""
+        return AutomaticPlanner(self.planner)
+
     def sync_table(self, table: TargetTable) -> FollowedTable:
         """Run all stages for one lake table, until one needs a person, fails, or waits for the next round.
 
@@ -88,7 +94,7 @@ class TableSync:
     def _choose_table(self, synced: SyncedTable) -> SyncedTable:
         """Choose the lake table that takes the newest rows, or begin it where the newest one ends."""
         read = self._inspect(synced)
-        tables = self.planner.list_tables(read.table, read.lake)
+        tables = self.automatic.list_tables(read.table, read.lake)
         begun = self._begin_successor(read, tables)
         if begun is not None:
             return begun
@@ -103,14 +109,14 @@ class TableSync:
             return self.plans.follow_plan(self.applier, synced.table, plan, None)[0]
 
         now = self.applier.clock()
-        found = rewrite_columns(self.planner, synced.table, synced.lake, now, apply_phase)
+        found = rewrite_columns(self.automatic, synced.table, synced.lake, now, apply_phase)
         if isinstance(found, tuple):
             return synced.add_texts(reasons=found)
         return self._inspect_again(synced.add(found, synced.lake))
 
     def _split_columns(self, synced: SyncedTable) -> SyncedTable:
         """Add the columns that the table needs beside others."""
-        plan = self.planner.plan_split(synced.table, synced.lake)
+        plan = self.automatic.plan_split(synced.table, synced.lake)
         return synced if plan is None else self._inspect_again(self._follow(synced, plan))
 
     def _migrate(self, synced: SyncedTable) -> SyncedTable:
@@ -119,7 +125,7 @@ class TableSync:
 
     def _unite_columns(self, synced: SyncedTable) -> SyncedTable:
         """Unite columns whose rename was answered after the table had got both."""
-        plan = self.planner.plan_answered_renames(synced.table, synced.lake)
+        plan = self.automatic.plan_answered_renames(synced.table, synced.lake)
         return synced if plan is None else self._follow(synced, plan)
 
     def _take_rows(self, synced: SyncedTable) -> SyncedTable:
@@ -133,16 +139,16 @@ class TableSync:
     def _change_key(self, synced: SyncedTable) -> SyncedTable:
         """Give the table the source's key, or begin a successor if the rows do not prove it."""
         table = synced.table
-        plan = self.planner.plan_rekey(table, synced.lake)
+        plan = self.automatic.plan_rekey(table, synced.lake)
         if plan is None:
             return synced
-        excess = self.planner.explain_scan(table)
+        excess = self.automatic.explain_scan(table)
         if excess:
             return synced.add_texts(reasons=(f"the key is not changed: {excess}",))
         try:
             return self._follow(synced, plan)
         except RowsUnready:
-            tables = self.planner.list_tables(table, self.planner.inspect(table))
+            tables = self.automatic.list_tables(table, self.planner.inspect(table))
             begun = self._begin_successor(synced, tables, unproven=True)
             if begun is None:
                 raise
@@ -155,7 +161,7 @@ class TableSync:
 
         The next round brings it to the newest version.
         """
-        plans = self.planner.plan_successor(synced.table, tables, unproven=unproven)
+        plans = self.automatic.plan_successor(synced.table, tables, unproven=unproven)
         begun = replace(synced, inspection=None, is_over=True)
         for plan in plans:
             table = replace(synced.table, table=plan.table)

@@ -1,0 +1,112 @@
+"""The plans that `sync` makes and applies by itself, as far as the policy lets it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from schemaman.api.planning import LakePlanner
+from schemaman.api.target_tables import TargetTable
+from schemaman.migration.bounds import Bounds
+from schemaman.migration.plan import Plan
+from schemaman.migration.policy import ChangeKind
+from schemaman.migration.recipes.split_plans import plan_split
+from schemaman.migration.recipes.successor_plans import plan_successor
+from schemaman.migration.row_columns import add_row_columns
+from schemaman.migration.source import migration_source
+from schemaman.migration.successor import LakeTableAt, list_successors
+from schemaman.migration.target import TARGETS, LakeTable
+from schemaman.sink.answered_renames import find_former_columns, plan_answered_renames
+from schemaman.sink.row_places import find_key_begin, find_key_end, is_of_sink, make_predecessor
+
+
+@dataclass(frozen=True, slots=True)
+class AutomaticPlanner:
+    """Makes the plans beside the ordinary one, for changes that the policy makes without a person."""
+
+    planner: LakePlanner
+
+    @property
+    def bounds(self) -> Bounds:
+        """What may be read and rewritten."""
+        return self.planner.policy.bounds
+
+    def plan_split(self, table: TargetTable, lake_table: LakeTable | None) -> Plan | None:
+        """Plan the columns that the table needs beside others; None if the policy or the table needs none."""
+        if lake_table is None or not self._is_automatic("split-column", table):
+            return None
+        recipes = self.planner.make_recipes(table, lake_table)
+        found = plan_split(recipes, self.planner.settle_renames(table), lake_table)
+        checked = found and self._check(found, lake_table, table)
+        return checked if checked is not None and checked.steps else None
+
+    def plan_rekey(self, table: TargetTable, lake_table: LakeTable | None) -> Plan | None:
+        """Plan the change of the key if the policy makes it by itself; None if there is none."""
+        if lake_table is None or not self._is_automatic("change-key", table):
+            return None
+        found = self.planner.make_recipes(table, lake_table).plan_rekey(lake_table)
+        return self._check(found, lake_table, table) if isinstance(found, Plan) else None
+
+    def explain_scan(self, table: TargetTable) -> str:
+        """Explain why the policy does not let the table be read as a whole; empty if it does."""
+        if self.bounds.max_scan is None:
+            return ""
+        return self.bounds.explain_scan(self.measure(table))
+
+    def measure(self, table: TargetTable) -> int | None:
+        """Measure the data files of a lake table, in bytes; None if the table does not tell."""
+        return TARGETS.get(table.format).measure_table(self.planner.executor, table.table)
+
+    def list_tables(self, table: TargetTable, lake_table: LakeTable | None) -> tuple[LakeTableAt, ...]:
+        """List the lake table of a source and its successors, the newest one last. Raises as `inspect`."""
+        if lake_table is None:
+            return ()
+        return list_successors(
+            lambda name: (
+                lake_table if name == table.table else self.planner.executor.inspect(name, table.format)
+            ),
+            table.table,
+        )
+
+    def plan_successor(
+        self, table: TargetTable, tables: tuple[LakeTableAt, ...], *, unproven: bool = False
+    ) -> tuple[Plan, ...]:
+        """Plan the next lake table of a source whose key the newest one cannot take; empty if there is none.
+
+        `unproven`: its rows do not prove the key. The sink then writes the newer rows there, so that only
+        tables of the sink have successors. Raises as `inspect`.
+        """
+        if not tables or not self._is_automatic("on-key-changed" if unproven else "on-key-lost", table):
+            return ()
+        newest, history = tables[-1], self.planner.settle_renames(table)
+        if "key" in history.latest.unconfirmed or not is_of_sink(newest.lake):
+            return ()
+        end = find_key_begin(history) if unproven else find_key_end(history, newest, ())
+        if end is None:
+            return ()
+        names = str(table.history.table), table.target, table.format
+        proven = self.planner.policy.is_made("rename-proven", *names)
+        return plan_successor(
+            add_row_columns(migration_source(history, proven=proven)),
+            TARGETS.get(table.format),
+            lambda name: self.planner.executor.inspect(name, table.format),
+            tables,
+            make_predecessor(newest, end, history),
+            self.planner.policy,
+            table.target,
+        )
+
+    def plan_answered_renames(self, table: TargetTable, lake_table: LakeTable | None) -> Plan | None:
+        """Plan to unite columns whose rename was answered late, as far as the policy makes it by itself."""
+        if lake_table is None or not self._is_automatic("unite-columns", table):
+            return None
+        former = find_former_columns(table.history, lake_table)
+        recipes = self.planner.make_recipes(table, lake_table)
+        found, _ = plan_answered_renames(recipes, lake_table, former, self.planner.executor)
+        return None if found is None else self._check(found, lake_table, table)
+
+    def _check(self, plan: Plan, lake_table: LakeTable, table: TargetTable) -> Plan:
+        return self.planner.preflight.check_plan(plan, lake_table, table.history)
+
+    def _is_automatic(self, kind: ChangeKind, table: TargetTable) -> bool:
+        names = str(table.history.table), table.target, table.format
+        return self.planner.policy.find_ruling(kind, *names).level == "auto"
