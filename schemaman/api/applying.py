@@ -9,6 +9,7 @@ import socket
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 
 from schemaman.api.planning import make_preflight
 from schemaman.api.spark_session import open_executor, require_lasting_catalog
@@ -26,6 +27,7 @@ from schemaman.migration.apply.apply import (
 )
 from schemaman.migration.apply.clone import make_rehearsal
 from schemaman.migration.approvals import list_missing_approvals
+from schemaman.migration.filled_columns import list_unfounded_fills
 from schemaman.migration.held_columns import find_exchanged_contents
 from schemaman.migration.plan import Plan
 from schemaman.migration.plan_file import plan_hash
@@ -148,7 +150,20 @@ class PlanApplier:
         exchanged = () if missing else self._find_exchanged_contents(plan, lake)
         if exchanged:
             return (f"the plan records that {', '.join(exchanged)} hold other columns than now",)
-        return missing
+        if missing or plan.approvals_needed:
+            return missing
+        inspect = partial(self.executor.inspect, format=plan.format)
+        return list_unfounded_fills(plan, lake, grounds, inspect, self._find_former_names(plan))
+
+    def _find_former_names(self, plan: Plan) -> frozenset[str]:
+        """The former names of the source of a plan, by the history and people's decisions."""
+        found, names = set[str](), {plan.source.table}
+        while names:
+            found |= names
+            tables = [table for table in self.store.tables() if str(table) in names]
+            histories = self._registry.read_histories(tables, self.decisions)
+            names = {a.name for h in histories for a in h.aliases if a.kind == "table"} - found
+        return frozenset(found - {plan.source.table})
 
     def _find_exchanged_contents(self, plan: Plan, lake: LakeTable | None) -> tuple[str, ...]:
         """The columns of which the plan records another content than they have, by the store's history."""
@@ -162,7 +177,7 @@ class PlanApplier:
 
         None without any step that gives a name, or if the store knows none of these sources.
         """
-        if all(step.kind not in ("rename-column", "add-columns") for step in plan.steps):
+        if all(step.kind not in ("rename-column", "add-columns", "backfill") for step in plan.steps):
             return None
         sources = _find_sources(plan, lake)
         named = [table for table in self.store.tables() if str(table) in sources]
