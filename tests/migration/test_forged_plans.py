@@ -563,3 +563,21 @@ def test_columns_are_united_on_the_grounds_of_the_history_and_of_the_table() -> 
     for source, count in (("srv.app.former", 0), ("srv.app.other", 1)):
         found = list_unfounded_fills(plan, lake, grounds, {"ice.raw.secrets": former}.get, (source,))
         assert len(found) == count
+
+
+@pytest.mark.parametrize("phase", ["rollback", "swap"])
+def test_no_phase_records_other_contents_of_columns(commands: Commands, phase: PhaseName) -> None:
+    plan = plan_of_rounds(commands)
+    number = step_of(plan, "set-properties")
+    properties = {"schemaman.names": '{"a":"b","b":"a"}'}
+    step = replace(
+        plan.steps[number],
+        statement=sql.set_properties(ORDERS, properties),
+        postcondition={**plan.steps[number].postcondition, "properties": properties},
+    )
+    for follows in (None, commands.live().properties["schemaman.plan"]):
+        forged = replace(plan, steps=(*plan.steps[:number], step), phase=Phase(phase, 1, 1, "", follows))
+        Path("f.plan.json").write_text(to_text(forged))
+        refused = commands("apply", "f.plan.json")
+        assert (refused.code, "needs approval: " in refused.out) == (1, True)
+    assert "schemaman.names" not in commands.live().properties
