@@ -180,7 +180,8 @@ class PlanApplier:
     def _find_exchanged_contents(self, plan: Plan, lake: LakeTable | None) -> tuple[str, ...]:
         """The columns of which the plan records another content than they have, by the store's history."""
         named = [table for table in self.store.tables() if str(table) == plan.source.table]
-        sources = (migration_source(each) for each in self._registry.read_histories(named, self.decisions))
+        histories = self._registry.read_histories(named, self.decisions)
+        sources = (migration_source(split_columns(each, lake)) for each in histories)
         found = (find_exchanged_contents(plan, lake, source) for source in sources)
         return next(filter(None, found), ())
 
