@@ -9,6 +9,7 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
+from functools import partial
 
 from schemaman.api.planning import make_preflight
 from schemaman.api.spark_session import open_executor, require_lasting_catalog
@@ -26,9 +27,10 @@ from schemaman.migration.apply.apply import (
 )
 from schemaman.migration.apply.clone import make_rehearsal
 from schemaman.migration.approvals import list_missing_approvals
-from schemaman.migration.held_columns import find_exchanged_contents
+from schemaman.migration.filled_columns import list_unfounded_fills
+from schemaman.migration.held_columns import find_exchanged_contents, list_unrecorded_values
 from schemaman.migration.plan import Plan
-from schemaman.migration.plan_file import plan_hash
+from schemaman.migration.plan_file import from_text, plan_hash
 from schemaman.migration.properties.names import SOURCE_PROPERTY
 from schemaman.migration.rename_grounds import RenameGrounds, find_rename_grounds
 from schemaman.migration.source import migration_source
@@ -145,7 +147,32 @@ class PlanApplier:
         exchanged = () if missing else self._find_exchanged_contents(plan, lake)
         if exchanged:
             return (f"the plan records that {', '.join(exchanged)} hold other columns than now",)
-        return missing
+        if unrecorded := () if missing else self._list_unrecorded_values(plan):
+            return (f"no run on the table shows that {', '.join(unrecorded)} had this value before",)
+        if missing or plan.approvals_needed:
+            return missing
+        inspect = partial(self.executor.inspect, format=plan.format)
+        return list_unfounded_fills(plan, lake, grounds, inspect, self._find_former_names(plan))
+
+    def _list_unrecorded_values(self, plan: Plan) -> tuple[str, ...]:
+        """The properties that a rollback does not restore, by what the journal has of the plan it undoes."""
+        if plan.phase is None or plan.phase.name != "rollback":
+            return ()
+        lines = self.journal.read_target_lines(target_id(plan.format, plan.table))
+        texts = (
+            each.statement for each in lines if (each.state, each.plan) == ("started", plan.phase.follows)
+        )
+        return list_unrecorded_values(plan, next(map(from_text, texts), None))
+
+    def _find_former_names(self, plan: Plan) -> frozenset[str]:
+        """The former names of the source of a plan, by the history and people's decisions."""
+        found, names = set[str](), {plan.source.table}
+        while names:
+            found |= names
+            tables = [table for table in self.store.tables() if str(table) in names]
+            histories = self.registry.read_histories(tables, self.decisions)
+            names = {a.name for h in histories for a in h.aliases if a.kind == "table"} - found
+        return frozenset(found - {plan.source.table})
 
     def _find_exchanged_contents(self, plan: Plan, lake: LakeTable | None) -> tuple[str, ...]:
         """The columns of which the plan records another content than they have, by the store's history."""
@@ -161,7 +188,7 @@ class PlanApplier:
 
         None without any step that gives a name, or if the store knows none of these sources.
         """
-        if all(step.kind not in ("rename-column", "add-columns") for step in plan.steps):
+        if all(step.kind not in ("rename-column", "add-columns", "backfill") for step in plan.steps):
             return None
         sources = _find_sources(plan, lake)
         named = [table for table in self.store.tables() if str(table) in sources]

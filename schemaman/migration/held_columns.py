@@ -6,6 +6,7 @@ by then. A plan file may record anything, and later plans and rows follow the re
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from schemaman.history.versions import TableHistory
@@ -14,6 +15,7 @@ from schemaman.migration.conditions import fingerprint_structure
 from schemaman.migration.foreign_columns import find_foreign_columns
 from schemaman.migration.layout import apply_changes
 from schemaman.migration.plan import Plan, Step
+from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.source import migration_source
 from schemaman.migration.split_columns import split_columns
 from schemaman.migration.statement_check import find_structure_after, read_step_changes
@@ -27,14 +29,16 @@ def find_exchanged_contents(
 ) -> tuple[str, ...]:
     """Find the columns, by their names after a plan, that would hold another column than they do now.
 
-    `history` is that of the table's source; `proven` renames count as made. The answer is
-    empty for a table on which the plan has begun. So it is for the phases `swap`, which exchanges columns,
-    and `rollback`, which restores an earlier record.
+    `history` is that of the table's source; `proven` renames count as made. The answer is empty for a table on
+    which the plan has begun. So it is for the phase `rollback`, which restores an earlier record; see
+    `list_unrecorded_values`. The phase `swap` exchanges the columns that the table records as swapped, and no
+    others.
 
     Raises:
         ValueError: a statement is not the one of its step, see `require_own_statements`.
     """
-    if plan.phase is not None and plan.phase.name in ("swap", "rollback"):
+    phase = plan.phase.name if plan.phase is not None else None
+    if phase == "rollback":
         return ()
     if lake is None or fingerprint_structure(lake.schema) != fingerprint_structure(plan.base_schema):
         return ()
@@ -47,7 +51,32 @@ def find_exchanged_contents(
         after = replace(after, properties=_set_properties(after, step))
     held, holds = (_find_held(history, each, proven) for each in (lake, after))
     stayed = ((id, names[name]) for name, id in held.items() if names[name] in after.schema.names)
-    return tuple(sorted(name for id, name in stayed if holds.get(name) != id))
+    swaps = read_record(lake.properties).swaps if phase == "swap" else ()
+    swapped = {name for swap in swaps for name in (swap.column, swap.new, swap.old)}
+    return tuple(sorted(name for id, name in stayed if holds.get(name) != id and name not in swapped))
+
+
+def list_unrecorded_values(plan: Plan, undone: Plan | None) -> tuple[str, ...]:
+    """List the properties to which a rollback gives another value than they had before the plan it undoes.
+
+    `undone` is that plan as the journal has it; None if no run on the table made it.
+    """
+    if plan.phase is None or plan.phase.name != "rollback":
+        return ()
+    before = {pair for step in (undone.steps if undone else ()) for pair in _list_values(step.precondition)}
+    found = (
+        pair
+        for step in plan.steps
+        if step.kind == "set-properties"
+        for pair in _list_values(step.postcondition)
+    )
+    return tuple(sorted({key for key, value in found if (key, value) not in before}))
+
+
+def _list_values(condition: Mapping[str, object]) -> Iterator[tuple[str, str | None]]:
+    values = condition.get("properties")
+    for key, value in values.items() if isinstance(values, Mapping) else ():
+        yield str(key), None if value is None else str(value)
 
 
 def _find_held(history: TableHistory, lake: LakeTable, proven: bool) -> dict[str, int]:

@@ -46,6 +46,11 @@ class RenameGrounds:
             for statement, (path, new) in renames.items()
         }
 
+    def has_pair(self, old: str, new: str) -> bool:
+        """Whether two names are those of one column of the source."""
+        pair = _plain(old), _plain(new)
+        return pair[0] == pair[1] or pair in self.stated or pair in self.proven
+
     def _find_kind(self, old: str, new: str) -> ChangeKind:
         pair = _plain(old), _plain(new)
         if pair[0] == pair[1]:

@@ -14,6 +14,7 @@ from schemaman.errors import BadReference, StalePlan
 from schemaman.migration import spark_sql as sql
 from schemaman.migration.approvals import list_missing_approvals
 from schemaman.migration.conditions import fingerprint_structure
+from schemaman.migration.filled_columns import list_unfounded_fills
 from schemaman.migration.plan import (
     MigrationSource,
     Phase,
@@ -484,3 +485,99 @@ def test_no_plan_moves_the_table_of_another_source(commands: Commands) -> None:
     refused = commands("apply", "f.plan.json")
     assert (refused.code, "does not follow srv.app.orders" in refused.err) == (4, True)
     assert commands.live("ice.raw.secrets") == lake
+
+
+ORDERS = "`ice`.`raw`.`orders`"
+FILLS = "WHERE `a` IS NOT NULL AND `b` IS NULL AND (`_row_order` IS NULL OR `_row_order` < '9')"
+TAKES = f"FROM `ice`.`raw`.`secrets` AS o LEFT ANTI JOIN {ORDERS} AS n ON o.`id` <=> n.`id`"
+
+
+def plan_of_rounds(commands: Commands) -> Plan:
+    """A plan that adds a column under `autopilot`; a table `secrets` of the same columns is beside it."""
+    Path("schemaman.toml").write_text(VIEWS.partition("view =")[0])
+    columns = [("id", "INT"), ("a", "INT"), ("b", "INT"), ("_row_order", "TEXT")]
+    commands.says(commands.table(columns), commands.table(columns, name="secrets"))
+    assert commands("sync", "r.jsonl", "--once").code == 0
+    commands.learns(commands.table([*columns, ("c", "INT")]))
+    assert commands("plan", "orders", "-o", "q.plan.json").code == 0
+    return from_text(Path("q.plan.json").read_text())
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"UPDATE {ORDERS} SET `b` = `a` {FILLS}",
+        f"INSERT INTO {ORDERS} (`id`, `a`) SELECT o.`id`, o.`a` {TAKES}",
+        f"INSERT INTO {ORDERS} (`id`, `a`) SELECT o.`id`, o.`b` {TAKES}",
+    ],
+)
+def test_no_plan_unites_what_no_history_calls_one(commands: Commands, statement: str) -> None:
+    plan = plan_of_rounds(commands)
+    filled = Step("backfill", statement, "needs-rewrite", "no", {}, {})
+    forged = replace(plan, steps=(*plan.steps, filled), phase=Phase("unite", 1, 1, ""))
+    Path("f.plan.json").write_text(to_text(forged))
+    refused = commands("apply", "f.plan.json")
+    assert (refused.code, "needs approval: no history says that these" in refused.out) == (1, True)
+    assert "c" not in commands.live().schema.names
+
+
+@pytest.mark.parametrize("part", ["b", "c"])
+def test_no_plan_makes_a_column_that_is_there_a_part_of_another(commands: Commands, part: str) -> None:
+    plan = plan_of_rounds(commands)
+    number = step_of(plan, "set-properties")
+    split = f'{{"{part}":{{"column":"a","version":"{plan.source.id}","began":""}}}}'
+    written = plan.steps[number].postcondition["properties"]
+    assert isinstance(written, dict)
+    properties = {**written, "schemaman.split": split}
+    forged = with_step(
+        plan,
+        number,
+        statement=sql.set_properties(ORDERS, properties),
+        postcondition={**plan.steps[number].postcondition, "properties": properties},
+    )
+    Path("f.plan.json").write_text(to_text(forged))
+    done = commands("apply", "f.plan.json")
+    # a column that the plan itself adds holds nothing yet
+    assert (done.code, "which was there before, is a part of a" in done.out) == (
+        (1, True) if part == "b" else (0, False)
+    )
+
+
+def test_columns_are_united_on_the_grounds_of_the_history_and_of_the_table() -> None:
+    plan = replace(PLANS["alter"], phase=Phase("unite", 1, 1, ""))
+    split = '{"b":{"column":"a","version":"v","began":""},"c":{"column":"z","version":"v","began":""}}'
+    lake = LakeTable("t", parse_columns("a INT, b INT"), "", "", {"schemaman.split": split})
+    grounds = RenameGrounds(stated=frozenset({("a", "d")}))
+
+    def strange(new: str, value: str = "try_cast(`a` AS STRING)") -> int:
+        statement = f"UPDATE `t` SET `{new}` = {value} WHERE `a` IS NOT NULL AND `{new}` IS NULL"
+        step = Step("backfill", statement, "needs-rewrite", "no", {}, {})
+        united = replace(plan, steps=(step,))
+        return len(list_unfounded_fills(united, lake, grounds, lambda _: None, ()))
+
+    assert [strange(new) for new in "bdce"] == [0, 0, 1, 1]
+    assert [strange("b", value) for value in ("`b`", "coalesce(`a`, `e`)", "1")] == [1, 1, 1]
+    takeover = Step("backfill", "INSERT INTO `t` (`a`) SELECT o.`a` " + TAKES, "needs-rewrite", "no", {}, {})
+    plan = replace(plan, steps=(replace(takeover, statement=takeover.statement.replace(ORDERS, "`t`")),))
+    former = LakeTable("ice.raw.secrets", lake.schema, "", "", {"schemaman.source": "srv.app.former"})
+    for source, count in (("srv.app.former", 0), ("srv.app.other", 1)):
+        found = list_unfounded_fills(plan, lake, grounds, {"ice.raw.secrets": former}.get, (source,))
+        assert len(found) == count
+
+
+@pytest.mark.parametrize("phase", ["rollback", "swap"])
+def test_no_phase_records_other_contents_of_columns(commands: Commands, phase: PhaseName) -> None:
+    plan = plan_of_rounds(commands)
+    number = step_of(plan, "set-properties")
+    properties = {"schemaman.names": '{"a":"b","b":"a"}'}
+    step = replace(
+        plan.steps[number],
+        statement=sql.set_properties(ORDERS, properties),
+        postcondition={**plan.steps[number].postcondition, "properties": properties},
+    )
+    for follows in (None, commands.live().properties["schemaman.plan"]):
+        forged = replace(plan, steps=(*plan.steps[:number], step), phase=Phase(phase, 1, 1, "", follows))
+        Path("f.plan.json").write_text(to_text(forged))
+        refused = commands("apply", "f.plan.json")
+        assert (refused.code, "needs approval: " in refused.out) == (1, True)
+    assert "schemaman.names" not in commands.live().properties

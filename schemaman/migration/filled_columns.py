@@ -1,0 +1,112 @@
+"""What a plan fills from other columns and tables without a person, and on what grounds.
+
+A plan file may say of any two columns that they are one, and of any table that it is an earlier one. Law: a
+column is filled from one that is the same column of the source by the history, or a part of the same split
+column by the table's own record; rows are taken over from a table that followed the same source.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator
+
+from schemaman.errors import BadReference
+from schemaman.migration import spark_sql as sql
+from schemaman.migration.plan import Plan, Step
+from schemaman.migration.properties.names import SPLIT_PROPERTY
+from schemaman.migration.properties.table_record import TableRecord, read_record
+from schemaman.migration.rename_grounds import RenameGrounds, follow_renames
+from schemaman.migration.statement_check import is_takeover
+from schemaman.migration.successor import Inspect
+from schemaman.migration.target import LakeTable
+
+_NAME = r"`(?:[^`]|``)+`"
+_UNION = re.compile(
+    rf"UPDATE \S+ SET (?P<new>{_NAME}) = (?P<value>.*) WHERE (?P<old>{_NAME}) IS NOT NULL AND ", re.DOTALL
+)
+_TAKEOVER = re.compile(r"INSERT INTO \S+ \((.*?)\) SELECT (.*) FROM (\S+) AS o LEFT ANTI JOIN ", re.DOTALL)
+
+
+def list_unfounded_fills(
+    plan: Plan,
+    lake: LakeTable | None,
+    grounds: RenameGrounds | None,
+    inspect: Inspect,
+    sources: Collection[str],
+) -> tuple[str, ...]:
+    """List what a plan fills, or records as parts of one column, without grounds; each as a sentence.
+
+    Args:
+        plan: a plan whose statements are those of its steps.
+        lake: its table as it is.
+        grounds: the names of one column, by the history of the source.
+        inspect: reads another lake table.
+        sources: the former names of the source of the plan.
+
+    Raises:
+        StatementFailed: the lake cannot be read.
+    """
+    record = read_record(lake.properties if lake is not None else {})
+    return (*_list_new_parts(plan, record), *_list_fills(plan, record, grounds, inspect, sources))
+
+
+def _list_fills(
+    plan: Plan, record: TableRecord, grounds: RenameGrounds | None, inspect: Inspect, sources: Collection[str]
+) -> Iterator[str]:
+    for step in plan.steps:
+        if step.kind != "backfill" or plan.phase is None or plan.phase.name != "unite":
+            continue
+        union = _UNION.match(step.statement)
+        if is_takeover(step.statement):
+            if not _is_own_takeover(step, inspect, sources):
+                yield f"no history says that these are rows of {plan.source.table}: {step.statement}"
+        elif union is None or not _is_own_union(union, record, grounds):
+            yield f"no history says that these columns are one: {step.statement}"
+
+
+def _is_own_takeover(step: Step, inspect: Inspect, sources: Collection[str]) -> bool:
+    """Whether rows come from a table of a former name, each value into the column of its name."""
+    found = _TAKEOVER.match(step.statement)
+    if found is None:
+        return False
+    names, values, there = found.groups()
+    if values != re.sub(_NAME, lambda name: f"o.{name[0]}", names):
+        return False
+    try:
+        lake = inspect(sql.format_table_name(sql.split_table_name(there)))
+    except BadReference:
+        return False
+    return lake is not None and read_record(lake.properties).source in sources
+
+
+def _is_own_union(union: re.Match[str], record: TableRecord, grounds: RenameGrounds | None) -> bool:
+    """Whether a column is filled from one other alone, which is the same column of the source."""
+    old, new = (union[name][1:-1].replace("``", "`") for name in ("old", "new"))
+    if set(re.findall(_NAME, union["value"])) != {union["old"]}:
+        return False
+    names = [{name, *_list_part_names(record, name)} for name in (old, new)]
+    return any(
+        one.lower() == other.lower() or (grounds is not None and grounds.has_pair(one, other))
+        for one in names[0]
+        for other in names[1]
+    )
+
+
+def _list_part_names(record: TableRecord, name: str) -> tuple[str, ...]:
+    part = record.split.get(name)
+    return () if part is None else tuple(filter(None, (part.column, part.beside)))
+
+
+def _list_new_parts(plan: Plan, record: TableRecord) -> Iterator[str]:
+    """List the columns that were there before a plan, and that it records as parts of a split column."""
+    if plan.base_schema is None or (plan.phase is not None and plan.phase.name == "rollback"):
+        return
+    before = {new: old for old, new in follow_renames(plan)}
+    for step in plan.steps:
+        written = step.postcondition.get("properties")
+        text = written.get(SPLIT_PROPERTY) if isinstance(written, dict) else None
+        for name, part in read_record({SPLIT_PROPERTY: str(text)}).split.items() if text else ():
+            was = before.get(name, name)
+            known = record.split.get(was)
+            if was in plan.base_schema.names and (known is None or known.column != part.column):
+                yield f"the plan records that {name}, which was there before, is a part of {part.column}"
