@@ -7,6 +7,7 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 from schemaman.errors import (
@@ -17,6 +18,7 @@ from schemaman.errors import (
     RowsUnready,
     SchemamanError,
     Stale,
+    StalePlan,
     StatementFailed,
 )
 from schemaman.history.decisions import Decisions, Rename, apply_decisions, list_proven_renames
@@ -66,6 +68,7 @@ from schemaman.sink.row_mapping import RowMap, map_columns
 from schemaman.sink.row_order import SNAPSHOT, format_order
 from schemaman.sink.row_places import RowPlace, find_place, make_predecessor
 from schemaman.sink.stale_rows import StaleRowCheck
+from schemaman.sink.unfinished_creation import find_unfinished_creation
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.spark.sql_errors import RAISED
 
@@ -251,6 +254,8 @@ class TableMigrator:
     ) -> Ready | Blocked:
         """The lake table that takes the first of the rows: that of the source, or a successor of it."""
         tables = list_successors(lambda name: executor.inspect(name, base.target.format), base.lake_table)
+        if self._finish_creations(base, executor, tables):
+            tables = list_successors(lambda name: executor.inspect(name, base.target.format), base.lake_table)
         lost = read_record(tables[-1].lake.properties).successor if tables else ""
         if lost:
             return Blocked(_LOST_SUCCESSOR.format(tables[-1].lake.name, lost, SUCCESSOR_PROPERTY))
@@ -349,6 +354,20 @@ class TableMigrator:
             later=keyed.later | (place.list_later(versions) if is_confirmed else frozenset()),
             place=place,
         )
+
+    def _finish_creations(
+        self, base: SinkTable, executor: Executor, tables: tuple[LakeTableAt, ...]
+    ) -> tuple[str, ...]:
+        """Take the remaining steps of runs that made tables and were killed; the statements that were run."""
+        steps: tuple[str, ...] = ()
+        for each in tables:
+            lines = self.journal.read_target_lines(target_id(base.target.format, each.address))
+            plan = find_unfinished_creation(lines)
+            if plan is not None and not self._refuse_foreign_store(each.lake):
+                with suppress(StalePlan):  # the table has gone on since
+                    done = self._apply_plan(plan, executor)
+                    steps += done.steps if isinstance(done, Ready) else ()
+        return steps
 
     def _begin_successor(
         self,
