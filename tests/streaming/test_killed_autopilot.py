@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from schemaman.migration.apply.apply import LEASE_MS
+from schemaman.spark.streaming.row_staging import ENDED_INCARNATION
 from schemaman.store.sql.store import SqlStore
 from tests.streaming.automatic_ways import WAYS
 from tests.support.checkout import PROOF
@@ -65,7 +66,18 @@ def test_a_second_job_that_takes_the_same_batch_meanwhile_changes_nothing(
 ) -> None:
     runs = Runs(tmp_path, name, format)
     for at in runs.choose(RACES):
-        assert list_differences(runs.expected, runs.race(at, later_ms)) == [], at
+        assert list_differences(keep_values(runs.expected), keep_values(runs.race(at, later_ms))) == [], at
+
+
+def keep_values(end: dict[str, Any]) -> dict[str, Any]:
+    """What readers of the lake get: records of an ended table may wait for the lease in vain, once written.
+
+    The rows of a renamed table may be copied instead, where the other job made the table of its new name.
+    """
+    tables = {name: (columns, key, rows) for name, (columns, key, _, rows) in end["tables"].items()}
+    kept = {name: table for name, table in tables.items() if not name.endswith("..x`")}
+    withheld = {at for at, reason in end["withheld"].items() if reason != ENDED_INCARNATION}
+    return {**end, "tables": kept, "withheld": withheld}
 
 
 def test_the_steps_after_a_table_was_made_are_taken_by_the_next_job(tmp_path: Path) -> None:
