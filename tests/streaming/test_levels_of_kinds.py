@@ -98,7 +98,7 @@ def without_null(sink: MemorySink) -> None:
 def laid_out_by_a(sink: MemorySink) -> None:
     for table in sink.tables.values():
         assert table.live is not None
-        table.live = replace(table.live, layout={"a": "partition"})
+        table.live = replace(table.live, layout=("a",))
 
 
 ID, NODE = column("id", optional=False), node("int32")
@@ -219,7 +219,7 @@ def is_expected_to_wait(kind: ChangeKind, level: Level, *, approves: bool) -> bo
 
 def read_last_values(batches: Sequence[Batch], key: str) -> dict[object, dict[str, object]]:
     """The last image of each row of these batches, by its key."""
-    found = {}
+    found: dict[object, dict[str, object]] = {}
     for record in (record for batch in batches for record in batch.records):
         value = json.loads(record.value or b"{}")
         row = (value.get("payload") or value).get("after") or {}

@@ -68,7 +68,7 @@ from schemaman.sink.row_mapping import RowMap, map_columns
 from schemaman.sink.row_order import SNAPSHOT, format_order
 from schemaman.sink.row_places import RowPlace, find_place, make_predecessor
 from schemaman.sink.stale_rows import StaleRowCheck
-from schemaman.sink.unfinished_creation import find_unfinished_creation
+from schemaman.sink.unfinished_runs import find_unfinished_plan
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.spark.sql_errors import RAISED
 
@@ -254,7 +254,7 @@ class TableMigrator:
     ) -> Ready | Blocked:
         """The lake table that takes the first of the rows: that of the source, or a successor of it."""
         tables = list_successors(lambda name: executor.inspect(name, base.target.format), base.lake_table)
-        if self._finish_creations(base, executor, tables):
+        if self._finish_runs(base, executor, tables):
             tables = list_successors(lambda name: executor.inspect(name, base.target.format), base.lake_table)
         lost = read_record(tables[-1].lake.properties).successor if tables else ""
         if lost:
@@ -355,16 +355,16 @@ class TableMigrator:
             place=place,
         )
 
-    def _finish_creations(
+    def _finish_runs(
         self, base: SinkTable, executor: Executor, tables: tuple[LakeTableAt, ...]
     ) -> tuple[str, ...]:
-        """Take the remaining steps of runs that made tables and were killed; the statements that were run."""
+        """Take the remaining steps of runs that were killed; the statements that were run."""
         steps: tuple[str, ...] = ()
         for each in tables:
             lines = self.journal.read_target_lines(target_id(base.target.format, each.address))
-            plan = find_unfinished_creation(lines)
+            plan = find_unfinished_plan(lines)
             if plan is not None and not self._refuse_foreign_store(each.lake):
-                with suppress(StalePlan):  # the table has gone on since
+                with suppress(StalePlan, StatementFailed, PartlyApplied):  # then it is planned anew
                     done = self._apply_plan(plan, executor)
                     steps += done.steps if isinstance(done, Ready) else ()
         return steps
