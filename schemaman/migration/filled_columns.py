@@ -16,7 +16,8 @@ from schemaman.migration.plan import Plan, Step
 from schemaman.migration.properties.names import SPLIT_PROPERTY
 from schemaman.migration.properties.table_record import TableRecord, read_record
 from schemaman.migration.rename_grounds import RenameGrounds, follow_renames
-from schemaman.migration.statement_check import is_takeover
+from schemaman.migration.statement_check import is_taking_rows
+from schemaman.migration.step_kinds import FILLING_PHASES
 from schemaman.migration.successor import Inspect
 from schemaman.migration.target import LakeTable
 
@@ -54,10 +55,10 @@ def _list_fills(
     plan: Plan, record: TableRecord, grounds: RenameGrounds | None, inspect: Inspect, sources: Collection[str]
 ) -> Iterator[str]:
     for step in plan.steps:
-        if step.kind != "backfill" or plan.phase is None or plan.phase.name != "unite":
+        if step.kind != "backfill" or plan.phase is None or plan.phase.name not in FILLING_PHASES:
             continue
         union = _UNION.match(step.statement)
-        if is_takeover(step.statement):
+        if is_taking_rows(step.statement):
             if not _is_own_takeover(step, inspect, sources):
                 yield f"no history says that these are rows of {plan.source.table}: {step.statement}"
         elif union is None or not _is_own_union(union, record, grounds):

@@ -29,10 +29,10 @@ def find_exchanged_contents(
 ) -> tuple[str, ...]:
     """Find the columns, by their names after a plan, that would hold another column than they do now.
 
-    `history` is that of the table's source; `proven` renames count as made. The answer is empty for a table on
-    which the plan has begun. So it is for the phase `rollback`, which restores an earlier record; see
-    `list_unrecorded_values`. The phase `swap` exchanges the columns that the table records as swapped, and no
-    others.
+    `history` is that of the table's source; `proven` renames count as made. The answer is empty for a table
+    on which the plan has begun. So it is for the phase `rollback`, which restores an earlier record; see
+    `list_unrecorded_values`. The phase `swap` exchanges the columns that the table records as swapped, and
+    no others.
 
     Raises:
         ValueError: a statement is not the one of its step, see `require_own_statements`.

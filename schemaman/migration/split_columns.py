@@ -95,28 +95,37 @@ def find_text_parts(
 ) -> dict[str, SplitColumn] | None:
     """The splits of a table with a column of texts beside each of these columns; None if it has them all.
 
-    `names` are columns of the newest version, which no key has.
+    `names` are columns of the newest version, which no key has. A part that an interrupted run recorded is
+    used, though its column is not there yet.
     """
     newest, known = history.latest, dict(read_record(lake.properties).split)
-    there = list_text_parts(history, lake)
+    recorded = _place_text_parts(history, known)
+    wanted = {recorded[c.id] for c in newest.schema.columns if c.name in names and c.id in recorded}
+    is_whole = wanted <= {*lake.schema.names}
     past = migration_source(history).past[-1]
     before = len(known)
     for column in newest.schema.columns:
-        if column.name in names and column.id not in there and column.name not in newest.schema.key:
+        if column.name in names and column.id not in recorded and column.name not in newest.schema.key:
             taken = (*lake.schema.names, *known, *newest.schema.names)
             part = _find_free_name(spell_name(column.name, style), taken)
             known[part] = SplitColumn(column.name, past.id, format_began(past.began), "text")
-    return known if len(known) > before else None
+    return known if len(known) > before or not is_whole else None
 
 
 def list_text_parts(history: TableHistory, lake: LakeTable) -> dict[int, str]:
     """The columns of texts that a table has, by the id of the source's column."""
-    splits = {name: split for name, split in read_record(lake.properties).split.items() if split.holds}
-    if not splits:
+    parts = _place_text_parts(history, read_record(lake.properties).split)
+    return {id: name for id, name in parts.items() if name in lake.schema.names}
+
+
+def _place_text_parts(history: TableHistory, splits: Mapping[str, SplitColumn]) -> dict[int, str]:
+    """The columns of texts that splits record, by the id of the source's column."""
+    texts = {name: split for name, split in splits.items() if split.holds}
+    if not texts:
         return {}
     incarnation = [v for v in history.versions if v.incarnation == history.latest.incarnation]
-    parts = _place_parts(splits, incarnation, migration_source(history).past)
-    return {id: name for _, id, name, _ in parts if name in lake.schema.names}
+    parts = _place_parts(texts, incarnation, migration_source(history).past)
+    return {id: name for _, id, name, _ in parts}
 
 
 def _find_free_name(name: str, taken: Collection[str]) -> str:

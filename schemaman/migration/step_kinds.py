@@ -41,7 +41,7 @@ _KINDS: Mapping[StepKind, ChangeKind] = {
 """
 
 
-_FILLS: tuple[PhaseName, ...] = ("gather", "unite", "take-rows")
+FILLING_PHASES: tuple[PhaseName, ...] = ("gather", "unite", "take-rows")
 """Their statements show what they fill, whatever a plan file calls its phase."""
 _FILLS_NULL = re.compile(
     r"UPDATE \S+ SET (?P<new>`(?:[^`]|``)+`) = .* WHERE `(?:[^`]|``)+` IS NOT NULL AND (?P=new) IS NULL "
@@ -132,7 +132,7 @@ def _list_kinds(
             named = [".".join(path) for path in reader.list_of(reader.path)]
             if not state.has_key(named):
                 yield "change-key"
-        case "backfill" if plan.phase is not None and plan.phase.name in _FILLS:
+        case "backfill" if plan.phase is not None and plan.phase.name in FILLING_PHASES:
             if is_taking_rows(step.statement):
                 yield "rename-table"
             else:

@@ -103,6 +103,9 @@ class TableMover:
 
     def _make_room(self, history: TableHistory, lake: LakeTable, address: str) -> tuple[str, ...]:
         """Move the table of an ended incarnation to where its source went, or out of the way."""
+        other = self._find_adopter(history, lake)
+        if other is not None:
+            return self._finish_move(lake, address, other)
         incarnation = find_incarnation(lake, history)
         end = next(
             (e for e in history.events if e.incarnation == incarnation and e.kind in ("dropped", "renamed")),
@@ -122,6 +125,23 @@ class TableMover:
                     return moved
         free = name_displaced(address, lambda name: self._inspect(name) is None)
         return () if free is None else self._move(history, lake, address, free)
+
+    def _find_adopter(self, history: TableHistory, lake: LakeTable) -> TableId | None:
+        """The new name of a source in whose lake table it stands already, which a killed run did not move."""
+        adopter = read_record(lake.properties).source
+        names = (e.other for e in history.events if e.kind == "renamed" and e.other is not None)
+        other = next((name for name in names if str(name) == adopter and name != history.table), None)
+        is_moved = other is not None and self.target.has_table(other)
+        return other if is_moved and self._is_automatic(history.table, "rename-table") else None
+
+    def _finish_move(self, lake: LakeTable, address: str, other: TableId) -> tuple[str, ...]:
+        """Move a table that names its new source to that name, or out of the way where a table is there."""
+        to: str | None = self.target.address(other)
+        if to == address:
+            return ()
+        if self._inspect(str(to)) is not None:
+            to = name_displaced(address, lambda name: self._inspect(name) is None)
+        return () if to is None else self._move(self.registry.history(other), lake, address, to)
 
     def _bring_table_along(self, history: TableHistory, address: str) -> tuple[str, ...]:
         """Move the lake table of the previous name of a source to the present one."""

@@ -342,6 +342,7 @@ class MemoryLake:
     tables: dict[str, MemoryTable] = field(default_factory=dict)
     addresses: dict[str, str] = field(default_factory=dict)
     before: Callable[[str], None] = lambda _: None
+    after: Callable[[str], None] = lambda _: None
     views: dict[str, str] = field(default_factory=dict)
     """Views by their names in SQL: what stands behind the name."""
 
@@ -356,6 +357,10 @@ class MemoryLake:
 
     def run(self, statement: str) -> None:
         self.before(statement)
+        self._run(statement)
+        self.after(statement)
+
+    def _run(self, statement: str) -> None:
         moved = re.fullmatch(rf"ALTER TABLE ({_PATH}) RENAME TO ({_PATH})", statement)
         view = re.fullmatch(rf"(CREATE|CREATE OR REPLACE|DROP) VIEW ({_PATH})(.*)", statement, re.DOTALL)
         if moved:

@@ -126,6 +126,13 @@ class MemorySink:
     decisions: Decisions = field(default_factory=Decisions)
     meanwhile: Callable[[], None] = lambda: None
     """Happens beside the job once a batch is decoded."""
+    before: Callable[[str], None] = lambda _: None
+    after: Callable[[str], None] = lambda _: None
+    """Called around everything that lasts: a statement, rows that are merged, records that are kept."""
+    clock: Callable[[], int] = lambda: 0
+    views: dict[str, str] = field(default_factory=dict)
+    view: str = ""
+    """The pattern of views for readers; without it there are none."""
 
     def __post_init__(self) -> None:
         self.reached = StreamProgress(self.store.load)
@@ -133,7 +140,7 @@ class MemorySink:
 
     def take(self, records: Sequence[Record]) -> None:
         """One batch."""
-        registry = Registry(self.store, lambda: 0)
+        registry = Registry(self.store, self.clock)
         batch = batch_of(records)
         _, extents = record_batch(batch, registry, "main", self.schemas)
         self.learnt.read_changes(extents)
@@ -152,7 +159,7 @@ class MemorySink:
         self._reject(decoded)
         self.meanwhile()
         context = MigrationContext(
-            self.store, registry, self.policy, lambda: 0, self.approve, self._decided, self.modes
+            self.store, registry, self.policy, self.clock, self.approve, self._decided, self.modes
         )
         renamed = {t for t, h in histories.items() if any(alias.kind == "table" for alias in h.aliases)}
         seen: list[SinkTable] = []
@@ -166,20 +173,20 @@ class MemorySink:
     def _without_rows(self, seen: Collection[SinkTable]) -> None:
         """The tables that got no rows, and would take none after what was told of them."""
         self.quiet = {}
-        for report in self.learnt.report_stale_tables(lambda _: MemoryLake(self.tables), seen):
+        for report in self.learnt.report_stale_tables(lambda _: self.open_lake(), seen):
             self.stopped.add(report.lake_table)
             self.quiet[report.lake_table] = report.blocked or ""
 
     def _place(self, reading: ReadingContext) -> None:
         """What nobody understood when it came, and what is understood now waits for its table."""
         again = self._again(reading, self.unplaced.values())
-        self.unplaced, self.rejected = {}, {}
-        self._reject(again)
         texts = {format_table(table): table for table in reading.histories}
         for row in (row for row in again if row["source_table"] is not None):
             follower = self._follower(texts[row["source_table"]])
             self._keep(follower, {_place(row): row}, lambda _: "placed")
             self.reached.add_orders([_reach(texts[row["source_table"]], row)])
+        self.unplaced, self.rejected = {}, {}
+        self._reject(again)
 
     def _reject(self, rows: Sequence[dict[str, Any]]) -> None:
         for row in rows:
@@ -205,7 +212,7 @@ class MemorySink:
     def _orders(self, reading: ReadingContext, question: OrderQuery, *, waiting: bool) -> list[str]:
         """What the statement of `spark.asking` asks for, and what waits, but for records that waited."""
         lake_table = self._follower(question.table).lake_table
-        lake = MemoryLake(self.tables)
+        lake = self.open_lake()
         found = list_successors(partial(lake.inspect, format=self.format), lake_table)
         kept = self._again(reading, self.kept.get(lake_table, {}).values() if waiting else ())
         there = [row[ORDER] for each in found for row in self.tables[each.address].rows.values()]
@@ -236,7 +243,7 @@ class MemorySink:
         if not rows and not waiting:
             return
         self.sources[follower.lake_table] = table
-        lake = MemoryLake(self.tables)
+        lake = self.open_lake()
         again = self._told(reading, _table(waiting.values()), gaps=True)
         versions_given = versions is not None
         if versions is None:
@@ -279,14 +286,14 @@ class MemorySink:
         )
         vain = bool(waiting) and self.tried.is_unchanged(held, brought.lake, told)
         if not vain:
-            for place in waiting:
-                del self.aside[follower.lake_table][place], self.kept[follower.lake_table][place]
             self._reject(again)
             again = [row for row in again if row["source_table"] is not None]
-            self._write(follower, lake_table, to, self._ruled(follower, to, again), [])
+            passed, kept = self._ruled(follower, to, again)
+            kept |= self._write(follower, lake_table, to, passed, [])
+            self._release(follower, waiting.keys() - kept)
             self.tried.record_attempt(held, brought.lake, told)
         left = [row for row in again if _place(row) in self.kept.get(follower.lake_table, {})]
-        self._write(follower, lake_table, to, self._ruled(follower, to, rows), left)
+        self._write(follower, lake_table, to, self._ruled(follower, to, rows)[0], left)
         if brought.later:
             self._follow(table, [], context, reading, brought.later)
         aside = self.aside.get(follower.lake_table, {}).values()
@@ -294,17 +301,23 @@ class MemorySink:
         if found and opened.splits_columns and not brought.later:
             self._follow(table, [], context, reading, None, found)
 
-    def _ruled(self, follower: SinkTable, to: RowMap, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The rows without the TRUNCATEs that the policy does not let through."""
+    def open_lake(self) -> MemoryLake:
+        """The lake as this job sees it."""
+        return MemoryLake(self.tables, before=self.before, after=self.after, views=self.views)
+
+    def _ruled(
+        self, follower: SinkTable, to: RowMap, rows: list[dict[str, Any]]
+    ) -> tuple[list[dict[str, Any]], set[TopicOffset]]:
+        """The rows without the TRUNCATEs that the policy does not let through, and those that are kept."""
         said, why = decide_truncate(self.policy, follower)
         truncates = {_place(row): row for row in rows if row["op"] == "t" and to.key}
         if said == "empty" or not truncates:
-            return rows
+            return rows, set()
         if said == "leave":
             self.left |= dict.fromkeys(truncates, why)
         else:
             self._keep(follower, truncates, lambda _: why)
-        return [row for row in rows if _place(row) not in truncates]
+        return [row for row in rows if _place(row) not in truncates], truncates.keys() - self.left.keys()
 
     def _write(
         self,
@@ -313,7 +326,8 @@ class MemorySink:
         to: RowMap,
         rows: Collection[dict[str, Any]],
         waiting: Collection[dict[str, Any]],
-    ) -> None:
+    ) -> set[TopicOffset]:
+        """Write rows as one statement does; the records that are kept instead."""
         ends = {row["row_order"]: pickle.loads(row["change"]) for row in rows if row["op"] == "t" and to.key}
         truncates = sorted(ends)
         lake_table.truncated = max([lake_table.truncated, *truncates])
@@ -327,6 +341,7 @@ class MemorySink:
         by_place = {_place(row): row for row in rows}
         bad: dict[TopicOffset, str] = {}
         staged = [r for b in ChangeFolder(to, floor)([ordered]) for r in b.to_pylist()]
+        self.before(f"MERGE INTO {lake_table.table}")
         helpers = make_staged_helpers(to)
         for row in staged:
             places, reason = [_place(p) for p in row[helpers.places]], row[helpers.reason]
@@ -340,6 +355,16 @@ class MemorySink:
             lake_table.truncate(order, fill_truncate_metadata(ends[order], to))
         if bad:
             self._keep(follower, {p: by_place[p] for p in bad}, lambda place: bad[place])
+        self.after(f"MERGE INTO {lake_table.table}")
+        return {*bad}
+
+    def _release(self, follower: SinkTable, places: Collection[TopicOffset]) -> None:
+        """Take records out of quarantine that are written."""
+        if places:
+            self.before("DELETE FROM quarantine")
+        for place in places:
+            self.aside[follower.lake_table].pop(place, None)
+            self.kept[follower.lake_table].pop(place, None)
 
     def _keep(self, follower: SinkTable, rows: Mapping[TopicOffset, dict[str, Any]], why: Any) -> None:
         self.kept.setdefault(follower.lake_table, {}).update(rows)

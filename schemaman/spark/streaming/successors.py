@@ -13,6 +13,7 @@ from schemaman.migration.source import migration_source
 from schemaman.migration.successor import list_successors
 from schemaman.migration.target import LakeTable
 from schemaman.sink.row_places import RowPlace, find_place, make_predecessor
+from schemaman.spark.streaming.killed_runs import finish_killed_runs
 from schemaman.spark.streaming.migration_state import MigrationState
 from schemaman.spark.streaming.newest_version import block_by_plan
 from schemaman.spark.streaming.sink_table import Blocked, Ready
@@ -39,6 +40,8 @@ def choose_table(state: MigrationState) -> MigrationState:
     """
     source, versions = state.source, state.rows.versions
     tables = list_successors(source.inspect, source.sink_table.lake_table)
+    if finish_killed_runs(source, tables):
+        tables = list_successors(source.inspect, source.sink_table.lake_table)
     lost = read_record(tables[-1].lake.properties).successor if tables else ""
     if lost:
         return state.stop(Blocked(_LOST_SUCCESSOR.format(tables[-1].lake.name, lost, SUCCESSOR_PROPERTY)))

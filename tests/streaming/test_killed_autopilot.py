@@ -1,0 +1,88 @@
+"""Autopilot that is killed at any moment, or raced by another job, leaves what an undisturbed run leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from schemaman.migration.apply.apply import LEASE_MS
+from schemaman.spark.streaming.row_staging import ENDED_INCARNATION
+from schemaman.store.sql.store import SqlStore
+from tests.streaming.automatic_ways import WAYS
+from tests.support.checkout import PROOF
+from tests.support.killed_sink import Moments, describe_end, list_differences, play, race
+from tests.support.memory_sink import MemorySink
+
+CASES = [(name, format) for name, way in WAYS.items() for format in way.formats]
+KILLED = CASES if PROOF else Random(30).sample(CASES, 3)
+RACED = CASES if PROOF else Random(31).sample(CASES, 1)
+KILLS, RACES = (100, 20) if PROOF else (4, 2)
+
+
+class Runs:
+    """Runs of one way, each over a store of its own."""
+
+    def __init__(self, folder: Path, name: str, format: str) -> None:
+        self.folder, self.way, self.format, self.number = folder, WAYS[name], format, 0
+        self.moments = Moments()
+        self.expected = self.describe(lambda store: play(self.way, store, format, self.moments))
+
+    def kill(self, last: int) -> dict[str, Any]:
+        return self.describe(lambda store: play(self.way, store, self.format, Moments(last)))
+
+    def race(self, at: int, later_ms: int) -> dict[str, Any]:
+        return self.describe(lambda store: race(self.way, store, self.format, at, later_ms))
+
+    def describe(self, run: Callable[[SqlStore], MemorySink]) -> dict[str, Any]:
+        self.number += 1
+        with SqlStore.open(f"sqlite:///{self.folder / f'{self.number}.db'}", create=True) as store:
+            return describe_end(run(store))
+
+    def choose(self, most: int) -> list[int]:
+        every = range(len(self.moments.passed))
+        return sorted(Random(len(every)).sample(every, min(most, len(every))))
+
+
+@pytest.mark.parametrize(("name", "format"), KILLED)
+def test_a_killed_job_that_takes_its_batch_again_leaves_what_an_undisturbed_one_leaves(
+    tmp_path: Path, name: str, format: str, figure: Callable[[str, object], None]
+) -> None:
+    runs = Runs(tmp_path, name, format)
+    assert (runs.expected["waits"], runs.expected["stopped"], runs.expected["blocked"]) == ({}, set(), {})
+    kills = runs.choose(KILLS)
+    for last in kills:
+        assert list_differences(runs.expected, runs.kill(last)) == [], last
+    figure(f"kills of autopilot, {name}, {format}", f"{len(kills)} of {len(runs.moments.passed)} moments")
+
+
+@pytest.mark.parametrize("later_ms", [0, 2 * LEASE_MS], ids=["while a lease holds", "once it has ended"])
+@pytest.mark.parametrize(("name", "format"), RACED)
+def test_a_second_job_that_takes_the_same_batch_meanwhile_changes_nothing(
+    tmp_path: Path, name: str, format: str, later_ms: int
+) -> None:
+    runs = Runs(tmp_path, name, format)
+    for at in runs.choose(RACES):
+        assert list_differences(keep_values(runs.expected), keep_values(runs.race(at, later_ms))) == [], at
+
+
+def keep_values(end: dict[str, Any]) -> dict[str, Any]:
+    """What readers of the lake get: records of an ended table may wait for the lease in vain, once written.
+
+    The rows of a renamed table may be copied instead, where the other job made the table of its new name.
+    """
+    tables = {name: (columns, key, rows) for name, (columns, key, _, rows) in end["tables"].items()}
+    kept = {name: table for name, table in tables.items() if not name.endswith("..x`")}
+    withheld = {at for at, reason in end["withheld"].items() if reason != ENDED_INCARNATION}
+    return {**end, "tables": kept, "withheld": withheld}
+
+
+def test_the_steps_after_a_table_was_made_are_taken_by_the_next_job(tmp_path: Path) -> None:
+    runs = Runs(tmp_path, "key that rows do not prove", "iceberg")
+    fields = [n for n, what in enumerate(runs.moments.passed) if "SET IDENTIFIER FIELDS" in what]
+    assert len(fields) == 2
+    for last in fields:
+        assert list_differences(runs.expected, runs.kill(last)) == []
