@@ -121,6 +121,7 @@ class Ready:
 
     def map_rows(self, history: TableHistory) -> RowMap:
         """The mapping of source columns to columns of this table."""
+        history = history if self.place is None else self.place.cut_incarnations(history)
         joined = self.join_renames(history)
         joined = split_columns(treat_as_additions(joined) if self.keeps_both else joined, self.lake)
         found = map_columns(history, self.lake, joined, drops=self.drops, proves_keys=self.proves_keys)
@@ -255,7 +256,8 @@ class TableMigrator:
         if lost:
             return Blocked(_LOST_SUCCESSOR.format(tables[-1].lake.name, lost, SUCCESSOR_PROPERTY))
         loses_key = self._find_level("on-key-lost", base) == "auto"
-        place = find_place(whole, tables, versions, begins_successors=loses_key)
+        follows = all(self._find_level(kind, base) == "auto" for kind in _NEW_TABLE)
+        place = find_place(whole, tables, versions, begins_successors=loses_key, follows_names=follows)
         if place is None:
             return Blocked(_UNKNOWN_BEGINNING.format(PREDECESSOR_PROPERTY))
         if place.table is not None and not place.is_newest:
@@ -265,7 +267,7 @@ class TableMigrator:
                 place.table.lake, (), proven, later=later, keeps_both=both, proves_keys=True, place=place
             )
         end = None if place.until is None else next(v for v in whole.versions if v.number == place.until)
-        is_confirmed = "key" not in whole.latest.unconfirmed
+        is_confirmed = "key" not in whole.latest.unconfirmed or place.is_rebuilt(whole)
         if (
             end is not None
             and is_confirmed
@@ -280,8 +282,8 @@ class TableMigrator:
         sink_table = base
         if place.table is not None:
             sink_table = replace(base, lake_table=place.table.address)
-        history = place.cut_history(whole)
         live = None if place.table is None else place.table.lake
+        history = place.cut_history(whole)
         split = self._split_columns(sink_table, executor, history, live, unfit)
         if isinstance(split, Blocked):
             return split
@@ -693,9 +695,9 @@ class TableMigrator:
         if unsure is not None and keys.find_first(keys.history) is None:
             return f"{unsure.reason}: {unsure.instead}"
         format, lake_table = sink_table.target.format, sink_table.lake_table
-        missing = self._make_preflight(executor).find_missing_table(
-            history, format, lake_table, sink_table.target.address
-        )
+        takes_over = self._make_mover(sink_table, executor).takes_rows_over(sink_table.table, lake_table)
+        address = None if takes_over else sink_table.target.address
+        missing = self._make_preflight(executor).find_missing_table(history, format, lake_table, address)
         return None if missing is None else str(missing)
 
     def _make_preflight(self, executor: Executor) -> Preflight:
