@@ -377,4 +377,5 @@ def test_tables_wait_only_for_reviewed_reasons_and_no_value_is_wrong(format: str
     for name in list_recordings("") if PROOF else RECORDED:
         total.add(measure(name, format, Policy(profile="autopilot"), 20))
     assert [total.examples[text] for text in total.reasons if not is_reviewed(text)] == []
-    assert (total.wrong, total.stopped, total.waiting) <= ((0, 14, 13) if PROOF else (0, 1, 1))
+    assert total.wrong == 0
+    assert total.stopped + total.waiting <= (21 if PROOF else 2)
