@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from schemaman.history.versions import TableHistory, find_recreated_columns
+from schemaman.history.open_questions import list_open_questions
+from schemaman.history.table_renames import list_table_questions
 from schemaman.migration.policy import PROFILES, Policy, Profile
+from schemaman.migration.properties.displaced_columns import read_displaced
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import DELETED, OFFSET, OP, PARTITION, TOPIC, list_row_columns
 from schemaman.migration.spark_sql import type_name
@@ -26,7 +28,7 @@ from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.store.sql.store import SqlStore
 from tests.lake_state.compare import Held, Shape, compare
 from tests.lake_state.fold import State, Table, fold
-from tests.lake_state.lake_comparison import ComparedTable, compared
+from tests.lake_state.lake_comparison import ComparedTable, compared, list_successions
 from tests.lake_state.lake_types import holds
 from tests.lake_state.recording import Place, read
 from tests.support.checkout import CAPTURES
@@ -53,7 +55,10 @@ class Figures:
     values: int = 0
     wrong: int = 0
     asked: int = 0
+    displaced: int = 0
+    superseded: int = 0
     absent_after_table_rename: int = 0
+    asked_after_table_rename: int = 0
     quarantined: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
     examples: dict[str, str] = field(default_factory=dict)
@@ -127,18 +132,17 @@ def _read_figures(folder: Path, sink: MemorySink) -> Figures:
     withheld = set(sink.withheld())
     sizes = {e.place: len(e.after or e.before or e.key or ()) for e in read(folder)}
     full, lake = fold(folder), {_name(t): t for t in list_tables(sink)}
-    wrong, asked = _count_wrong(folder, sink, withheld)
-    found = Figures(
-        wrong=wrong,
-        asked=asked,
-        quarantined=sum(sizes.get(place, 0) for place in withheld - set(sink.left) - sink.ended),
-    )
+    found = _count_wrong(folder, sink, withheld)
+    found.quarantined = sum(sizes.get(place, 0) for place in withheld - set(sink.left) - sink.ended)
     waits = _list_waiting(sink)
+    asked_tables = _list_asked_tables(sink)
     for expected in _list_present(full):
         table = lake.get(expected.name)
         found.tables += 1
         found.values += expected.cells
-        reason = waits.get(expected.name, "" if table or not expected.rows else "not in the lake")
+        reason = waits.get(
+            expected.name, "" if table or not expected.rows else _explain_missing(sink, expected)
+        )
         if reason:
             is_stopped = table is None or table.stopped
             found.stopped += is_stopped
@@ -149,8 +153,28 @@ def _read_figures(folder: Path, sink: MemorySink) -> Figures:
         if table is not None:
             found.named_and_typed += _has_names_and_types(expected, table)
             found.keyed += _has_key(expected, table)
-        found.absent_after_table_rename += _count_absent(full, expected, table)
+        absent = _count_absent(full, expected, table)
+        if expected.name in asked_tables:
+            found.asked_after_table_rename += absent
+        else:
+            found.absent_after_table_rename += absent
     return found
+
+
+def _explain_missing(sink: MemorySink, expected: Table) -> str:
+    """Why a table is not in the lake: as its records that were rejected say."""
+    text = next((r for r in sink.rejected.values() if ".".join(expected.name) in r), "")
+    if text:
+        return text
+    topics = {place[0] for place in sink.rejected if place[0].endswith(f".{expected.name[1]}")}
+    return next((r for place, r in sink.rejected.items() if place[0] in topics), "not in the lake")
+
+
+def _list_asked_tables(sink: MemorySink) -> set[tuple[str, str]]:
+    """The tables of which `schemaman status` asks whether they had another name."""
+    histories = list(filter(None, map(sink.store.history, sink.store.tables())))
+    asked = {question.table for question in list_table_questions(histories)}
+    return {(h.table.schema or h.table.database, h.table.table) for h in histories if str(h.table) in asked}
 
 
 def _name(table: ComparedTable) -> tuple[str, str]:
@@ -183,36 +207,99 @@ def _normalise(reason: str) -> str:
     return re.sub(r"\b(?:[a-z_]+\.)+[a-z_0-9]+\b|\b\d+\b", "…", text)[:160]
 
 
-def _count_wrong(folder: Path, sink: MemorySink, withheld: Collection[Place]) -> tuple[int, int]:
-    """The rows and cells that differ although no word says so; and those that an answer would put right.
+def _count_wrong(folder: Path, sink: MemorySink, withheld: Collection[Place]) -> Figures:
+    """The rows and cells that are not where a reader looks for them; see `Figures`.
 
-    Such a value is in the column with the former name of a suspected rename, which the history asks about; or
-    in the column that gave its name to another one, as the plan notes.
+    A reader looks under the name of a column, then in the column that it displaced, then where the answer to
+    an open question would take the value from. Each is compared there.
     """
     tables = list_tables(sink)
+    as_named, with_displaced, wrong = _compare_by_rules(folder, sink, tables, withheld)
+    return Figures(
+        wrong=sum(wrong.values()),
+        asked=sum((with_displaced - wrong).values()),
+        displaced=sum((as_named - with_displaced).values()),
+        superseded=count_superseded(folder, tables, withheld),
+    )
+
+
+def list_unexplained(folder: Path, sink: MemorySink) -> list[str]:
+    """The rows and cells that are nowhere where a reader looks for them."""
+    return list(_compare_by_rules(folder, sink, list_tables(sink), set(sink.withheld()))[2].elements())
+
+
+def _compare_by_rules(
+    folder: Path, sink: MemorySink, tables: Sequence[ComparedTable], withheld: Collection[Place]
+) -> tuple[Counter[str], Counter[str], Counter[str]]:
+    """What differs by names alone, then also in displaced columns, then also by answers to questions."""
+    as_named = _list_wrong(folder, sink, tables, withheld)
+    displaced = [_unite_displaced(table) for table in tables]
+    with_displaced = as_named & _list_wrong(folder, sink, displaced, withheld)
+    wrong = with_displaced
+    for answer in range(2):
+        answered = [_answer(sink, table, answer) for table in tables]
+        wrong = wrong & _list_wrong(folder, sink, answered, withheld)
+    return as_named, with_displaced, wrong
+
+
+def _list_wrong(
+    folder: Path, sink: MemorySink, tables: Sequence[ComparedTable], withheld: Collection[Place]
+) -> Counter[str]:
     found = compared(folder, sink.store, tables, withheld).differences
-    wrong = [d for d in found if not any(word in d for word in STRUCTURE)]
-    asked = {
-        f"{history.table.schema or history.table.database}.{history.table.table}.{name}: cell"
-        for history in filter(None, map(sink.store.history, sink.store.tables()))
-        for name in _list_asked_names(history)
-    }
-    asked |= {
-        f"{'.'.join(_name(table))}.{displaced.column}: cell"
-        for table in tables
-        for name, displaced in read_record(table.live.properties).displaced.items()
-        if name in table.live.schema.names and displaced.column
-    }
-    open_count = sum(d.endswith(" there None") and any(d.startswith(each) for each in asked) for d in wrong)
-    return len(wrong) - open_count, open_count
+    return Counter(d for d in found if not any(word in d for word in STRUCTURE))
 
 
-def _list_asked_names(history: TableHistory) -> Iterator[str]:
-    """The columns of a table that a suspected rename or exchange of names may have made."""
-    yield from (c.new for v in history.versions for c in v.candidates)
-    for before, after in pairwise(history.versions):
-        _, added = find_recreated_columns(before, after)
-        yield from added if len(added) > 1 else ()
+def _unite_displaced(table: ComparedTable) -> ComparedTable:
+    """The table in which a column without a value has that of the one whose name it took over."""
+    entries = read_displaced(table.live).items()
+    pairs = [(name, entry.column) for name, entry in entries if entry.column in table.live.schema.names]
+    return _fill(table, pairs)
+
+
+def _answer(sink: MemorySink, table: ComparedTable, answer: int) -> ComparedTable:
+    """The table as the answer to its open questions would unite it; the command with this number of each."""
+    history = sink.store.history(table.source)
+    if history is None:
+        return table
+    entries = read_displaced(table.live).items()
+    moved = {entry.column: name for name, entry in entries}
+    names = set(table.live.schema.names)
+    pairs = []
+    for question in list_open_questions(history):
+        for command in question.commands:
+            word, _, old, new = [*shlex.split(command)[2:], "", "", "", ""][:4]
+            if word == "rename" and new in names:
+                # The other answer to names that were exchanged: each is what it was.
+                former = new if answer and len(question.commands) > 1 else old
+                pairs.append((moved.get(former, former), new))
+    return _fill(table, [(old, new) for old, new in pairs if old in names and old != new])
+
+
+def _fill(table: ComparedTable, pairs: Sequence[tuple[str, str]]) -> ComparedTable:
+    """The table in which each new column without a value has that of its old one, which then has none."""
+    types = {c.name: type_name(c.type) for c in table.live.schema.columns}
+    rows = []
+    for row in table.rows:
+        filled = {new: Held(row[old], types[old]) for old, new in pairs if row[new] is None is not row[old]}
+        rows.append({**row, **filled})
+    return replace(table, rows=rows)
+
+
+def count_superseded(folder: Path, tables: Sequence[ComparedTable], withheld: Collection[Place]) -> int:
+    """The rows of tables with a successor that are not the newest of their rows any more.
+
+    A reader of both tables sees them beside the newer ones: nothing shows which is which.
+    """
+    if not any(read_record(table.live.properties).predecessor for table in tables):
+        return 0
+    newest = {row.place for table in fold(folder, withheld).tables.values() for row in table.rows}
+    count = 0
+    for table, others in list_successions(folder, tables):
+        state = fold(folder, {*withheld, *others})
+        name = _name(table)
+        rows = [row for t in state.tables.values() if t.name == name and not t.ended for row in t.rows]
+        count += sum(row.place not in newest for row in rows) if table.live.schema.key else 0
+    return count
 
 
 def _list_columns(expected: Table) -> list[tuple[str, tuple[str, ...], str]]:
@@ -275,14 +362,39 @@ def _count_absent(state: State, expected: Table, table: ComparedTable | None) ->
     return sum(len(missed[0].cells) for d in differences if d.what == "row-missing")
 
 
+REVIEWED = {
+    "does not contain the types of its values": "JSON without schemas: the number 20089 may be a date",
+    "its structure is inferred from values": "JSON without schemas, as above: only a TRUNCATE was read",
+    "may be … of a BIGINT UNSIGNED": "no statement was recorded, so that -1 may be 18446744073709551615",
+    "may have been written under an earlier key": (
+        "a delete whose key the connector made up (REPLICA IDENTITY USING INDEX), or an update that changed "
+        "the columns of one of two possible keys"
+    ),
+    "is not confirmed that the key was": (
+        "the source table went before a record could confirm its key, or rows contradict the key"
+    ),
+    "is not confirmed that its key is now": "the table begins with a key that no record confirms",
+    "its key is uncertain": "two rows of the lake may be meant, and nothing in the record tells which",
+}
+"""What no rule can settle, by a part of the normalised reason, and why."""
+
+
+def is_reviewed(text: str) -> bool:
+    """Whether a normalised reason is one that no rule can settle."""
+    return any(part in text for part in REVIEWED)
+
+
 LABELS = {
     "stopped": "tables that stopped",
     "waiting": "tables with records that wait",
     "named_and_typed": "names and types right",
     "keyed": "key kept",
     "wrong": "values wrong or lost without a word",
-    "asked": "values under a former name, as a note says",
+    "asked": "values in another column, which an open question names",
+    "displaced": "values in the column whose name another one took over (x__old)",
+    "superseded": "rows that a table still has beside newer ones in its successor",
     "absent_after_table_rename": "values absent after a table's rename",
+    "asked_after_table_rename": "values in the table of the former name, which an open question names",
     "quarantined": "values that wait in quarantine",
 }
 
@@ -314,6 +426,8 @@ def _print_figures(names: Sequence[str], format: str, profile: Profile, size: in
         print(f"{_get(total, attribute):8}  {label}")
     for text, count in total.reasons.most_common():
         print(f"{count:12}  {text}")
+        why = next((why for part, why in REVIEWED.items() if part in text), "NOT REVIEWED")
+        print(f"{'':14}reviewed: {why}")
         if details:
             print(f"{'':14}e.g. {total.examples[text]}")
 

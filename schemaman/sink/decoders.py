@@ -6,7 +6,7 @@ Law: a row is decoded by the schema of its own record, to the types of the versi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from schemaman.debezium.connector import find_connector
 from schemaman.debezium.converters.connect import Node, read_columns, read_fields
@@ -197,6 +197,16 @@ class RecordTables:
         if known is None:
             known = self._newest[id] = self._make_newest_decoder(id)
         return known
+
+    def find_decoder_at(self, id: TableId, coordinates: Coordinates) -> TableDecoder:
+        """Find the structure at the coordinates of a record without any field. Raises as the newest one."""
+        newest = self.find_newest_decoder(id)
+        if self.histories is None or coordinates.position.kind == "none":
+            return newest
+        versions = self.require_history(id).versions
+        carried = [CarriedVersion(v.number, v.schema, {}, v) for v in versions]
+        found = choose_version(carried, coordinates)
+        return replace(newest, schema=found.schema, version=found.number)
 
     def _make_newest_decoder(self, id: TableId) -> TableDecoder:
         if self.histories is None:

@@ -101,6 +101,11 @@ class TableMover:
             return (), (f"the rows of {found.address} stay there: {plan.phase and plan.phase.gate}: {unmet}",)
         return self.apply(plan) or (), ()
 
+    def takes_rows_over(self, table: TableId, address: str) -> bool:
+        """Whether a renamed table gets a new lake table with the rows of the earlier one, as paths do."""
+        is_path = TARGETS.get(self.target.format).rename_table(address, address) is None
+        return is_path and self._is_automatic(table, "rename-table")
+
     def _make_room(self, history: TableHistory, lake: LakeTable, address: str) -> tuple[str, ...]:
         """Move the table of an ended incarnation to where its source went, or out of the way."""
         other = self._find_adopter(history, lake)
@@ -167,8 +172,15 @@ class TableMover:
             stamp = self._find_stamp(updated, other)
             if stamp is None:
                 return ()
-            self.executor.run(set_properties(TARGETS.get(self.target.format).table_name(address), stamp))
-            lake = self._inspect(address) or lake
+            target = TARGETS.get(self.target.format)
+            if target.rename_table(address, to) is None:
+                return ()
+            name, before = target.table_name(address), updated.properties
+            self.executor.run(set_properties(name, stamp))
+            moved = self._move(self.registry.history(other), self._inspect(address) or lake, address, to)
+            if not moved:
+                self.executor.run(set_properties(name, {n: before[n] for n in stamp if n in before}))
+            return (*steps, *moved)
         return (*steps, *self._move(self.registry.history(other), lake, address, to))
 
     def _bring_up_to_date(

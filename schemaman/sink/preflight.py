@@ -6,7 +6,7 @@ person may overrule a check, the plan needs an approval.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from schemaman.history.versions import TableEvent, TableHistory
@@ -186,6 +186,7 @@ class Preflight:
         todo: list[tuple[TableId, TableId, TableEvent | None]] = [
             (known[name], history.table, None) for name in names if name in known
         ]
+        todo += self._find_by_passed_names(names - known.keys())
         seen = {history.table}
         while todo:
             previous, next, before = todo.pop()
@@ -206,6 +207,14 @@ class Preflight:
             earlier = {a.name for a in recorded.aliases if a.kind == "table"}
             todo += [(known[name], previous, end) for name in earlier if name in known]
         return None
+
+    def _find_by_passed_names(self, names: Collection[str]) -> list[tuple[TableId, TableId, None]]:
+        """The tables that the source renamed to one of these names, under which no record came."""
+        if not names:
+            return []
+        histories = filter(None, map(self.store.history, self.store.tables()))
+        events = ((h.table, e.other) for h in histories for e in h.events if e.kind == "renamed")
+        return [(table, other, None) for table, other in events if other and str(other) in names]
 
     def _list_addresses(self, address: str, format: str) -> tuple[str, ...]:
         """The address of a lake table, and those of tables that made room for it."""

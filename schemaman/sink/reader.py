@@ -202,7 +202,7 @@ class RowReader:
         table = origin.table_id(self._stream)
         if origin.connector_plugin.has_online_copies and find_ghost_original(table.table) is not None:
             return _skip_record(record, _SHADOW_TABLE)
-        made = self._tables.find_newest_decoder(table)
+        made = self._tables.find_decoder_at(table, coordinates)
         return self._make_change(record, table, made, "t", None, (None, None), coordinates, payload["source"])
 
     def _read_delete_by_key(

@@ -35,6 +35,7 @@ from schemaman.sink.field_mapping import find_field_renamings
 from schemaman.sink.progress import UNKNOWN_POSITION
 from schemaman.sink.row_change import Row, RowChange
 from schemaman.sink.row_order import format_position
+from schemaman.sink.uncertain_keys import Claim, read_sent_key
 from schemaman.sink.upsert import LakeChange
 from schemaman.sink.values.struct_values import FieldRenaming
 from schemaman.sink.values.to_lake import fit_text, fit_value
@@ -83,6 +84,7 @@ class RowMap:
     the position from which on it is certain, as text; a greater text for a key that no record confirms.
     `texts` has the column beside each that holds, as text, the values that its type does not hold; it is one
     of the siblings. `settled` are versions whose key no record confirms, before one with the table's own key.
+    `key_parts` are the columns of all keys of the source, where its keys may be read late.
     `versions` has the numbers from the first version whose rows the table takes to before those of its
     successor; None for all.
     """
@@ -103,6 +105,7 @@ class RowMap:
     key_proofs: Mapping[int, str] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
     settled: frozenset[int] = frozenset()
+    key_parts: frozenset[str] = frozenset()
     versions: range | None = None
 
     @property
@@ -199,7 +202,15 @@ def map_columns(
         proofs,
         {name: text for text, parts in of_texts.items() for name in parts},
         _find_settled(recorded, proofs, names, key),
+        _list_key_parts(recorded, names, key) if proofs else frozenset(),
     )
+
+
+def _list_key_parts(history: TableHistory, names: Mapping[int, str], key: Collection[str]) -> frozenset[str]:
+    """The columns of the lake table that are in a key of the present incarnation, or in that of the table."""
+    versions = [v for v in history.versions if v.incarnation == history.latest.incarnation]
+    ids = {c.id for v in versions for c in v.schema.columns if c.name in v.schema.key and c.id is not None}
+    return frozenset({*key, *(names[id] for id in ids if id in names)})
 
 
 def _find_parts(
@@ -355,7 +366,10 @@ def map_change(change: RowChange, to: RowMap) -> LakeChange | EndedIncarnation |
         return key
     values = key if change.op == "d" else mapped | key
     values = {**values, **_fill_metadata(change, to)}
-    return LakeChange(change.op, change.order, record, values, unavailable - key.keys(), change.redelivered)
+    claim = _find_claim(change, mapped, to)
+    return LakeChange(
+        change.op, change.order, record, values, unavailable - key.keys(), change.redelivered, claim
+    )
 
 
 def read_mapped_key(change: RowChange, to: RowMap) -> dict[str, object] | None:
@@ -408,14 +422,16 @@ def _map_key(change: RowChange, image: Mapping[str, object], to: RowMap) -> dict
     if change.version in to.settled and is_new and _has_values(image, to.key):
         # A row that was created then is a new one, whatever its key was: it has that of the table.
         return {name: image[name] for name in to.key}
+    sent = _read_uncertain_key(change, image, to)
+    if sent is not None:
+        return sent
     if is_open and not (is_new and then == set(to.key)):
         return UnfitColumn(to.key[0], _explain_open_key(change))
     if then and then != set(to.key):
         keys = f"({', '.join(change.schema.key)}), and the table's is ({', '.join(to.key)})"
         return UnfitColumn(to.key[0], f"the row was written when the key was {keys}")
-    proof = None if change.version is None else to.key_proofs.get(change.version)
     # A row that was created then is a new one by either key.
-    if proof is not None and change.op in ("u", "d") and format_position(change.position) < proof:
+    if change.op in ("u", "d") and _is_key_uncertain(change, to) and not _find_claim(change, image, to):
         return UnfitColumn(to.key[0], _EARLIER_KEY)
     own = _map_values(change.key or {}, change, to)
     if isinstance(own, UnfitColumn):
@@ -436,6 +452,46 @@ def _map_key(change: RowChange, image: Mapping[str, object], to: RowMap) -> dict
     record = ", ".join(change.key or ()) or "none"
     wanted = ", ".join(to.key)
     return UnfitColumn(missing[0], f"the record's key ({record}) lacks columns of the table's key ({wanted})")
+
+
+def _is_key_uncertain(change: RowChange, to: RowMap) -> bool:
+    """Whether the row may have been written under another key than that of its version."""
+    proof = None if change.version is None else to.key_proofs.get(change.version)
+    return proof is not None and format_position(change.position) < proof
+
+
+def _read_uncertain_key(
+    change: RowChange, image: Mapping[str, object], to: RowMap
+) -> dict[str, object] | None:
+    """The table's key of a row whose key at the source is uncertain, if the row tells it; else None."""
+    if not _is_key_uncertain(change, to):
+        return None
+    if change.op in ("u", "d") and change.before is not None:
+        before = _map_values(change.before, change, to)
+        sent = None if isinstance(before, UnfitColumn) else read_sent_key(before, to.key)
+        is_same = sent is not None and all(image.get(n) == v for n, v in sent.items())
+        return sent if change.op == "d" or is_same else None
+    then = {_find_lake_name(name, change, to) or name for name in change.schema.key}
+    if not _has_values(image, to.key):
+        return None
+    if _find_claim(change, image, to) == "fresh" or (change.op == "u" and set(to.key) < then):
+        # PostgreSQL sends the old row if a column of the key changes: a part of each key did not.
+        return {name: image[name] for name in to.key}
+    return None
+
+
+def _find_claim(change: RowChange, image: Mapping[str, object], to: RowMap) -> Claim:
+    """What the lake must confirm of a row whose key at the source is uncertain."""
+    if not _is_key_uncertain(change, to) or not _has_values(image, to.key):
+        return ""
+    then = {_find_lake_name(name, change, to) or name for name in change.schema.key}
+    is_open = change.version is not None and to.key_proofs.get(change.version) == _NEVER
+    if change.op == "c":
+        # The next record may still confirm the newest key, and give the row another table.
+        is_over = (change.version or 0) < max(to.incarnations)
+        return "fresh" if is_open and is_over and then != set(to.key) else ""
+    is_named = then == set(to.key) and not is_open
+    return "alike" if change.op == "u" and change.before is None and is_named else ""
 
 
 def _explain_open_key(change: RowChange) -> str:

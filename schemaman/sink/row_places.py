@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.migration.properties.stamped_version import find_stamped_version, find_version, format_began
@@ -15,6 +16,7 @@ from schemaman.migration.row_columns import DELETED, KEYLESS
 from schemaman.migration.source import migration_source
 from schemaman.migration.successor import LakeTableAt
 from schemaman.migration.target import LakeTable, is_same_key
+from schemaman.sink.column_mapping import find_incarnation
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,14 @@ class RowPlace:
     until: int | None = None
     is_newest: bool = True
 
+    def is_rebuilt(self, history: TableHistory) -> bool:
+        """Whether the table ends where its source was made anew: no later record names one of its rows."""
+        if self.table is None or self.until is None:
+            return False
+        lake = self.table.lake
+        found = find_next_incarnation(history, lake) or find_rebuilt(history, lake)
+        return found is not None and found.number == self.until
+
     def has_version(self, number: int) -> bool:
         """Whether the table takes the rows of a version."""
         return self.first <= number and (self.until is None or number < self.until)
@@ -38,6 +48,13 @@ class RowPlace:
         if self.until is None and not self.first:
             return history
         return replace(history, versions=tuple(v for v in history.versions if self.has_version(v.number)))
+
+    def cut_incarnations(self, history: TableHistory) -> TableHistory:
+        """The history without the incarnations after that of the table."""
+        last = next((v.incarnation for v in reversed(history.versions) if self.has_version(v.number)), None)
+        if last in (None, history.latest.incarnation):
+            return history
+        return self.cut_history(history)
 
     def list_later(self, versions: Collection[int]) -> frozenset[int]:
         """The versions whose rows go into later tables."""
@@ -50,11 +67,13 @@ def find_place(
     versions: Collection[int],
     *,
     begins_successors: bool,
+    follows_names: bool = False,
 ) -> RowPlace | None:
     """Find the table for the first of these versions; None if a table of the list has no known beginning.
 
     `tables` are the lake table of the source and its successors. `begins_successors`: the policy lets a
-    table end where the source loses its key or gets one.
+    table end where the source loses its key or gets one. `follows_names`: it lets one end whose source was
+    dropped or renamed, and which could make no room for the table that has its name now.
     """
     firsts = [0]
     for each in tables[1:]:
@@ -67,7 +86,13 @@ def find_place(
         if wanted < firsts[number + 1]:
             return RowPlace(table, firsts[number], firsts[number + 1], is_newest=False)
     newest = RowPlace(tables[-1] if tables else None, firsts[-1])
-    end = find_key_end(history, newest.table, versions) if begins_successors else None
+    end = None
+    if begins_successors and newest.table is not None:
+        end = find_rebuilt(history, newest.table.lake)
+    if follows_names and newest.table is not None:
+        end = find_next_incarnation(history, newest.table.lake) or end
+    if begins_successors and end is None:
+        end = find_key_end(history, newest.table, versions)
     return newest if end is None else replace(newest, until=end.number)
 
 
@@ -89,10 +114,43 @@ def find_key_end(
         return begin if any(own[0].number <= number < begin.number for number in versions) else None
     if begin is None:
         return None
-    if not is_of_sink(table.lake) or bool(table.lake.schema.key) == bool(newest.schema.key):
+    if (
+        "key" in newest.unconfirmed
+        or not is_of_sink(table.lake)
+        or bool(table.lake.schema.key) == bool(newest.schema.key)
+    ):
         return None
     stamped = find_stamped_version(migration_source(history), table.lake)
     return begin if stamped is not None and own[stamped].number < begin.number else None
+
+
+def find_next_incarnation(history: TableHistory, lake: LakeTable) -> SchemaVersion | None:
+    """Find the first version of the present table if the lake table has the rows of an ended one."""
+    incarnation, newest = find_incarnation(lake, history), history.latest.incarnation
+    if incarnation in (None, newest) or not is_of_sink(lake):
+        return None
+    return next(v for v in history.versions if v.incarnation == newest)
+
+
+def find_rebuilt(history: TableHistory, lake: LakeTable) -> SchemaVersion | None:
+    """Find the version at which the source table was surely another one for its lake table; None if none was.
+
+    It got another key, and columns by which the lake table knows its rows are gone: they were dropped, or the
+    table was made anew under its name. Newer rows name no row of the lake table.
+    """
+    own = [v for v in history.versions if v.incarnation == history.latest.incarnation]
+    stamped = find_stamped_version(migration_source(history), lake) if is_of_sink(lake) else None
+    if stamped is None:
+        return None
+    held = {c.id for c in own[stamped].schema.columns if c.name in lake.schema.key}
+    for before, version in pairwise(own[stamped:]):
+        proven = {c.old for c in version.candidates if c.grade == "proven"}
+        ids = {c.id for c in version.schema.columns}
+        lost = {c.id for c in before.schema.columns if c.id not in ids and c.name not in proven}
+        is_other_key = not set(_list_key_ids(version)) <= {c.id for c in before.schema.columns}
+        if version.schema.key and (held & lost or (not held and lost and is_other_key)):
+            return version
+    return None
 
 
 def _find_begin(

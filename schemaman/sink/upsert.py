@@ -10,6 +10,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, assert_never
 
+from schemaman.sink.uncertain_keys import Claim
+
 Op = Literal["c", "u", "d", "r", "t"]
 TopicOffset = tuple[str, int, int]
 """Topic, partition, offset."""
@@ -20,7 +22,8 @@ class LakeChange:
     """A change of a row in the columns and types of one lake table.
 
     `values` are those of the record. `unavailable` are columns whose value the source did not send, since it
-    did not change (TOAST). `redelivered`: the change was most likely delivered before.
+    did not change (TOAST). `redelivered`: the change was most likely delivered before. `claim`: what the lake
+    must confirm before it is written (`uncertain_keys`).
     """
 
     op: Op
@@ -29,6 +32,7 @@ class LakeChange:
     values: Mapping[str, object] = field(default_factory=dict)
     unavailable: frozenset[str] = frozenset()
     redelivered: bool = False
+    claim: Claim = ""
 
 
 @dataclass(frozen=True, slots=True)

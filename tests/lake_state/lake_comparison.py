@@ -18,6 +18,7 @@ from schemaman.migration.row_columns import (
     DELETED,
     OFFSET,
     OP,
+    ORDER,
     PARTITION,
     TOPIC,
     list_row_columns,
@@ -96,7 +97,8 @@ def compared(
 def _find_places_of_others(folder: Path, lake: Collection[ComparedTable]) -> dict[str, set[Place]]:
     """The events that went into another lake table of the same source, by lake table; of successors alone.
 
-    A successor records where its first version began: the events from there on are its own.
+    A successor records where its first version began: the events from there on are its own, but for those
+    that the table before it has: a reader reads both.
     """
     found: dict[str, set[Place]] = {}
     for table in lake:
@@ -105,10 +107,26 @@ def _find_places_of_others(folder: Path, lake: Collection[ComparedTable]) -> dic
             continue
         began = json.loads(predecessor.began)
         before = next(t for t in lake if read_record(t.live.properties).successor == table.live.name)
+        taken = read_record(table.live.properties).taken
+        written = {str(row.get(ORDER)).rsplit("/", 1)[-1] for row in before.rows}
         for event in read(folder):
-            later = _is_from(event, began)
+            _, partition, offset = event.place
+            there = any(each == f"{partition:06d}.{offset:020d}" for each in written)
+            later = _is_from(event, began) and not there
+            # Rows that a successor took over are told under the former name of their table.
+            later = later or (bool(taken) and event.source.get("table") != table.source.table)
             found.setdefault((before if later else table).live.name, set()).add(event.place)
     return found
+
+
+def list_successions(folder: Path, lake: Collection[ComparedTable]) -> list[tuple[ComparedTable, set[Place]]]:
+    """Each table with a successor, and the events that went into the other tables of its source."""
+    others = _find_places_of_others(folder, lake)
+    return [
+        (table, others.get(table.live.name, set()))
+        for table in lake
+        if read_record(table.live.properties).successor
+    ]
 
 
 def _is_from(event: Event, began: Mapping[str, Any]) -> bool:

@@ -20,19 +20,24 @@ from schemaman.model.schema import Column
 from schemaman.model.types import Integer, String
 from schemaman.sink.row_mapping import RowMap
 from schemaman.sink.upsert import LakeChange
-from schemaman.spark.streaming.merge_sql import format_merge, format_missing_row_query, format_newer_row_query
+from schemaman.spark.streaming.merge_sql import (
+    format_merge,
+    format_missing_row_query,
+    format_newer_row_query,
+    format_other_row_query,
+)
 from schemaman.spark.streaming.row_staging import WAITING
 from schemaman.spark.streaming.staged_columns import list_staged_columns, make_staged_helpers
 from tests.support.checkout import PROOF
 from tests.support.memory_lake import MemoryTable, describe_change, stage
 
 COLUMNS = (Column("id", Integer(32)), *(Column(name, String()) for name in "abc"))
-TO = RowMap(COLUMNS, ("id",), {}, {}, {}, 1, dropped=frozenset({"c"}))
+TO = RowMap(COLUMNS, ("id",), {}, {}, {}, 1, dropped=frozenset({"c"}), key_parts=frozenset({"id", "a"}))
 FIELDS = {column.name: number for number, column in enumerate(COLUMNS)}
 HELPERS = make_staged_helpers(TO)
 NAMES = [column.name for column in list_staged_columns(TO)]
 HELPING = [HELPERS.kept, HELPERS.words, HELPERS.needs_row, HELPERS.behind, HELPERS.anew, HELPERS.unread,
-           HELPERS.unsent, HELPERS.since]  # fmt: skip
+           HELPERS.unsent, HELPERS.since, HELPERS.fresh, HELPERS.alike]  # fmt: skip
 Row = Mapping[str, Any]
 
 
@@ -50,7 +55,9 @@ def records(draw) -> list[dict[str, Any]]:
         told = [] if op == "d" else [n for n in "abc" if n not in unsent and draw(st.integers(0, 6))]
         values = {name: draw(st.sampled_from((f"{name}{place}", None, "c5"))) for name in told}
         again = draw(st.booleans())
-        change = LakeChange(op, order(place), ("t", 0, place), {"id": 1, **values}, frozenset(unsent), again)
+        claim = draw(st.sampled_from(("", "", "", {"c": "fresh", "u": "alike", "d": ""}[op])))
+        place_of = ("t", 0, place)
+        change = LakeChange(op, order(place), place_of, {"id": 1, **values}, frozenset(unsent), again, claim)
         reason = draw(st.sampled_from((None,) * 8 + ("cannot be written", WAITING)))
         unread = draw(st.sampled_from((None, None, draw(st.integers(0, place - 1))))) if unsent else None
         described = {**describe_change(change), "reason": reason, "unread": unread}
@@ -127,6 +134,8 @@ def _asked(database: sqlite3.Connection, statement: str) -> list[Any]:
 
 def _is_taken(database: sqlite3.Connection, floor: str | None, *, known: bool) -> bool:
     if _asked(database, format_missing_row_query("t", "s", ("id",), HELPERS, floor)):
+        return False
+    if _asked(database, format_other_row_query("t", "s", ("id",), ("a", "id"), HELPERS, floor)):
         return False
     left = [(i, column) for i, column in enumerate(COLUMNS) if column.name in TO.dropped]
     return not known or not _asked(database, format_newer_row_query("t", "s", ("id",), left, HELPERS))

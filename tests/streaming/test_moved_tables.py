@@ -112,6 +112,29 @@ def test_a_table_that_was_made_anew_begins_beside_the_old_one(source: Source) ->
     }
 
 
+def test_a_path_whose_source_was_made_anew_gets_a_successor_and_a_renamed_one_its_rows(
+    store: SqlStore,
+) -> None:
+    lake = MemorySink(store, lambda _: None, "delta", Policy(profile="autopilot"), lambda _: False)
+    source = Source(lake)
+    source.create("t", 1, 2)
+    source.rename("t", "t_old")
+    source.create("t", 7)
+    source.drop("t")
+    source.create("t", 8)
+    source.write("t_old", 2, "new", "u")
+    assert source.take() == {
+        "t": {1: "t1", 2: "t2"},
+        "t__2": {7: "t7"},
+        "t__3": {8: "t8"},
+        "t_old": {1: "t1", 2: "new"},
+    }
+    assert {table.live.properties["schemaman.source"] for table in lake.lake()} == {
+        "srv.shop.t",
+        "srv.shop.t_old",
+    }
+
+
 def _event(table: str, offset: int, id: int, value: str, op: str = "c") -> Record:
     return row_event(
         {"id": node("int32"), "v": node("string")}, op, {"id": id, "v": value}, offset=offset, table=table

@@ -246,6 +246,8 @@ class MemoryTable:
         helpers = make_staged_helpers(to)
         if to.key and _lacks(staged, old, helpers, dead=dead):
             return False
+        if to.key and self._is_other(staged, old, to, dead=dead):
+            return False
         if old is not None and to.key and not dead and self._is_late(staged, old, to):
             return False
         if old is not None and (not to.key or order <= old[ORDER]):
@@ -274,6 +276,19 @@ class MemoryTable:
                 for number, (each, row) in enumerate(zip(values, self.rows.values(), strict=True))
             }
         self.key_fields = fields
+
+    def _is_other(
+        self, staged: Mapping[str, Any], old: Mapping[Any, Any] | None, to: RowMap, *, dead: bool
+    ) -> bool:
+        """Whether the key of a staged row is uncertain, and the table does not confirm it."""
+        helpers = make_staged_helpers(to)
+        fresh, alike = staged[helpers.fresh], staged[helpers.alike]
+        if not (fresh or alike) or (old is not None and old[ORDER] >= (fresh or alike)):
+            return False
+        if fresh:
+            return old is not None and not dead
+        same = old is not None and all(old.get(self.fields[n]) == staged[n] for n in to.key_parts)
+        return dead or not same
 
     def _is_late(self, staged: Mapping[str, Any], old: Mapping[Any, Any], to: RowMap) -> bool:
         helpers, names = make_staged_helpers(to), [c.name for c in to.columns]

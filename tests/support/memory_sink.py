@@ -44,6 +44,7 @@ from schemaman.spark.streaming.row_staging import (
     CAME_LATE,
     CHANGE_ARROW,
     ENDED_INCARNATION,
+    OTHER_ROW,
     VALUE_LOST,
     WAITS_FOR_OLDER,
     ChangeFolder,
@@ -376,8 +377,17 @@ class MemorySink:
         return found | self.rejected | self.left | dict.fromkeys(self.ended, ENDED_INCARNATION)
 
     def lake(self) -> list[ComparedTable]:
-        """The lake tables; those that made room for another one are left out."""
+        """The lake tables; those that made room for another one, and their successors, are left out.
+
+        So are those whose rows another one has taken over.
+        """
         sources = self.sources | {self._follower(t).lake_table: t for t in self.store.tables()}
+        inspect = partial(MemoryLake(self.tables).inspect, format=self.format)
+        first = {self._follower(t).lake_table for t in self.store.tables()}
+        reached = {each.address for name in first for each in list_successors(inspect, name)}
+        live = [table.live for table in self.tables.values() if table.live is not None]
+        kept = (first | reached) - {name for each in live for name in read_record(each.properties).taken}
+        sources = {name: table for name, table in sources.items() if name in kept}
         return [
             ComparedTable(
                 sources[name],
@@ -415,6 +425,8 @@ def _ordered(batch: arrow.Table) -> arrow.Table:
 
 def _why(row: Mapping[str, Any], helpers: HelperColumns) -> str:
     """Why a row could not be taken."""
+    if row[helpers.fresh] or row[helpers.alike]:
+        return OTHER_ROW
     if row[helpers.since]:
         return CAME_LATE
     if row[helpers.behind] or row[helpers.unread]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 from typing import Any, Protocol
 
 import pyarrow as arrow
@@ -55,7 +57,8 @@ _REJECTED = "source_table IS NULL AND reason IS NOT NULL"
 def _needs_probe(helpers: HelperColumns) -> Column:
     """Whether the table has to be probed before a staged row can be written."""
     needs = F.coalesce(F.col(helpers.needs_row), F.lit(False))
-    return needs | F.col(helpers.unsent).isNotNull() | F.col(helpers.since).isNotNull()
+    ordered = (helpers.unsent, helpers.since, helpers.fresh, helpers.alike)
+    return reduce(or_, (F.col(name).isNotNull() for name in ordered), needs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,9 +243,8 @@ class LocalBatch:
         faults = list(zip(bad[helpers.reason].to_pylist(), bad[helpers.places].to_pylist(), strict=True))
         ended = sum(reason == ENDED_INCARNATION for reason, _ in faults)
         unwritable = _collect_unwritable(faults)
-        is_ordered = compute.or_(
-            compute.is_valid(good[helpers.unsent]), compute.is_valid(good[helpers.since])
-        )
+        ordered = (helpers.unsent, helpers.since, helpers.fresh, helpers.alike)
+        is_ordered = reduce(compute.or_, (compute.is_valid(good[name]) for name in ordered))
         probes = compute.or_kleene(good[helpers.needs_row], is_ordered)
         needing = sum(map(bool, probes.to_pylist()))
         return StagedRows(

@@ -125,6 +125,32 @@ def format_newer_row_query(
     return f"SELECT s.* FROM {staged} s JOIN {table} t ON {on} AND {newer} AND ({others})"
 
 
+def format_other_row_query(
+    table: str,
+    staged: str,
+    key: Sequence[str],
+    parts: Sequence[str],
+    helpers: HelperColumns,
+    truncated: str | None = None,
+) -> str:
+    """Select the staged rows whose key is uncertain, and which the table does not confirm (`uncertain_keys`).
+
+    `parts` are the columns of keys; `truncated` is the position of a TRUNCATE in the batch. A row of the
+    table that is not older confirms nothing, and stays.
+    """
+    on = " AND ".join(f"t.{quote(k)} <=> s.{quote(k)}" for k in key)
+    order, fresh, alike = f"t.{quote(ORDER)}", f"s.{quote(helpers.fresh)}", f"s.{quote(helpers.alike)}"
+    alive = f"t.{quote(helpers.needs_row)} AND NOT {_format_deleted(truncated)}"
+    same = " AND ".join(f"t.{quote(name)} <=> s.{quote(name)}" for name in parts)
+    rows = f"(SELECT *, true AS {quote(helpers.needs_row)} FROM {table})"
+    return (
+        f"SELECT s.* FROM {staged} s LEFT JOIN {rows} t ON {on} "
+        f"WHERE NOT coalesce({order} >= coalesce({fresh}, {alike}), false) AND "
+        f"(({fresh} IS NOT NULL AND coalesce({alive}, false)) "
+        f"OR ({alike} IS NOT NULL AND NOT coalesce({alive} AND {same}, false)))"
+    )
+
+
 def _format_difference(column: Column) -> str:
     """Whether two values are not the same; of types that Spark does not compare they never are."""
     if has_variant(column.type) or _has_map(column.type):

@@ -22,7 +22,7 @@ from schemaman.sink.row_order import SNAPSHOT, format_order
 from schemaman.spark.streaming.migration_context import TableContext
 from schemaman.spark.streaming.sink_table import OVERTAKEN, Blocked, Ready
 
-_NEW_TABLE: tuple[ChangeKind, ...] = ("drop-table", "rename-table")
+NEW_TABLE: tuple[ChangeKind, ...] = ("drop-table", "rename-table")
 """After these changes a table of the same name holds the rows of another table."""
 
 
@@ -85,9 +85,7 @@ def block_by_plan(plan: Plan, live: LakeTable | None) -> Blocked | None:
     if plan.refusals:
         reasons = "; ".join(f"{r.change}: {r.reason}; instead: {r.instead}" for r in plan.refusals)
         return Blocked(reasons, plan)
-    waiting = [
-        f"{r.change}: {r.why}" for r in plan.rulings if r.level == "quarantine" or r.kind in _NEW_TABLE
-    ]
+    waiting = [f"{r.change}: {r.why}" for r in plan.rulings if r.level == "quarantine" or r.kind in NEW_TABLE]
     if waiting:
         return Blocked("; ".join(waiting), plan)
     if live is None and not plan.steps:
@@ -155,8 +153,10 @@ def _refuse_creation(table: TableContext, keys: KeySequence) -> str | None:
     if unsure is not None and keys.find_first(keys.history) is None:
         return f"{unsure.reason}: {unsure.instead}"
     target, address = table.sink_table.target, table.sink_table.lake_table
+    takes_rows = table.make_mover().takes_rows_over(table.sink_table.table, address)
+    addresses = None if takes_rows else target.address
     history = table.decide_history()
-    missing = table.make_preflight().find_missing_table(history, target.format, address, target.address)
+    missing = table.make_preflight().find_missing_table(history, target.format, address, addresses)
     return None if missing is None else str(missing)
 
 

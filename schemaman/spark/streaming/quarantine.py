@@ -18,7 +18,13 @@ from schemaman.sink.reread import hash_reading
 from schemaman.sink.waiting_records import WaitingRecords, format_waiting_query, read_waiting
 from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.streaming.micro_batch import COLUMNS, HEADERS
-from schemaman.spark.streaming.row_staging import CAME_LATE, DELETE_WAITS, VALUE_LOST, WAITS_FOR_OLDER
+from schemaman.spark.streaming.row_staging import (
+    CAME_LATE,
+    DELETE_WAITS,
+    OTHER_ROW,
+    VALUE_LOST,
+    WAITS_FOR_OLDER,
+)
 from schemaman.spark.streaming.truncate import TRUNCATED
 from schemaman.spark.temp_view import create_view
 
@@ -33,7 +39,7 @@ NO_PREVIOUS_ROW = (
 )
 """The reason of a record that can be written once an older one has come."""
 
-WAITING_REASONS = (NO_PREVIOUS_ROW, WAITS_FOR_OLDER, VALUE_LOST, CAME_LATE, DELETE_WAITS)
+WAITING_REASONS = (NO_PREVIOUS_ROW, WAITS_FOR_OLDER, VALUE_LOST, CAME_LATE, DELETE_WAITS, OTHER_ROW)
 """The reasons of records that wait for others to come or to go, so that they are tried with each batch."""
 
 UNKNOWN_TABLE = ""

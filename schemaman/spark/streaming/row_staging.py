@@ -113,6 +113,11 @@ DELETE_WAITS = (
     "newer than the delete, could not be decoded: the delete waits until that record is decoded, or "
     "deleted from the quarantine (lake_table = '')"
 )
+OTHER_ROW = (
+    "its key is uncertain: the connector reads keys late, and the row of the lake with the key of this "
+    "record may be another one; it waits for `schemaman decide confirm TABLE key`, or for a snapshot of the "
+    "table (signal `execute-snapshot`)"
+)
 WAITING = "waiting"
 """The reason of a record that is already in quarantine, and only shows which rows have to wait for it."""
 ENDED_INCARNATION = "ended"
@@ -261,6 +266,8 @@ class ChangeFolder:
                 and ((behind is not None and cut) or (good and _are_older(good, at, change.record)))
             ):
                 reason, change = WAITS_FOR_OLDER, None
+            if change is not None and good and not self._is_confirmed(change, good[-1]):
+                reason, change = OTHER_ROW, None
             if change is None:
                 if reason != WAITING:
                     yield {helpers.reason: reason, helpers.places: [_select_key(record)]}
@@ -278,6 +285,12 @@ class ChangeFolder:
             yield from self._fold_changes(good, helpers, since, _format_span(good[0].record, unread))
         else:
             yield dict(good[-1].values) | {helpers.places: [_make_key(good[-1].record)]}
+
+    def _is_confirmed(self, change: LakeChange, before: LakeChange) -> bool:
+        """Whether the change before confirms what one with an uncertain key claims of its row."""
+        if change.claim == "alike" and before.op != "d":
+            return all(before.values.get(n, self) == change.values.get(n) for n in self.to.key_parts)
+        return not change.claim or (change.claim == "fresh" and before.op == "d")
 
     def _fold_changes(
         self, changes: Sequence[LakeChange], helpers: HelperColumns, behind: object, unread: str | None
@@ -299,6 +312,8 @@ class ChangeFolder:
             helpers.unread: unread if row.needs_row else None,
             helpers.unsent: row.unsent_order,
             helpers.since: self._find_oldest_dropped(changes, row),
+            helpers.fresh: changes[0].order if changes[0].claim == "fresh" else None,
+            helpers.alike: changes[0].order if changes[0].claim == "alike" else None,
             helpers.places: records,
         }
 

@@ -64,6 +64,7 @@ class Ready:
 
     def map_rows(self, history: TableHistory) -> RowMap:
         """The mapping of source columns to columns of this table."""
+        history = history if self.place is None else self.place.cut_incarnations(history)
         joined = self.join_renames(history)
         joined = split_columns(treat_as_additions(joined) if self.keeps_both else joined, self.lake)
         found = map_columns(history, self.lake, joined, drops=self.drops, proves_keys=self.proves_keys)

@@ -37,6 +37,8 @@ def make_staged_ddl(to: RowMap) -> str:
         f"{quote_name(helpers.unread)} string",
         f"{quote_name(helpers.unsent)} string",
         f"{quote_name(helpers.since)} string",
+        f"{quote_name(helpers.fresh)} string",
+        f"{quote_name(helpers.alike)} string",
         f"{quote_name(helpers.reason)} string",
         f"{quote_name(helpers.places)} array<struct<topic: string, partition: int, offset: bigint>>",
     ]
@@ -82,13 +84,18 @@ def make_staged_schema(to: RowMap) -> arrow.Schema:
             (helpers.unread, arrow.string()),
             (helpers.unsent, arrow.string()),
             (helpers.since, arrow.string()),
+            (helpers.fresh, arrow.string()),
+            (helpers.alike, arrow.string()),
             (helpers.reason, arrow.string()),
             (helpers.places, arrow.list_(_RECORD_ARROW)),
         ]
     )
 
 
-_NAMES = ("kept", "words", "needs_row", "behind", "anew", "unread", "unsent", "since", "reason", "places")
+_NAMES = (
+    "kept", "words", "needs_row", "behind", "anew", "unread", "unsent", "since", "fresh", "alike", "reason",
+    "places",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +109,9 @@ class HelperColumns:
     from which on the table must not have the row as deleted.
     `unread`: the span between an undecodable record that may have a value and the record that lacks it
     (`unread.span`); a row of the table from within the span has the value.
-    `since`: the order of the oldest value of a dropped column. `reason`: why the row cannot be written.
+    `since`: the order of the oldest value of a dropped column. `fresh`: the table must have
+    no live row from before this order. `alike`: it must have one, with the same values in the columns of
+    keys. `reason`: why the row cannot be written.
     `places`: the records of the row.
     """
 
@@ -114,6 +123,8 @@ class HelperColumns:
     unread: str
     unsent: str
     since: str
+    fresh: str
+    alike: str
     reason: str
     places: str
 

@@ -15,7 +15,7 @@ from schemaman.migration.target import LakeTable
 from schemaman.sink.row_places import RowPlace, find_place, make_predecessor
 from schemaman.spark.streaming.killed_runs import finish_killed_runs
 from schemaman.spark.streaming.migration_state import MigrationState
-from schemaman.spark.streaming.newest_version import block_by_plan
+from schemaman.spark.streaming.newest_version import NEW_TABLE, block_by_plan
 from schemaman.spark.streaming.sink_table import Blocked, Ready
 
 _SUCCEEDED = (
@@ -46,7 +46,8 @@ def choose_table(state: MigrationState) -> MigrationState:
     if lost:
         return state.stop(Blocked(_LOST_SUCCESSOR.format(tables[-1].lake.name, lost, SUCCESSOR_PROPERTY)))
     begins = source.find_level("on-key-lost") == "auto"
-    place = find_place(state.whole, tables, versions, begins_successors=begins)
+    follows = all(source.find_level(kind) == "auto" for kind in NEW_TABLE)
+    place = find_place(state.whole, tables, versions, begins_successors=begins, follows_names=follows)
     if place is None:
         return state.stop(Blocked(_UNKNOWN_BEGINNING.format(PREDECESSOR_PROPERTY)))
     state = replace(state, tables=tables)
@@ -104,7 +105,9 @@ def _use_earlier_table(state: MigrationState, place: RowPlace, lake: LakeTable) 
 
 def _find_due_end(state: MigrationState, place: RowPlace) -> SchemaVersion | None:
     """Find the version at which the newest table ends, if no row has an earlier one; None if it goes on."""
-    if place.until is None or place.table is None or "key" in state.whole.latest.unconfirmed:
+    if place.until is None or place.table is None:
+        return None
+    if "key" in state.whole.latest.unconfirmed and not place.is_rebuilt(state.whole):
         return None
     if any(map(place.has_version, state.rows.versions)):
         return None

@@ -194,7 +194,7 @@ def _finish(state: MigrationState) -> Ready | Blocked:
     assert state.ready is not None
     assert state.place is not None
     ready, versions = state.ready, state.rows.versions
-    is_confirmed = "key" not in state.whole.latest.unconfirmed
+    is_confirmed = "key" not in state.whole.latest.unconfirmed or state.place.is_rebuilt(state.whole)
     later = state.place.list_later(versions) if is_confirmed else frozenset()
     return replace(
         ready,

@@ -33,9 +33,10 @@ from schemaman.spark.streaming.merge_sql import (
     format_merge,
     format_missing_row_query,
     format_newer_row_query,
+    format_other_row_query,
 )
 from schemaman.spark.streaming.quarantine import NO_PREVIOUS_ROW
-from schemaman.spark.streaming.row_staging import CAME_LATE, VALUE_LOST, WAITS_FOR_OLDER
+from schemaman.spark.streaming.row_staging import CAME_LATE, OTHER_ROW, VALUE_LOST, WAITS_FOR_OLDER
 from schemaman.spark.streaming.sink_table import Ready, SinkTable
 from schemaman.spark.streaming.staged_columns import list_staged_columns, make_staged_helpers
 from schemaman.spark.streaming.unread_records import NO_UNREAD, UnreadRecords
@@ -203,7 +204,8 @@ class TableWriter:
         """
         if not found.needing_probe:
             return found.rows, {}
-        unwritable = self._find_late(found.rows) | self._find_lacking(found.rows, truncated, known=known)
+        unwritable = self._find_other_rows(found.rows, truncated) | self._find_late(found.rows)
+        unwritable |= self._find_lacking(found.rows, truncated, known=known)
         if not unwritable:
             return found.rows, {}
         records_column = make_staged_helpers(self._row_map).places
@@ -245,6 +247,18 @@ class TableWriter:
         with create_view(rows.where(F.col(helpers.since).isNotNull()), _SOURCE):
             found = run_statement(self._spark, query).select(helpers.places).collect()
         return {_read_records(row[0]): CAME_LATE for row in found}
+
+    def _find_other_rows(self, rows: DataFrame, truncated: str | None) -> dict[TopicOffsets, str]:
+        """The rows whose key is uncertain, and may be that of another row of the table."""
+        helpers, parts = make_staged_helpers(self._row_map), sorted(self._row_map.key_parts)
+        if not parts:
+            return {}
+        key, name = self._row_map.key, self._follower.name
+        query = format_other_row_query(name, _SOURCE, key, parts, helpers, truncated)
+        uncertain = F.col(helpers.fresh).isNotNull() | F.col(helpers.alike).isNotNull()
+        with create_view(rows.where(uncertain), _SOURCE):
+            found = run_statement(self._spark, query).select(helpers.places).collect()
+        return {_read_records(row[0]): OTHER_ROW for row in found}
 
     def _merge_rows(self, rows: DataFrame, changes: TableChanges, batch: StreamBatch | None) -> CommitState:
         columns: tuple[Column, ...] = list_staged_columns(self._row_map)
