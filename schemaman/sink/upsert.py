@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, assert_never
+from typing import Any, Literal, assert_never
 
 Op = Literal["c", "u", "d", "r", "t"]
 TopicOffset = tuple[str, int, int]
@@ -29,6 +29,12 @@ class LakeChange:
     values: Mapping[str, object] = field(default_factory=dict)
     unavailable: frozenset[str] = frozenset()
     redelivered: bool = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the fields alone, which is a third of the work of a dataclass with slots."""
+        return LakeChange, (
+            self.op, self.order, self.record, self.values, self.unavailable, self.redelivered
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
