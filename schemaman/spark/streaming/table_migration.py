@@ -68,6 +68,7 @@ from schemaman.sink.row_places import RowPlace, find_place, make_predecessor
 from schemaman.sink.stale_rows import StaleRowCheck
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.spark.sql_errors import RAISED
+from schemaman.spark.streaming.noted_inspections import NotedInspections
 
 _NEW_TABLE: tuple[ChangeKind, ...] = ("drop-table", "rename-table")
 """After these changes a table of the same name holds the rows of another table."""
@@ -218,6 +219,7 @@ class TableMigrator:
         A fault of one table, even an unforeseen one, never blocks another; only a failure of the store
         or of the session is raised.
         """
+        executor = NotedInspections(executor, self.journal, self.clock)
         try:
             recorded = self.registry.history(sink_table.table)
             history = self.apply_decisions(recorded)
@@ -702,6 +704,9 @@ class TableMigrator:
         return Preflight(self.store, self.registry, self.journal.read_target_lines, executor, self.modes)
 
     def _apply_plan(self, plan: Plan, executor: Executor) -> Ready | Blocked:
+        inspection = None
+        if isinstance(executor, NotedInspections):
+            inspection, executor = executor.take_inspection(plan.table, plan.format), executor.engine
         done = apply(
             plan,
             executor,
@@ -712,6 +717,7 @@ class TableMigrator:
             owner=f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})",
             approved=self.is_approved(plan),
             store=self.store.id,
+            inspection=inspection,
         )
         if done.state == "refused" or done.lake_table is None:
             return Blocked("; ".join(done.reasons), plan)
