@@ -1,10 +1,11 @@
-"""Runs processes and measures them: output, CPU time and peak memory."""
+"""Runs processes and measures them: output, CPU time and peak memory; and what a process tree has spent."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,3 +30,31 @@ def run_process(*command: str) -> Finished:
     if process.returncode:
         raise SystemExit(f"{' '.join(command)}: exit code {process.returncode}")
     return Finished(output, used.ru_utime + used.ru_stime, used.ru_maxrss)
+
+
+def read_tree_cpu() -> float:
+    """Read the CPU seconds of this process and of all its descendants, also of those that have ended.
+
+    Source: proc(5), `/proc/PID/stat`, fields 4 and 14 to 17.
+    """
+    parents: dict[int, int] = {}
+    ticks: dict[int, int] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = stat.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue  # it has ended meanwhile, and its parent knows what it spent
+        fields = text.rpartition(")")[2].split()
+        pid = int(stat.parent.name)
+        parents[pid], ticks[pid] = int(fields[1]), sum(map(int, fields[11:15]))
+    mine = os.getpid()
+    return sum(spent for pid, spent in ticks.items() if mine in _list_ancestors(pid, parents)) / os.sysconf(
+        "SC_CLK_TCK"
+    )
+
+
+def _list_ancestors(pid: int, parents: Mapping[int, int]) -> Iterator[int]:
+    """List a process and those that it descends from."""
+    while pid in parents:
+        yield pid
+        pid = parents[pid]

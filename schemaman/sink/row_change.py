@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import lru_cache
+from typing import Any, Literal
 
 from schemaman.debezium.observation import Reject, Skipped
 from schemaman.debezium.records import Position
@@ -61,6 +63,53 @@ class RowChange:
     redelivered: bool = False
     ambiguity: str = ""
     unread_reasons: Mapping[str, str] = field(default_factory=dict)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the table and its structure as bytes that are made and read once for many changes."""
+        record, position = self.record, self.position
+        return _restore_change, (
+            _pack_structure(self.table, self.schema),
+            (record.stream, record.topic, record.partition, record.offset),
+            (position.kind, position.value, position.commit),
+            (self.op, self.key, self.before, self.after, self.unavailable, self.order, self.ts_ms),
+            (self.deleted, self.version, self.redelivered, self.ambiguity, self.unread_reasons),
+        )
+
+
+_MOST_PACKED = 256
+_packed: dict[tuple[int, int], tuple[TableId, TableSchema, bytes]] = {}
+"""Pickled structures by the identities of their objects, which the entries keep alive."""
+
+
+def _pack_structure(table: TableId, schema: TableSchema) -> bytes:
+    known = _packed.get((id(table), id(schema)))
+    if known is None:
+        if len(_packed) >= _MOST_PACKED:
+            _packed.clear()
+        known = _packed[id(table), id(schema)] = (table, schema, pickle.dumps((table, schema)))
+    return known[2]
+
+
+@lru_cache(_MOST_PACKED)
+def _unpack_structure(packed: bytes) -> tuple[TableId, TableSchema]:
+    table, schema = pickle.loads(packed)
+    return table, schema
+
+
+def _restore_change(
+    packed: bytes,
+    record: tuple[str, str, int, int],
+    position: tuple[Any, ...],
+    change: tuple[Any, ...],
+    more: tuple[Any, ...],
+) -> RowChange:
+    table, schema = _unpack_structure(packed)
+    op, key, before, after, unavailable, order, ts_ms = change
+    deleted, version, *rest = more
+    return RowChange(
+        RecordOffset(*record), table, op, key, before, after, unavailable, order, ts_ms, deleted, schema,
+        version, Position(*position), *rest,
+    )  # fmt: skip
 
 
 RowOutcome = RowChange | Reject | Skipped

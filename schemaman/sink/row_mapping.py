@@ -31,6 +31,7 @@ from schemaman.migration.source import migration_source
 from schemaman.migration.split_columns import list_text_parts
 from schemaman.migration.target import LakeTable, is_same_key
 from schemaman.model.schema import Column, TableSchema
+from schemaman.model.types import Type
 from schemaman.sink.field_mapping import find_field_renamings
 from schemaman.sink.progress import UNKNOWN_POSITION
 from schemaman.sink.row_change import Row, RowChange
@@ -517,11 +518,10 @@ def _is_key_unchanged(change: RowChange, image: Mapping[str, object], to: RowMap
 
 def _map_values(row: Row, change: RowChange, to: RowMap) -> dict[str, object] | UnfitColumn:
     """The values of a row by columns of the lake, without those that the policy leaves out."""
-    types = {c.name: c.type for c in to.columns}
+    columns = _find_columns(change, to)
     found: dict[str, object] = {}
     for name, value in row.items():
-        lake_name = _find_lake_name(name, change, to)
-        column = change.schema.column(name)
+        column, lake_name, lake_type = columns.get(name, _NO_LAKE_COLUMN)
         if lake_name is None or column is None:
             reason = to.unmapped_reasons.get(column.id) if column and column.id is not None else None
             if reason is not None and value is not None:
@@ -533,7 +533,8 @@ def _map_values(row: Row, change: RowChange, to: RowMap) -> dict[str, object] | 
         except UnfitValue as reason:
             return UnfitColumn(name, str(reason))
         source = column.type if renaming is None else renaming.type
-        fitted = fit_value(value, source, types[lake_name], name, rounded=lake_name in to.rounded)
+        assert lake_type is not None
+        fitted = fit_value(value, source, lake_type, name, rounded=lake_name in to.rounded)
         if isinstance(fitted, UnfitColumn):
             if lake_name in to.key or not fitted.reason.endswith(BESIDE):
                 return replace(fitted, reason=fitted.reason.removesuffix(BESIDE))
@@ -547,9 +548,34 @@ def _map_values(row: Row, change: RowChange, to: RowMap) -> dict[str, object] | 
 
 def _find_lake_name(name: str, change: RowChange, to: RowMap) -> str | None:
     """The lake's name of a column of the record's version."""
-    column = change.schema.column(name)
-    if column is None:
-        return None
+    return _find_columns(change, to).get(name, _NO_LAKE_COLUMN)[1]
+
+
+_Found = tuple[Column | None, str | None, Type | None]
+_NO_LAKE_COLUMN: _Found = (None, None, None)
+_MOST_FOUND = 256
+_found_columns: dict[tuple[int, int, int | None], tuple[TableSchema, RowMap, dict[str, _Found]]] = {}
+"""What many changes have in common, by the identities of two objects, which the entries keep alive."""
+
+
+def _find_columns(change: RowChange, to: RowMap) -> Mapping[str, _Found]:
+    """Each column of the record's version with its name and type in the lake."""
+    at = (id(change.schema), id(to), change.version)
+    known = _found_columns.get(at)
+    if known is None:
+        types = {c.name: c.type for c in to.columns}
+        found: dict[str, _Found] = {}
+        for column in reversed(change.schema.columns):
+            name = _choose_lake_name(column, change, to)
+            found[column.name] = (column, name, None if name is None else types.get(name))
+        if len(_found_columns) >= _MOST_FOUND:
+            _found_columns.clear()
+        known = _found_columns[at] = (change.schema, to, found)
+    return known[2]
+
+
+def _choose_lake_name(column: Column, change: RowChange, to: RowMap) -> str | None:
+    name = column.name
     if column.id is not None and change.version is not None:
         return to.names_by_version.get((change.version, column.id)) or to.names.get(column.id)
     if name in to.current_names:

@@ -75,6 +75,15 @@ def explain_misfit(column: Column, value: object) -> str | None:
     return None
 
 
+def fits_all(column: Column, values: Sequence[object]) -> bool:
+    """Whether a column can store all of some values exactly: one call for many values."""
+    try:
+        arrow.array(values, to_arrow_type(column.type))
+    except (arrow.ArrowException, OverflowError, TypeError, ValueError):
+        return False
+    return True
+
+
 def make_batch(values: Sequence[Mapping[str, object]], schema: arrow.Schema) -> arrow.RecordBatch:
     """Convert rows to an Arrow batch; missing columns of a row are null."""
     columns = [arrow.array([row.get(f.name) for row in values], f.type) for f in schema]

@@ -4,19 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from uuid import uuid4
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 from schemaman.spark.sql_errors import RAISED
 
 
 @contextmanager
-def create_view(rows: DataFrame, name: str) -> Iterator[None]:
-    """A temporary view of the rows, as long as the block lasts."""
-    rows.createOrReplaceTempView(name)
+def create_view(rows: DataFrame, name: str, reader: SparkSession | None = None) -> Iterator[str]:
+    """Create a temporary view of the rows, as long as the block lasts, and return its name in SQL.
+
+    `reader` is the session of the statement; None stands for that of the rows. Another session sees only
+    global views, which get a name of their own.
+    """
+    spark = rows.sparkSession
+    is_shared = reader is not None and reader is not spark
+    view = f"{name}_{uuid4().hex}" if is_shared else name
+    if is_shared:
+        rows.createOrReplaceGlobalTempView(view)
+    else:
+        rows.createOrReplaceTempView(view)
     try:
-        yield
+        yield f"{spark.conf.get('spark.sql.globalTempDatabase')}.{view}" if is_shared else view
     finally:
         # The error of the block is more useful than the error of dropping the view in a stopped engine.
         with suppress(*RAISED):
-            rows.sparkSession.catalog.dropTempView(name)
+            (spark.catalog.dropGlobalTempView if is_shared else spark.catalog.dropTempView)(view)

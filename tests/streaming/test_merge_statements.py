@@ -143,7 +143,8 @@ def _is_taken(database: sqlite3.Connection, floor: str | None, *, known: bool) -
 
 def _merged(database: sqlite3.Connection, row: Row, old: Row | None, floor: str | None) -> dict[str, Any]:
     """The row after the MERGE, whose clauses are asked one by one: SQLite knows no MERGE."""
-    statement = format_merge("t", "s", list_staged_columns(TO), ("id",), floor)
+    keeps = bool(row[HELPERS.kept] or row[HELPERS.words])
+    statement = format_merge("t", "s", list_staged_columns(TO), ("id",), floor, keeps=keeps)
     found = re.search(r"WHEN MATCHED AND (.*) THEN UPDATE SET (.*)\nWHEN NOT MATCHED THEN", statement)
     assert found is not None
     if old is None:

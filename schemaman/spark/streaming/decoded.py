@@ -65,12 +65,14 @@ def _needs_probe(helpers: HelperColumns) -> Column:
 class StagedRows:
     """Rows ready to be written, as a data frame to merge from; and the records that cannot be, with reasons.
 
-    `needing_probe` of the rows need a probe of the table: it must have a value, or may have a newer one;
-    `ended_incarnation` records belong to an earlier incarnation.
+    `keeping` of the rows keep a value of the table, or may. `needing_probe` of the rows need a probe of the
+    table: it must have a value, or may have a newer one. `ended_incarnation` records belong to an earlier
+    incarnation.
     """
 
     rows: DataFrame
     count: int
+    keeping: int
     needing_probe: int
     ended_incarnation: int
     unwritable: Mapping[TopicOffset, str]
@@ -99,6 +101,9 @@ class DecodedBatch(Protocol):
 
     def select_table(self, source_table: str) -> DecodedBatch:
         """The records of one table."""
+
+    def use_session(self, spark: SparkSession) -> DecodedBatch:
+        """The same records for a copy of their session; records on executors stay in theirs."""
 
     def select_truncates(self) -> DecodedBatch:
         """Those of the records that are TRUNCATEs."""
@@ -137,10 +142,12 @@ class DecodedBatch(Protocol):
 
 
 def decode_batch(spark: SparkSession, raw: DataFrame | arrow.Table, reading: ReadingContext) -> DecodedBatch:
-    """The records of a batch, decoded where they are, those of a partition in the order of their offsets."""
+    """The records of a batch, decoded where they are, those of a partition in the order of their offsets.
+
+    A data frame is one of `micro_batch.spread_records`.
+    """
     if isinstance(raw, DataFrame):
-        spread = raw.repartition("topic", "partition").sortWithinPartitions(*_RECORD_KEY)
-        return ExecutorBatch(spark, spread.mapInArrow(RecordDecoder(reading), DECODED).persist())
+        return ExecutorBatch(spark, raw.mapInArrow(RecordDecoder(reading), DECODED).persist())
     ordered = raw.sort_by([(name, "ascending") for name in _RECORD_KEY])
     batches = list(RecordDecoder(reading)(ordered.to_batches()))
     return (
@@ -210,6 +217,10 @@ class LocalBatch:
             self.spark, self.table.filter(compute.equal(self.table["source_table"], source_table))
         )
 
+    def use_session(self, spark: SparkSession) -> LocalBatch:
+        """See `DecodedBatch`."""
+        return LocalBatch(spark, self.table)
+
     def select_truncates(self) -> LocalBatch:
         """See `DecodedBatch`."""
         return LocalBatch(self.spark, self.table.filter(compute.equal(self.table["op"], "t")))
@@ -247,9 +258,12 @@ class LocalBatch:
         is_ordered = reduce(compute.or_, (compute.is_valid(good[name]) for name in ordered))
         probes = compute.or_kleene(good[helpers.needs_row], is_ordered)
         needing = sum(map(bool, probes.to_pylist()))
-        return StagedRows(
-            _create_frame(self.spark, good, make_staged_ddl(to)), good.num_rows, needing, ended, unwritable
+        has_kept = compute.greater(compute.list_value_length(good[helpers.kept]), 0)
+        keeping = sum(
+            map(bool, compute.or_kleene(has_kept, compute.is_valid(good[helpers.words])).to_pylist())
         )
+        frame = _create_frame(self.spark, good, make_staged_ddl(to))
+        return StagedRows(frame, good.num_rows, keeping, needing, ended, unwritable)
 
     def map_waiting(self, to: RowMap) -> arrow.Table:
         """See `DecodedBatch`."""
@@ -320,6 +334,10 @@ class ExecutorBatch:
         """See `DecodedBatch`."""
         return ExecutorBatch(self.spark, self.rows.where(F.col("source_table") == source_table))
 
+    def use_session(self, spark: SparkSession) -> ExecutorBatch:
+        """See `DecodedBatch`."""
+        return self
+
     def select_truncates(self) -> ExecutorBatch:
         """See `DecodedBatch`."""
         return ExecutorBatch(self.spark, self.rows.where("op = 't'"))
@@ -346,13 +364,15 @@ class ExecutorBatch:
         rows = ordered.mapInArrow(ChangeFolder(to, truncated_at), make_staged_ddl(to)).persist()
         helpers = make_staged_helpers(to)
         reason, needed = F.col(helpers.reason), _needs_probe(helpers)
-        counts = rows.agg(
-            F.count_if(reason.isNull()), F.count_if(needed), F.count_if(reason == ENDED_INCARNATION)
-        ).collect()[0]
+        keeps = (F.size(helpers.kept) > 0) | F.col(helpers.words).isNotNull()
+        found = (reason.isNull(), keeps, needed, reason == ENDED_INCARNATION)
+        count, keeping, needing, ended = [
+            number or 0 for number in rows.agg(*map(F.count_if, found)).collect()[0]
+        ]
         faults = rows.where(reason.isNotNull() & (reason != ENDED_INCARNATION)).select(reason, helpers.places)
         unwritable = _collect_unwritable((f[0], f[1]) for f in faults.toLocalIterator())
         good = rows.where(reason.isNull())
-        return StagedRows(good, counts[0] or 0, counts[1] or 0, counts[2] or 0, unwritable)
+        return StagedRows(good, count, keeping, needing, ended, unwritable)
 
     def map_waiting(self, to: RowMap) -> arrow.Table:
         """See `DecodedBatch`."""

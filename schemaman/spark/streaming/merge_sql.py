@@ -30,12 +30,15 @@ def format_merge(
     key: Sequence[str],
     truncated: str | None,
     metadata: Mapping[str, object] | None = None,
+    *,
+    keeps: bool = True,
 ) -> str:
     """Rows by their key; the greater position wins.
 
     `columns` are all of the table, `key` those of its key. `truncated`: the position of a TRUNCATE in the
     batch, which ends every row that is older; `metadata` is what their metadata columns then hold. A row that
-    was deleted, or is ended so, keeps no value when it comes again.
+    was deleted, or is ended so, keeps no value when it comes again. `keeps` is false if no staged row keeps a
+    value of the table: a shorter statement takes less time to plan.
     """
     own = [c.name for c in columns if c.name not in (ORDER, DELETED)]
     names = [*own, ORDER, DELETED]
@@ -44,7 +47,7 @@ def format_merge(
     values = {c.name: format_value(f"s.{quote(c.name)}", c.type) for c in columns}
     dead = _format_deleted(truncated)
     sets = [
-        f"t.{quote(n)} = {_format_kept(helpers, i, n, values[n], dead)}"
+        f"t.{quote(n)} = {_format_kept(helpers, i, n, values[n], dead) if keeps else values[n]}"
         for i, n in enumerate(own)
         if n not in key
     ]

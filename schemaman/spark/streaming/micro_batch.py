@@ -57,6 +57,12 @@ def select_raw_columns(batch: DataFrame) -> DataFrame:
     return batch.select(*there, *lit).select(*COLUMNS)
 
 
+def spread_records(batch: DataFrame) -> DataFrame:
+    """Put the records of each partition of a topic into one task, in the order of their offsets."""
+    spread = batch.repartition("topic", "partition")
+    return spread.sortWithinPartitions("topic", "partition", "offset")
+
+
 def gather_rows(batch: DataFrame, most: int) -> arrow.Table | None:
     """Collect the batch in this process if it has at most `most` records; otherwise None."""
     found = batch.limit(most + 1).toArrow()
@@ -70,7 +76,7 @@ def copy_records(records: DataFrame, most: int) -> DataFrame | arrow.Table:
     TableReference"), whether it is cached or not; a copy has no such plan.
     """
     found = gather_rows(records, most)
-    return records.localCheckpoint() if found is None else found
+    return spread_records(records).localCheckpoint() if found is None else found
 
 
 def record_batch(
@@ -82,7 +88,8 @@ def record_batch(
 ) -> tuple[Summary, Extents]:
     """Add the records of a batch to the history, in one transaction; executors scan a data frame.
 
-    Returns the result, and the first and the last offset of each partition of the batch.
+    A data frame is one of `spread_records`. Returns the result, and the first and the last offset of each
+    partition of the batch.
 
     Raises:
         CouldNotDo: the Spark job failed.
@@ -114,7 +121,8 @@ def ingest_data_frame(
             "a streaming data frame has no end",
             hint="use spark.read, or stream.writeStream.foreachBatch(schemaman.spark.LakeSink(…))",
         )
-    summary, _ = record_batch(select_raw_columns(records), registry, stream, schemas, forms)
+    spread = spread_records(select_raw_columns(records))
+    summary, _ = record_batch(spread, registry, stream, schemas, forms)
     return summary
 
 
@@ -136,9 +144,8 @@ def _scan_batch(batch: DataFrame | arrow.Table, scanner: BatchScanner) -> Iterat
             record for part in ordered.to_batches() for record in read_records(part)
         )
         return
-    spread = batch.repartition("topic", "partition").sortWithinPartitions("topic", "partition", "offset")
     try:
-        rows = spread.mapInArrow(scanner, _TAKES).collect()
+        rows = batch.mapInArrow(scanner, _TAKES).collect()
     except PySparkException as error:
         raise CouldNotDo(f"the Spark job that scans the batch failed: {error}") from error
     yield from (pickle.loads(row["take"]) for row in rows)

@@ -24,6 +24,7 @@ from schemaman.sink.preflight import Preflight
 from schemaman.sink.reader_views import ReaderViews
 from schemaman.sink.stale_rows import StaleRowCheck
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
+from schemaman.spark.streaming.noted_inspections import NotedInspections
 from schemaman.spark.streaming.sink_table import Blocked, Ready, SinkTable
 
 
@@ -132,10 +133,12 @@ class TableContext:
 
     def apply_plan(self, plan: Plan) -> Ready | Blocked:
         """Apply a plan; the table has only the steps and notes of this plan. Raises as `apply`."""
-        shared = self.shared
+        shared, executor, inspection = self.shared, self.executor, None
+        if isinstance(executor, NotedInspections):
+            inspection, executor = executor.take_inspection(plan.table, plan.format), executor.engine
         done = apply(
             plan,
-            self.executor,
+            executor,
             shared.journal,
             shared.clock,
             run=secrets.token_hex(6),
@@ -143,6 +146,7 @@ class TableContext:
             owner=f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})",
             approved=shared.is_approved(plan),
             store=shared.store.id,
+            inspection=inspection,
         )
         if done.state == "refused" or done.lake_table is None:
             return Blocked("; ".join(done.reasons), plan)

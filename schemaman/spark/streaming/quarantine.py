@@ -5,6 +5,7 @@ Law: a record is in it at most once for each lake table, and leaves it only afte
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -110,9 +111,17 @@ class Quarantine:
         self.keep_bytes = keep_bytes
         self.name = TARGETS.get(format).table_name(table)
         self._there = False
+        self._is_looked_for = False
+        self._writing = threading.Lock()  # tables side by side share it: one writes after the other
 
     def list_tables(self, spark: SparkSession, stream: str) -> tuple[QuarantinedTable, ...]:
-        """The quarantined records by lake and source table. Raises `StatementFailed`."""
+        """The quarantined records by lake and source table. Raises `StatementFailed`.
+
+        A missing table is looked for once: afterwards it exists as soon as this object adds records.
+        """
+        if not self._there and self._is_looked_for:
+            return ()
+        self._is_looked_for = True
         if not self._exists(spark):
             return ()
         rows = SparkExecutor(spark).query(
@@ -142,8 +151,6 @@ class Quarantine:
     ) -> None:
         """Add records with their `reason`; a record that is already here gets the new reason."""
         spark = rows.sparkSession
-        if not self._exists(spark):
-            self._create(spark)
         none = {} if self.keep_bytes else {n: F.lit(None) for n in ("key", "value", "headers")}
         kept = rows.select(
             F.lit(lake_table).alias("lake_table"),
@@ -154,7 +161,9 @@ class Quarantine:
             F.lit(attempt).alias("attempt"),
         ).dropDuplicates(list(_RECORD_KEY))
         same = " AND ".join(f"q.`{n}` = s.`{n}`" for n in _RECORD_KEY)
-        with create_view(kept, _VIEW):
+        with self._writing, create_view(kept, _VIEW):
+            if not self._exists(spark):
+                self._create(spark)
             SparkExecutor(spark).run(
                 f"MERGE INTO {self.name} q USING {_VIEW} s ON {same} "
                 "WHEN MATCHED THEN UPDATE SET q.reason = s.reason, q.attempt = s.attempt "
@@ -165,12 +174,13 @@ class Quarantine:
         self, spark: SparkSession, stream: str, quarantined: QuarantinedTable, attempt: str
     ) -> None:
         """Delete the quarantined records but those that this attempt has added again."""
-        SparkExecutor(spark).run(
-            f"DELETE FROM {self.name} WHERE stream = {literal(stream)} "
-            f"AND lake_table = {literal(quarantined.lake_table)} "
-            f"AND source_table = {literal(quarantined.source_table)} "
-            f"AND attempt <> {literal(attempt)}"
-        )
+        with self._writing:
+            SparkExecutor(spark).run(
+                f"DELETE FROM {self.name} WHERE stream = {literal(stream)} "
+                f"AND lake_table = {literal(quarantined.lake_table)} "
+                f"AND source_table = {literal(quarantined.source_table)} "
+                f"AND attempt <> {literal(attempt)}"
+            )
 
     def _exists(self, spark: SparkSession) -> bool:
         self._there = self._there or SparkExecutor(spark).inspect(self.table, self.format) is not None

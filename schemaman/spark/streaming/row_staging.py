@@ -36,7 +36,7 @@ from schemaman.sink.upsert import (
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.sink.values.unavailable import PLACEHOLDER
 from schemaman.sink.values.values import UnfitColumn
-from schemaman.spark.arrow_types import encode_key, explain_misfit, make_batch
+from schemaman.spark.arrow_types import encode_key, explain_misfit, fits_all, make_batch
 from schemaman.spark.streaming.micro_batch import COLUMNS, RAW, read_records
 from schemaman.spark.streaming.staged_columns import HelperColumns, make_staged_helpers, make_staged_schema
 from schemaman.spark.streaming.unread_records import NO_UNREAD, UnreadRecords, format_span
@@ -156,6 +156,10 @@ class RecordDecoder:
             yield arrow.RecordBatch.from_arrays([*columns, *added], names=names)
 
 
+_MappedRow = tuple[dict[str, object], LakeChange | None]
+"""A row of `CHANGE`, and the change in it whose values are to be checked."""
+
+
 @dataclass(frozen=True, slots=True)
 class ChangeMapper:
     """The function of tasks: it maps changes of the source to changes of one lake table.
@@ -178,13 +182,31 @@ class ChangeMapper:
         """Each change with the key by which it is folded; what cannot be written with its reason."""
         for batch in batches:
             columns = [batch.column(i).to_pylist() for i in range(len(self.columns))]
-            found = [self._map_row(pickle.loads(change), *key) for change, *key in zip(*columns, strict=True)]
+            mapped = [
+                self._map_row(pickle.loads(change), *key) for change, *key in zip(*columns, strict=True)
+            ]
+            found = self._check_values(mapped)
             if self.waiting:
                 keyed = (row for row in found if row.get("row_key") is not None)
                 found = [row | {"reason": WAITING, "change": None} for row in keyed]
             yield arrow.RecordBatch.from_pylist(found, CHANGE_ARROW)
 
-    def _map_row(self, change: RowChange, kafka_key: bytes | None = None) -> dict[str, object]:
+    def _check_values(self, mapped: Sequence[_MappedRow]) -> list[dict[str, object]]:
+        """The rows with a reason in each whose values do not fit; values are tried column by column first."""
+        changes = [change for _, change in mapped if change is not None]
+        doubtful = [
+            c for c in self.to.columns
+            if not fits_all(c, [v.values[c.name] for v in changes if c.name in v.values])
+        ]  # fmt: skip
+        for row, change in mapped if doubtful else ():
+            if change is not None:
+                faults = (
+                    explain_misfit(c, change.values[c.name]) for c in doubtful if c.name in change.values
+                )
+                row["reason"] = next((fault for fault in faults if fault), row["reason"])
+        return [row for row, _ in mapped]
+
+    def _map_row(self, change: RowChange, kafka_key: bytes | None = None) -> _MappedRow:
         row: dict[str, object] = {
             "row_order": change.order,
             "topic": change.record.topic,
@@ -194,27 +216,22 @@ class ChangeMapper:
         mapped = map_change(change, self.to)
         match mapped:
             case EndedIncarnation():
-                return row | {"reason": ENDED_INCARNATION}
+                return row | {"reason": ENDED_INCARNATION}, None
             case UnfitColumn(column, reason):
                 key = read_mapped_key(change, self.to)
                 known = None if key is None else encode_key(self.to.key_columns, key)
-                return row | {"reason": f"{column}: {reason}", "row_key": known}
+                return row | {"reason": f"{column}: {reason}", "row_key": known}, None
             case LakeChange():
-                faults = (
-                    explain_misfit(c, mapped.values[c.name])
-                    for c in self.to.columns
-                    if c.name in mapped.values
-                )
-                fault = next((fault for fault in faults if fault), None)
+                fault = None
                 if mapped.unavailable or self._is_unpositioned_delete(change):
                     row["unread"] = self.unread.find_before(mapped.record, kafka_key)
                 if row.get("unread") is not None and not mapped.unavailable:
-                    fault = fault or DELETE_WAITS
+                    fault = DELETE_WAITS
                 return row | {
                     "reason": fault,
                     "row_key": self._encode_key(mapped),
                     "change": pickle.dumps(mapped),
-                }
+                }, mapped
 
     def _is_unpositioned_delete(self, change: RowChange) -> bool:
         """Whether it is a delete without a position in a table whose other records have one.

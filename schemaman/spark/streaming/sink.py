@@ -7,6 +7,7 @@ its table once, or in quarantine with a reason.
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -43,12 +44,19 @@ from schemaman.spark.streaming.blocked_rows import make_waiting_query as others_
 from schemaman.spark.streaming.decoded import SMALL, DecodedBatch, RecordCount
 from schemaman.spark.streaming.history_changes import HistoryChanges
 from schemaman.spark.streaming.lake_progress import LakeDecoder
-from schemaman.spark.streaming.micro_batch import copy_records, gather_rows, record_batch, select_raw_columns
+from schemaman.spark.streaming.micro_batch import (
+    copy_records,
+    gather_rows,
+    record_batch,
+    select_raw_columns,
+    spread_records,
+)
 from schemaman.spark.streaming.migration_context import MigrationContext, TableContext
 from schemaman.spark.streaming.progress import StreamProgress
 from schemaman.spark.streaming.quarantine import UNKNOWN_TABLE, Quarantine, QuarantinedTable, RetryLog
 from schemaman.spark.streaming.retry_unknown import UnknownRecords
 from schemaman.spark.streaming.row_staging import ReadingContext, format_table, parse_table
+from schemaman.spark.streaming.side_by_side import SideBySide
 from schemaman.spark.streaming.sink_table import Blocked, Ready, SinkTable
 from schemaman.spark.streaming.table_migration import migrate_table
 from schemaman.spark.streaming.table_writer import (
@@ -140,6 +148,7 @@ class LakeSink:
         self._on_report = on_report
         self._notices = BatchNotices(() if services is None else services.settings.notify.value)
         self._stamps = BatchCommits()
+        self._side_by_side = SideBySide()
         self._small = small
         self._attempts = RetryLog()
         self._history_changes = HistoryChanges(store, stream, modes, self.list_sink_tables)
@@ -172,7 +181,7 @@ class LakeSink:
         if few is not None:
             self._show_report(self._write_batch(raw.sparkSession, few, number), position)
             return
-        raw = raw.persist()
+        raw = spread_records(raw).persist()
         try:
             self._show_report(self._write_batch(raw.sparkSession, raw, number), position)
         finally:
@@ -260,6 +269,10 @@ def _require_arguments(registry: object, quarantine: object, policy: object) -> 
         require_policy(policy)
 
 
+_Due = tuple[SinkTable, TableChanges]
+"""A lake table that gets rows in a batch."""
+
+
 class _BatchRun:
     """One batch while it is written."""
 
@@ -290,7 +303,7 @@ class _BatchRun:
         self.reasons: dict[str, set[str]] = {}
 
     def write_tables(self, raw: DataFrame | arrow.Table) -> BatchReport:
-        """Write every table of the batch, one after the other."""
+        """Write every table of the batch, side by side where their order does not matter."""
         rows = self.sink._lake_decoder.decode_batch(self.spark, raw, self.reading, self.waiting)
         try:
             counted = rows.count_records()
@@ -311,24 +324,29 @@ class _BatchRun:
         counted: Mapping[str | None, RecordCount],
         rejected: int,
     ) -> BatchReport:
-        due: list[tuple[SinkTable, TableChanges]] = []
+        due: list[_Due] = []
+        renamed: list[_Due] = []
         untargeted = 0
-        for text, table in sorted(self.tables.items(), key=self._sort_key):
+        for text, table in sorted(self.tables.items()):
             changes = _select_changes(rows, text, counted)
             sink_tables = self.sink.list_sink_tables(table)
             untargeted += 0 if sink_tables else changes.count
-            due += [(f, changes) for f in sink_tables if changes.count or _make_key(f) in self.waiting]
+            found = [(f, changes) for f in sink_tables if changes.count or _make_key(f) in self.waiting]
+            (renamed if self._is_renamed(table) else due).extend(found)
+        outcomes = self.sink._side_by_side.map(self.spark, due, self._write_alone)
+        # The lake tables of their previous names must exist by now.
+        outcomes += [self._write_alone(self.spark, each) for each in renamed]
+        due += renamed
         reports: list[TableReport] = []
-        locked: list[tuple[SinkTable, TableChanges]] = []
+        locked: list[_Due] = []
         overtaken: list[SinkTable] = []
-        for sink_table, changes in due:
-            outcome = self._migrate(sink_table, changes)
-            if isinstance(outcome, Blocked) and outcome.is_locked:
+        for (sink_table, changes), written in zip(due, outcomes, strict=True):
+            if isinstance(written, TableReport):
+                reports.append(written)
+            elif written.is_locked:
                 locked.append((sink_table, changes))
-            elif isinstance(outcome, Blocked) and outcome.is_overtaken:
-                overtaken.append(sink_table)
             else:
-                reports.append(self._write_or_block(sink_table, outcome, changes))
+                overtaken.append(sink_table)
         for sink_table, changes in locked:
             outcome = self._migrate_after_lease(sink_table, changes)
             if isinstance(outcome, Blocked) and outcome.is_overtaken:
@@ -367,10 +385,22 @@ class _BatchRun:
             self.quarantine.add_records(rows.select_rejected(), self.stream, UNKNOWN_TABLE, "", self.attempt)
         self.find_unread = make_unread_query(self.spark, self.quarantine, self.stream, self.waiting, rejected)
 
-    def _sort_key(self, named: tuple[str, TableId]) -> tuple[bool, str]:
-        """Sort renamed tables last: the lake tables of their previous names must exist by then."""
-        renamed = any(alias.kind == "table" for alias in self.histories[named[1]].aliases)
-        return renamed, named[0]
+    def _is_renamed(self, table: TableId) -> bool:
+        return any(alias.kind == "table" for alias in self.histories[table].aliases)
+
+    def _write_alone(self, spark: SparkSession, due: _Due) -> TableReport | Blocked:
+        """Migrate and write one table in a session; what has to wait is returned as blocked.
+
+        What is found while it is written concerns this table alone, so that others may be written meanwhile.
+        """
+        sink_table, changes = due
+        alone = copy.copy(self)
+        alone.spark, alone.executor, alone.reasons = spark, SparkExecutor(spark), {}
+        changes = replace(changes, rows=changes.rows.use_session(spark))
+        outcome = alone._migrate(sink_table, changes)
+        if isinstance(outcome, Blocked) and (outcome.is_locked or outcome.is_overtaken):
+            return outcome
+        return alone._write_or_block(sink_table, outcome, changes)
 
     def _migrate(self, sink_table: SinkTable, changes: TableChanges) -> Ready | Blocked:
         read_by = self.histories[sink_table.table]

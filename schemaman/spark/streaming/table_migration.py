@@ -33,6 +33,7 @@ from schemaman.spark.streaming.kept_columns import keep_displaced, keep_dropped
 from schemaman.spark.streaming.migration_context import TableContext
 from schemaman.spark.streaming.migration_state import MigrationState, RowsToWrite
 from schemaman.spark.streaming.newest_version import migrate_to_newest, refuse_foreign_store
+from schemaman.spark.streaming.noted_inspections import NotedInspections
 from schemaman.spark.streaming.sink_table import OVERTAKEN, Blocked, Ready
 from schemaman.spark.streaming.successors import begin_successor, choose_table
 
@@ -62,6 +63,8 @@ def migrate_table(
     A fault of one table, even an unforeseen one, never blocks another; only a failure of the store or of the
     session is raised.
     """
+    shared = table.shared
+    table = replace(table, executor=NotedInspections(table.executor, shared.journal, shared.clock))
     try:
         recorded = table.shared.registry.history(table.sink_table.table)
         history = table.shared.apply_decisions(recorded)

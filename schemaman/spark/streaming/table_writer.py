@@ -149,7 +149,7 @@ class TableWriter:
         rows = found.count - len(lacking)
         again = False
         if rows or (keyed and changes.truncated):
-            again = self._merge_rows(good, changes, batch) == "used"
+            again = self._merge_rows(good, changes, batch, keeps=found.keeping > 0) == "used"
         return WriteResult(rows, found.ended_incarnation, len(unwritable), again)
 
     def _stage_after_waiting(
@@ -209,7 +209,7 @@ class TableWriter:
         if not unwritable:
             return found.rows, {}
         records_column = make_staged_helpers(self._row_map).places
-        missing = self._spark.createDataFrame(
+        missing = found.rows.sparkSession.createDataFrame(
             [(list(p),) for p in unwritable], found.rows.select(records_column).schema
         )
         return found.rows.join(missing, records_column, "left_anti"), unwritable
@@ -219,14 +219,14 @@ class TableWriter:
     ) -> dict[TopicOffsets, str]:
         """The rows that need a value which the table does not have, or not yet."""
         helpers = make_staged_helpers(self._row_map)
-        query = f"SELECT * FROM {_SOURCE} WHERE {quote_name(helpers.needs_row)}"
-        if known:
-            query = format_missing_row_query(
-                self._follower.name, _SOURCE, self._row_map.key, helpers, truncated
-            )
         needing = F.col(helpers.needs_row) | F.col(helpers.unsent).isNotNull()
         columns = (helpers.places, helpers.behind, helpers.unread, helpers.anew)
-        with create_view(rows.where(needing), _SOURCE):
+        with create_view(rows.where(needing), _SOURCE, self._spark) as source:
+            query = f"SELECT * FROM {source} WHERE {quote_name(helpers.needs_row)}"
+            if known:
+                query = format_missing_row_query(
+                    self._follower.name, source, self._row_map.key, helpers, truncated
+                )
             found = run_statement(self._spark, query).select(*columns).collect()
         return {
             _read_records(row[0]): WAITS_FOR_OLDER
@@ -243,8 +243,8 @@ class TableWriter:
         dropped = [(i, c) for i, c in enumerate(self._row_map.columns) if c.name in self._row_map.dropped]
         if not dropped:
             return {}
-        query = format_newer_row_query(self._follower.name, _SOURCE, self._row_map.key, dropped, helpers)
-        with create_view(rows.where(F.col(helpers.since).isNotNull()), _SOURCE):
+        with create_view(rows.where(F.col(helpers.since).isNotNull()), _SOURCE, self._spark) as source:
+            query = format_newer_row_query(self._follower.name, source, self._row_map.key, dropped, helpers)
             found = run_statement(self._spark, query).select(helpers.places).collect()
         return {_read_records(row[0]): CAME_LATE for row in found}
 
@@ -260,27 +260,26 @@ class TableWriter:
             found = run_statement(self._spark, query).select(helpers.places).collect()
         return {_read_records(row[0]): OTHER_ROW for row in found}
 
-    def _merge_rows(self, rows: DataFrame, changes: TableChanges, batch: StreamBatch | None) -> CommitState:
+    def _merge_rows(
+        self, rows: DataFrame, changes: TableChanges, batch: StreamBatch | None, *, keeps: bool
+    ) -> CommitState:
         columns: tuple[Column, ...] = list_staged_columns(self._row_map)
         name, format = self._follower.name, self._follower.target.format
         state = self._stamps.find_state(self._spark, format, name, batch) if batch else "new"
         if state == "written":
             return state
-        if self._row_map.key:
-            at = changes.truncated
-            metadata = (
-                fill_truncate_metadata(changes.rows.find_truncate(at), self._row_map)
-                if at and self._row_map.metadata_columns
-                else {}
-            )
-            statement = format_merge(name, _VIEW, columns, self._row_map.key, at, metadata)
-        else:
-            statement = format_append(name, _VIEW, columns)
+        at, metadata = changes.truncated if self._row_map.key else None, {}
+        if at and self._row_map.metadata_columns:
+            metadata = fill_truncate_metadata(changes.rows.find_truncate(at), self._row_map)
         with (
-            create_view(rows, _VIEW),
+            create_view(rows, _VIEW, self._spark) as view,
             self._stamps.set_commit_metadata(self._spark, format, name, batch, state),
         ):
-            self._executor.run(statement)
+            self._executor.run(
+                format_merge(name, view, columns, self._row_map.key, at, metadata, keeps=keeps)
+                if self._row_map.key
+                else format_append(name, view, columns)
+            )
         return state
 
 
