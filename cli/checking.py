@@ -9,6 +9,7 @@ from schemaman.api.checking import check_tables
 from schemaman.api.gate_settings import is_branch, is_outside_history, is_table
 from schemaman.compat.gate import CheckResult
 from schemaman.errors import UsageError
+from schemaman.model.shell import quote_word
 from schemaman_cli.library import make_workspace, open_registry
 from schemaman_cli.options import CommandContext
 from schemaman_cli.printed_commands import list_options
@@ -74,6 +75,11 @@ def _check_files(
             open_registry=lambda: open_registry(context),
         )  # fmt: skip
     if against is not None and len(places) == 1 and is_outside_history(places[0]):
+        if not is_outside_history(against):
+            raise UsageError(
+                f"{places[0]} is checked without the history, and {against} is of the history",
+                hint=f"`schemaman diff {quote_word(against)} {quote_word(places[0])}` compares the two",
+            )
         return check_schemas(workspace, places[0], against, level=level, word=word)
     branch = base if against is None else against.removeprefix("git:")
     if places and all(is_in_migrations(workspace, place) for place in places):

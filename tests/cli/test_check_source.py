@@ -191,3 +191,9 @@ def test_tables_whose_names_make_one_topic_are_told(connector: Connector, run: R
     assert f"{names} share the topic srv.public.item_list: their names become the same one" in done.out
     assert run("check", "--source", "--fail-on", "note").code == 1
     assert "names-collide" not in run("check", "t").out
+
+
+def test_a_file_is_not_checked_against_the_history_but_compared(connector: Connector, run: Run) -> None:
+    Path("new.sql").write_text("CREATE TABLE t (id INT, n TEXT)")
+    done = run("check", "file:new.sql", "--against", "t")
+    assert (done.code, "schemaman diff t file:new.sql" in done.err) == (2, True)
