@@ -6,8 +6,9 @@ merging the changes one after the other. Changes that are delivered twice, or la
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from typing import Any, Literal, assert_never
 
 from schemaman.sink.uncertain_keys import Claim
@@ -36,9 +37,10 @@ class LakeChange:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the fields alone, which is a third of the work of a dataclass with slots."""
-        return LakeChange, (
-            self.op, self.order, self.record, self.values, self.unavailable, self.redelivered
-        )  # fmt: skip
+        return LakeChange, _read_fields(self)
+
+
+_read_fields: Callable[[LakeChange], tuple[Any, ...]] = attrgetter(*(f.name for f in fields(LakeChange)))
 
 
 @dataclass(frozen=True, slots=True)
