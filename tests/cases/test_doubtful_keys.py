@@ -9,6 +9,8 @@ import pytest
 from schemaman.compat.gate import list_all_steps
 from schemaman.compat.judge import RULES, judge_transition
 from schemaman.history.versions import TableHistory
+from schemaman.report.views.table_changes import build_chapter
+from schemaman.report.views.table_chapter import build_timeline
 from tests.cases.connector import INT, NOTE, TEXT, Connector, entry, shapes
 from tests.support.records import Node
 
@@ -84,6 +86,10 @@ def test_an_index_that_made_no_key_leaves_no_doubt(create: str, drop: str):
     assert mariadb((create, keyed), (UNIQUE, keyed), (drop, keyed), row=False).latest.unconfirmed == ()
 
 
+def end_of_timeline(history: TableHistory) -> str:
+    return build_timeline(build_chapter(history, lambda _: ())).events[-1].label
+
+
 def test_a_table_that_a_statement_replaced_is_not_dropped():
     history = mariadb(
         (CREATE, image()), ("CREATE OR REPLACE TABLE t (x BIGINT PRIMARY KEY)", None), row=False
@@ -93,6 +99,7 @@ def test_a_table_that_a_statement_replaced_is_not_dropped():
     assert [d.kind for d in history.disagreements] == ["altered-unseen"]
     (step,) = list_all_steps(history)
     assert [f.rule for f in judge_transition(step, RULES.load_all())] == ["table-recreated"]
+    assert end_of_timeline(history) == "Dropped and created again"
 
 
 def test_a_table_that_is_dropped_after_it_was_replaced_is_dropped():
@@ -100,6 +107,7 @@ def test_a_table_that_is_dropped_after_it_was_replaced_is_dropped():
     history = mariadb((CREATE, image()), replaced, ("DROP TABLE t", None), row=False)
     assert history.is_dropped
     assert history.disagreements == ()
+    assert end_of_timeline(history) == "Dropped"
 
 
 def test_names_that_a_statement_exchanges_keep_their_columns():

@@ -107,7 +107,8 @@ def build_timeline(story: TableChapter, *, newest_first: bool = False) -> Timeli
     ]
     ends = [e for e in story.history.events if e.kind in ("dropped", "renamed")]
     for event in ends[-1:] if story.history.has_ended else ():
-        label = "Renamed" if event.kind == "renamed" else "Dropped"
+        ended = "Dropped" if story.history.is_dropped else "Dropped and created again"
+        label = "Renamed" if event.kind == "renamed" else ended
         other = ((Text("now "), Text(str(event.other), code=True)),) if event.other else ()
         severity = find_worst(story.ending)
         badges = () if severity == "off" else (Text(severity, words.SEVERITY_TONES[severity]),)
