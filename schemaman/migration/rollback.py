@@ -31,7 +31,7 @@ from schemaman.migration.recipes.phases import count_differing, count_unfit_keys
 from schemaman.migration.row_columns import DELETED
 from schemaman.migration.statement_check import find_structure_after
 from schemaman.migration.target import TARGETS, LakeTable, Target
-from schemaman.migration.view_steps import is_view_step, undo_view_steps
+from schemaman.migration.view_steps import VIEW_KINDS, undo_view_steps
 from schemaman.model.ddl import quote_name
 from schemaman.store.log import MigrationEntry
 
@@ -89,7 +89,7 @@ def plan_rollback(plan: Plan, lake: LakeTable | None, done: int) -> Plan:
     kept: list[str] = []
     after = lake
     for step, gate in zip(reversed(taken), gates, strict=True):
-        if step.kind == "create-namespace" or is_view_step(step):
+        if step.kind == "create-namespace" or step.kind in VIEW_KINDS:
             continue
         staying = describe_staying(step)
         kept += [staying] if staying else []

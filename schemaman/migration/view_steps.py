@@ -83,9 +83,10 @@ def add_steps(plan: Plan, steps: Sequence[Step]) -> Plan:
     return replace(plan, steps=(*plan.steps, *steps)) if steps else plan
 
 
-def is_view_step(step: Step) -> bool:
-    """Whether a step is about a view, or its namespace, and not about the table."""
-    return step.kind in VIEW_KINDS or (step.kind == "create-namespace" and not step.postcondition)
+def is_view_step(steps: Sequence[Step], number: int) -> bool:
+    """Whether a step is about a view, or its namespace right before it, and not about the table."""
+    following = steps[number + 1 : number + 2] if steps[number].kind == "create-namespace" else ()
+    return any(step.kind in VIEW_KINDS for step in (steps[number], *following))
 
 
 def list_view_names(steps: Sequence[Step]) -> tuple[str, ...]:

@@ -5,11 +5,9 @@ If the session shares this process with a JVM, reading has a faster way. Law: th
 
 from __future__ import annotations
 
-import threading
-
 from pyspark.sql import SparkSession
 
-from schemaman.errors import SessionLost, UsageError
+from schemaman.errors import SessionLost, StatementFailed, UsageError
 from schemaman.migration.target import TARGETS, LakeTable
 from schemaman.spark.catalog_settings import require_literals
 from schemaman.spark.session import is_classic, is_stopped
@@ -38,7 +36,6 @@ class SparkExecutor:
         self._spark = spark
         self._java = java and is_classic(spark)
         self._checked: set[tuple[str, str]] = set()
-        self._creating = threading.Lock()
 
     @property
     def slots(self) -> int:
@@ -75,11 +72,12 @@ class SparkExecutor:
             StatementFailed: the target refused the statement, which had no effect.
         """
         self._require_running()
-        if statement.startswith(_CREATE_NAMESPACE):
-            # Catalogues look for a namespace before they insert it: of two threads, one would fail.
-            with self._creating:
-                self._run(statement)
-        else:
+        try:
+            self._run(statement)
+        except StatementFailed:
+            if not statement.startswith(_CREATE_NAMESPACE):
+                raise
+            # Catalogues look for a namespace and then insert it: of two writers one fails. Now it is there.
             self._run(statement)
 
     def _run(self, statement: str) -> None:

@@ -6,9 +6,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 
 import schemaman as sm
+from schemaman.errors import StatementFailed
 from schemaman.history.decisions import Decisions, Rename, format_coordinates
 from schemaman.migration.apply.journal import StoreJournal
 from schemaman.migration.plan_file import from_text
@@ -18,11 +20,13 @@ from schemaman.migration.successor import list_successors
 from schemaman.migration.target import TARGETS
 from schemaman.migration.target_id import target_id
 from schemaman.spark.executor import SparkExecutor
+from schemaman.spark.statements import run_statement
 from schemaman.spark.streaming.batch_report import BatchReport
 from schemaman.spark.streaming.micro_batch import RAW
 from tests.streaming.test_autopilot import keyless, told
 from tests.support.checkout import PROOF
 from tests.support.command_line import Run
+from tests.support.recordings import recorded
 from tests.support.records import node, row_event
 
 pytestmark = pytest.mark.spark
@@ -191,3 +195,42 @@ def test_a_late_answer_unites_columns_and_is_taken_back(
         back = plan_rollback(from_text(begun[-1]), lake, 2)
         assert sm.apply(back, registry, executor, approved=True).state == "applied"
         assert read() == ["n0", None, "n2"]
+
+
+def test_newer_rows_do_not_wait_behind_one_of_the_table_before(spark: SparkSession, tmp_path: Path) -> None:
+    """A recorded table that is made anew: two records of an unconfirmed key wait, and no other one does."""
+    reports: list[BatchReport] = []
+    records = [r for r in recorded("postgres/shop-crash") if r.topic.endswith("shelves")]
+    with sm.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as registry:
+        sink = sm.spark.LakeSink(
+            registry,
+            [sm.TargetSetting("lake", "iceberg", ("*",), table="ice.behind.{table}")],
+            sm.spark.Quarantine("ice.behind.quarantine", "iceberg"),
+            policy=sm.Policy(profile="autopilot"),
+            on_report=reports.append,
+        )
+        sink(_make_frame(spark, records), 0)
+    ((waiting,),) = (report.waiting for report in reports)
+    assert (waiting.records, "not confirmed that the key was (id)" in waiting.reason) == (2, True)
+    assert spark.table("ice.behind.shelves__2").count() > 0
+
+
+def test_a_namespace_that_another_writer_makes_first_is_there(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statements: list[str] = []
+
+    def refuse_once(session: SparkSession, statement: str) -> DataFrame:
+        statements.append(statement)
+        if len(statements) == 1:
+            raise AnalysisException("UNIQUE constraint failed: iceberg_namespace_properties")
+        return run_statement(session, statement)
+
+    monkeypatch.setattr("schemaman.spark.executor.run_statement", refuse_once)
+    executor = SparkExecutor(spark)
+    executor.run("CREATE NAMESPACE IF NOT EXISTS `ice`.`twice`")
+    assert len(statements) == 2
+    statements.clear()
+    with pytest.raises(StatementFailed):
+        executor.run("DROP NAMESPACE `ice`.`twice`")
+    executor.run("DROP NAMESPACE `ice`.`twice`")

@@ -16,7 +16,7 @@ from schemaman.migration import spark_sql as sql
 from schemaman.migration.apply.apply import apply
 from schemaman.migration.plan import Plan, Step, describe_change
 from schemaman.migration.target import Executor, LakeTable, Target
-from schemaman.migration.view_steps import is_view_step
+from schemaman.migration.view_steps import VIEW_KINDS
 from schemaman.model.diff import diff
 from schemaman.store.log import MigrationEntry
 
@@ -114,7 +114,7 @@ def _redirect_plan(plan: Plan, target: Target, name: str, lake: LakeTable | None
     """Redirect every statement and every condition of a plan to the clone."""
     old, new = target.table_name(plan.table), target.table_name(name)
     # A view reads the table itself, and is no part of the clone.
-    steps = (s for s in plan.steps if s.kind != "create-namespace" and not is_view_step(s))
+    steps = (s for s in plan.steps if s.kind != "create-namespace" and s.kind not in VIEW_KINDS)
     return replace(
         plan,
         table=name,

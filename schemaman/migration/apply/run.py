@@ -192,7 +192,7 @@ class PlanRun:
         for number, step in enumerate(self.plan.steps):
             if number < at:
                 self.skip_step(number, step, lake)
-            elif is_view_step(step):
+            elif is_view_step(self.plan.steps, number):
                 self.run_view_step(number, step, lake)
             else:
                 with self.report_partial(number):

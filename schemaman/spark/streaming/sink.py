@@ -457,7 +457,7 @@ class _BatchRun:
             self.waiting = _index_waiting(self.quarantine.list_tables(self.spark, self.stream))
             # Only records of other attempts are released: those of this batch are of an earlier one by now.
             self.attempt += "+"
-            replayed = self._replay(sink_table, self._make_writer(sink_table, outcome))
+            replayed = self._replay(sink_table, self._make_writer(sink_table, outcome), outcome)
             report = replace(
                 report,
                 steps=(*report.steps, *outcome.steps),
@@ -545,8 +545,11 @@ class _BatchRun:
         history = self.histories[sink_table.table]
         return record_truncate(self._open(sink_table), history, changes.truncated)
 
-    def _replay(self, sink_table: SinkTable, writer: TableWriter) -> int:
-        """Write the quarantined records of a table that can take them, before newer records."""
+    def _replay(self, sink_table: SinkTable, writer: TableWriter, migrated: Ready | None = None) -> int:
+        """Write the quarantined records of a table that can take them, before newer records.
+
+        `migrated` is the table that takes them; without it, that of the first of them.
+        """
         quarantined = self.waiting.get(_make_key(sink_table))
         self.later = frozenset()
         if quarantined is None or not self.quarantine.keep_bytes:
@@ -564,7 +567,7 @@ class _BatchRun:
                 self._reject(rows, counted)
             changes, quarantined_count = _select_changes(rows, format_table(sink_table.table), counted), 0
             if count := changes.count:
-                outcome = self._migrate(sink_table, changes)
+                outcome = migrated or self._migrate(sink_table, changes)
                 other = self._make_writer(sink_table, outcome) if isinstance(outcome, Ready) else writer
                 self.later = outcome.later if isinstance(outcome, Ready) else frozenset()
                 changes, quarantined_count = self._apply_truncate_policy_again(sink_table, other, changes)
