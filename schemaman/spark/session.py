@@ -6,10 +6,12 @@ import logging
 import os
 import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -81,9 +83,9 @@ def start_session(
     ours = make_session_settings(folder, catalog, master)
     ours["spark.jars.packages"] = ",".join((*PACKAGES, *packages))
     chosen = ours | dict(settings or {})
+    _silence_loggers()
     spark = _start(SparkConf(loadDefaults=False).setAll(list(chosen.items())), log)
     spark.sparkContext.setLogLevel("ERROR")
-    _silence_loggers()
     return spark
 
 
@@ -190,9 +192,17 @@ def require_java() -> str:
 
 
 def _silence_loggers() -> None:
-    """Silence loggers of PySpark that print kilobytes of JSON for each failed statement."""
+    """Silence what prints kilobytes for each failed statement, and a traceback for Ctrl-C.
+
+    py4j logs Ctrl-C by the root logger. Source: py4j 0.10.9.9, GatewayClient.send_command.
+    """
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_is_no_interrupt)
+
+
+def _is_no_interrupt(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], KeyboardInterrupt))
 
 
 def require_server(address: str) -> None:
@@ -252,12 +262,26 @@ def _start(conf: SparkConf, log: IO[bytes] | None) -> SparkSession:
             # The JVM and the jar resolver talk on both streams; results of a command go to stdout alone.
             # `launch_gateway` has no annotations, though PySpark is typed.
             gateway = launch_gateway(public, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
-            return SparkSession(SparkContext(conf=conf, gateway=gateway))
+            with _keep_interrupt_handler():
+                context = SparkContext(conf=conf, gateway=gateway)
+            return SparkSession(context)
         except (PySparkException, OSError) as error:
             raise EngineUnavailable(
                 f"Spark did not start: {_find_last_line(output, start) or error}",
                 hint=_find_start_hint(output, start),
             ) from error
+
+
+@contextmanager
+def _keep_interrupt_handler() -> Iterator[None]:
+    """Keep this process's handler of Ctrl-C: PySpark's own talks to the JVM while the main thread does.
+
+    Source: pyspark 4.1, SparkContext._do_init: its handler cancels all jobs through py4j.
+    """
+    handler = signal.getsignal(signal.SIGINT)
+    yield
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, handler)
 
 
 def _read_output(output: IO[bytes], start: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -108,3 +109,8 @@ def test_what_a_catalogue_says_of_its_address_shows_no_password(address: str) ->
     assert "hunter2" not in message
     assert message.startswith("inspect ice.raw.t: Failed to connect: jdbc:")
     assert message.endswith(", as me@example.org asked")
+
+
+def test_ctrl_c_is_no_business_of_pyspark(spark) -> None:
+    """Its handler talks to the JVM while the main thread does, which fails and hides the interruption."""
+    assert getattr(signal.getsignal(signal.SIGINT), "__module__", "") != "pyspark.core.context"
