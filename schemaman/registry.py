@@ -535,7 +535,7 @@ class Registry:
         return self.digest_after(self._store.find_position(since_ms), since_ms)
 
     def digest_after(self, position: int, since_ms: int) -> Digest:
-        """As `digest`, of what the log has after a position; the time is only told."""
+        """As `digest`, of what the log has after a position; `since_ms` is shown alone."""
         now_ms, decisions = self._clock(), self.decisions()
         lines = [
             (stamped.sequence, *_date_line(stamped)) for stamped in self._store.read(kinds=[MigrationEntry])

@@ -117,7 +117,7 @@ class LakePlanner:
         return migration_source(history, proven=proven, newer=table.newer)
 
     def _keeps_both(self, table: TargetTable) -> bool:
-        """Whether the lake gets both columns of a suspected rename that nobody has answered."""
+        """Whether the lake gets both columns of a suspected rename without an answer."""
         return self.policy.is_made("rename-unanswered", str(table.history.table), table.target, table.format)
 
 

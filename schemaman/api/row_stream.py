@@ -178,7 +178,7 @@ def _select_written(
 ) -> dict[Partition, int]:
     """Select the offsets of a checkpoint that the history has; other partitions are written from the start.
 
-    No record was written that the history did not have: somebody edited the file, or an older copy of the
+    No record was written that the history did not have: the file was edited, or an older copy of the
     store came back. Rows are repeated then, and none is left out.
     """
     return {p: last for p, last in written.items() if _has_offset(known.get(p, ()), last)}

@@ -10,7 +10,7 @@ from schemaman.report.views.shared_topics import find_shared_topics
 
 
 def list_shared_topics(registry: Registry) -> tuple[tuple[TableId, Disagreement], ...]:
-    """List a remark for each topic that several tables share now; the first of the tables bears it.
+    """List a remark for each topic that several tables share now; the remark is of the first of the tables.
 
     A topic that does not follow from the names was chosen, by a transform: it is left out.
     """

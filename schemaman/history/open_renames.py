@@ -1,4 +1,4 @@
-"""Suspected renames that nobody has answered, in tables that go on meanwhile: each as a drop and an addition.
+"""Suspected renames without an answer, in tables that go on meanwhile: each as a drop and an addition.
 
 Law: the question stays in the history. An answer may come at any time, since both columns keep their values.
 """

@@ -1,7 +1,7 @@
 """The digest: what the log says of a time, for people who were not there.
 
 Laws: the log is the only source. Each line of the journal after the position is in one digest entry, and none
-before it is. What waits is told as of the end, whenever it began.
+before it is. The digest lists what waits at its end, whenever it began.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class StepDigest:
 
 @dataclass(frozen=True, slots=True)
 class WayBack:
-    """How a run is taken back: the run to name, and what stands in the way, empty for nothing.
+    """How a run is taken back: the run to name, and what prevents it, empty for nothing.
 
     `after` are later runs on the table, newest first, which are taken back before.
     """

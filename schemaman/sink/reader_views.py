@@ -47,7 +47,7 @@ class ReaderViews:
     """Plans the views of a process.
 
     `checks`: each plan looks whether the view is there; else only a plan that changes the view does. The
-    names of views that others made are remembered, so that they are looked up and told once.
+    names of views that others made are remembered, so that each is looked up, and named in a note, once.
     """
 
     checks: bool = True

@@ -132,7 +132,7 @@ def map_columns(
 
     `joined` is the history with more renames applied: rows are read by the ids of `recorded`. `drops`:
     the policy lets the lake drop what the source has dropped, so such values may be left out. `proves_keys`:
-    nobody decides about another key, so that a row waits which may have been written under an earlier one.
+    no person decides about another key, so that a row waits which may have been written under an earlier one.
     """
     history = recorded if joined is None else joined
     newest = history.latest

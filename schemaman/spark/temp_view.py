@@ -15,7 +15,7 @@ from schemaman.spark.sql_errors import RAISED
 def create_view(rows: DataFrame, name: str, reader: SparkSession | None = None) -> Iterator[str]:
     """Create a temporary view of the rows, as long as the block lasts, and return its name in SQL.
 
-    `reader` is the session of the statement; None stands for that of the rows. Another session sees only
+    `reader` is the session of the statement; None means that of the rows. Another session sees only
     global views, which get a name of their own.
     """
     spark = rows.sparkSession

@@ -51,7 +51,7 @@ def _find_path(schema: AvroSchema, location: str) -> tuple[str, ...]:
     is_envelope = isinstance(root, RecordOf) and {*_IMAGES, "op"} <= {field.name for field in root.fields}
     if not is_envelope:
         return path
-    # What stands beside the rows is no column: it concerns each reader of the table.
+    # A field of the envelope outside of the rows is no column: it concerns each reader of the table.
     return path[1:] if path[:1] and path[0] in _IMAGES else ()
 
 

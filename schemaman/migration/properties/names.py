@@ -56,7 +56,7 @@ ADDED_PROPERTY = "schemaman.added"
 """Table property: columns that plans added beyond the version of the stamp, as a JSON list."""
 
 VIEW_PROPERTY = "schemaman.view"
-"""Property of a view that plans made: the hash of what it shows, by which nobody else's view is replaced."""
+"""Property of a view that plans made: the hash of what it shows, by which no view of others is replaced."""
 
 CHECK_PREFIX = "delta.constraints."
 """Table property of Delta: the expression of a CHECK constraint, under its name."""

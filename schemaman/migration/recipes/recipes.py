@@ -145,7 +145,7 @@ class RecipePlanner:
         return self.policy.find_representation(self.source.table, *self._target_names)
 
     def plan_unite_columns(self, lake: LakeTable, former: Sequence[FormerColumn]) -> Plan | None:
-        """Plan to unite former columns with the present ones; None if there are none, or nobody wants it."""
+        """Plan to unite former columns with the present ones; None without any, or by the policy."""
         ruling = self._policy_check().ask("unite-columns")
         if not former or ruling.level not in ("auto", "approve"):
             return None
@@ -154,7 +154,7 @@ class RecipePlanner:
         return self._make_plan(draft, lake, Phase("unite", 1, 1, gate))
 
     def plan_take_rows(self, lake: LakeTable, earlier: LakeTable, address: str) -> Plan | Refusal | None:
-        """Plan to take the rows of the lake table of an earlier name; None if nobody wants it."""
+        """Plan to take the rows of the lake table of an earlier name; None if the policy forbids it."""
         ruling = self._policy_check().ask("rename-table")
         if ruling.level != "auto" or address in read_record(lake.properties).taken:
             return None

@@ -337,7 +337,7 @@ class DeltaTarget:
     def measure_table(self, executor: Executor, table: str) -> int | None:
         """Read the size of the table. Source: Delta "Table utility commands", `sizeInBytes`.
 
-        It stands before the properties, the only map of the row.
+        It comes before the properties, the only map of the row.
         """
         rows = executor.query(f"DESCRIBE DETAIL {self.table_name(table)}")
         at = next((i for i, cell in enumerate(rows[0]) if isinstance(cell, Mapping)), 0) if rows else 0

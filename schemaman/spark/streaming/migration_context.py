@@ -66,7 +66,7 @@ class TableContext:
 
     @property
     def keeps_both(self) -> bool:
-        """Whether the lake gets both columns of a suspected rename that nobody has answered."""
+        """Whether the lake gets both columns of a suspected rename without an answer."""
         return self.find_level("rename-unanswered") == "auto"
 
     @property

@@ -16,7 +16,7 @@ _UNREAD = "they were not decoded; they are tried again whenever the history of t
 
 
 class WaitingJournal:
-    """Writes the lines of one sink; a table of which nothing waits costs no look into the journal."""
+    """Writes the lines of one sink; a table without anything that waits reads no journal."""
 
     def __init__(self, registry: Registry, journal: Journal, quarantine: Quarantine) -> None:
         self._registry = registry
