@@ -32,7 +32,7 @@ from tests.support.checkout import CAPTURES, FIXTURES, ROOT
 from tests.support.log_entries import batch
 
 SOURCES = ("db2/documented", "postgres/shop-names-unicode", "postgres/shop-crash")
-OLD = sorted((FIXTURES / "stores").glob("layout-*.db.gz"))
+OLD = sorted((FIXTURES / "stores").glob("layout-*.db.gz"), key=lambda path: (len(path.name), path.name))
 
 
 def run(*words: object) -> int:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, Final
 
 from schemaman.errors import UnreadableInput
@@ -83,10 +84,11 @@ class FixedBytes:
     """A fixed: `size` bytes. Names are full names."""
 
     name: str
-    aliases: frozenset[str]
+    aliases: tuple[str, ...]
     size: int
     properties: Mapping[str, object]
     kind: str = "fixed"
+    doc: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,11 +96,12 @@ class Symbols:
     """An enum. Names are full names."""
 
     name: str
-    aliases: frozenset[str]
+    aliases: tuple[str, ...]
     symbols: tuple[str, ...]
     default: str | None
     properties: Mapping[str, object]
     kind: str = "enum"
+    doc: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,6 +114,7 @@ class RecordField:
     default: object
     order: str
     properties: Mapping[str, object]
+    doc: str | None = None
 
     @property
     def has_default(self) -> bool:
@@ -127,7 +131,7 @@ class RecordOf:
     """
 
     name: str
-    aliases: frozenset[str]
+    aliases: tuple[str, ...]
     fields: tuple[RecordField, ...]
     by_name: Mapping[str, RecordField]
     properties: Mapping[str, object]
@@ -136,6 +140,7 @@ class RecordOf:
     others: tuple[int, ...]
     positions: Mapping[str, int]
     kind: str = "record"
+    doc: str | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,15 +167,19 @@ class AvroSchema:
         return self.types[node.name] if isinstance(node, Reference) else node
 
 
-def parse_schema(schema: str | Mapping[str, Any] | Sequence[Any]) -> AvroSchema:
+def parse_schema(
+    schema: str | Mapping[str, Any] | Sequence[Any], referenced: tuple[str, ...] = ()
+) -> AvroSchema:
     """Parse a schema: a JSON text, or JSON as Python values; a text such as `int` without quotes is no JSON.
+
+    The types of the referenced texts are known, of the earlier ones to the later ones too.
 
     Raises:
         InvalidAvroSchema: Avro's Java implementation refuses the schema; the message says why.
     """
     if not isinstance(schema, str):
         return _parse_json(schema)
-    return _parse_text(schema)
+    return _parse_text(schema, referenced)
 
 
 def find_short_name(full_name: str) -> str:
@@ -179,9 +188,10 @@ def find_short_name(full_name: str) -> str:
 
 
 @lru_cache(_CACHED)
-def _parse_text(text: str) -> AvroSchema:
+def _parse_text(text: str, referenced: tuple[str, ...]) -> AvroSchema:
+    known = _parse_text(referenced[-1], referenced[:-1]).types if referenced else {}
     try:
-        return _parse_json(_load_json(text))
+        return _parse_json(_load_json(text), known)
     except RecursionError:
         raise InvalidAvroSchema("the schema is nested too deeply") from None
 
@@ -204,8 +214,8 @@ def _refuse_constant(word: str) -> Any:
     raise ValueError(f"{word} is no JSON number")
 
 
-def _parse_json(schema: Any) -> AvroSchema:
-    parser = _Parser({})
+def _parse_json(schema: Any, referenced: Mapping[str, Named] = MappingProxyType({})) -> AvroSchema:
+    parser = _Parser(dict(referenced))
     root = parser.parse(schema, None, 0)
     # A name may be used before its definition, so references and unions are checked at the end.
     known = AvroSchema(root, parser.types)
@@ -249,10 +259,10 @@ class _Parser:
                 return self.parse_fixed(schema, namespace)
             case "array":
                 items = self.parse(_get_part(schema, "items", "the array"), namespace, depth + 1)
-                return ArrayOf(items, _find_properties(schema))
+                return ArrayOf(items, _find_copied_properties(schema))
             case "map":
                 values = self.parse(_get_part(schema, "values", "the map"), namespace, depth + 1)
-                return MapOf(values, _find_properties(schema))
+                return MapOf(values, _find_copied_properties(schema))
             case _:
                 return self.find(kind, namespace)
 
@@ -275,14 +285,17 @@ class _Parser:
             names = [field.name for field in fields]
             twice = next(n for n in names if names.count(n) > 1)
             raise InvalidAvroSchema(f"the record {name} has the field {twice} twice")
-        properties = _find_properties(schema)
+        properties = _find_copied_properties(schema)
         aliases = _parse_aliases(schema, name)
         kinds = [_find_plain_kinds(f.type) if not f.aliases else "" for f in fields]
         plain = frozenset(_share_pair(f.name, k) for f, k in zip(fields, kinds, strict=True) if k)
         others = tuple(number for number, k in enumerate(kinds) if not k)
         positions = {f.name: number for number, f in enumerate(fields)}
         is_error = schema["type"] == "error"
-        record = RecordOf(name, aliases, fields, by_name, properties, is_error, plain, others, positions)
+        record = RecordOf(
+            name, aliases, fields, by_name, properties, is_error, plain, others, positions,
+            doc=_find_doc(schema),
+        )  # fmt: skip
         self.define(record)
         return record
 
@@ -298,14 +311,14 @@ class _Parser:
         if isinstance(default, str) and type.kind in ("float", "double"):
             if not _DOUBLE.fullmatch(default.strip()):
                 raise InvalidAvroSchema(f"the default {default!r} of {record}.{name} is no number")
-            default = 0.0
+            default = _read_double(default.strip())
         if default is not NO_DEFAULT and not self.is_default(type, default):
             raise InvalidAvroSchema(
                 f"the default {json.dumps(default)} of {record}.{name} does not fit its type"
             )
         aliases = tuple(dict.fromkeys(_list_aliases(part)))
-        properties = {key: value for key, value in part.items() if key not in _FIELD_RESERVED}
-        return RecordField(name, type, aliases, default, order.upper(), properties)
+        properties = _find_properties(part, _FIELD_RESERVED)
+        return RecordField(name, type, aliases, default, order.upper(), properties, _find_doc(part))
 
     def parse_enum(self, schema: dict[str, Any], namespace: str | None) -> Symbols:
         name = _parse_name(schema, namespace)
@@ -324,7 +337,8 @@ class _Parser:
             raise InvalidAvroSchema(f"the default {default!r} is no symbol of the enum {name}")
         properties = _find_properties(schema)
         properties.pop("default", None)
-        found = Symbols(name, _parse_aliases(schema, name), tuple(symbols), default, properties)
+        aliases = _parse_aliases(schema, name)
+        found = Symbols(name, aliases, tuple(symbols), default, properties, doc=_find_doc(schema))
         self.define(found)
         return found
 
@@ -333,7 +347,8 @@ class _Parser:
         size = schema.get("size")
         if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size <= _LARGEST_FIXED:
             raise InvalidAvroSchema(f"the fixed {name} has no valid size")
-        found = FixedBytes(name, _parse_aliases(schema, name), size, _find_properties(schema))
+        aliases = _parse_aliases(schema, name)
+        found = FixedBytes(name, aliases, size, _find_properties(schema), doc=_find_doc(schema))
         self.define(found)
         return found
 
@@ -520,10 +535,10 @@ def _qualify(name: str, namespace: str | None) -> str:
     return f"{space}.{short}" if space else short
 
 
-def _parse_aliases(schema: Mapping[str, Any], name: str) -> frozenset[str]:
+def _parse_aliases(schema: Mapping[str, Any], name: str) -> tuple[str, ...]:
     """Return the full names of the aliases; one without dots is in the namespace of the type."""
     namespace = name.rpartition(".")[0] or None
-    return frozenset(_qualify(alias, namespace) for alias in _list_aliases(schema))
+    return tuple(dict.fromkeys(_qualify(alias, namespace) for alias in _list_aliases(schema)))
 
 
 def _list_aliases(schema: Mapping[str, Any]) -> Iterable[str]:
@@ -548,8 +563,45 @@ def _get_part(schema: Mapping[str, Any], part: str, owner: str) -> Any:
     return schema[part]
 
 
-def _find_properties(schema: Mapping[str, Any]) -> dict[str, object]:
-    return {key: value for key, value in schema.items() if key not in _RESERVED}
+def _find_doc(schema: Mapping[str, Any]) -> str | None:
+    doc = schema.get("doc")
+    return doc if isinstance(doc, str) else None
+
+
+def _read_double(text: str) -> float:
+    """Read what `_DOUBLE` matches, as Java's `Double.parseDouble` does."""
+    if "x" in text.lower():
+        return float.fromhex(text.rstrip("fFdD") if "p" in text.lower() else text)
+    return float(text.rstrip("fFdD") if text[-1:] in "fFdD" else text)
+
+
+def _find_properties(schema: Mapping[str, Any], reserved: frozenset[str] = _RESERVED) -> dict[str, object]:
+    return {key: value for key, value in schema.items() if key not in reserved}
+
+
+def _find_copied_properties(schema: Mapping[str, Any]) -> dict[str, object]:
+    """Find the properties of a type that Java copies while it resolves names: of a record, an array or a map.
+
+    Java refuses an integer in them that no long holds. Source: `JacksonUtils.toObject` of Avro 1.12.1.
+    """
+    found = _find_properties(schema)
+    for key, value in found.items():
+        if _has_long_integer(value):
+            raise InvalidAvroSchema(f"the property {key!r} has an integer of more than 64 bits")
+    return found
+
+
+def _has_long_integer(value: object) -> bool:
+    """Whether a JSON value contains an integer that no Java long holds."""
+    match value:
+        case int():
+            return not -_LARGEST["long"] <= value < _LARGEST["long"]
+        case list():
+            return any(map(_has_long_integer, value))
+        case dict():
+            return any(map(_has_long_integer, value.values()))
+        case _:
+            return False
 
 
 def _abbreviate(schema: object) -> str:

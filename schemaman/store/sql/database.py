@@ -31,6 +31,9 @@ class Database(Protocol):
     def lock(self, connection: Connection, making: bool) -> None:
         """Wait for other writers, or for those who make the same store; held to the transaction's end."""
 
+    def lock_subjects(self, connection: Connection) -> None:
+        """Wait for other writers of subjects, not for those of the log; held to the transaction's end."""
+
     def claim(self, connection: Connection) -> None:
         """Prepare the database and mark it. Raises `StoreUnavailable` if it belongs to another program."""
 

@@ -30,6 +30,9 @@ _CONNECT_SECONDS = 10
 _MAKING = 0x73636D61
 """The advisory lock of those who make or upgrade a store: the letters `scma`."""
 
+_SUBJECTS = 0x73636D62
+"""The advisory lock of those who write subjects."""
+
 _ALIVE = {"tcp_keepalives_idle": "30", "tcp_keepalives_interval": "10", "tcp_keepalives_count": "3"}
 """Settings that release the lock of a lost client within a minute; the server's default takes hours."""
 
@@ -91,15 +94,23 @@ class PostgresqlSchema:
 
         All settings apply only to this transaction, so that a connection pooler can be used.
         """
+        self._make_durable(connection)
+        if making:
+            connection.execute(select(func.pg_advisory_xact_lock(_MAKING)))
+        else:
+            connection.execute(select(META.c.value).where(META.c.name == "end").with_for_update())
+
+    def lock_subjects(self, connection: Connection) -> None:
+        """Wait for other writers of subjects; a commit is durable as after `lock`."""
+        self._make_durable(connection)
+        connection.execute(select(func.pg_advisory_xact_lock(_SUBJECTS)))
+
+    def _make_durable(self, connection: Connection) -> None:
         local = {"lock_timeout": str(self.busy_ms), **_ALIVE}
         current = func.current_setting("synchronous_commit")
         durable = func.coalesce(func.nullif(current, "off"), "on")
         settings = [func.set_config(name, value, True) for name, value in local.items()]
         connection.execute(select(*settings, func.set_config("synchronous_commit", durable, True)))
-        if making:
-            connection.execute(select(func.pg_advisory_xact_lock(_MAKING)))
-        else:
-            connection.execute(select(META.c.value).where(META.c.name == "end").with_for_update())
 
     def claim(self, connection: Connection) -> None:
         """Make the schema if it is missing. Raises `StoreUnavailable` if others have tables in it."""

@@ -58,6 +58,9 @@ class SqliteFile:
     def lock(self, connection: Connection, making: bool) -> None:
         """Nothing: its transaction has begun with the lock of the file."""
 
+    def lock_subjects(self, connection: Connection) -> None:
+        """Nothing: its transaction has begun with the lock of the file."""
+
     def claim(self, connection: Connection) -> None:
         """Write into the header whose file this is; part of the transaction that makes the tables."""
         connection.exec_driver_sql(f"PRAGMA application_id={APPLICATION_ID}")

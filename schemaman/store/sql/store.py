@@ -33,6 +33,7 @@ from schemaman.store.sql import postgresql as _postgresql
 from schemaman.store.sql.database import Database
 from schemaman.store.sql.histories import SEALED_COLUMNS, StoredHistories, read_entry, read_sealed_entry
 from schemaman.store.sql.sqlite import SqliteFile
+from schemaman.store.sql.subjects import SqlSubjectRows
 from schemaman.store.sql.tables import (
     COVERED,
     LAYOUT,
@@ -51,6 +52,7 @@ from schemaman.store.sql.tables import (
 )
 from schemaman.store.sql.upgrades import read_layout, refuse_layout, upgrade_store
 from schemaman.store.sql.verify import find_chain_faults, require_sound_end
+from schemaman.store.subjects import SubjectRows
 from schemaman.store.summary_json import StoredSummary
 
 _PAGE = 1000
@@ -275,7 +277,24 @@ class SqlStore:
     def now_ms(self) -> int:
         """The time in epoch milliseconds, the same one for all who share the store."""
         with self._reading() as connection:
-            time_ms = self._database.now_ms(connection)
+            return self._read_clock(connection)
+
+    @contextmanager
+    def reading_subjects(self) -> Iterator[SubjectRows]:
+        """Begin a transaction over the subjects of a schema registry that sees one moment."""
+        with self._reading() as connection:
+            yield SqlSubjectRows(connection, partial(self._read_clock, connection))
+
+    @contextmanager
+    def writing_subjects(self) -> Iterator[SubjectRows]:
+        """Begin a transaction that writes subjects; other writers of subjects wait."""
+        self._require_open()
+        with self._explained(), self._database.writer.connect() as connection, connection.begin():
+            self._database.lock_subjects(connection)
+            yield SqlSubjectRows(connection, partial(self._read_clock, connection))
+
+    def _read_clock(self, connection: Connection) -> int:
+        time_ms = self._database.now_ms(connection)
         return self._clock() if time_ms is None else time_ms
 
     def check(self) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ from schemaman.store import schema_json as structure_codec
 from schemaman.store.log import CoveredRange, Entry, list_tables
 from schemaman.store.offsets import merge_ranges
 
-LAYOUT = 10
+LAYOUT = 11
 """Of the tables below; a store of another layout is refused."""
 
 BATCH = 500

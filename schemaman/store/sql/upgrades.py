@@ -11,10 +11,12 @@ from sqlalchemy import Connection
 
 from schemaman.errors import StoreUnavailable
 from schemaman.store.sql.histories import StoredHistories
+from schemaman.store.sql.subject_tables import SUBJECT_TABLES
 from schemaman.store.sql.tables import (
     FORM,
     FORM_CHANGE,
     LAYOUT,
+    METADATA,
     NAMED,
     RESTORE,
     SUMMARY,
@@ -54,6 +56,11 @@ def _add_summaries(connection: Connection) -> None:
     SUMMARY.create(connection)
 
 
+def _add_subjects(connection: Connection) -> None:
+    """The subjects of a schema registry are rows of their own, which no fold touches."""
+    METADATA.create_all(connection, tables=SUBJECT_TABLES)
+
+
 STEPS: Mapping[int, Callable[[Connection], None]] = {
     1: _add_names_and_forms,
     2: _fold_again,
@@ -64,6 +71,7 @@ STEPS: Mapping[int, Callable[[Connection], None]] = {
     7: _fold_again,
     8: _fold_again,
     9: _add_summaries,
+    10: _add_subjects,
 }
 """By layout, the step to the next one: it changes only tables and columns. A step whose tables change later
 keeps a copy of their earlier form. A layout that only changes the result of the fold has an empty step.

@@ -1,0 +1,285 @@
+"""Subjects as rows of a SQL database: each call runs inside the transaction that its caller holds.
+
+Law: an id has one content and a version one id, as the unique indexes of the tables require.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, select, tuple_, update
+
+from schemaman.store.sql.subject_tables import REFERENCE, SCHEMA, SCHEMA_ID, SETTINGS, SUBJECT, VERSION
+from schemaman.store.sql.tables import make_damaged_error
+from schemaman.store.subjects import (
+    RegisteredSchema,
+    SchemaContent,
+    SchemaReference,
+    SubjectFilter,
+    SubjectName,
+    SubjectSettings,
+    SubjectVersion,
+)
+from schemaman.store.subject_names import parse_subject
+
+_LAST = "\U0010ffff"
+_UNLIMITED = 1 << 62
+
+
+class SqlSubjectRows:
+    """The rows of one transaction; `now_ms` is the clock of the store."""
+
+    def __init__(self, connection: Connection, now_ms: Callable[[], int]) -> None:
+        self._connection = connection
+        self.now_ms = now_ms
+
+    def find_schema(self, context: str, id: int) -> RegisteredSchema | None:
+        """Find a schema by its id."""
+        here = (SCHEMA.c.context == context) & (SCHEMA.c.id == id)
+        row = self._connection.execute(select(SCHEMA).where(here)).one_or_none()
+        return None if row is None else _read_schema(row)
+
+    def find_id(self, context: str, fingerprint: str) -> int | None:
+        """Find the id of a content by its fingerprint."""
+        here = (SCHEMA.c.context == context) & (SCHEMA.c.fingerprint == fingerprint)
+        return self._connection.scalar(select(SCHEMA.c.id).where(here))
+
+    def list_by_guid(self, guid: str) -> tuple[RegisteredSchema, ...]:
+        """List the schemas with a guid, one a context."""
+        query = select(SCHEMA).where(SCHEMA.c.guid == guid).order_by(SCHEMA.c.context, SCHEMA.c.id)
+        return tuple(map(_read_schema, self._connection.execute(query)))
+
+    def add_schema(self, schema: RegisteredSchema, fingerprint: str) -> None:
+        """Add a schema with an id that is free, and its references."""
+        row = {
+            "context": schema.context,
+            "id": schema.id,
+            "fingerprint": fingerprint,
+            "guid": schema.guid,
+            "body": _format_content(schema.content),
+        }
+        self._connection.execute(insert(SCHEMA).values(row))
+        for subject, number in dict.fromkeys(_list_referenced(schema)):
+            values = {
+                "context": subject.context,
+                "subject": subject.name,
+                "number": number,
+                "from_context": schema.context,
+                "from_id": schema.id,
+            }
+            self._connection.execute(insert(REFERENCE).values(values))
+
+    def remove_schema(self, context: str, id: int) -> None:
+        """Remove a schema and its references."""
+        origin = (REFERENCE.c.from_context == context) & (REFERENCE.c.from_id == id)
+        self._connection.execute(delete(REFERENCE).where(origin))
+        self._connection.execute(delete(SCHEMA).where((SCHEMA.c.context == context) & (SCHEMA.c.id == id)))
+
+    def find_largest_id(self, context: str) -> int:
+        """The largest id that was ever given in a context; 0 for none."""
+        query = select(SCHEMA_ID.c.largest_id).where(SCHEMA_ID.c.context == context)
+        return self._connection.scalar(query) or 0
+
+    def set_largest_id(self, context: str, id: int) -> None:
+        """Remember the largest id of a context."""
+        here = SCHEMA_ID.c.context == context
+        if not self._connection.execute(update(SCHEMA_ID).where(here).values(largest_id=id)).rowcount:
+            self._connection.execute(insert(SCHEMA_ID).values(context=context, largest_id=id))
+
+    def list_versions(self, subject: SubjectName) -> tuple[SubjectVersion, ...]:
+        """List the versions of a subject by number, also soft-deleted ones."""
+        query = select(VERSION).where(_is_of(subject)).order_by(VERSION.c.number)
+        return tuple(map(_read_version, self._connection.execute(query)))
+
+    def list_uses(self, context: str, id: int) -> tuple[SubjectVersion, ...]:
+        """List the versions that have a schema, also soft-deleted ones, by subject and number."""
+        here = (VERSION.c.context == context) & (VERSION.c.schema_id == id)
+        query = select(VERSION).where(here).order_by(VERSION.c.subject, VERSION.c.number)
+        return tuple(map(_read_version, self._connection.execute(query)))
+
+    def add_version(self, version: SubjectVersion) -> None:
+        """Add a version whose number is free."""
+        row = {
+            "context": version.subject.context,
+            "subject": version.subject.name,
+            "number": version.number,
+            "schema_id": version.schema_id,
+            "at_ms": version.at_ms,
+            "is_deleted": version.is_deleted,
+            "actor": version.actor,
+        }
+        self._connection.execute(insert(VERSION).values(row))
+        self._count(version.subject, live=0 if version.is_deleted else 1, total=1)
+
+    def mark_deleted(self, subject: SubjectName, numbers: tuple[int, ...]) -> None:
+        """Soft-delete live versions."""
+        chosen = _is_of(subject) & VERSION.c.number.in_(numbers)
+        self._connection.execute(update(VERSION).where(chosen).values(is_deleted=True))
+        self._count(subject, live=-len(numbers), total=0)
+
+    def remove_versions(self, subject: SubjectName, numbers: tuple[int, ...]) -> None:
+        """Remove soft-deleted versions."""
+        self._connection.execute(delete(VERSION).where(_is_of(subject) & VERSION.c.number.in_(numbers)))
+        self._count(subject, live=0, total=-len(numbers))
+
+    def list_subjects(self, wanted: SubjectFilter) -> tuple[SubjectName, ...]:
+        """List subjects by context and name."""
+        c = SUBJECT.c
+        query = select(c.context, c.name).where(*_choose(wanted, c.context, c.name))
+        if wanted.deleted_only:
+            query = query.where(c.live < c.total)
+        elif not wanted.deleted:
+            query = query.where(c.live > 0)
+        query = query.order_by(c.context, c.name).limit(_limit(wanted)).offset(wanted.offset)
+        return tuple(SubjectName(*row) for row in self._connection.execute(query))
+
+    def list_schemas(
+        self, wanted: SubjectFilter, latest_only: bool
+    ) -> tuple[tuple[SubjectVersion, RegisteredSchema], ...]:
+        """List versions with their schemas by subject and number; offset and limit count versions."""
+        c = VERSION.c
+        query = select(VERSION).where(*_choose(wanted, c.context, c.subject))
+        if not wanted.deleted:
+            query = query.where(~c.is_deleted)
+        if latest_only:
+            later = VERSION.alias()
+            is_later = (later.c.context == c.context) & (later.c.subject == c.subject)
+            if not wanted.deleted:
+                is_later &= ~later.c.is_deleted
+            query = query.where(c.number == select(func.max(later.c.number)).where(is_later).scalar_subquery())
+        query = query.order_by(c.context, c.subject, c.number).limit(_limit(wanted)).offset(wanted.offset)
+        versions = tuple(map(_read_version, self._connection.execute(query)))
+        schemas = self._find_schemas({(v.subject.context, v.schema_id) for v in versions})
+        return tuple((v, schemas[v.subject.context, v.schema_id]) for v in versions)
+
+    def list_contexts(self) -> tuple[str, ...]:
+        """List the contexts that have a version or an id, in order."""
+        query = select(SCHEMA_ID.c.context).order_by(SCHEMA_ID.c.context)
+        return tuple(self._connection.scalars(query))
+
+    def list_referrers(self, subject: SubjectName, number: int, deleted: bool) -> tuple[int, ...]:
+        """List the ids of the schemas that refer to a version and are themselves in use, by id."""
+        r, v = REFERENCE.c, VERSION.c
+        is_used = (v.context == r.from_context) & (v.schema_id == r.from_id)
+        if not deleted:
+            is_used &= ~v.is_deleted
+        here = (r.context == subject.context) & (r.subject == subject.name) & (r.number == number)
+        query = select(r.from_id).where(here, select(VERSION).where(is_used).exists()).order_by(r.from_id)
+        return tuple(dict.fromkeys(self._connection.scalars(query)))
+
+    def read_settings(self, scope: str) -> SubjectSettings:
+        """Read the settings of a scope: a subject, or a context as `:.context:`."""
+        row = self._connection.execute(select(SETTINGS).where(SETTINGS.c.scope == scope)).one_or_none()
+        if row is None:
+            return SubjectSettings()
+        return SubjectSettings(None if row.config is None else _load(row.config), row.mode)
+
+    def write_settings(self, scope: str, settings: SubjectSettings) -> None:
+        """Replace the settings of a scope."""
+        self._connection.execute(delete(SETTINGS).where(SETTINGS.c.scope == scope))
+        if settings != SubjectSettings():
+            row = {
+                "scope": scope,
+                "context": parse_subject(scope).context,
+                "config": None if settings.config is None else _dump(settings.config),
+                "mode": settings.mode,
+            }
+            self._connection.execute(insert(SETTINGS).values(row))
+
+    def clear_modes(self, context: str) -> None:
+        """Take the mode of each subject of a context away."""
+        here = (SETTINGS.c.context == context) & (SETTINGS.c.scope != f":{context}:")
+        self._connection.execute(update(SETTINGS).where(here).values(mode=""))
+
+    def remove_context(self, context: str) -> None:
+        """Forget the largest id of a context without versions."""
+        self._connection.execute(delete(SCHEMA_ID).where(SCHEMA_ID.c.context == context))
+        self._connection.execute(delete(SETTINGS).where(SETTINGS.c.context == context))
+
+    def _find_schemas(self, keys: set[tuple[str, int]]) -> dict[tuple[str, int], RegisteredSchema]:
+        ordered = sorted(keys)
+        found: dict[tuple[str, int], RegisteredSchema] = {}
+        for first in range(0, len(ordered), 300):
+            chosen = tuple_(SCHEMA.c.context, SCHEMA.c.id).in_(ordered[first : first + 300])
+            for row in self._connection.execute(select(SCHEMA).where(chosen)):
+                found[row.context, row.id] = _read_schema(row)
+        return found
+
+    def _count(self, subject: SubjectName, live: int, total: int) -> None:
+        """Add to the numbers of versions; a subject without versions has no row."""
+        c = SUBJECT.c
+        here = (c.context == subject.context) & (c.name == subject.name)
+        counted = update(SUBJECT).where(here).values(live=c.live + live, total=c.total + total)
+        if not self._connection.execute(counted).rowcount:
+            row = {"context": subject.context, "name": subject.name, "live": live, "total": total}
+            self._connection.execute(insert(SUBJECT).values(row))
+        elif total < 0:
+            self._connection.execute(delete(SUBJECT).where(here, c.total == 0))
+
+
+def _is_of(subject: SubjectName) -> ColumnElement[bool]:
+    return (VERSION.c.context == subject.context) & (VERSION.c.subject == subject.name)
+
+
+def _choose(wanted: SubjectFilter, context: Any, name: Any) -> Sequence[ColumnElement[bool]]:
+    chosen = [] if wanted.context is None else [context == wanted.context]
+    if wanted.prefix:
+        chosen += [name >= wanted.prefix, name < wanted.prefix + _LAST]
+    return chosen
+
+
+def _limit(wanted: SubjectFilter) -> int:
+    # SQLite knows no offset without a limit.
+    return _UNLIMITED if wanted.limit is None else wanted.limit
+
+
+def _list_referenced(schema: RegisteredSchema) -> list[tuple[SubjectName, int]]:
+    return [(parse_subject(r.subject, schema.context), r.version) for r in schema.content.references]
+
+
+def _format_content(content: SchemaContent) -> str:
+    body: dict[str, object] = {"type": content.type, "text": content.text}
+    if content.references:
+        body["references"] = [[r.name, r.subject, r.version] for r in content.references]
+    if content.metadata is not None:
+        body["metadata"] = content.metadata
+    if content.rule_set is not None:
+        body["rule_set"] = content.rule_set
+    if content.sent != content.text:
+        body["sent"] = content.sent
+    return _dump(body)
+
+
+def _read_schema(row: Row[Any]) -> RegisteredSchema:
+    body: Any = _load(row.body)
+    try:
+        references = tuple(SchemaReference(*one) for one in body.get("references", ()))
+        text = body["text"]
+        sent = body.get("sent", text)
+        content = SchemaContent(
+            body["type"], text, references, body.get("metadata"), body.get("rule_set"), sent
+        )
+    except (KeyError, TypeError) as error:
+        raise make_damaged_error(f"schema {row.id} of context {row.context} is malformed") from error
+    return RegisteredSchema(row.context, row.id, row.guid, content)
+
+
+def _read_version(row: Row[Any]) -> SubjectVersion:
+    subject = SubjectName(row.context, row.subject)
+    return SubjectVersion(subject, row.number, row.schema_id, row.at_ms, row.is_deleted, row.actor)
+
+
+def _dump(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"))
+
+
+def _load(text: str) -> dict[str, object]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise make_damaged_error(f"a row of a subject is no JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise make_damaged_error("a row of a subject is no JSON object")
+    return value

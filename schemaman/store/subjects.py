@@ -1,0 +1,170 @@
+"""What a schema registry keeps: schemas by id, versions of subjects, references, and settings.
+
+A schema belongs to a context. Ids are unique in a context, and one content has one id there. A version joins
+a subject to a schema; its number is unique in the subject. Source: Confluent Schema Registry, REST API.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+DEFAULT_CONTEXT = "."
+"""The context of a subject without one."""
+
+JsonObject = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class SubjectName:
+    """A subject in a context; the name may be empty."""
+
+    context: str
+    name: str
+
+    def __str__(self) -> str:
+        return self.name if self.context == DEFAULT_CONTEXT else f":{self.context}:{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaReference:
+    """The name by which a schema refers to the schema of a version; `subject` may contain a context."""
+
+    name: str
+    subject: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaContent:
+    """What clients register; `text` identifies it, `sent` is the text as the first client sent it."""
+
+    type: str
+    text: str
+    references: tuple[SchemaReference, ...] = ()
+    metadata: JsonObject | None = None
+    rule_set: JsonObject | None = None
+    sent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RegisteredSchema:
+    """A content with its id in a context; `guid` is the same in every context and registry."""
+
+    context: str
+    id: int
+    guid: str
+    content: SchemaContent
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectVersion:
+    """A version of a subject; a soft-deleted one keeps its number. `at_ms` is when it was registered."""
+
+    subject: SubjectName
+    number: int
+    schema_id: int
+    at_ms: int
+    is_deleted: bool = False
+    actor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectSettings:
+    """The settings of a subject or of a context; `mode` is empty, and `config` None, where there is none."""
+
+    config: JsonObject | None = None
+    mode: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SubjectFilter:
+    """Which subjects to list, in order; no context means all, no limit means all."""
+
+    context: str | None = None
+    prefix: str = ""
+    deleted: bool = False
+    deleted_only: bool = False
+    offset: int = 0
+    limit: int | None = None
+
+
+class SubjectRows(Protocol):
+    """One transaction over all subjects."""
+
+    def now_ms(self) -> int:
+        """The time in epoch milliseconds."""
+
+    def find_schema(self, context: str, id: int) -> RegisteredSchema | None:
+        """Find a schema by its id."""
+
+    def find_id(self, context: str, fingerprint: str) -> int | None:
+        """Find the id of a content by its fingerprint."""
+
+    def list_by_guid(self, guid: str) -> tuple[RegisteredSchema, ...]:
+        """List the schemas with a guid, one a context."""
+
+    def add_schema(self, schema: RegisteredSchema, fingerprint: str) -> None:
+        """Add a schema with an id that is free, and its references."""
+
+    def remove_schema(self, context: str, id: int) -> None:
+        """Remove a schema and its references."""
+
+    def find_largest_id(self, context: str) -> int:
+        """The largest id that was ever given in a context; 0 for none."""
+
+    def set_largest_id(self, context: str, id: int) -> None:
+        """Remember the largest id of a context."""
+
+    def list_versions(self, subject: SubjectName) -> tuple[SubjectVersion, ...]:
+        """List the versions of a subject by number, also soft-deleted ones."""
+
+    def list_uses(self, context: str, id: int) -> tuple[SubjectVersion, ...]:
+        """List the versions that have a schema, also soft-deleted ones, by subject and number."""
+
+    def add_version(self, version: SubjectVersion) -> None:
+        """Add a version whose number is free."""
+
+    def mark_deleted(self, subject: SubjectName, numbers: tuple[int, ...]) -> None:
+        """Soft-delete live versions."""
+
+    def remove_versions(self, subject: SubjectName, numbers: tuple[int, ...]) -> None:
+        """Remove soft-deleted versions."""
+
+    def list_subjects(self, wanted: SubjectFilter) -> tuple[SubjectName, ...]:
+        """List subjects by context and name."""
+
+    def list_schemas(
+        self, wanted: SubjectFilter, latest_only: bool
+    ) -> tuple[tuple[SubjectVersion, RegisteredSchema], ...]:
+        """List versions with their schemas by subject and number; offset and limit count versions."""
+
+    def list_contexts(self) -> tuple[str, ...]:
+        """List the contexts that have a version or an id, in order."""
+
+    def list_referrers(self, subject: SubjectName, number: int, deleted: bool) -> tuple[int, ...]:
+        """List the ids of the schemas that refer to a version and are themselves in use, by id."""
+
+    def read_settings(self, scope: str) -> SubjectSettings:
+        """Read the settings of a scope: a subject, or a context as `:.context:`."""
+
+    def write_settings(self, scope: str, settings: SubjectSettings) -> None:
+        """Replace the settings of a scope."""
+
+    def clear_modes(self, context: str) -> None:
+        """Take the mode of each subject of a context away."""
+
+    def remove_context(self, context: str) -> None:
+        """Forget the largest id of a context without versions."""
+
+
+class SubjectStore(Protocol):
+    """Transactions over subjects; of several writers, one writes at a time."""
+
+    def reading_subjects(self) -> AbstractContextManager[SubjectRows]:
+        """Begin a transaction that sees one moment."""
+
+    def writing_subjects(self) -> AbstractContextManager[SubjectRows]:
+        """Begin a transaction that writes; at its end, all of it is durable."""
