@@ -31,6 +31,7 @@ _HOMES = {
     "diff": "api.functions:diff",
     "ingest": "ingest:",  # the package, which can be called
     "open": "api.functions:open",
+    "open_schema_registry": "api.schema_registries:open_schema_registry",
     "sync": "api.functions:sync",
     # what they give
     "CheckResult": "compat.gate:CheckResult",
@@ -38,7 +39,10 @@ _HOMES = {
     "Impact": "compat.impact.impact:Impact",
     "Migration": "migration.apply.run:Migration",
     "Registry": "registry:Registry",
+    "RefusedRequest": "subjects.faults:RefusedRequest",
     "SchemaDiff": "api.schema_diff:SchemaDiff",
+    "SchemaRegistry": "subjects.schema_registry:SchemaRegistry",
+    "SchemaRequest": "subjects.requests:SchemaRequest",
     "Summary": "ingest.ingest:Summary",
     "SyncResult": "api.sync_result:SyncResult",
     # tables and their history

@@ -8,6 +8,7 @@ from schemaman.api.functions import ingest as ingest
 from schemaman.api.functions import open as open
 from schemaman.api.functions import sync as sync
 from schemaman.api.schema_diff import SchemaDiff as SchemaDiff
+from schemaman.api.schema_registries import open_schema_registry as open_schema_registry
 from schemaman.api.sync_result import SyncResult as SyncResult
 from schemaman.compat.gate import CheckResult as CheckResult
 from schemaman.compat.impact.impact import Impact as Impact
@@ -50,6 +51,9 @@ from schemaman.model.schema import Column as Column
 from schemaman.model.schema import TableId as TableId
 from schemaman.model.schema import TableSchema as TableSchema
 from schemaman.registry import Registry as Registry
+from schemaman.subjects.faults import RefusedRequest as RefusedRequest
+from schemaman.subjects.requests import SchemaRequest as SchemaRequest
+from schemaman.subjects.schema_registry import SchemaRegistry as SchemaRegistry
 
 __version__: str
 __all__ = [

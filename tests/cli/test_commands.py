@@ -102,7 +102,7 @@ def test_a_file_of_a_command_begins_with_what_the_help_says(name: str) -> None:
 
 
 def test_commands_that_are_not_built_are_not_there(run: Run) -> None:
-    assert run("serve").code == 2
+    assert run("host").code == 2
 
 
 def test_an_unknown_command_suggests_the_nearest(run: Run) -> None:

@@ -48,7 +48,7 @@ def check_level(earlier: Sequence[AvroSchema], new: AvroSchema, level: str) -> A
         if id(earlier[position]) in passed:
             continue
         passed.add(id(earlier[position]))
-        pairs = _list_pairs(earlier[position], new, name)
+        pairs = list_pairs(earlier[position], new, name)
         reasons = tuple(text for reader, writer in pairs for text in list_reasons(reader, writer))
         if reasons:
             causes = tuple(text for reader, writer in pairs for text in _list_causes(reader, writer))
@@ -56,7 +56,7 @@ def check_level(earlier: Sequence[AvroSchema], new: AvroSchema, level: str) -> A
     return AvroVerdict(True)
 
 
-def _list_pairs(old: AvroSchema, new: AvroSchema, level: str) -> tuple[tuple[AvroSchema, AvroSchema], ...]:
+def list_pairs(old: AvroSchema, new: AvroSchema, level: str) -> tuple[tuple[AvroSchema, AvroSchema], ...]:
     """List the pairs of reader and writer; FULL lists the old reader first, as the registry does."""
     forward, backward = (old, new), (new, old)
     if level.startswith("FULL"):

@@ -41,7 +41,7 @@ _SMALLEST, _LARGEST = 1e-3, 1e7
 
 def format_schema(schema: AvroSchema, referenced: Iterable[str] = ()) -> str:
     """Format a schema as `Schema.toString()`; the referenced types appear as names, without definitions."""
-    return _Writer(schema, set(referenced), is_normal=False).format_node(schema.root, None)
+    return _SchemaWriter(schema, set(referenced), is_normal=False).format_node(schema.root, None)
 
 
 def normalize_schema(schema: AvroSchema, referenced: Iterable[str] = ()) -> str:
@@ -49,10 +49,10 @@ def normalize_schema(schema: AvroSchema, referenced: Iterable[str] = ()) -> str:
 
     Names are full names; aliases and properties are sorted. Docs, defaults and logical types stay.
     """
-    return _Writer(schema, set(referenced), is_normal=True).format_node(schema.root, None)
+    return _SchemaWriter(schema, set(referenced), is_normal=True).format_node(schema.root, None)
 
 
-class _Writer:
+class _SchemaWriter:
     """Writes one schema; `written` are the names whose definitions need not be written any more."""
 
     def __init__(self, schema: AvroSchema, written: set[str], is_normal: bool) -> None:

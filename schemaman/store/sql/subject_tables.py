@@ -1,4 +1,7 @@
-"""The tables of subjects. Names are at most some hundred bytes long, so that the database keeps them unique."""
+"""The tables of subjects.
+
+Names have at most 1,000 bytes, so that a tree of PostgreSQL can keep them unique.
+"""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, sel
 
 from schemaman.store.sql.subject_tables import REFERENCE, SCHEMA, SCHEMA_ID, SETTINGS, SUBJECT, VERSION
 from schemaman.store.sql.tables import make_damaged_error
+from schemaman.store.subject_names import parse_subject
 from schemaman.store.subjects import (
     RegisteredSchema,
     SchemaContent,
@@ -22,7 +23,6 @@ from schemaman.store.subjects import (
     SubjectSettings,
     SubjectVersion,
 )
-from schemaman.store.subject_names import parse_subject
 
 _LAST = "\U0010ffff"
 _UNLIMITED = 1 << 62
@@ -148,7 +148,9 @@ class SqlSubjectRows:
             is_later = (later.c.context == c.context) & (later.c.subject == c.subject)
             if not wanted.deleted:
                 is_later &= ~later.c.is_deleted
-            query = query.where(c.number == select(func.max(later.c.number)).where(is_later).scalar_subquery())
+            query = query.where(
+                c.number == select(func.max(later.c.number)).where(is_later).scalar_subquery()
+            )
         query = query.order_by(c.context, c.subject, c.number).limit(_limit(wanted)).offset(wanted.offset)
         versions = tuple(map(_read_version, self._connection.execute(query)))
         schemas = self._find_schemas({(v.subject.context, v.schema_id) for v in versions})

@@ -1,0 +1,133 @@
+"""Run the server in this process: until a signal ends it, or in a thread beside other work."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import uvicorn
+
+from schemaman.errors import CouldNotDo, UsageError
+from schemaman.server.application import RegistryApplication, ServerOptions
+from schemaman.subjects.schema_registry import SchemaRegistry
+
+_GRACE_SECONDS = 10
+_BACKLOG = 2048
+_START_SECONDS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """Where to listen, and the files of the certificate and its key for TLS."""
+
+    host: str = "127.0.0.1"
+    port: int = 8081
+    certificate: Path | None = None
+    key: Path | None = None
+
+
+def require_protected(listener: Listener, options: ServerOptions, insecure: bool) -> None:
+    """Raises `UsageError` if others than this machine could reach a server without authentication."""
+    if insecure or options.authenticator is not None or _is_loopback(listener.host):
+        return
+    raise UsageError(
+        f"anyone who reaches {listener.host} could change what is registered",
+        hint="name a file of users with --users, or add --insecure if the network itself is protected",
+    )
+
+
+def run_server(
+    registry: SchemaRegistry, listener: Listener, options: ServerOptions, announce: Callable[[str], None]
+) -> None:
+    """Serve until SIGINT or SIGTERM; requests that have begun are answered before.
+
+    `announce` takes the URL once connections are accepted.
+
+    Raises:
+        CouldNotDo: the address is taken, or the certificate cannot be read.
+    """
+    application = RegistryApplication(registry, options)
+    with _bind(listener) as bound:
+        server = _make_server(application, listener)
+        announce(_format_url(listener, bound))
+        server.run(sockets=[bound])
+
+
+@contextmanager
+def serve_in_thread(
+    registry: SchemaRegistry, listener: Listener | None = None, options: ServerOptions | None = None
+) -> Iterator[str]:
+    """Serve in a thread until the block ends; yields the URL. Without a listener, on a free loopback port."""
+    listener = listener or Listener(port=0)
+    with _bind(listener) as bound:
+        server = _make_server(RegistryApplication(registry, options), listener)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
+        thread.start()
+        deadline = time.monotonic() + _START_SECONDS
+        while not server.started and thread.is_alive() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        if not server.started:
+            raise CouldNotDo("the server did not start")
+        try:
+            yield _format_url(listener, bound)
+        finally:
+            server.should_exit = True
+            thread.join(_GRACE_SECONDS)
+
+
+def _format_url(listener: Listener, bound: socket.socket) -> str:
+    host = f"[{listener.host}]" if ":" in listener.host else listener.host
+    return f"{'https' if listener.certificate else 'http'}://{host}:{bound.getsockname()[1]}"
+
+
+def _make_server(application: RegistryApplication, listener: Listener) -> uvicorn.Server:
+    config = uvicorn.Config(
+        application,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        lifespan="on",
+        ws="none",
+        timeout_graceful_shutdown=_GRACE_SECONDS,
+        ssl_certfile=listener.certificate,
+        ssl_keyfile=listener.key,
+    )
+    try:
+        config.load()
+    except (OSError, ssl.SSLError) as error:
+        raise CouldNotDo(
+            f"the certificate {listener.certificate} cannot be used: {error}",
+            hint="name PEM files with --certificate and --key",
+        ) from error
+    return uvicorn.Server(config)
+
+
+def _bind(listener: Listener) -> socket.socket:
+    family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
+    bound = socket.socket(family)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((listener.host, listener.port))
+        bound.listen(_BACKLOG)
+    except OSError as error:
+        bound.close()
+        raise CouldNotDo(
+            f"{listener.host}:{listener.port} cannot be listened on: {error.strerror or error}",
+            hint="name another port with --port",
+        ) from error
+    return bound
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -1,0 +1,138 @@
+"""The content that a request registers: the text that identifies it, its fingerprint and its guid.
+
+Avro is parsed and written as Avro's Java implementation writes it. JSON Schema and Protobuf are kept as they
+are sent; two JSON texts with the same compact form are one content.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import uuid
+from collections.abc import Sequence
+
+from schemaman.compat.avro.schema import PRIMITIVES, AvroSchema, InvalidAvroSchema, parse_schema
+from schemaman.compat.avro.schema_text import format_json, format_schema, normalize_schema
+from schemaman.errors import SchemamanError
+from schemaman.store.subjects import SchemaContent
+from schemaman.subjects.faults import RefusedRequest
+from schemaman.subjects.requests import SchemaRequest
+
+SCHEMA_TYPES = ("AVRO", "JSON", "PROTOBUF")
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def make_content(
+    request: SchemaRequest, referenced: Sequence[str], *, normalize: bool = False, is_strict: bool = True
+) -> SchemaContent:
+    """Make the content of a request whose text is there.
+
+    Args:
+        request: the text, its type and what belongs to it.
+        referenced: the Avro texts that it refers to, those with fewer references first.
+        normalize: whether equal meanings get one text.
+        is_strict: whether names outside of ASCII are refused, as for new schemas.
+
+    Raises:
+        RefusedRequest: 42201 for a text or a type that is none.
+    """
+    sent = request.text or ""
+    kind = request.type.upper()
+    if any("\ud800" <= c <= "\udfff" or c == "\0" for c in sent):
+        raise RefusedRequest(42201, "Invalid schema: the text has a character that UTF-8 cannot hold")
+    match kind:
+        case "AVRO":
+            schema = read_avro(sent, referenced)
+            if is_strict:
+                _require_ascii_names(schema)
+            hidden = read_avro(referenced[-1], referenced[:-1]).types if referenced else ()
+            write = normalize_schema if normalize else format_schema
+            text = write(schema, hidden)
+        case "JSON":
+            text = _compact_json(sent, is_sorted=normalize)
+        case "PROTOBUF":
+            text = sent.strip()
+            if not text:
+                raise RefusedRequest(42201, "Invalid schema: the text is empty")
+        case _:
+            raise RefusedRequest(
+                42201, f"Invalid schema type {kind[:40]}. There are: {', '.join(SCHEMA_TYPES)}"
+            )
+    return SchemaContent(kind, text, request.references, request.metadata, request.rule_set, sent)
+
+
+def read_avro(text: str, referenced: Sequence[str] = ()) -> AvroSchema:
+    """Parse an Avro text; the name of a primitive may lack its quotes. Raises `RefusedRequest` with 42201."""
+    quoted = json.dumps(text.strip()) if text.strip() in PRIMITIVES else text
+    try:
+        return parse_schema(quoted, tuple(referenced))
+    except (InvalidAvroSchema, ValueError) as error:
+        words = error.message if isinstance(error, SchemamanError) else str(error)
+        raise RefusedRequest(42201, f"Invalid schema: {words}") from error
+
+
+def keep_as_sent(request: SchemaRequest) -> SchemaContent:
+    """Make the content of an imported request that no parser of today takes."""
+    text = request.text or ""
+    return SchemaContent(
+        request.type.upper(), text, request.references, request.metadata, request.rule_set, text
+    )
+
+
+def find_served_text(content: SchemaContent) -> str:
+    """The text that clients get: Avro's in Java's form, any other as it was sent."""
+    return content.text if content.type == "AVRO" else content.sent
+
+
+def compute_fingerprint(content: SchemaContent) -> str:
+    """SHA-256 over all that identifies a content, as hexadecimal digits."""
+    parts: list[object] = [
+        content.type,
+        content.text,
+        [[r.name, r.subject, r.version] for r in content.references],
+    ]
+    parts += [content.metadata, content.rule_set]
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def compute_guid(content: SchemaContent) -> str:
+    """The MD5 over text, references, metadata and rule set as a UUID; of a plain schema, over its text."""
+    digest = hashlib.md5(content.text.encode(), usedforsecurity=False)
+    for reference in content.references:
+        digest.update(f"{reference.name}{reference.subject}{reference.version}".encode())
+    for part in (content.metadata, content.rule_set):
+        if part is not None:
+            digest.update(json.dumps(part, sort_keys=True).encode())
+    return str(uuid.UUID(bytes=digest.digest()))
+
+
+def resolve_text(content: SchemaContent, referenced: Sequence[str]) -> str:
+    """The Avro text with the definitions of all types that it refers to."""
+    return format_schema(read_avro(content.text, referenced))
+
+
+def _compact_json(text: str, *, is_sorted: bool) -> str:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise RefusedRequest(42201, f"Invalid schema: the text is no JSON: {error}") from error
+    if not isinstance(value, dict | bool):
+        raise RefusedRequest(42201, "Invalid schema: a JSON Schema is an object, true or false")
+    try:
+        return format_json(value, is_sorted=is_sorted)
+    except RecursionError as error:
+        raise RefusedRequest(42201, "Invalid schema: the text is nested too deeply") from error
+
+
+def _require_ascii_names(schema: AvroSchema) -> None:
+    """Raises `RefusedRequest` for a name that the specification does not allow."""
+    names: list[str] = []
+    for node in schema.types.values():
+        names += node.name.split(".")
+        names += [field.name for field in getattr(node, "fields", ())]
+        names += getattr(node, "symbols", ())
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise RefusedRequest(42201, f"Invalid schema: {name!r} is no name for Avro")

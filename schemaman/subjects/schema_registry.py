@@ -1,0 +1,372 @@
+"""A schema registry: what the HTTP server serves, and what tests and jobs use in their own process.
+
+Each call is one transaction of the store. Several registries may share a store, also in several processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import islice
+from typing import TypeVar
+
+from schemaman.store.subject_names import ALL_CONTEXTS, GLOBAL_CONTEXT, format_context, parse_subject
+from schemaman.store.subjects import (
+    DEFAULT_CONTEXT,
+    JsonObject,
+    RegisteredSchema,
+    SubjectFilter,
+    SubjectName,
+    SubjectRows,
+    SubjectSettings,
+    SubjectStore,
+    SubjectVersion,
+)
+from schemaman.subjects import deletion, lookup
+from schemaman.subjects.compatibility import SubjectVerdict, check_content
+from schemaman.subjects.contents import make_content
+from schemaman.subjects.faults import (
+    RefusedRequest,
+    make_schema_missing,
+    make_subject_missing,
+    make_version_missing,
+)
+from schemaman.subjects.lookup import VersionedSchema
+from schemaman.subjects.registration import prepare_registration, register_schema
+from schemaman.subjects.requests import (
+    LATEST,
+    SchemaRequest,
+    parse_config_update,
+    parse_mode,
+    parse_name,
+)
+from schemaman.subjects.scopes import DEFAULT_CONFIG, DEFAULT_MODE, follow_alias, read_config, read_mode
+
+V = TypeVar("V")
+Requested = SchemaRequest | str
+
+
+class SchemaRegistry:
+    """Subjects, their versions and settings, as the Confluent Schema Registry REST API names them.
+
+    A subject is a name such as `orders-value`, or `:.team:orders-value` in the context `.team`. A schema is a
+    text of Avro, or a `SchemaRequest` for another type, references or metadata. Each method raises
+    `RefusedRequest`, whose `code` is that of the REST API, and `StoreUnavailable` as its store does.
+    """
+
+    def __init__(self, store: SubjectStore, context: str = DEFAULT_CONTEXT) -> None:
+        self._store = store
+        self.context = context
+
+    def in_context(self, context: str) -> SchemaRegistry:
+        """The same registry, in which a name without a context is in this one."""
+        return SchemaRegistry(self._store, context)
+
+    # Register and look up
+
+    def register(
+        self, subject: str, schema: Requested, *, normalize: bool = False, actor: str = ""
+    ) -> VersionedSchema:
+        """Register a schema under a subject, unless it is live there; return its version."""
+        name, request = parse_name(subject, self.context), _make_request(schema)
+        with self._store.reading_subjects() as rows:
+            prepared = prepare_registration(rows, name, request, normalize=normalize)
+            if prepared.existing is not None:
+                return register_schema(rows, prepared, actor)
+        with self._store.writing_subjects() as rows:
+            prepared = prepare_registration(rows, name, request, normalize=normalize)
+            return register_schema(rows, prepared, actor)
+
+    def look_up(
+        self, subject: str, schema: Requested, *, normalize: bool = False, deleted: bool = False
+    ) -> VersionedSchema:
+        """Find the version of a subject that has a schema."""
+        name, request = parse_name(subject, self.context), _make_request(schema)
+        with self._store.reading_subjects() as rows:
+            name = follow_alias(rows, name)
+            normal = normalize or read_config(rows, str(name), name.context).get("normalize") is True
+            return lookup.find_by_content(rows, name, request, normalize=normal, deleted=deleted)
+
+    def check(
+        self, subject: str, schema: Requested, version: int | None = None, *, normalize: bool = False
+    ) -> SubjectVerdict:
+        """Check a schema against a version of a subject, or against those that its level requires.
+
+        A subject without versions accepts every schema. `version` is a number or -1 for the latest.
+        """
+        name, request = parse_name(subject, self.context), _make_request(schema)
+        with self._store.reading_subjects() as rows:
+            config = read_config(rows, str(name), name.context)
+            live = [v for v in rows.list_versions(name) if not v.is_deleted]
+            if version not in (None, LATEST):
+                live = [v for v in live if v.number == version]
+                if not live:
+                    raise make_version_missing(version)
+            elif version == LATEST:
+                live = live[-1:]
+            request = lookup.fix_references(rows, request, name.context)
+            referenced = lookup.list_referenced_texts(rows, request.references, name.context)
+            normal = normalize or config.get("normalize") is True
+            content = make_content(request, referenced, normalize=normal)
+            earlier = [lookup.load_version(rows, v) for v in live]
+            return check_content(rows, content, referenced, earlier, config)
+
+    # Versions and schemas
+
+    def list_subjects(
+        self, prefix: str = f":{ALL_CONTEXTS}:", *, deleted: bool = False, deleted_only: bool = False,
+        offset: int = 0, limit: int | None = None,
+    ) -> tuple[SubjectName, ...]:  # fmt: skip
+        """List subjects that begin with a prefix, in order; the prefix `:*:` is that of all contexts."""
+        wanted = _make_filter(prefix, self.context, deleted, offset, limit)
+        with self._store.reading_subjects() as rows:
+            return rows.list_subjects(replace(wanted, deleted_only=deleted_only))
+
+    def list_schemas(
+        self, prefix: str = f":{ALL_CONTEXTS}:", *, deleted: bool = False, latest_only: bool = False,
+        offset: int = 0, limit: int | None = None,
+    ) -> tuple[VersionedSchema, ...]:  # fmt: skip
+        """List versions of subjects that begin with a prefix, with their schemas."""
+        wanted = _make_filter(prefix, self.context, deleted, offset, limit)
+        with self._store.reading_subjects() as rows:
+            return tuple(VersionedSchema(*found) for found in rows.list_schemas(wanted, latest_only))
+
+    def list_versions(
+        self, subject: str, *, deleted: bool = False, deleted_only: bool = False
+    ) -> tuple[SubjectVersion, ...]:
+        """List the versions of a subject by number."""
+        name = parse_name(subject, self.context)
+        with self._store.reading_subjects() as rows:
+            name = follow_alias(rows, name)
+            found = lookup.list_versions(rows, name, deleted=deleted or deleted_only)
+            kept = tuple(version for version in found if version.is_deleted or not deleted_only)
+            if not kept:
+                raise make_subject_missing(name)
+            return kept
+
+    def find_version(self, subject: str, version: int = LATEST, *, deleted: bool = False) -> VersionedSchema:
+        """Find a version of a subject by its number; -1 is the latest."""
+        name = parse_name(subject, self.context)
+        with self._store.reading_subjects() as rows:
+            return lookup.find_version(rows, follow_alias(rows, name), version, deleted=deleted)
+
+    def find_by_metadata(
+        self, subject: str, properties: Mapping[str, str], *, deleted: bool = False
+    ) -> VersionedSchema:
+        """Find the newest version of a subject whose metadata has these properties."""
+        name = parse_name(subject, self.context)
+        with self._store.reading_subjects() as rows:
+            for version in reversed(lookup.list_versions(rows, follow_alias(rows, name), deleted=deleted)):
+                found = lookup.load_version(rows, version)
+                has = (found.schema.content.metadata or {}).get("properties")
+                if isinstance(has, Mapping) and properties.items() <= has.items():
+                    return found
+        raise make_schema_missing()
+
+    def find_schema(self, id: int, subject: str = "") -> tuple[RegisteredSchema, SubjectVersion | None]:
+        """Find a schema by its id, and the newest version of `subject` that has it.
+
+        The context is that of the subject. A subject without a context may also be in another context, if
+        this one does not have the id.
+        """
+        name = parse_subject(subject, self.context)
+        with self._store.reading_subjects() as rows:
+            found = rows.find_schema(name.context, id)
+            if found is None and name.name:
+                found = _find_in_other_contexts(rows, id, name)
+            if found is None:
+                raise RefusedRequest(40403, f"Schema {id} not found")
+            uses = (
+                [v for v in rows.list_uses(found.context, id) if v.subject.name == name.name]
+                if name.name
+                else []
+            )
+            return found, uses[-1] if uses else None
+
+    def list_uses(self, id: int, subject: str = "", *, deleted: bool = False) -> tuple[SubjectVersion, ...]:
+        """List the versions that have a schema, of one subject or of all."""
+        found, _ = self.find_schema(id, subject)
+        with self._store.reading_subjects() as rows:
+            uses = rows.list_uses(found.context, id)
+        name = parse_subject(subject, self.context).name
+        return tuple(v for v in uses if (deleted or not v.is_deleted) and name in ("", v.subject.name))
+
+    def find_largest_id(self) -> int:
+        """The largest id that was given in this context; 0 for none."""
+        with self._store.reading_subjects() as rows:
+            return rows.find_largest_id(self.context)
+
+    def list_by_guid(self, guid: str) -> tuple[RegisteredSchema, ...]:
+        """List the schemas with a guid, one a context."""
+        with self._store.reading_subjects() as rows:
+            found = rows.list_by_guid(guid.lower())
+        if not found:
+            raise RefusedRequest(40403, "No schema has this guid")
+        return found
+
+    def list_referrers(
+        self, subject: str, version: int = LATEST, *, deleted: bool = False
+    ) -> tuple[int, ...]:
+        """List the ids of the schemas that refer to a version."""
+        name = parse_name(subject, self.context)
+        with self._store.reading_subjects() as rows:
+            found = lookup.find_version(rows, name, version, deleted=True).version
+            return rows.list_referrers(found.subject, found.number, deleted)
+
+    def resolve(self, schema: RegisteredSchema) -> str:
+        """The text of a schema with the definitions of all types that it refers to."""
+        with self._store.reading_subjects() as rows:
+            return lookup.find_resolved_text(rows, schema)
+
+    # Delete
+
+    def delete_subject(self, subject: str, *, permanent: bool = False) -> tuple[int, ...]:
+        """Delete the versions of a subject; return their numbers."""
+        name = parse_name(subject, self.context)
+        with self._store.writing_subjects() as rows:
+            return deletion.delete_subject(rows, name, permanent=permanent)
+
+    def delete_version(self, subject: str, version: int, *, permanent: bool = False) -> int:
+        """Delete a version of a subject; return its number."""
+        name = parse_name(subject, self.context)
+        with self._store.writing_subjects() as rows:
+            return deletion.delete_version(rows, name, version, permanent=permanent)
+
+    # Settings
+
+    def read_config(self, subject: str | None = None, *, effective: bool = False) -> JsonObject:
+        """Read the settings of a subject, or of this context; `effective` are those that hold there."""
+        scope, context = self._find_scope(subject)
+        with self._store.reading_subjects() as rows:
+            own = rows.read_settings(scope).config
+            if effective:
+                return read_config(rows, scope, context)
+        if subject is None:
+            return {**DEFAULT_CONFIG, **(own or {})}
+        if own is None:
+            raise RefusedRequest(
+                40408, f"Subject '{subject}' does not have subject-level compatibility configured"
+            )
+        return own
+
+    def update_config(self, update: object, subject: str | None = None) -> JsonObject:
+        """Change settings; one with the value None is cleared, one that is not there stays."""
+        changed = parse_config_update(update)
+        scope, _ = self._find_scope(subject)
+        with self._store.writing_subjects() as rows:
+            before = rows.read_settings(scope)
+            merged = {n: v for n, v in {**(before.config or {}), **changed}.items() if v is not None}
+            rows.write_settings(scope, replace(before, config=merged or None))
+        return changed
+
+    def delete_config(self, subject: str | None = None) -> JsonObject:
+        """Take the settings of a subject or of this context away; return them."""
+        own = self.read_config(subject)
+        scope, _ = self._find_scope(subject)
+        with self._store.writing_subjects() as rows:
+            rows.write_settings(scope, replace(rows.read_settings(scope), config=None))
+        return own
+
+    def read_mode(self, subject: str | None = None, *, effective: bool = False) -> str:
+        """Read the mode of a subject, or of this context; `effective` is the one that holds there."""
+        scope, context = self._find_scope(subject)
+        with self._store.reading_subjects() as rows:
+            own = rows.read_settings(scope).mode
+            if effective or (subject is None and not own):
+                return read_mode(rows, scope, context)
+        if not own:
+            raise RefusedRequest(40409, f"Subject '{subject}' does not have subject-level mode configured")
+        return own
+
+    def set_mode(self, body: object, subject: str | None = None, *, force: bool = False) -> str:
+        """Set the mode of a subject or of this context; an empty one clears it.
+
+        IMPORT needs a subject or a context without live versions, unless `force`; soft-deleted versions are
+        removed for good.
+        """
+        mode = parse_mode(body)
+        scope, context = self._find_scope(subject)
+        with self._store.writing_subjects() as rows:
+            before = rows.read_settings(scope)
+            if mode == "IMPORT" and before.mode != "IMPORT" and not force:
+                _require_empty(rows, scope, context)
+            rows.write_settings(scope, replace(before, mode=mode))
+        return mode
+
+    def delete_mode(self, subject: str | None = None, *, recursive: bool = False) -> str:
+        """Take the mode of a subject or of this context away; return it."""
+        scope, context = self._find_scope(subject)
+        with self._store.writing_subjects() as rows:
+            before = rows.read_settings(scope)
+            if subject is not None and not before.mode:
+                raise RefusedRequest(
+                    40409, f"Subject '{subject}' does not have subject-level mode configured"
+                )
+            rows.write_settings(scope, replace(before, mode=""))
+            if recursive and scope == format_context(context):
+                rows.clear_modes(context)
+        return before.mode or DEFAULT_MODE
+
+    # Contexts
+
+    def list_contexts(self, prefix: str = "") -> tuple[str, ...]:
+        """List the contexts, the default one first."""
+        with self._store.reading_subjects() as rows:
+            found = (DEFAULT_CONTEXT, *rows.list_contexts())
+        return tuple(context for context in dict.fromkeys(found) if context.startswith(prefix))
+
+    def delete_context(self, context: str) -> None:
+        """Delete a context without subjects. Raises `RefusedRequest` with 42211 if it has some."""
+        with self._store.writing_subjects() as rows:
+            if rows.list_subjects(SubjectFilter(context, deleted=True, limit=1)):
+                raise RefusedRequest(42211, f"Context '{context}' has subjects")
+            rows.remove_context(context)
+
+    def _find_scope(self, subject: str | None) -> tuple[str, str]:
+        """The scope of a subject's settings and its context; `:.team:` is the context itself."""
+        if subject is None:
+            return format_context(self.context), self.context
+        name = parse_name(subject, self.context, may_be_global=True)
+        if name.context == GLOBAL_CONTEXT or (subject.startswith(":.") and not name.name):
+            return format_context(name.context), name.context
+        return str(name), name.context
+
+
+def paginate(found: Iterable[V], offset: int, limit: int | None) -> tuple[V, ...]:
+    """The part of a list from an offset on; no limit means all."""
+    return tuple(islice(found, offset, None if limit is None else offset + limit))
+
+
+def _make_request(schema: Requested) -> SchemaRequest:
+    return schema if isinstance(schema, SchemaRequest) else SchemaRequest(schema)
+
+
+def _make_filter(prefix: str, context: str, deleted: bool, offset: int, limit: int | None) -> SubjectFilter:
+    name = parse_subject(prefix, context)
+    chosen = None if name.context == ALL_CONTEXTS else name.context
+    return SubjectFilter(chosen, name.name, deleted, offset=offset, limit=limit)
+
+
+def _find_in_other_contexts(rows: SubjectRows, id: int, name: SubjectName) -> RegisteredSchema | None:
+    for context in rows.list_contexts():
+        if any(version.subject.name == name.name for version in rows.list_uses(context, id)):
+            return rows.find_schema(context, id)
+    return None
+
+
+def _require_empty(rows: SubjectRows, scope: str, context: str) -> None:
+    """Remove what is soft-deleted. Raises `RefusedRequest` with 42205 if something is live."""
+    is_context = scope == format_context(context)
+    chosen = None if context == GLOBAL_CONTEXT else context
+    subjects = (
+        rows.list_subjects(SubjectFilter(chosen, deleted=True)) if is_context else (parse_subject(scope),)
+    )
+    for subject in subjects:
+        if any(not version.is_deleted for version in rows.list_versions(subject)):
+            raise RefusedRequest(
+                42205, f"Import mode needs an empty registry, and subject '{subject}' has versions"
+            )
+    modes = {subject: rows.read_settings(str(subject)) for subject in subjects}
+    deletion.empty_context(rows, subjects)
+    for subject, settings in modes.items():
+        rows.write_settings(str(subject), SubjectSettings(settings.config, settings.mode))
