@@ -12,6 +12,8 @@ from typing import Any
 
 from schemaman.plugins import find_version as find_release
 from schemaman.server import answers
+from schemaman.store.subject_names import ALL_CONTEXTS
+from schemaman.store.subjects import DEFAULT_CONTEXT
 from schemaman.subjects.contents import SCHEMA_TYPES, find_served_text
 from schemaman.subjects.faults import RefusedRequest
 from schemaman.subjects.requests import LARGEST_VERSION, parse_schema_request, parse_version
@@ -48,6 +50,12 @@ class Call:
         offset, limit = _read_integer(self.read_text("offset")), _read_integer(self.read_text("limit"))
         is_usual = limit <= 0 or (largest is not None and limit > largest)
         return max(offset, 0), largest if is_usual else limit
+
+    @property
+    def prefix(self) -> str:
+        """The prefix of subjects to list; without one, all of this context; of the default one, all."""
+        is_default = self.registry.context == DEFAULT_CONTEXT
+        return self.read_text("subjectPrefix", "subject") or (f":{ALL_CONTEXTS}:" if is_default else "")
 
     @property
     def subject(self) -> str:
@@ -133,7 +141,7 @@ def list_schemas(call: Call) -> object:
     """List versions with their schemas."""
     offset, limit = call.read_page(_SCHEMAS_A_PAGE)
     found = call.registry.list_schemas(
-        call.read_text("subjectPrefix", "subject") or ":*:",
+        call.prefix,
         deleted=call.is_true("deleted"),
         latest_only=call.is_true("latestOnly"),
         offset=offset,
@@ -171,7 +179,7 @@ def list_subjects(call: Call) -> object:
     """List subjects."""
     offset, limit = call.read_page()
     found = call.registry.list_subjects(
-        call.read_text("subjectPrefix", "subject") or ":*:",
+        call.prefix,
         deleted=call.is_true("deleted"),
         deleted_only=call.is_true("deletedOnly") or call.is_true("deleted_only"),
         offset=offset,
