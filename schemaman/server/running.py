@@ -112,7 +112,8 @@ def _make_server(application: RegistryApplication, listener: Listener) -> uvicor
 
 def _bind(listener: Listener) -> socket.socket:
     family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
-    bound = socket.socket(family)
+    # Without the protocol, asyncio leaves Nagle's algorithm on, and each answer waits for an acknowledgement.
+    bound = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         bound.bind((listener.host, listener.port))

@@ -6,7 +6,7 @@ a subject to a schema; its number is unique in the subject. Source: Confluent Sc
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -149,6 +149,9 @@ class SubjectRows(Protocol):
 
     def read_settings(self, scope: str) -> SubjectSettings:
         """Read the settings of a scope: a subject, or a context as `:.context:`."""
+
+    def list_settings(self, scopes: Iterable[str]) -> Mapping[str, SubjectSettings]:
+        """Read the settings of several scopes; one without settings is left out."""
 
     def write_settings(self, scope: str, settings: SubjectSettings) -> None:
         """Replace the settings of a scope."""

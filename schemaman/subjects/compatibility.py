@@ -16,10 +16,10 @@ from schemaman.compat.avro.resolution import (
     list_leaf_causes,
 )
 from schemaman.compat.avro.schema import AvroSchema
-from schemaman.store.subjects import JsonObject, SchemaContent, SubjectRows
+from schemaman.store.subjects import JsonObject, SchemaContent, SubjectRows, SubjectVersion
 from schemaman.subjects.contents import find_served_text, read_avro
 from schemaman.subjects.faults import RefusedRequest
-from schemaman.subjects.lookup import VersionedSchema, list_referenced_texts
+from schemaman.subjects.lookup import VersionedSchema, list_referenced_texts, load_version
 
 _LARGEST_TEXT = 10 * 1024
 """How many characters of an old schema a message repeats, as Confluent Schema Registry does."""
@@ -52,7 +52,7 @@ def check_content(
     rows: SubjectRows,
     content: SchemaContent,
     referenced: tuple[str, ...],
-    earlier: Sequence[VersionedSchema],
+    earlier: Sequence[SubjectVersion],
     config: JsonObject,
 ) -> SubjectVerdict:
     """Check a content against versions, oldest first, at the level of the settings.
@@ -64,19 +64,22 @@ def check_content(
     if level == "NONE":
         return SubjectVerdict(True)
     group = config.get("compatibilityGroup")
-    if isinstance(group, str) and group:
-        wanted = find_property(content, group)
-        earlier = [v for v in earlier if find_property(v.schema.content, group) == wanted]
-    compared = earlier if level.endswith("_TRANSITIVE") else earlier[-1:]
-    for version in reversed(compared):
-        verdict = _compare(rows, content, referenced, version, level)
-        if not verdict.is_compatible:
+    for version in reversed(earlier):
+        compared = load_version(rows, version)
+        if isinstance(group, str) and group and not _is_in_group(compared.schema.content, content, group):
+            continue
+        verdict = _compare(rows, content, referenced, compared, level)
+        if not verdict.is_compatible or not level.endswith("_TRANSITIVE"):
             return verdict
     return SubjectVerdict(True)
 
 
-def find_property(content: SchemaContent, name: str) -> object:
-    """Find a property of the metadata; None for none."""
+def _is_in_group(one: SchemaContent, other: SchemaContent, group: str) -> bool:
+    """Whether two contents have the same property of that name; both may lack it."""
+    return _find_property(one, group) == _find_property(other, group)
+
+
+def _find_property(content: SchemaContent, name: str) -> object:
     properties = (content.metadata or {}).get("properties")
     return properties.get(name) if isinstance(properties, dict) else None
 

@@ -22,7 +22,7 @@ from schemaman.subjects.contents import compute_fingerprint, compute_guid, keep_
 from schemaman.subjects.faults import RefusedRequest
 from schemaman.subjects.lookup import VersionedSchema, fix_references, list_referenced_texts, load_version
 from schemaman.subjects.requests import LARGEST_VERSION, SchemaRequest
-from schemaman.subjects.scopes import read_config, require_writable
+from schemaman.subjects.scopes import require_writable
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +53,14 @@ def prepare_registration(
         RefusedRequest: 42201 for an invalid schema, 42205 if the mode does not allow it, 42207 for a content
             that has another id.
     """
-    is_import = require_writable(rows, subject) == "IMPORT"
+    scope = require_writable(rows, subject)
+    is_import, config = scope.mode == "IMPORT", scope.config
     if request.id and not is_import:
         raise RefusedRequest(42205, f"Subject {subject} is not in import mode")
     if is_import and not request.id:
         raise RefusedRequest(
             42205, f"Subject {subject} is in import mode: a request needs the id of its schema"
         )
-    config = read_config(rows, str(subject), subject.context)
     versions = rows.list_versions(subject)
     live = [version for version in versions if not version.is_deleted]
     if not is_import:
@@ -175,7 +175,7 @@ def _choose_number(prepared: Registration) -> int:
 def _require_compatible(rows: SubjectRows, prepared: Registration) -> None:
     if prepared.config.get("compatibilityLevel") == "NONE":
         return
-    earlier = [load_version(rows, v) for v in prepared.versions if not v.is_deleted]
+    earlier = [version for version in prepared.versions if not version.is_deleted]
     verdict = check_content(rows, prepared.content, prepared.referenced, earlier, prepared.config)
     if not verdict.is_compatible:
         raise RefusedRequest(

@@ -40,7 +40,7 @@ from schemaman.subjects.requests import (
     parse_mode,
     parse_name,
 )
-from schemaman.subjects.scopes import DEFAULT_CONFIG, DEFAULT_MODE, follow_alias, read_config, read_mode
+from schemaman.subjects.scopes import DEFAULT_CONFIG, DEFAULT_MODE, follow_alias, read_scope
 
 V = TypeVar("V")
 Requested = SchemaRequest | str
@@ -84,7 +84,7 @@ class SchemaRegistry:
         name, request = parse_name(subject, self.context), _make_request(schema)
         with self._store.reading_subjects() as rows:
             name = follow_alias(rows, name)
-            normal = normalize or read_config(rows, str(name), name.context).get("normalize") is True
+            normal = normalize or read_scope(rows, str(name), name.context).config.get("normalize") is True
             return lookup.find_by_content(rows, name, request, normalize=normal, deleted=deleted)
 
     def check(
@@ -96,7 +96,7 @@ class SchemaRegistry:
         """
         name, request = parse_name(subject, self.context), _make_request(schema)
         with self._store.reading_subjects() as rows:
-            config = read_config(rows, str(name), name.context)
+            config = read_scope(rows, str(name), name.context).config
             live = [v for v in rows.list_versions(name) if not v.is_deleted]
             if version not in (None, LATEST):
                 live = [v for v in live if v.number == version]
@@ -108,8 +108,7 @@ class SchemaRegistry:
             referenced = lookup.list_referenced_texts(rows, request.references, name.context)
             normal = normalize or config.get("normalize") is True
             content = make_content(request, referenced, normalize=normal)
-            earlier = [lookup.load_version(rows, v) for v in live]
-            return check_content(rows, content, referenced, earlier, config)
+            return check_content(rows, content, referenced, live, config)
 
     # Versions and schemas
 
@@ -240,7 +239,7 @@ class SchemaRegistry:
         with self._store.reading_subjects() as rows:
             own = rows.read_settings(scope).config
             if effective:
-                return read_config(rows, scope, context)
+                return read_scope(rows, scope, context).config
         if subject is None:
             return {**DEFAULT_CONFIG, **(own or {})}
         if own is None:
@@ -273,7 +272,7 @@ class SchemaRegistry:
         with self._store.reading_subjects() as rows:
             own = rows.read_settings(scope).mode
             if effective or (subject is None and not own):
-                return read_mode(rows, scope, context)
+                return read_scope(rows, scope, context).mode
         if not own:
             raise RefusedRequest(40409, f"Subject '{subject}' does not have subject-level mode configured")
         return own

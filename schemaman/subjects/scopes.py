@@ -6,9 +6,10 @@ Source: Confluent documentation, "Schema contexts" and "Schema Registry API", co
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from schemaman.store.subject_names import GLOBAL_CONTEXT, format_context
-from schemaman.store.subjects import JsonObject, SubjectName, SubjectRows
+from schemaman.store.subjects import JsonObject, SubjectName, SubjectRows, SubjectSettings
 from schemaman.subjects.faults import RefusedRequest
 
 DEFAULT_CONFIG: Mapping[str, object] = {"compatibilityLevel": "BACKWARD"}
@@ -20,28 +21,37 @@ def list_scopes(scope: str, context: str) -> Iterator[str]:
     yield from dict.fromkeys((scope, format_context(context), format_context(GLOBAL_CONTEXT)))
 
 
-def read_config(rows: SubjectRows, scope: str, context: str) -> JsonObject:
-    """Read the settings that hold in a scope; a nearer scope has precedence for each setting."""
-    found = dict(DEFAULT_CONFIG)
-    for each in reversed(list(list_scopes(scope, context))):
-        found |= rows.read_settings(each).config or {}
-    return found
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The settings and the mode that hold for a subject or a context."""
+
+    config: JsonObject
+    mode: str
 
 
-def read_mode(rows: SubjectRows, scope: str, context: str) -> str:
-    """Read the mode that holds in a scope; READONLY_OVERRIDE of a context holds for all its subjects."""
-    modes = [rows.read_settings(each).mode for each in list_scopes(scope, context)]
+def read_scope(rows: SubjectRows, scope: str, context: str) -> Scope:
+    """Read what holds in a scope; a nearer scope has precedence for each setting.
+
+    READONLY_OVERRIDE of a context holds for all its subjects.
+    """
+    scopes = list(list_scopes(scope, context))
+    found = rows.list_settings(scopes)
+    settings = [found.get(each, SubjectSettings()) for each in scopes]
+    config = dict(DEFAULT_CONFIG)
+    for each in reversed(settings):
+        config |= each.config or {}
+    modes = [each.mode for each in settings]
     if "READONLY_OVERRIDE" in modes[1:]:
-        return "READONLY_OVERRIDE"
-    return next((mode for mode in modes if mode), DEFAULT_MODE)
+        return Scope(config, "READONLY_OVERRIDE")
+    return Scope(config, next((mode for mode in modes if mode), DEFAULT_MODE))
 
 
-def require_writable(rows: SubjectRows, subject: SubjectName) -> str:
-    """Return the mode of a subject. Raises `RefusedRequest` with 42205 if it is read-only."""
-    mode = read_mode(rows, str(subject), subject.context)
-    if mode.startswith("READONLY"):
+def require_writable(rows: SubjectRows, subject: SubjectName) -> Scope:
+    """Return what holds for a subject. Raises `RefusedRequest` with 42205 if it is read-only."""
+    scope = read_scope(rows, str(subject), subject.context)
+    if scope.mode.startswith("READONLY"):
         raise RefusedRequest(42205, f"Subject {subject} is in read-only mode")
-    return mode
+    return scope
 
 
 def follow_alias(rows: SubjectRows, subject: SubjectName) -> SubjectName:

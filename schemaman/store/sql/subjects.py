@@ -6,7 +6,7 @@ Law: an id has one content and a version one id, as the unique indexes of the ta
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, select, tuple_, update
@@ -173,10 +173,15 @@ class SqlSubjectRows:
 
     def read_settings(self, scope: str) -> SubjectSettings:
         """Read the settings of a scope: a subject, or a context as `:.context:`."""
-        row = self._connection.execute(select(SETTINGS).where(SETTINGS.c.scope == scope)).one_or_none()
-        if row is None:
-            return SubjectSettings()
-        return SubjectSettings(None if row.config is None else _load(row.config), row.mode)
+        return self.list_settings((scope,)).get(scope, SubjectSettings())
+
+    def list_settings(self, scopes: Iterable[str]) -> Mapping[str, SubjectSettings]:
+        """Read the settings of several scopes; one without settings is left out."""
+        rows = self._connection.execute(select(SETTINGS).where(SETTINGS.c.scope.in_(tuple(scopes))))
+        return {
+            row.scope: SubjectSettings(None if row.config is None else _load(row.config), row.mode)
+            for row in rows
+        }
 
     def write_settings(self, scope: str, settings: SubjectSettings) -> None:
         """Replace the settings of a scope."""
