@@ -117,6 +117,11 @@ class PlanApplier:
             take_over=request.take_over, rehearse=rehearse, report=self._report, inspection=inspection,
         )  # fmt: skip
 
+    def run_steps(self, plan: Plan) -> tuple[str, ...]:
+        """Apply a plan, and return the statements that were run. Raises as `apply_plan`."""
+        done = self.apply_plan(new_run(), plan)
+        return tuple(o.statement for o in done.outcomes if o.state == "done")
+
     def is_approved(self, plan: Plan, lake: LakeTable | None) -> bool:
         """Whether the plan is approved; an expired approval is still valid for a plan with a started run."""
         if not plan.approvals_needed and not self.list_missing_approvals(plan, lake):

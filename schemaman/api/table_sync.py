@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from schemaman.api.applying import PlanApplier, new_run
+from schemaman.api.applying import PlanApplier
 from schemaman.api.automatic_plans import AutomaticPlanner
 from schemaman.api.planning import LakePlanner
 from schemaman.api.rewriting import rewrite_columns
@@ -19,6 +19,7 @@ from schemaman.migration.target import LakeTable
 from schemaman.report.json.sync import FollowedTable, State
 from schemaman.sink.moved_tables import TableMover, has_moved, is_renamed
 from schemaman.sink.table_stages import Stage, run_stages
+from schemaman.sink.unfinished_runs import finish_killed_runs
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,12 +96,22 @@ class TableSync:
         """Choose the lake table that takes the newest rows, or begin it where the newest one ends."""
         read = self._inspect(synced)
         tables = self.automatic.list_tables(read.table, read.lake)
+        ran = self._finish_killed_runs(tables, read.table.format)
+        if ran:
+            read = self._inspect(read.add_texts(ran=ran))
+            tables = self.automatic.list_tables(read.table, read.lake)
         begun = self._begin_successor(read, tables)
         if begun is not None:
             return begun
         if len(tables) < 2:
             return read
         return self._inspect(replace(read, table=replace(read.table, table=tables[-1].address)))
+
+    def _finish_killed_runs(self, tables: tuple[LakeTableAt, ...], format: str) -> tuple[str, ...]:
+        """Take the remaining steps of killed runs of these tables; the statements that were run."""
+        applier = self.applier
+        lines = applier.journal.read_target_lines
+        return finish_killed_runs(tables, format, applier.store.id, lines, applier.run_steps)
 
     def _rewrite_columns(self, synced: SyncedTable) -> SyncedTable:
         """Swap columns within the bounds of the policy; the reasons say what is not rewritten."""
@@ -193,13 +204,10 @@ def make_mover(applier: PlanApplier, planner: LakePlanner, table: TargetTable) -
     if target is None:
         return None
 
-    def apply_move(plan: Plan) -> tuple[str, ...] | None:
-        done = applier.apply_plan(new_run(), plan)
-        ran = tuple(o.statement for o in done.outcomes if o.state == "done")
-        return None if done.state == "refused" else ran
-
     preflight = applier.preflight
-    return TableMover(applier.registry, preflight, planner.policy, target, preflight.executor, apply_move)
+    return TableMover(
+        applier.registry, preflight, planner.policy, target, preflight.executor, applier.run_steps
+    )
 
 
 def _join_results(before: FollowedTable, found: FollowedTable) -> FollowedTable:

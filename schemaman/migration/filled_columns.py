@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 
 from schemaman.errors import BadReference
 from schemaman.migration import spark_sql as sql
+from schemaman.migration.linked_tables import list_unfounded_links
 from schemaman.migration.plan import Plan, Step
 from schemaman.migration.properties.names import SPLIT_PROPERTY
 from schemaman.migration.properties.table_record import TableRecord, read_record
@@ -48,7 +49,11 @@ def list_unfounded_fills(
         StatementFailed: the lake cannot be read.
     """
     record = read_record(lake.properties if lake is not None else {})
-    return (*_list_new_parts(plan, record), *_list_fills(plan, record, grounds, inspect, sources))
+    return (
+        *_list_new_parts(plan, record),
+        *_list_fills(plan, record, grounds, inspect, sources),
+        *list_unfounded_links(plan, record, inspect),
+    )
 
 
 def _list_fills(

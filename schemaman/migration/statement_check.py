@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from schemaman.errors import BadReference, StalePlan
 from schemaman.migration import spark_sql as sql
 from schemaman.migration.conditions import fingerprint_structure
+from schemaman.migration.linked_tables import find_misplaced_property
 from schemaman.migration.plan import Plan, Step, StepKind
 from schemaman.migration.properties.names import (
     BATCH_PROPERTY,
@@ -111,12 +112,14 @@ def _check_step(plan: Plan, target: Target, step: Step, schema: TableSchema | No
             # A table that takes the rows of another one from some point on keeps what ended older rows.
             _require_known(target, {k: v for k, v in properties.items() if k != TRUNCATED_PROPERTY})
             _require_own_stamp(plan, properties)
+            _require_own_links(plan, properties, new=True)
             made = target.create_table(plan.table, plan.wanted, properties)
             _require_equal(step.statement, made.statement)
             schema = plan.wanted
         case "set-properties":
             written = _check_properties(reader, name, step)
             _require_known(target, written)
+            _require_own_links(plan, written, new=False)
             if plan.phase is None or plan.phase.name != "rollback":
                 _require_own_stamp(plan, written)
         case "set-key" | "drop-key":
@@ -226,6 +229,13 @@ def _require_own_stamp(plan: Plan, properties: Mapping[str, object]) -> None:
     for key, own in ((SOURCE_PROPERTY, plan.source.table), (VERSION_PROPERTY, plan.source.id)):
         if properties.get(key, own) != own:
             raise ValueError(f"it sets {key} to another value than that of the plan, {own!r}")
+
+
+def _require_own_links(plan: Plan, properties: Mapping[str, object], *, new: bool) -> None:
+    """Require that links between tables and columns are set by the phase that makes them."""
+    misplaced = find_misplaced_property(plan, properties, new=new)
+    if misplaced is not None:
+        raise ValueError(f"no step of such a plan sets the property {misplaced!r}")
 
 
 def _read_properties(step: Step) -> dict[str, str]:

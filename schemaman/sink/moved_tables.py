@@ -31,8 +31,8 @@ from schemaman.registry import Registry
 from schemaman.sink.column_mapping import find_incarnation
 from schemaman.sink.preflight import Preflight
 
-Apply = Callable[[Plan], "tuple[str, ...] | None"]
-"""Applies a plan: its statements, None if it was refused."""
+Apply = Callable[[Plan], tuple[str, ...]]
+"""Applies a plan: the statements that were run, none if it was refused."""
 
 
 def has_moved(history: TableHistory) -> bool:
@@ -99,7 +99,7 @@ class TableMover:
         unmet = find_unmet_query(lake, plan.steps[0].precondition, partial(query_number, self.executor))
         if unmet is not None:
             return (), (f"the rows of {found.address} stay there: {plan.phase and plan.phase.gate}: {unmet}",)
-        return self.apply(plan) or (), ()
+        return self.apply(plan), ()
 
     def takes_rows_over(self, table: TableId, address: str) -> bool:
         """Whether a renamed table gets a new lake table with the rows of the earlier one, as paths do."""
@@ -195,8 +195,8 @@ class TableMover:
         source = add_row_columns(source) if ORDER in lake.schema.names else source
         target, name = TARGETS.get(self.target.format), self.target.name
         plan = make_plan(source, lake, target, address, self.policy, target_name=name)
-        steps = None if plan.refusals or not plan.steps else self.apply(plan)
-        return self._inspect(address) or lake, steps or ()
+        steps = () if plan.refusals or not plan.steps else self.apply(plan)
+        return self._inspect(address) or lake, steps
 
     def _find_stamp(self, lake: LakeTable, other: TableId) -> Mapping[str, str] | None:
         """The version stamp of a table under the new name of its source; None if its version is unknown."""
@@ -214,7 +214,7 @@ class TableMover:
         target, name = TARGETS.get(self.target.format), self.target.name
         plan = plan_move(migration_source(history), lake, address, to, target, name)
         try:
-            return () if plan is None else self.apply(plan) or ()
+            return () if plan is None else self.apply(plan)
         except StatementFailed:  # catalogues of Hadoop's rename no table: both tables are as before
             return ()
 

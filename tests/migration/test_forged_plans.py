@@ -581,3 +581,34 @@ def test_no_phase_records_other_contents_of_columns(commands: Commands, phase: P
         refused = commands("apply", "f.plan.json")
         assert (refused.code, "needs approval: " in refused.out) == (1, True)
     assert "schemaman.names" not in commands.live().properties
+
+
+LINKS = {
+    "schemaman.successor": ("link", "ice.raw.secrets"),
+    "schemaman.taken": ("take-rows", '["ice.raw.secrets"]'),
+    "schemaman.united": ("unite", '{"a": "9"}'),
+    "schemaman.predecessor": ("link", '{"table": "ice.raw.secrets", "version": "v", "began": "{}"}'),
+}
+
+
+def with_link(plan: Plan, key: str, phase: PhaseName | None) -> Plan:
+    """The plan with a step in front that links its table with another one, as that phase does."""
+    properties = {key: LINKS[key][1]}
+    statement = sql.set_properties(ORDERS, properties)
+    step = Step("set-properties", statement, "none", "reversible", {}, {"properties": properties})
+    named = None if phase is None else Phase(phase, 1, 1, "")
+    return replace(plan, steps=(step, *plan.steps), phase=named)
+
+
+@pytest.mark.parametrize("key", LINKS)
+def test_no_plan_links_tables_that_no_history_links(commands: Commands, key: str) -> None:
+    plan = plan_of_rounds(commands)
+    others: tuple[PhaseName | None, ...] = (None, "split", "expand", "rekey")
+    for phase in others:
+        with pytest.raises(StalePlan, match=f"sets the property '{key}'"):
+            require_own_statements(with_link(plan, key, phase))
+    forged = with_link(plan, key, LINKS[key][0])  # type: ignore[arg-type]
+    Path("f.plan.json").write_text(to_text(edited(forged, [])))
+    refused = commands("apply", "f.plan.json")
+    assert refused.code in ((4,) if key.endswith("predecessor") else (1,)), refused
+    assert key not in commands.live().properties

@@ -212,3 +212,9 @@ def count_progress(lines: Sequence[MigrationEntry]) -> tuple[int, int]:
     done = [line.step for line in lines if line.step is not None and line.state in ("done", "skipped")]
     begun = [line.step for line in lines if line.step is not None and line.state == "intent"]
     return max(done, default=-1) + 1, max([*done, *begun], default=-1) + 1
+
+
+def list_unrecorded_steps(lines: Iterable[MigrationEntry]) -> frozenset[int]:
+    """List the steps of a plan whose statement was sent by a run that recorded no end of it."""
+    newest = {line.step: line.state for line in lines if line.step is not None}
+    return frozenset(step for step, state in newest.items() if state == "intent")

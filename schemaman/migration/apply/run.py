@@ -33,6 +33,7 @@ from schemaman.migration.apply.journal import (
     count_progress,
     find_expected_table,
     is_in_progress,
+    list_unrecorded_steps,
     target_id,
 )
 from schemaman.migration.apply.resume import REPLAN, cut_plan, describe_move, resume_plan
@@ -173,6 +174,7 @@ class PlanRun:
         self.began_ms = options.clock()
         self.mark = RunMark(plan, name, options.store)
         self.sent: set[int] = set()
+        self.unrecorded: frozenset[int] = frozenset()
 
     def run(self) -> Migration:
         """Run every step from the resume point on."""
@@ -252,7 +254,9 @@ class PlanRun:
         """Inspect the table: it, the resume point, and what others changed since the last migration."""
         lake = self.inspect_first()
         self.require_ours(lake)
-        point = resume_plan(self.plan, lake, *count_progress(self.journal.read_plan_lines(self.name)))
+        lines = self.journal.read_plan_lines(self.name)
+        self.unrecorded = list_unrecorded_steps(lines)
+        point = resume_plan(self.plan, lake, *count_progress(lines))
         self.plan, at = point.plan, point.done
         require_undeleting_drops(self.plan, lake, at)
         if point.foreign:
@@ -508,8 +512,8 @@ class PlanRun:
         return stopped
 
     def skip_step(self, number: int, step: Step, lake: LakeTable | None) -> None:
-        """Record a step that the table already shows."""
-        self.write_line(number, "skipped", lake, step.statement)
+        """Record a step that the table already shows, as done if a killed run sent it and recorded no end."""
+        self.write_line(number, "done" if number in self.unrecorded else "skipped", lake, step.statement)
         self.outcomes.append(Outcome(number, "skipped", step.statement, _version(lake)))
 
     def inspect(self) -> LakeTable | None:

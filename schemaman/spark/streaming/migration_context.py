@@ -122,14 +122,14 @@ class TableContext:
 
     def make_mover(self) -> TableMover:
         """What moves the lake tables of this target."""
-
-        def apply_move(plan: Plan) -> tuple[str, ...] | None:
-            outcome = self.apply_plan(plan)
-            return outcome.steps if isinstance(outcome, Ready) else None
-
         target, policy = self.sink_table.target, self.shared.policy
         preflight = self.make_preflight()
-        return TableMover(self.shared.registry, preflight, policy, target, self.executor, apply_move)
+        return TableMover(self.shared.registry, preflight, policy, target, self.executor, self.run_steps)
+
+    def run_steps(self, plan: Plan) -> tuple[str, ...]:
+        """Apply a plan, and return the statements that were run. Raises as `apply`."""
+        done = self.apply_plan(plan)
+        return done.steps if isinstance(done, Ready) else ()
 
     def apply_plan(self, plan: Plan) -> Ready | Blocked:
         """Apply a plan; the table has only the steps and notes of this plan. Raises as `apply`."""

@@ -13,7 +13,7 @@ from schemaman.migration.source import migration_source
 from schemaman.migration.successor import list_successors
 from schemaman.migration.target import LakeTable
 from schemaman.sink.row_places import RowPlace, find_place, make_predecessor
-from schemaman.spark.streaming.killed_runs import finish_killed_runs
+from schemaman.sink.unfinished_runs import finish_killed_runs
 from schemaman.spark.streaming.migration_state import MigrationState
 from schemaman.spark.streaming.newest_version import NEW_TABLE, block_by_plan
 from schemaman.spark.streaming.sink_table import Blocked, Ready
@@ -40,7 +40,9 @@ def choose_table(state: MigrationState) -> MigrationState:
     """
     source, versions = state.source, state.rows.versions
     tables = list_successors(source.inspect, source.sink_table.lake_table)
-    if finish_killed_runs(source, tables):
+    format, shared = source.sink_table.target.format, source.shared
+    lines = shared.journal.read_target_lines
+    if finish_killed_runs(tables, format, shared.store.id, lines, source.run_steps):
         tables = list_successors(source.inspect, source.sink_table.lake_table)
     lost = read_record(tables[-1].lake.properties).successor if tables else ""
     if lost:
