@@ -142,8 +142,8 @@ def _refuse_lost_successor(table: TargetTable, successor: str) -> Refusal:
     return Refusal(
         f"follow {table.history.table}",
         f"its newer rows were in {successor}, which does not exist",
-        f"restore that table; or unset the property {SUCCESSOR_PROPERTY} of {table.table} to follow the older "
-        "table again",
+        f"restore that table; or unset the property {SUCCESSOR_PROPERTY} of {table.table} to follow the "
+        "older table again",
     )
 
 

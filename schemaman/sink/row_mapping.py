@@ -63,7 +63,7 @@ _OPEN_KEY = (
     "confirms a key, or for `schemaman decide confirm {} key`"
 )
 _MADE_UP_KEY = (
-    "the delete may not name its row: an index other than the key identifies the rows (REPLICA IDENTITY USING "
+    "the delete may not name its row: another index than the key identifies the rows (REPLICA IDENTITY USING "
     "INDEX), and the connector makes up the key; delete the row by hand, or set REPLICA IDENTITY DEFAULT"
 )
 _NEVER = "~"
