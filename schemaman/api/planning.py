@@ -15,10 +15,12 @@ from schemaman.migration.plan import MigrationSource, Plan, Refusal
 from schemaman.migration.plan_file import parse_expiry
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import Policy
+from schemaman.migration.properties.names import SUCCESSOR_PROPERTY
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.recipes.recipes import RecipePlanner
 from schemaman.migration.source import migration_source
 from schemaman.migration.split_columns import split_columns
+from schemaman.migration.successor import list_successors
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.migration.target_id import target_id
 from schemaman.registry import Registry, RegistryStore
@@ -58,8 +60,23 @@ class LakePlanner:
         return self.executor.inspect(table.table, table.format)
 
     def plan_table(self, table: TargetTable, expires_ms: int | None = None) -> Plan:
-        """Make the ordinary plan for the current state of one lake table. Raises as `inspect`."""
-        return self.plan_from(table, self.inspect(table), expires_ms)
+        """Make the ordinary plan for the lake table that takes the newest rows. Raises as `inspect`."""
+        newest, lake_table = self.find_newest(table)
+        plan = self.plan_from(newest, lake_table, expires_ms)
+        lost = read_record(lake_table.properties).successor if lake_table is not None else ""
+        return withhold_plan(plan, _refuse_lost_successor(newest, lost)) if lost else plan
+
+    def find_newest(self, table: TargetTable) -> tuple[TargetTable, LakeTable | None]:
+        """Find the last successor of a lake table, which takes the newest rows. Raises as `inspect`."""
+        first = self.inspect(table)
+        if first is None:
+            return table, None
+
+        def inspect(name: str) -> LakeTable | None:
+            return first if name == table.table else self.executor.inspect(name, table.format)
+
+        newest = list_successors(inspect, table.table)[-1]
+        return replace(table, table=newest.address), newest.lake
 
     def plan_from(
         self, table: TargetTable, lake_table: LakeTable | None, expires_ms: int | None = None
@@ -119,6 +136,15 @@ class LakePlanner:
     def _keeps_both(self, table: TargetTable) -> bool:
         """Whether the lake gets both columns of a suspected rename without an answer."""
         return self.policy.is_made("rename-unanswered", str(table.history.table), table.target, table.format)
+
+
+def _refuse_lost_successor(table: TargetTable, successor: str) -> Refusal:
+    return Refusal(
+        f"follow {table.history.table}",
+        f"its newer rows were in {successor}, which does not exist",
+        f"restore that table; or unset the property {SUCCESSOR_PROPERTY} of {table.table} to follow the "
+        "older table again",
+    )
 
 
 def _refuse_shared_table(table: TargetTable) -> Refusal:

@@ -43,7 +43,7 @@ def plan_phases(
         NoHistory: there is no lake table yet.
         UsageError: the phase is not among the remaining phases, or `into` is unusable.
     """
-    lake_table = planner.inspect(table)
+    table, lake_table = planner.find_newest(table)
     if lake_table is None:
         raise NoHistory(f"there is no lake table {table.table}", hint="an ordinary plan creates it")
     recipe = RecipePlanner(

@@ -110,6 +110,10 @@ class Connector(Protocol):
     streams_only_primary_keys: bool = False
     """Whether structures have a unique index as their key in a snapshot, but not while streaming."""
 
+    sends_replica_identity: bool = False
+    """Whether the row before a change may have only the columns of a replica identity, and made-up values in
+    the others."""
+
     required_key_release: Release = (0, 0)
     """The first release that is known not to use a unique index with nulls as the key."""
 

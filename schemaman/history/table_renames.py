@@ -12,7 +12,7 @@ from shlex import quote
 
 from schemaman.history.decisions import TableRename
 from schemaman.history.open_questions import OpenQuestion, list_open_questions
-from schemaman.history.versions import TableHistory
+from schemaman.history.versions import SchemaVersion, TableHistory
 
 
 def list_table_questions(
@@ -25,8 +25,8 @@ def list_table_questions(
     answered = {(each.previous, each.table) for each in answers}
     ends: dict[str, list[TableHistory]] = {}
     for history in histories:
-        if history.versions:
-            ends.setdefault(history.latest.id, []).append(history)
+        for id in _list_last_ids(history):
+            ends.setdefault(id, []).append(history)
     pairs = [
         (old, new)
         for new in histories
@@ -61,11 +61,32 @@ def list_questions(
     return (*own, *list_table_questions(histories, answers))
 
 
+def _list_last_ids(history: TableHistory) -> frozenset[str]:
+    """The ids of the last version, and of those before it that only facts which are read late tell apart.
+
+    PostgreSQL's connector finds neither key nor NOT NULL of a table that has another name by then.
+    """
+    found: set[str] = set()
+    for version in reversed(history.versions):
+        found.add(version.id)
+        if not version.unconfirmed or version.incarnation != history.latest.incarnation:
+            break
+        before = next((v for v in history.versions if v.number == version.number - 1), None)
+        if before is None or not _has_same_columns(before, version):
+            break
+    return frozenset(found)
+
+
+def _has_same_columns(one: SchemaVersion, other: SchemaVersion) -> bool:
+    columns = ([(c.name, c.type) for c in v.schema.columns] for v in (one, other))
+    return next(columns) == next(columns)
+
+
 def _may_be_renamed(old: TableHistory, new: TableHistory) -> bool:
     """Whether a table began where another one of the same columns and key had no record any more."""
     if old.table == new.table or not old.versions or not new.versions or old.has_ended:
         return False
-    if any(alias.kind == "table" for alias in new.aliases) or old.latest.id != new.versions[0].id:
+    if any(alias.kind == "table" for alias in new.aliases):
         return False
     one, other = old.table, new.table
     if (one.stream, one.server, one.database) != (other.stream, other.server, other.database):

@@ -60,7 +60,8 @@ class MigrationSource:
     the version stamp of one is not migrated back.
 
     `inferred`: the structure was inferred from values. `phantom`: no statement can have produced the
-    structure, and no event showed it. No table follows an inferred or a phantom structure. `proven` columns
+    structure, and no event showed it. No table follows an inferred or a phantom structure. `untyped`:
+    no record shows types, and each column is a text. `proven` columns
     have their names by renames that only the evidence proves. The types of `unsure_types` may come from
     another setting of the connector. `accepted_types` are differences between the types of source and lake
     that a person accepted. `former_comments` are earlier comments of columns and nested fields that have none
@@ -78,6 +79,7 @@ class MigrationSource:
     past: tuple[PreviousVersion, ...] = ()
     ended: tuple[PreviousVersion, ...] = ()
     inferred: bool = False
+    untyped: bool = False
     phantom: bool = False
     proven: tuple[str, ...] = ()
     unsure_types: tuple[str, ...] = ()

@@ -268,6 +268,7 @@ def _source_document(source: MigrationSource) -> _Json:
         "ended": [_past_document(past) for past in source.ended],
         **({"newer": [_past_document(past) for past in source.newer]} if source.newer else {}),
         **({"inferred": True} if source.inferred else {}),
+        **({"untyped": True} if source.untyped else {}),
         **({"phantom": True} if source.phantom else {}),
         **({"proven": list(source.proven)} if source.proven else {}),
         **({"unsure_types": list(source.unsure_types)} if source.unsure_types else {}),
@@ -325,6 +326,7 @@ class _SourceFile(Struct):
     ended: tuple[_PastFile, ...]
     newer: tuple[_PastFile, ...] = ()
     inferred: bool = False
+    untyped: bool = False
     phantom: bool = False
     proven: tuple[str, ...] = ()
     unsure_types: tuple[str, ...] = ()

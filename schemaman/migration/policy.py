@@ -32,6 +32,7 @@ ChangeKind = Literal[
     "rename-unanswered", "unite-columns",
     "change-key", "on-key-changed", "on-key-lost",
     "change-layout-column", "drop-table", "rename-table", "truncate", "change-representation",
+    "untyped-json",
 ]  # fmt: skip
 """The kinds of changes, by their effect on the rows of a table and on its readers."""
 
@@ -86,6 +87,8 @@ MEANINGS: Mapping[ChangeKind, str] = {
     "truncate": "the source table was emptied: writers of rows follow this level, and no plan does",
     "change-representation": "a type that may come from a connector setting alone, or that a "
     "[[projection]] writes into the same lake type as the previous one",
+    "untyped-json": "a table of JSON without schemas, whose types nothing shows: `auto` writes each value as "
+    "text",
 }
 
 LEVELS: tuple[Level, ...] = get_args(Level)
@@ -122,6 +125,7 @@ DEFAULTS: Mapping[ChangeKind, Level] = {
     "rename-table": "block",
     "truncate": "block",
     "change-representation": "approve",
+    "untyped-json": "block",
 }
 """The levels that apply without a rule."""
 
@@ -145,6 +149,7 @@ PROFILES: Mapping[Profile, Mapping[ChangeKind, Level]] = {
         "rename-table": "auto",
         "truncate": "auto",
         "change-representation": "auto",
+        "untyped-json": "auto",
     },
     "additive": {
         **DEFAULTS,
@@ -169,7 +174,7 @@ DEFAULT_PROFILE: Profile = "careful"
 DESTRUCTIVE: frozenset[ChangeKind] = frozenset({
     "reuse-name", "narrow", "retype", "split-column", "drop-column", "rename-suspected",
     "rename-unanswered", "change-key", "on-key-changed", "on-key-lost", "change-layout-column", "drop-table",
-    "rename-table", "truncate",
+    "rename-table", "truncate", "untyped-json",
 })  # fmt: skip
 """Kinds after which values are lost or have another meaning: no pattern makes them automatic."""
 
@@ -186,12 +191,13 @@ NEVER: Mapping[ChangeKind, frozenset[Level]] = {
     "on-key-lost": frozenset({"approve", "ignore", "quarantine"}),
     "drop-table": frozenset({"approve"}),
     "rename-table": frozenset({"approve"}),
+    "untyped-json": frozenset({"approve", "ignore", "quarantine"}),
 }
 """Levels that a kind cannot have.
 
 The lake keeps a type that is wide enough, and its own order of columns. No row needs a comment, and none
 waits for columns to be united. Writers write every value, whatever its default is. A suspected rename is not
-evidence. A whole table is moved by itself or by hand."""
+evidence. A whole table is moved by itself or by hand. Values are written as text, or wait."""
 
 ANY = "*"
 _PART = re.compile(r'"((?:[^"]|"")*)"|([^."]+)')

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from schemaman.history import struct_fields as struct_fields
+from schemaman.history.untyped_columns import is_read_as_texts, read_as_texts
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.migration.plan import MigrationSource, PreviousVersion
 from schemaman.model.schema import Path, walk_comments
@@ -26,8 +27,10 @@ def migration_source(
     `answers` are people's decisions on renames: (old name, new name) → whether it is one column; with
     `proven`, renames that nobody has answered and the evidence proves are taken for renames too. Only the
     newest incarnation counts: a table that was dropped and made again shares no column with the old. `newer`
-    are versions that came after the newest one of a history that was cut off there.
+    are versions that came after the newest one of a history that was cut off there. Columns without a type
+    are texts.
     """
+    history = read_as_texts(history)
     newest = history.latest
     versions = [v for v in history.versions if v.incarnation == newest.incarnation]
     on_proof = _find_proven_renames(versions, answers or {}) if proven else {}
@@ -69,7 +72,8 @@ def migration_source(
         newer=tuple(map(_name_version, newer)),
         proven=tuple(sorted(now[id] for id in came if id in now)),
         unsure_types=tuple(f.removeprefix("type:") for f in newest.unconfirmed if f.startswith("type:")),
-        inferred=newest.status == "inferred",
+        inferred=newest.status == "inferred" and not is_read_as_texts(newest),
+        untyped=is_read_as_texts(newest),
         phantom=newest.status == "phantom",
         accepted_types=history.accepted_types,
         former_comments=_list_former_comments(versions, same),

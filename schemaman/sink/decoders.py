@@ -13,11 +13,13 @@ from schemaman.debezium.converters.connect import Node, read_columns, read_field
 from schemaman.debezium.key import ROUTING_FIELDS
 from schemaman.debezium.records import Coordinates
 from schemaman.errors import UnreadableInput
+from schemaman.history.untyped_columns import is_read_as_texts
 from schemaman.history.versions import SchemaVersion, TableHistory
 from schemaman.model.schema import Column, TableId, TableSchema
 from schemaman.sink.payloads import BodySchema
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.sink.values.from_connect import CellEncoding
+from schemaman.sink.values.json_text import make_text_cell
 from schemaman.sink.values.row_decoder import (
     Cell,
     Decoder,
@@ -49,7 +51,8 @@ class TableDecoder:
 
     Each one equals only itself, so that it identifies decoders of keys, and two tables never share one.
     `decode_read` is for rows that were read from the table, which have no unavailable values. `decode_before`
-    is for rows before a change, where some values may be missing.
+    is for rows before a change, where some values may be missing. `has_texts`: nothing shows the types of its
+    values, and each is read as text.
     """
 
     schema: TableSchema
@@ -58,6 +61,7 @@ class TableDecoder:
     decode_read: Decoder
     decode_before: Decoder
     columns: Mapping[str, Column]
+    has_texts: bool = False
 
 
 _EMPTY_DECODER = make_decoder(())
@@ -213,9 +217,8 @@ class RecordTables:
             return TableDecoder(TableSchema(()), None, _EMPTY_DECODER, _EMPTY_DECODER, _EMPTY_DECODER, {})
         version = self.require_history(id).latest
         columns = {column.emitted_name or column.name: column for column in version.schema.columns}
-        return TableDecoder(
-            version.schema, version.number, _EMPTY_DECODER, _EMPTY_DECODER, _EMPTY_DECODER, columns
-        )
+        empty = (_EMPTY_DECODER, _EMPTY_DECODER, _EMPTY_DECODER)
+        return TableDecoder(version.schema, version.number, *empty, columns, is_read_as_texts(version))
 
     def find_decoder_by_key(
         self, id: TableId, key: object, coordinates: Coordinates, between: PositionBounds
@@ -252,6 +255,7 @@ class RecordTables:
                 _EMPTY_DECODER,
                 _EMPTY_DECODER,
                 candidate.columns,
+                is_read_as_texts(candidate.version),
             )
             known.decoders[candidate.number] = made
         return made
@@ -269,7 +273,7 @@ class RecordTables:
             unknown = [n for n in names if n not in made.columns]
             if unknown:
                 raise UnreadableInput(f"{NO_SCHEMA}: {', '.join(unknown)}")
-            return make_decoder([self._make_cell_by_modes(n, made.columns[n]) for n in names])
+            return make_decoder([self._make_plain_cell(n, made.columns[n], made.has_texts) for n in names])
         cells = []
         for node, key_column in zip(read_fields(form.schema), read_columns(form.schema), strict=True):
             name = node["field"]
@@ -289,24 +293,37 @@ class RecordTables:
     def _find_decoder(self, table: RecordTable, candidate: CarriedVersion) -> TableDecoder:
         known = table.decoders.get(candidate.number)
         if known is None:
-            known = self._make_decoder(table, candidate.columns, candidate.schema, candidate.number)
+            has_texts = table.nodes is None and is_read_as_texts(candidate.version)
+            structure = (candidate.columns, candidate.schema, candidate.number)
+            known = self._make_decoder(table, *structure, has_texts)
             table.decoders[candidate.number] = known
         return known
 
     def _make_decoder(
-        self, table: RecordTable, columns: Mapping[str, Column], schema: TableSchema, version: int | None
+        self,
+        table: RecordTable,
+        columns: Mapping[str, Column],
+        schema: TableSchema,
+        version: int | None,
+        has_texts: bool = False,
     ) -> TableDecoder:
         _check_names(columns)
         if table.nodes is None:
             cells = [
-                self._check_sign(self._make_cell_by_modes(n, column), column, table)
+                self._check_sign(self._make_plain_cell(n, column, has_texts), column, table)
                 for n, column in columns.items()
             ]
         else:
             cells = [self._make_cell(node, columns[node["field"]], table) for node in table.nodes]
         sure: list[Cell] = [(field, name, (), expected, read) for field, name, _, expected, read in cells]
         return TableDecoder(
-            schema, version, make_decoder(cells), make_decoder(sure), make_lenient_decoder(cells), columns
+            schema,
+            version,
+            make_decoder(cells),
+            make_decoder(sure),
+            make_lenient_decoder(cells),
+            columns,
+            has_texts,
         )
 
     def _make_cell(self, node: Node, column: Column, table: RecordTable) -> Cell:
@@ -319,12 +336,15 @@ class RecordTables:
         is_long = is_long and find_connector(table.connector).has_unsigned_integers
         return refuse_unknown_sign(made) if is_long and is_sign_unknown(column) else made
 
-    def _make_cell_by_modes(self, name: str, column: Column) -> Cell:
+    def _make_plain_cell(self, name: str, column: Column, has_texts: bool) -> Cell:
+        """Make the cell of a field without a schema."""
+        if has_texts:
+            return make_text_cell(name, column, self._placeholder)
         return make_cell_by_modes(name, column, self._modes, "json", self._placeholder)
 
 
 def _has_types(version: SchemaVersion) -> bool:
-    return version.status != "inferred"
+    return version.status != "inferred" or is_read_as_texts(version)
 
 
 def _check_names(columns: Mapping[str, Column]) -> None:

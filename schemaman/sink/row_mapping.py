@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
+from schemaman.debezium.connector import find_connector
 from schemaman.debezium.observation import STATEMENT_KINDS
 from schemaman.debezium.records import PositionKind, Rank
 from schemaman.history.versions import SchemaVersion, TableHistory, find_recreated_columns
@@ -36,7 +37,7 @@ from schemaman.sink.field_mapping import find_field_renamings
 from schemaman.sink.progress import UNKNOWN_POSITION
 from schemaman.sink.row_change import Row, RowChange
 from schemaman.sink.row_order import format_position
-from schemaman.sink.uncertain_keys import Claim, read_sent_key
+from schemaman.sink.uncertain_keys import Claim, is_key_made_up, read_sent_key
 from schemaman.sink.upsert import LakeChange
 from schemaman.sink.values.struct_values import FieldRenaming
 from schemaman.sink.values.to_lake import fit_text, fit_value
@@ -60,6 +61,10 @@ _EARLIER_KEY = (
 _OPEN_KEY = (
     "it is not confirmed that the key was ({}) when the source wrote the row: it waits until a later record "
     "confirms a key, or for `schemaman decide confirm {} key`"
+)
+_MADE_UP_KEY = (
+    "the delete may not name its row: another index than the key identifies the rows (REPLICA IDENTITY USING "
+    "INDEX), and the connector makes up the key; delete the row by hand, or set REPLICA IDENTITY DEFAULT"
 )
 _NEVER = "~"
 """Follows the text of every position: such a key is nowhere certain."""
@@ -87,7 +92,7 @@ class RowMap:
     of the siblings. `settled` are versions whose key no record confirms, before one with the table's own key.
     `key_parts` are the columns of all keys of the source, where its keys may be read late.
     `versions` has the numbers from the first version whose rows the table takes to before those of its
-    successor; None for all.
+    successor; None for all. `has_replica_identity`: the row before a change may have made-up values.
     """
 
     columns: tuple[Column, ...]
@@ -108,6 +113,7 @@ class RowMap:
     settled: frozenset[int] = frozenset()
     key_parts: frozenset[str] = frozenset()
     versions: range | None = None
+    has_replica_identity: bool = False
 
     @property
     def key_columns(self) -> tuple[Column, ...]:
@@ -204,6 +210,7 @@ def map_columns(
         {name: text for text, parts in of_texts.items() for name in parts},
         _find_settled(recorded, proofs, names, key),
         _list_key_parts(recorded, names, key) if proofs else frozenset(),
+        has_replica_identity=find_connector(recorded.connector).sends_replica_identity,
     )
 
 
@@ -431,6 +438,8 @@ def _map_key(change: RowChange, image: Mapping[str, object], to: RowMap) -> dict
     if then and then != set(to.key):
         keys = f"({', '.join(change.schema.key)}), and the table's is ({', '.join(to.key)})"
         return UnfitColumn(to.key[0], f"the row was written when the key was {keys}")
+    if change.op == "d" and to.has_replica_identity and is_key_made_up(change.before or {}, change.schema):
+        return UnfitColumn(to.key[0], _MADE_UP_KEY)
     # A row that was created then is a new one by either key.
     if change.op in ("u", "d") and _is_key_uncertain(change, to) and not _find_claim(change, image, to):
         return UnfitColumn(to.key[0], _EARLIER_KEY)

@@ -89,6 +89,8 @@ def find_place(
     end = None
     if begins_successors and newest.table is not None:
         end = find_rebuilt(history, newest.table.lake)
+    if begins_successors and newest.table is None:
+        end = find_rebuilt_among(history, versions)
     if follows_names and newest.table is not None:
         end = find_next_incarnation(history, newest.table.lake) or end
     if begins_successors and end is None:
@@ -102,12 +104,15 @@ def find_key_end(
     """Find the version at which a table ends, since the source lost its key or got one; None if it goes on.
 
     Without a table yet, it ends only if rows of these versions come from before, and also where the newest
-    key is not confirmed. Keys that came and went in between do not count.
+    key is not confirmed. Keys that came and went in between do not count, nor do those that no record
+    confirms.
     """
     newest = history.latest
     own = [v for v in history.versions if v.incarnation == newest.incarnation]
     begin = _find_begin(own, lambda v: bool(v.schema.key) != bool(newest.schema.key))
     if table is None:
+        certain = [v for v in own if "key" not in v.unconfirmed]
+        begin = _find_begin(certain, lambda v: bool(v.schema.key) != bool(newest.schema.key))
         begin = begin or _find_begin(own, lambda v: "key" not in v.unconfirmed)
         if begin is None:
             return None
@@ -143,12 +148,27 @@ def find_rebuilt(history: TableHistory, lake: LakeTable) -> SchemaVersion | None
     if stamped is None:
         return None
     held = {c.id for c in own[stamped].schema.columns if c.name in lake.schema.key}
-    for before, version in pairwise(own[stamped:]):
+    return _find_rebuilt(own[stamped:], held)
+
+
+def find_rebuilt_among(history: TableHistory, versions: Collection[int]) -> SchemaVersion | None:
+    """Find the version at which a source was surely another table than for the first of these versions.
+
+    So a new lake table ends where it would if it had been there before: wherever batches end.
+    """
+    own = [v for v in history.versions if v.incarnation == history.latest.incarnation]
+    own = own[next((n for n, v in enumerate(own) if v.number in versions), len(own)) :]
+    return _find_rebuilt(own, set(_list_key_ids(own[0]))) if own else None
+
+
+def _find_rebuilt(own: Sequence[SchemaVersion], held: Collection[int | str | None]) -> SchemaVersion | None:
+    """Find the first of these versions that lacks columns by which rows are known; `held` are their ids."""
+    for before, version in pairwise(own):
         proven = {c.old for c in version.candidates if c.grade == "proven"}
         ids = {c.id for c in version.schema.columns}
         lost = {c.id for c in before.schema.columns if c.id not in ids and c.name not in proven}
         is_other_key = not set(_list_key_ids(version)) <= {c.id for c in before.schema.columns}
-        if version.schema.key and (held & lost or (not held and lost and is_other_key)):
+        if version.schema.key and (lost.intersection(held) or (not held and lost and is_other_key)):
             return version
     return None
 

@@ -12,9 +12,15 @@ from collections.abc import Collection, Mapping
 from decimal import Decimal
 from typing import Literal
 
+from schemaman.model.schema import TableSchema
+
 Claim = Literal["", "fresh", "alike"]
 """What the lake must confirm of a row before it is written: it has no live row of its key, or it has one that
 is the same in all columns of keys."""
+
+
+_MADE_UP_TEXTS = ("{}", "[]", "00:00:00Z", "1970-01-01T00:00:00Z")
+"""Texts for missing values of required columns. Source: Debezium JdbcValueConverters, its fallbacks."""
 
 
 def read_sent_key(before: Mapping[str, object], key: Collection[str]) -> dict[str, object] | None:
@@ -27,6 +33,21 @@ def read_sent_key(before: Mapping[str, object], key: Collection[str]) -> dict[st
     if not key or not all(_is_sent(before.get(name)) for name in key):
         return None
     return {name: before[name] for name in key}
+
+
+def is_key_made_up(before: Mapping[str, object], schema: TableSchema) -> bool:
+    """Whether the key in the row before a delete may be made up, since another index identifies the row.
+
+    Such an index has only columns that forbid NULL: a value in a nullable column shows that all were sent.
+
+    Source: PostgreSQL, "ALTER TABLE", REPLICA IDENTITY USING INDEX; for made-up values see `read_sent_key`.
+    """
+    if all(_is_sent(before.get(name)) for name in schema.key):
+        return False
+    others = [c for c in schema.columns if c.name not in schema.key and before.get(c.name) is not None]
+    return not any(c.nullable for c in others) and any(
+        _is_sent(before[c.name]) and before[c.name] not in _MADE_UP_TEXTS for c in others
+    )
 
 
 def _is_sent(value: object) -> bool:

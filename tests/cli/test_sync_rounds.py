@@ -285,6 +285,32 @@ def test_a_table_of_the_sink_gets_a_successor(run: Commands, key: tuple[str, ...
     assert len(first.ran) == before
 
 
+def test_plan_and_drift_follow_the_link_to_a_successor(run: Commands) -> None:
+    run.settings(more='profile = "autopilot"\n')
+    run.says(run.table(KEYS, type="CREATE"))
+    assert run("sync", "r.jsonl", "--once").code == 0
+    run.change("ADD COLUMNS (`_row_order` STRING, `_row_deleted` BOOLEAN)")
+    run.says(run.table(KEYS, key=()))
+    assert run("sync", "r.jsonl", "--once").code == 0
+    run.learns(run.table((*KEYS, ("q", "INT")), key=()))
+    planned = run("plan", "orders", "-o", "p.plan.json", "--format", "json")
+    assert planned.code == 0, planned
+    assert json.loads(Path("p.plan.json").read_text())["table"] == "ice.raw.orders__2"
+    assert run("apply", "p.plan.json").code == 0
+    assert "q" in run.live("ice.raw.orders__2").schema.names
+    assert run("plan", "orders").code == 0
+    run.change("ADD COLUMNS (`z` INT)", "ice.raw.orders__2")
+    found = run("drift", "orders", "--format", "json")
+    assert found.code == 1
+    changed = {d["table"]: bool(d["changes"]) for d in found.json["tables"]}
+    assert changed == {"ice.raw.orders": False, "ice.raw.orders__2": True}
+    run.lake.tables.pop("ice.raw.orders__2")
+    lost = run("plan", "orders", "--format", "json")
+    assert lost.code == 1
+    assert "ice.raw.orders__2, which does not exist" in lost.out
+    assert "gone  ice.raw.orders__2" in run("drift", "orders").out
+
+
 def _write_row(offset: int, table: str = "t", **row: object) -> None:
     """A row of PostgreSQL, which states no rename."""
     nodes = {name: node("int32", optional=name != "id") for name in row}

@@ -325,6 +325,8 @@ def _text(told: Cell, there: object, type: str) -> bool:
             return told == there
         case bool():
             return False
+        case float():
+            return told == float(there)
         case int() | Decimal():
             try:
                 return Decimal(there) == Decimal(told)

@@ -39,7 +39,7 @@ from typing import Any
 from tests.lake_state.cells import UNAVAILABLE, UNTOLD, Cell, Wire, cell
 from tests.lake_state.recording import Event, Place, read
 from tests.lake_state.truth import Column, Placed, Structure, Truth, Unplaced, misread, truth_of
-from tests.lake_state.without_schemas import untold_wire
+from tests.lake_state.without_schemas import spell_as_sent, untold_wire
 
 TableName = tuple[str, str]
 Cells = Mapping[int, Cell]
@@ -104,14 +104,20 @@ class State:
         return lives[-1] if life is None else next(t for t in lives if t.life == life)
 
 
-def fold(folder: Path, withheld: Collection[Place] = ()) -> State:
-    """The last state of every table of a recording."""
+def fold(folder: Path, withheld: Collection[Place] = (), *, as_sent: bool = False) -> State:
+    """The last state of every table of a recording; `as_sent`: each value as the text of its JSON."""
     settings = json.loads((folder / "meta.json").read_text("utf-8")).get("settings") or [{}]
-    return fold_events(read(folder), truth_of(folder), settings[0], withheld)
+    events = map(spell_as_sent, read(folder)) if as_sent else read(folder)
+    return fold_events(events, truth_of(folder), settings[0], withheld, as_sent=as_sent)
 
 
 def fold_events(
-    events: Iterable[Event], truth: Truth, settings: Mapping[str, str], withheld: Collection[Place] = ()
+    events: Iterable[Event],
+    truth: Truth,
+    settings: Mapping[str, str],
+    withheld: Collection[Place] = (),
+    *,
+    as_sent: bool = False,
 ) -> State:
     """The last state that events tell, each one placed by the truth."""
     kept = set(withheld)
@@ -130,8 +136,12 @@ def fold_events(
         new = _Book(at.structure.id, told, truth.renames_are_stated)
         book = books.setdefault((at.structure.id, called), new)
         if event.place not in kept:
-            book.apply(at, event, lambda column: untold_wire(column.type, settings))
+            book.apply(at, event, _say_text if as_sent else lambda column: untold_wire(column.type, settings))
     return State(_named(books.values(), truth), unplaced)
+
+
+def _say_text(column: Column) -> Wire:
+    return Wire("string")
 
 
 def _told_name(event: Event, structure: Structure) -> TableName:

@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 
 from schemaman.debezium.records import Record
+from schemaman.migration.policy import Policy
+from schemaman.migration.row_columns import DELETED
 from schemaman.spark.streaming.row_staging import DELETE_WAITS
 from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_late_schema_changes import at
 from tests.streaming.test_policy import DEFAULTS, KEY, alive, mirror, told
 from tests.support.batches import cut
 from tests.support.memory_sink import EMPTYING, MemorySink
-from tests.support.records import change, column, event, image, node, record, struct
+from tests.support.records import change, column, event, image, node, record, row_event, struct
 
 INT = node("int32")
 SOURCE = {"name": "srv", "db": "shop", "schema": "public", "table": "t", "connector": "postgresql"}
@@ -325,3 +327,28 @@ def test_a_delete_is_read_by_the_key_of_its_own_table(store: SqlStore, pair: str
     lake.take([schemaless(*row, gone=True) for row in rows if row[1] == 0])
     left = {t.source.table: {r["n"] for r in t.rows if not r["_row_deleted"]} for t in lake.lake()}
     assert (left, lake.withheld()) == ({"a": set(), "b": set()} | {t: {n} for t, n, _ in rows if n}, {})
+
+
+@pytest.mark.parametrize(
+    ("before", "is_written"),
+    [
+        ({"id": 0, "code": "b", "name": None}, False),
+        ({"id": None, "code": "b", "name": None}, False),
+        ({"id": 0, "code": "", "name": None}, True),
+        ({"id": 0, "code": "a", "name": "n"}, True),
+    ],
+    ids=["index of a replica identity", "the same as NULL", "default identity", "full identity"],
+)
+def test_a_delete_whose_key_is_made_up_deletes_no_row(
+    store: SqlStore, before: dict[str, Any], is_written: bool
+) -> None:
+    sink = MemorySink(store, lambda _: None, "delta", Policy(profile="autopilot"), lambda _: False)
+    fields = {"id": node("int32"), "code": node("string"), "name": node("string", optional=True)}
+    rows = ({"id": n, "code": code, "name": "n"} for n, code in enumerate("ab"))
+    sink.take([row_event(fields, "c", row, offset=n) for n, row in enumerate(rows)])
+    sink.take([row_event(fields, "d", before, offset=2)])
+    (table,) = sink.lake()
+    assert [row["id"] for row in table.rows if not row[DELETED]] == ([1] if is_written else [0, 1])
+    assert ["REPLICA IDENTITY USING INDEX" in reason for reason in sink.withheld().values()] == (
+        [] if is_written else [True]
+    )

@@ -19,6 +19,7 @@ from schemaman.debezium.payload import SchemaLookup
 from schemaman.debezium.records import Record
 from schemaman.debezium.wire_format import AUTO
 from schemaman.history.decisions import Decisions, apply_decisions
+from schemaman.history.untyped_columns import read_as_texts
 from schemaman.history.versions import TableHistory
 from schemaman.migration.plan import Plan
 from schemaman.migration.policy import Policy, PolicyRule
@@ -222,7 +223,7 @@ class MemorySink:
         return list(question.select_orders(o for o in there if o and end in o))
 
     def _decided(self, history: TableHistory) -> TableHistory:
-        return apply_decisions(history, self.decisions)
+        return read_as_texts(apply_decisions(history, self.decisions))
 
     def _follower(self, table: TableId) -> SinkTable:
         target = TargetSetting("lake", self.format, ("*",), table="ice.raw.`{database}.{schema}.{table}`")

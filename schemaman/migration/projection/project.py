@@ -73,6 +73,11 @@ _INFERRED = "its structure is inferred from values, and the next value may have 
 _IMPOSSIBLE = "this table cannot have got the newest structure, and no event has shown it"
 _WAIT = "check `schemaman history`, and plan again when events contain the new columns"
 _READ_SCHEMAS = "read events that contain their schemas (schemas.enable=true, or a registry)"
+_TEXTS = (
+    "no record contains the types of its values: each column is a text (untyped-json), and a name that the "
+    "source gives to another column stays one column"
+)
+_AS_TEXTS = 'write untyped-json = "auto" into a [[policy]] for this table: each value is then a text'
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +119,14 @@ def project(
     Raises:
         BadConfiguration: two equally specific projections want different things.
     """
-    if source.inferred or source.phantom:
-        now = lake.schema if lake else TableSchema(())
-        why, instead = (_INFERRED, _READ_SCHEMAS) if source.inferred else (_IMPOSSIBLE, _WAIT)
-        return Projection(now, {}, (), (Refusal(f"follow {source.table}", why, instead),), settled=False)
     targets = (target_name or target.name, target.name)
+    refusal = _refuse_structure(source, policy, targets)
+    if refusal is not None:
+        now = lake.schema if lake else TableSchema(())
+        return Projection(now, {}, (), (refusal,), settled=False)
     representation = policy.find_representation(source.table, *targets)
     notes = PlanNotes(PolicyCheck(policy, source.table, targets))
+    notes.notes += [_TEXTS] if source.untyped and lake is None else []
     if lake and is_blocked(source, lake, notes):
         rulings = tuple(notes.check.rulings)
         return Projection(
@@ -129,6 +135,18 @@ def project(
     tables = _make_tables(source, lake, target, representation, notes)
     held = _hold_columns(tables)
     return _name_columns(tables, _create_table(tables, held) if lake is None else _follow_table(tables, held))
+
+
+def _refuse_structure(source: MigrationSource, policy: Policy, targets: tuple[str, ...]) -> Refusal | None:
+    """Refuse a structure that no table follows; None if a table may follow it."""
+    change = f"follow {source.table}"
+    if source.phantom:
+        return Refusal(change, _IMPOSSIBLE, _WAIT)
+    if source.inferred:
+        return Refusal(change, _INFERRED, _READ_SCHEMAS)
+    if not source.untyped or policy.find_ruling("untyped-json", source.table, *targets).level == "auto":
+        return None
+    return Refusal(change, _INFERRED, f"{_READ_SCHEMAS}; or {_AS_TEXTS}")
 
 
 @dataclass(frozen=True, slots=True)

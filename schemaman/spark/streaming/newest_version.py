@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from schemaman.history.decisions import Decisions, apply_decisions
 from schemaman.history.open_renames import describe_open_renames, treat_as_additions
 from schemaman.history.versions import TableHistory
 from schemaman.migration.apply.apply import target_id
@@ -112,13 +113,20 @@ def _make_source(
     source = _order_key(live, migration_source(history, proven=proven))
     if live is not None or keys is None:
         return source
-    first = keys.find_first(history)
+    first = _find_first_key(table, history, keys)
     if first is not None:
         source = replace(source, schema=replace(source.schema, key=first))
     if table.splits_columns:
         wide = widen_types(history, keys.versions)
         source = replace(source, schema=replace(wide, key=source.schema.key))
     return source
+
+
+def _find_first_key(table: TableContext, history: TableHistory, keys: KeySequence) -> tuple[str, ...] | None:
+    """Find the key of the first rows, also where its columns have other names by now on proof."""
+    proven = Decisions(table.find_proven_renames())
+    joined = apply_decisions(keys.history, proven)
+    return replace(keys, history=joined).find_first(apply_decisions(history, proven))
 
 
 def _order_key(live: LakeTable | None, source: MigrationSource) -> MigrationSource:

@@ -21,6 +21,7 @@ from schemaman.debezium.payload import SchemaLookup
 from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import BadConfiguration, StatementFailed, UsageError
 from schemaman.history.decisions import Decisions, apply_decisions
+from schemaman.history.untyped_columns import read_as_texts
 from schemaman.history.versions import TableHistory
 from schemaman.io.schema_registry import NO_REGISTRY, is_url, load_export, open_registry
 from schemaman.migration.apply.apply import LEASE_MS
@@ -225,7 +226,7 @@ class LakeSink:
         return {table: self._apply_decisions(history) for table, history in found if history is not None}
 
     def _apply_decisions(self, history: TableHistory) -> TableHistory:
-        return apply_decisions(history, self._decisions())
+        return read_as_texts(apply_decisions(history, self._decisions()))
 
     def make_reading(self, histories: Mapping[TableId, TableHistory]) -> ReadingContext:
         """The context with which executors read records."""
