@@ -15,9 +15,9 @@ from schemaman.api.spark_session import ingest_on_spark
 from schemaman.api.workspace import Workspace
 from schemaman.debezium.records import Record
 from schemaman.errors import BadReference, Conflict, RegistryUnavailable, UnreadableInput, UsageError
-from schemaman.ingest.chunks import UnreadableItem
 from schemaman.ingest.ingest import Summary
 from schemaman.ingest.ingest import ingest as ingest_records
+from schemaman.ingest.line_batches import LineBatch, UnreadableItem
 from schemaman.io import files, kafka
 from schemaman.io.schema_registry import NO_REGISTRY, AnyRegistry, load_export
 from schemaman.registry import Registry
@@ -166,10 +166,10 @@ def _open_records(
     sources: RecordSources,
     source: FoundSource,
     progress: ReadingProgress,
-) -> Iterator[Record | UnreadableItem]:
+) -> Iterator[Record | UnreadableItem | LineBatch]:
     if isinstance(source, files.File):
         limit = workspace.settings.record_limit.value
-        return files.read_records(source, topic=sources.topic, limit=limit, count_bytes=progress.count_bytes)
+        return files.read_batches(source, topic=sources.topic, limit=limit, count_bytes=progress.count_bytes)
     if sources.topic is not None:
         raise UsageError(
             "a topic is named only for files of bare values; this address already names its topics",

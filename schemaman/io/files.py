@@ -14,6 +14,7 @@ import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol, TextIO
@@ -21,7 +22,7 @@ from typing import Any, BinaryIO, Literal, Protocol, TextIO
 from schemaman.debezium.raw_record import parse_json
 from schemaman.debezium.records import Record
 from schemaman.errors import BadReference, EngineUnavailable, UnreadableInput
-from schemaman.ingest.chunks import UnreadableItem
+from schemaman.ingest.line_batches import LineBatch, UnreadableItem
 from schemaman.io.folders import REGISTRY, find_in_folder, find_kind, list_endings
 from schemaman.plugins import install_hint
 
@@ -125,6 +126,19 @@ def read_records(
     return _read_lines(file, topic, limit, count_bytes)
 
 
+def read_batches(
+    file: File,
+    *,
+    topic: str | None = None,
+    limit: int = RECORD_LIMIT,
+    count_bytes: Callable[[int], None] = lambda _: None,
+) -> Iterator[Record | UnreadableItem | LineBatch]:
+    """Reads a file as `read_records` does, but leaves whole lines unparsed. Raises like `read_records`."""
+    if file.kind == "parquet":
+        return _read_parquet(file.path, limit=limit, count_bytes=count_bytes)
+    return _read_line_batches(file, topic, limit, count_bytes)
+
+
 def count_rows(file: File) -> tuple[int, ...]:
     """Counts the rows of each row group of a Parquet file. Raises like `read_records`."""
     metadata = _open_parquet(file.path).metadata
@@ -155,17 +169,34 @@ class _TruncatedFile(Exception):
 def _read_lines(
     file: File, topic: str | None, limit: int, count_bytes: Callable[[int], None]
 ) -> Iterator[Record | UnreadableItem]:
-    number = 0
+    for item in _read_line_batches(file, topic, limit, count_bytes):
+        if isinstance(item, LineBatch):
+            lines = enumerate(item.lines, item.number)
+            yield from (item.parse(number, line) for number, line in lines if line.strip())
+        else:
+            yield item
+
+
+def _read_line_batches(
+    file: File, topic: str | None, limit: int, count_bytes: Callable[[int], None]
+) -> Iterator[Record | UnreadableItem | LineBatch]:
+    number = 1
+    parse = partial(_read_record, file.path, topic=topic, is_whole=True)
     blocks = _strip_mark(file.path, _read_blocks(file, count_bytes))
     try:
-        for number, (line, is_whole) in enumerate(_split_lines(blocks, limit), 1):
-            if isinstance(line, _LongLine):
-                yield UnreadableItem(file.path, number, line.describe(limit), line.sha256)
-            elif line.strip():
-                yield _read_record(file.path, number, line, topic, is_whole=is_whole)
+        for lines, is_whole in _split_lines(blocks, limit):
+            if is_whole and not isinstance(lines, _LongLine):
+                yield LineBatch(lines, number, parse, topic or "")
+                number += len(lines)
+                continue
+            if isinstance(lines, _LongLine):
+                yield UnreadableItem(file.path, number, lines.describe(limit), lines.sha256)
+            elif lines[0].strip():
+                yield _read_record(file.path, number, lines[0], topic, is_whole=False)
+            number += 1
     except _TruncatedFile as cut:
         reason = f"{cut}; the rest is lost"
-        yield UnreadableItem(file.path, number + 1, reason, _hash_bytes(b""), is_end=True)
+        yield UnreadableItem(file.path, number, reason, _hash_bytes(b""), is_end=True)
     except OSError as error:
         raise UnreadableInput(f"{file.path}: {error.strerror or error}") from error
 
@@ -301,18 +332,40 @@ class _Line:
         return _LongLine(self.head, self.size, self.digest.hexdigest())
 
 
-def _split_lines(blocks: Iterable[bytes], limit: int) -> Iterator[tuple[bytes | _LongLine, bool]]:
-    """Splits blocks into lines, each with whether it has a line end; the last one may have none."""
+def _split_lines(blocks: Iterable[bytes], limit: int) -> Iterator[tuple[list[bytes] | _LongLine, bool]]:
+    """Splits blocks into lists of lines, each with whether its lines have an end; the last may have none."""
     line = _Line(limit)
     for block in blocks:
-        first, *others = block.split(b"\n")
+        first, *lines = block.split(b"\n")
         line.add(first)
-        for piece in others:
-            yield line.finish(), True
-            line = _Line(limit)
-            line.add(piece)
+        if not lines:
+            continue
+        rest = lines.pop()
+        whole = line.finish()
+        if isinstance(whole, _LongLine):
+            yield whole, True
+            if lines:
+                yield from _keep_to_limit(lines, limit)
+        else:
+            lines.insert(0, whole)
+            yield from _keep_to_limit(lines, limit)
+        line = _Line(limit)
+        line.add(rest)
     if line.size:
-        yield line.finish(), False
+        whole = line.finish()
+        yield whole if isinstance(whole, _LongLine) else [whole], False
+
+
+def _keep_to_limit(lines: list[bytes], limit: int) -> Iterator[tuple[list[bytes] | _LongLine, bool]]:
+    """Separates lines over the limit from others; only a small limit lets one stand inside of a block."""
+    if max(map(len, lines)) <= limit:
+        yield lines, True
+        return
+    for line in lines:
+        if len(line) <= limit:
+            yield [line], True
+        else:
+            yield _LongLine(line[:_BLOCK], len(line), _hash_bytes(line)), True
 
 
 def _read_blocks(file: File, count_bytes: Callable[[int], None]) -> Iterator[bytes]:
