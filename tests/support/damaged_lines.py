@@ -69,7 +69,7 @@ def _format_damaged(record: Record, mutator: Mutator) -> bytes:
     try:
         return format_line(damaged)
     except UnicodeDecodeError:
-        line = format_line(replace(damaged, key=None, value=b"@"))
+        line = format_line(replace(damaged, key=None, value=b"@", headers=()))
         return line.replace(b"@", (damaged.value or b"").replace(b"\\", rb"\\").replace(b'"', rb"\""))
 
 
