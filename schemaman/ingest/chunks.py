@@ -273,19 +273,20 @@ class _PartReader:
 
     def _prove_value(self, batch: LineBatch, number: int, line: bytes) -> bool:
         """Adds a line that is a bare value by its bytes; returns False if it has to be parsed."""
-        progress = self._places.get((batch.topic, 0))
-        offset = number - 1
+        progress = self._places.get((batch.topic, batch.partition))
+        offset = batch.first + number - 1
         if progress is None or offset != progress.highest + 1:
             return False
         if offset >= progress.next_known:
-            return bool(line) and not line.isspace() and self._pass_known(batch.topic, 0, offset, progress)
+            is_value = bool(line) and not line.isspace()
+            return is_value and self._pass_known(batch.topic, batch.partition, offset, progress)
         if progress.last is None:
             return False
         outlined = self._scanner.prober.match_value(batch.topic, line)
         if outlined is None:
             return False
         last = (batch.parse, number, line)
-        if not self._scanner.advance(batch.topic, 0, outlined, last):
+        if not self._scanner.advance(batch.topic, batch.partition, outlined, last):
             return False
         progress.highest = progress.last_offset = offset
         progress.last = last

@@ -27,10 +27,13 @@ class LineBatch:
     """Whole lines of a file without their line ends, in order; an empty line is no record.
 
     `number` is the number of the first line, from 1. `parse` parses a line with its number. `topic` is the
-    topic of lines that are bare values, at the offsets `number` - 1; empty for lines that name their topic.
+    topic of lines that are bare values of a `partition`, whose line 1 has the offset `first`; empty for lines
+    that name their topic.
     """
 
     lines: Sequence[bytes]
     number: int
     parse: Callable[[int, bytes], Record | UnreadableItem]
     topic: str = ""
+    partition: int = 0
+    first: int = 0
