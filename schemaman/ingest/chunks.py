@@ -23,6 +23,7 @@ from schemaman.debezium.records import (
 )
 from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import SchemamanError, UnreadableInput, UsageError
+from schemaman.ingest.console_lines import SEPARATOR, has_framing_headers, split_console_line
 from schemaman.ingest.line_batches import LineBatch
 from schemaman.ingest.line_batches import UnreadableItem as UnreadableItem
 from schemaman.ingest.line_forms import LineForms
@@ -273,6 +274,8 @@ class _PartReader:
 
     def _prove_value(self, batch: LineBatch, number: int, line: bytes) -> bool:
         """Adds a line that is a bare value by its bytes; returns False if it has to be parsed."""
+        if SEPARATOR in line:
+            return self._prove_console_line(batch, number, line)
         progress = self._places.get((batch.topic, batch.partition))
         offset = batch.first + number - 1
         if progress is None or offset != progress.highest + 1:
@@ -287,6 +290,27 @@ class _PartReader:
             return False
         last = (batch.parse, number, line)
         if not self._scanner.advance(batch.topic, batch.partition, outlined, last):
+            return False
+        progress.highest = progress.last_offset = offset
+        progress.last = last
+        return True
+
+    def _prove_console_line(self, batch: LineBatch, number: int, line: bytes) -> bool:
+        """Adds a line with a key before its value by its bytes; returns False if it has to be parsed."""
+        try:
+            parts = split_console_line(line)
+        except ValueError:
+            return False
+        partition = batch.partition if parts.partition is None else parts.partition
+        offset = batch.first + number - 1 if parts.offset is None else parts.offset
+        progress = self._places.get((batch.topic, partition))
+        if progress is None or progress.last is None or offset != progress.highest + 1:
+            return False
+        if offset >= progress.next_known or has_framing_headers(parts):
+            return False
+        outlined = self._scanner.prober.match_parts(batch.topic, parts.key, parts.value, parts.is_key_known)
+        last = (batch.parse, number, line)
+        if outlined is None or not self._scanner.advance(batch.topic, partition, outlined, last):
             return False
         progress.highest = progress.last_offset = offset
         progress.last = last

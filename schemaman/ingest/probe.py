@@ -155,6 +155,19 @@ class Prober:
         proof = _find_absence(record) if key is None else _match_key(forms.keys, key)
         return None if proof is None else _match_value(forms.values, value, proof)
 
+    def match_parts(
+        self, topic: str, key: bytes | None, value: bytes | None, is_key_known: bool
+    ) -> tuple[Outline, str, Texts] | None:
+        """Matches the parts of a record without headers, as `match_outline` does."""
+        forms = self._topics.get(topic)
+        if forms is None or value is None:
+            return None
+        if key is None:
+            proof: bytes | None = _NO_KEY if is_key_known else _UNKNOWN_KEY
+        else:
+            proof = _match_key(forms.keys, key)
+        return None if proof is None else _match_value(forms.values, value, proof)
+
     def match_value(self, topic: str, value: bytes) -> tuple[Outline, str, Texts] | None:
         """Matches a bare value, whose key is unknown, as `match_outline` does."""
         forms = self._topics.get(topic)

@@ -25,6 +25,7 @@ from schemaman.debezium.raw_record import parse_json
 from schemaman.debezium.records import Record
 from schemaman.debezium.wire_format import Headers
 from schemaman.errors import BadReference, EngineUnavailable, UnreadableInput
+from schemaman.ingest.console_lines import is_console_line, split_console_line
 from schemaman.ingest.line_batches import LineBatch, UnreadableItem
 from schemaman.io.folders import (
     REGISTRY,
@@ -292,7 +293,7 @@ def _read_line_batches(
     file: File, topic: str | None, limit: int, count_bytes: Callable[[int], None]
 ) -> Iterator[Record | UnreadableItem | LineBatch]:
     number = 1
-    place = file.place or (None if topic is None else SinkPlace(topic, 0, 0))
+    place = file.place or (None if topic is None else SinkPlace(topic, 0, 0, has_console_lines=True))
     parse = partial(_read_record, file.path, place=place, is_whole=True)
     blocks = _strip_mark(file.path, _read_blocks(file, count_bytes))
     try:
@@ -332,6 +333,8 @@ def _read_record(
     try:
         if place is None:
             return _parse_kcat(parse_json(line))
+        if place.has_console_lines and is_console_line(line):
+            return _read_console_line(place, number, line.rstrip(b"\r"), is_whole=is_whole)
         if not is_whole and line.lstrip().startswith(b"{"):
             parse_json(line)
         offset = place.first + number - 1
@@ -340,6 +343,26 @@ def _read_record(
         is_cut = not is_whole and not _is_json(line)
         reason = f"the file ends inside this line: {error}" if is_cut else str(error)
         return UnreadableItem(source, number, reason, _hash_bytes(line), is_end=is_cut)
+
+
+def _read_console_line(place: SinkPlace, number: int, line: bytes, *, is_whole: bool) -> Record:
+    """Read a line of the console consumer; without a printed offset, the number of the line is the offset."""
+    parts = split_console_line(line)
+    if not is_whole and parts.value is not None and parts.value.startswith(b"{"):
+        parse_json(parts.value)
+    partition, offset = place.partition, place.first + number - 1
+    if parts.partition is not None and parts.offset is not None:
+        partition, offset = _require_offset(parts.partition, parts.offset)
+    return Record(
+        place.topic,
+        partition,
+        offset,
+        parts.timestamp_ms,
+        parts.key,
+        parts.value,
+        parts.headers,
+        is_key_known=parts.is_key_known,
+    )
 
 
 def _is_json(line: bytes) -> bool:

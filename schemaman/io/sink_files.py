@@ -23,7 +23,8 @@ NoteSchema = Callable[[SchemaId, str], None]
 """Is called with the id and the text of each schema that stands in a file."""
 
 _NAME = re.compile(
-    r"(?P<topic>[A-Za-z0-9._-]{1,249})\+(?P<partition>\d{1,10})\+(?P<first>\d{1,18})(?:\+(?P<last>\d{1,18}))?"
+    r"(?P<topic>[A-Za-z0-9._-]{1,249})\+(?P<partition>\d{1,10})"
+    r"\+(?P<first>\d{1,18})(?:\+(?P<last>\d{1,18}))?"
     r"(?:\.(?:json|avro)|(?:\.[a-z]+)?\.parquet)(?:\.gz|\.zst)?"
 )
 _KEYS = re.compile(r"(?=\.(?:json|avro)(?:\.gz|\.zst)?\Z)")
@@ -36,6 +37,7 @@ class SinkPlace:
     """The place of the records of a file: topic, partition, and the offset of the first one.
 
     `keys` is the file of their keys, None if there is none. `last` is the last offset if the name has it.
+    `has_console_lines`: lines may have the key and more before the value, as the console consumer prints them.
     """
 
     topic: str
@@ -43,6 +45,7 @@ class SinkPlace:
     first: int
     last: int | None = None
     keys: str | None = None
+    has_console_lines: bool = False
 
 
 def find_place(path: Path) -> SinkPlace | None:

@@ -134,3 +134,60 @@ def count_parses(
 )
 def test_the_content_of_a_json_string(data: bytes, is_content: bool) -> None:
     assert is_string_content(data) is is_content
+
+
+def print_line(record: Record, *names: str) -> bytes:
+    """The line that the console consumer prints with these properties."""
+    parts = {
+        "timestamp": b"CreateTime:%d" % (record.timestamp_ms or 0),
+        "partition": b"Partition:%d" % record.partition,
+        "offset": b"Offset:%d" % record.offset,
+        "headers": b"a:1,2,b:null",
+        "key": record.key or b"null",
+    }
+    return b"\t".join([*(text for name, text in parts.items() if name in names), record.value or b"null"])
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("key",),
+        ("timestamp", "partition", "offset", "headers", "key"),
+        ("timestamp", "key"),
+        ("partition", "offset"),
+    ],
+)
+def test_lines_of_the_console_consumer(tmp_path: Path, names: tuple[str, ...]) -> None:
+    found = [replace(r, headers=()) for r in repeat(orders(), 2)]
+    path = tmp_path / "records.ndjson"
+    path.write_bytes(b"".join(print_line(r, *names) + b"\n" for r in found))
+    read = list(files.read_records(files.find_file(str(path)), topic=found[0].topic))
+    has_key, has_time = "key" in names, "timestamp" in names
+    assert read == [
+        replace(
+            r,
+            key=r.key if has_key else None,
+            is_key_known=has_key,
+            headers=(("a", b"1,2"), ("b", None)) if "headers" in names else (),
+            timestamp_ms=r.timestamp_ms if has_time else None,
+        )
+        for r in found
+    ]
+    require_same(path, "postgres/shop-json", topic=found[0].topic)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"Partition:0\tk\tv", "only one of partition and offset"),
+        (b"a\tb\tc\td", "contains tabs"),
+        (b"a\tb\tc", "neither headers nor a key"),
+    ],
+)
+def test_lines_with_uncertain_parts(tmp_path: Path, line: bytes, reason: str) -> None:
+    path = tmp_path / "records.ndjson"
+    path.write_bytes(line + b"\n{\t}\n")
+    bad, good = files.read_records(files.find_file(str(path)), topic="t")
+    assert isinstance(bad, UnreadableItem)
+    assert reason in bad.reason
+    assert good == Record("t", 0, 1, None, None, b"{\t}", is_key_known=False)

@@ -7,6 +7,7 @@ import io
 import json
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import fastavro
 import pyarrow as arrow
@@ -41,18 +42,15 @@ def read_history(items: Iterable[Record | UnreadableItem], schemas: FileSchemas)
     return [version.schema for history in known.tables() for version in history.versions]
 
 
-def orders(run: str = RUN) -> list[Record]:
-    """The rows of one table that one schema has, without deletions."""
-    rows = [r for r in recorded(run) if r.topic == TOPIC and r.value is not None]
-    (first, *_) = rows
-    return [
-        r
-        for r in rows
-        if (r.key or b"")[:5] == (first.key or b"")[:5] and r.value and r.value[:5] == first.value[:5]
-    ]  # type: ignore[index]
+def orders() -> list[Record]:
+    """The rows of one table whose keys and values have one schema each."""
+    rows = [(r, r.key, r.value) for r in recorded(RUN) if r.topic == TOPIC]
+    ids = {(key[:5], value[:5]) for _, key, value in rows if key and value}
+    first = min(ids)
+    return [r for r, key, value in rows if key and value and (key[:5], value[:5]) == first]
 
 
-def parse(data: bytes | None) -> tuple[object, object]:
+def parse(data: bytes | None) -> tuple[Any, Any]:
     """The schema of a body, and its datum."""
     assert data is not None
     text = registry(RUN)(int.from_bytes(data[1:5], "big"))
@@ -66,7 +64,7 @@ def write_avro(path: Path, bodies: Iterable[bytes | None]) -> None:
     with path.open("wb") as file:
         fastavro.writer(
             file, parsed[0][0], [datum for _, datum in parsed], codec="deflate", sync_interval=500
-        )  # type: ignore[arg-type]
+        )
 
 
 @pytest.mark.parametrize(
