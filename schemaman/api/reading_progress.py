@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from schemaman.ingest.line_batches import LineBatch
 from schemaman.report.views.words import format_number
 
 T = TypeVar("T")
@@ -36,10 +37,11 @@ class ReadingProgress:
         self.bytes += number
 
     def count_records(self, records: Iterable[T]) -> Iterator[T]:
-        """Pass records on, and report from time to time."""
+        """Pass records and batches of lines on, and report from time to time."""
         for record in records:
-            self.records += 1
-            if self.records % _EVERY == 1:
+            before = self.records
+            self.records += len(record.lines) if isinstance(record, LineBatch) else 1
+            if -before // _EVERY != -self.records // _EVERY:
                 self.report(self.describe())
             yield record
 

@@ -13,11 +13,13 @@ from schemaman.api.client_options import open_schema_registry, read_client_optio
 from schemaman.api.reading_progress import ReadingProgress
 from schemaman.api.spark_session import ingest_on_spark
 from schemaman.api.workspace import Workspace
+from schemaman.debezium.payload import SchemaLookup
 from schemaman.debezium.records import Record
+from schemaman.debezium.wire_format import SchemaId
 from schemaman.errors import BadReference, Conflict, RegistryUnavailable, UnreadableInput, UsageError
-from schemaman.ingest.chunks import UnreadableItem
 from schemaman.ingest.ingest import Summary
 from schemaman.ingest.ingest import ingest as ingest_records
+from schemaman.ingest.line_batches import LineBatch, UnreadableItem
 from schemaman.io import files, kafka
 from schemaman.io.schema_registry import NO_REGISTRY, AnyRegistry, load_export
 from schemaman.registry import Registry
@@ -28,6 +30,22 @@ FoundSource = files.File | kafka.Topics
 
 _LONGEST_PAUSE = 60.0
 """The longest pause, in seconds, between two attempts to reach an unavailable broker."""
+
+
+@dataclass(slots=True)
+class FileSchemas:
+    """The schemas of a registry, and those that stand in files."""
+
+    registry: SchemaLookup
+    texts: dict[SchemaId, str] = field(default_factory=dict)
+
+    def note(self, id: SchemaId, text: str) -> None:
+        """Note a schema of a file."""
+        self.texts[id] = text
+
+    def __call__(self, id: SchemaId) -> str | None:
+        """Return the text of a schema, None for an unknown id."""
+        return self.texts[id] if id in self.texts else self.registry(id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +80,7 @@ def find_sources(
         UsageError: options contradict each other, or a time is malformed.
         CouldNotDo: a file is missing.
     """
-    found = tuple(_find_source(name) for name in names)
+    found = tuple(source for name in names for source in _find_source(name))
     since_ms = None if since is None else _parse_time(since)
     if since_ms is not None and not all(isinstance(source, kafka.Topics) for source in found):
         raise UsageError("--from works only with Kafka topics; files are read as a whole", hint="omit --from")
@@ -115,8 +133,10 @@ def follow_sources(
         yield done
 
 
-def _find_source(name: str) -> FoundSource:
-    return kafka.find_topics(name) if name.startswith(kafka.SCHEME) else _make_absolute(files.find_file(name))
+def _find_source(name: str) -> tuple[FoundSource, ...]:
+    if name.startswith(kafka.SCHEME):
+        return (kafka.find_topics(name),)
+    return tuple(_make_absolute(file) for file in files.find_files(name))
 
 
 def _make_absolute(file: files.File) -> files.File:
@@ -166,10 +186,17 @@ def _open_records(
     sources: RecordSources,
     source: FoundSource,
     progress: ReadingProgress,
-) -> Iterator[Record | UnreadableItem]:
+    schemas: FileSchemas,
+) -> Iterator[Record | UnreadableItem | LineBatch]:
     if isinstance(source, files.File):
         limit = workspace.settings.record_limit.value
-        return files.read_records(source, topic=sources.topic, limit=limit, count_bytes=progress.count_bytes)
+        return files.read_batches(
+            source,
+            topic=sources.topic,
+            limit=limit,
+            count_bytes=progress.count_bytes,
+            note_schema=schemas.note,
+        )
     if sources.topic is not None:
         raise UsageError(
             "a topic is named only for files of bare values; this address already names its topics",
@@ -196,10 +223,14 @@ def _read_group(
         if sources.topic is not None:
             raise UsageError("the Spark engine cannot read bare values", hint="use --engine local")
         on_disk = [source for source in found if isinstance(source, files.File)]
+        if any(file.kind == "avro" for file in on_disk):
+            raise UsageError("the Spark engine cannot read Avro files", hint="use --engine local")
         return ingest_on_spark(workspace, on_disk, registry, schemas, sources.keep_payload, report)
     done = Summary()
     stream, forms = workspace.settings.stream.value, workspace.settings.forms
+    known_schemas = FileSchemas(schemas)
     for source in found:
-        records = progress.count_records(_open_records(workspace, registry, sources, source, progress))
-        done += ingest_records(records, registry, stream, schemas, sources.keep_payload, forms=forms)
+        opened = _open_records(workspace, registry, sources, source, progress, known_schemas)
+        records = progress.count_records(opened)
+        done += ingest_records(records, registry, stream, known_schemas, sources.keep_payload, forms=forms)
     return done

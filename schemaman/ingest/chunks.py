@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby, islice
+from itertools import groupby
 
 from schemaman.debezium.connector import find_connector
 from schemaman.debezium.converters.registered import decode_body
@@ -23,7 +23,11 @@ from schemaman.debezium.records import (
 )
 from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import SchemamanError, UnreadableInput, UsageError
-from schemaman.ingest.scan import Scanner, merge
+from schemaman.ingest.console_lines import SEPARATOR, has_framing_headers, split_console_line
+from schemaman.ingest.line_batches import LineBatch
+from schemaman.ingest.line_batches import UnreadableItem as UnreadableItem
+from schemaman.ingest.line_forms import LineForms
+from schemaman.ingest.scan import LastRecord, Scanner, merge, parse_last
 from schemaman.store.edge_hashes import EdgeHashes, EdgeSource, Extents, is_same_hash
 from schemaman.store.offsets import GAPS, Partition, Ranges
 
@@ -31,18 +35,8 @@ CHUNK = 50_000
 """The number of items of a source that are recorded in one transaction, counted from its beginning."""
 
 
-@dataclass(frozen=True, slots=True)
-class UnreadableItem:
-    """A piece of a source that is no record: its line (from 1), the reason, and a hash of its bytes.
-
-    `is_end`: the source ends early there, so that records behind it may be missing.
-    """
-
-    source: str
-    line: int
-    reason: str
-    sha256: str
-    is_end: bool = False
+END = 2**63
+"""An offset behind all offsets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +117,7 @@ def read_position(connector: str, source: Mapping[str, object]) -> Position:
 
 
 def read_chunks(
-    items: Iterable[Record | UnreadableItem],
+    items: Iterable[Record | UnreadableItem | LineBatch],
     known: KnownOffsets,
     reading: DecodeContext,
     *,
@@ -132,13 +126,14 @@ def read_chunks(
 ) -> Iterator[tuple[int, ChunkPart]]:
     """Reads a source, or its part from item `start` on, as pairs of chunk number and chunk part.
 
-    A chunk is `size` items of the source. A part with a refusal is the last one.
+    A chunk is `size` items of the source; each line of a batch that is not empty is an item. A part with a
+    refusal is the last one.
     """
     taker = _PartReader(known, reading)
     number, skipped = divmod(start, size)
-    rest, room = iter(items), size - skipped
+    rest, room = _ItemReader(items), size - skipped
     while True:
-        taken = taker.take(islice(rest, room))
+        taken = taker.take(rest, room)
         filled = taken.read + len(taken.unreadable)
         if filled or taken.refusal is not None:
             yield number, taken
@@ -166,6 +161,31 @@ def build_order_error(topic: str, partition: int, before: int, offset: int) -> U
     )
 
 
+class _ItemReader:
+    """Reads items one by one, and lines of a batch as many at once as there is room for."""
+
+    def __init__(self, items: Iterable[Record | UnreadableItem | LineBatch]) -> None:
+        self._items = iter(items)
+        self._batch: LineBatch | None = None
+        self._at = 0
+
+    def take(self, room: int) -> Record | UnreadableItem | LineBatch | None:
+        """Takes the next item, or lines of which at most `room` are items; None at the end."""
+        if self._batch is None:
+            item = next(self._items, None)
+            if not isinstance(item, LineBatch):
+                return item
+            self._batch, self._at = item, 0
+        batch, at = self._batch, self._at
+        if at == 0 and len(batch.lines) <= room:
+            self._batch = None
+            return batch
+        self._at = at + room
+        lines = batch.lines[at : self._at]
+        self._batch = batch if self._at < len(batch.lines) else None
+        return replace(batch, lines=lines, number=batch.number + at)
+
+
 class _PartReader:
     """Reads parts one after the other, and keeps what bytes have proven from part to part."""
 
@@ -173,19 +193,23 @@ class _PartReader:
         self._known = known
         self._reading = reading
         self._scanner = Scanner(reading)
+        self._lines = LineForms(self._scanner.prober)
         self._places: dict[Partition, _PartitionProgress] = {}
+        self._read = 0
+        self._unread: list[UnreadableItem] = []
 
-    def take(self, items: Iterable[Record | UnreadableItem]) -> ChunkPart:
-        self._places = {}
-        unread: list[UnreadableItem] = []
-        read = 0
+    def take(self, items: _ItemReader, room: int) -> ChunkPart:
+        """Reads the next `room` items."""
+        self._places, self._read, self._unread = {}, 0, []
         try:
-            for item in items:
-                if isinstance(item, UnreadableItem):
-                    unread.append(item)
-                    continue
-                read += 1
-                self._add(item)
+            while (left := room - self._read - len(self._unread)) > 0:
+                item = items.take(left)
+                if item is None:
+                    break
+                if isinstance(item, LineBatch):
+                    self._add_lines(item)
+                else:
+                    self._add_item(item)
         except SchemamanError as refusal:
             self._scanner.runs()
             return ChunkPart(refusal=refusal)
@@ -196,9 +220,111 @@ class _PartReader:
             stretches=tuple(stretch for _, progress in progresses for stretch in progress.stretches),
             waiting=tuple(run for _, progress in progresses for run in progress.waiting),
             extents=tuple((*place, progress.lowest, progress.highest) for place, progress in progresses),
-            unreadable=tuple(unread),
-            read=read,
+            unreadable=tuple(self._unread),
+            read=self._read,
         )
+
+    def _add_item(self, item: Record | UnreadableItem) -> None:
+        if isinstance(item, UnreadableItem):
+            self._unread.append(item)
+            return
+        self._read += 1
+        self._add(item)
+
+    def _add_lines(self, batch: LineBatch) -> None:
+        prove = self._prove_value if batch.topic else self._prove_line
+        learn = None if batch.topic else self._lines.learn
+        for number, line in enumerate(batch.lines, batch.number):
+            if prove(batch, number, line):
+                self._read += 1
+                continue
+            if not line or line.isspace():
+                continue
+            item = batch.parse(number, line)
+            self._add_item(item)
+            if learn is not None and isinstance(item, Record):
+                learn(line, item)
+
+    def _prove_line(self, batch: LineBatch, number: int, line: bytes) -> bool:
+        """Adds a line by its bytes; returns False if it has to be parsed."""
+        for form in self._lines.find(line):
+            found = form.find_offset(line)
+            if found is None:
+                continue
+            offset, start = found
+            progress = self._places.get((form.topic, form.partition))
+            if progress is None or offset != progress.highest + 1:
+                return False
+            if offset >= progress.next_known:
+                return form.is_parsable(line, start) and self._pass_known(
+                    form.topic, form.partition, offset, progress
+                )
+            if progress.last is None:
+                return False
+            outlined = form.match_outline(line, start)
+            if outlined is None:
+                continue
+            last = (batch.parse, number, line)
+            if not self._scanner.advance(form.topic, form.partition, outlined, last):
+                return False
+            progress.highest = progress.last_offset = offset
+            progress.last = last
+            return True
+        return False
+
+    def _prove_value(self, batch: LineBatch, number: int, line: bytes) -> bool:
+        """Adds a line that is a bare value by its bytes; returns False if it has to be parsed."""
+        if SEPARATOR in line:
+            return self._prove_console_line(batch, number, line)
+        progress = self._places.get((batch.topic, batch.partition))
+        offset = batch.first + number - 1
+        if progress is None or offset != progress.highest + 1:
+            return False
+        if offset >= progress.next_known:
+            is_value = bool(line) and not line.isspace()
+            return is_value and self._pass_known(batch.topic, batch.partition, offset, progress)
+        if progress.last is None:
+            return False
+        outlined = self._scanner.prober.match_value(batch.topic, line)
+        if outlined is None:
+            return False
+        last = (batch.parse, number, line)
+        if not self._scanner.advance(batch.topic, batch.partition, outlined, last):
+            return False
+        progress.highest = progress.last_offset = offset
+        progress.last = last
+        return True
+
+    def _prove_console_line(self, batch: LineBatch, number: int, line: bytes) -> bool:
+        """Adds a line with a key before its value by its bytes; returns False if it has to be parsed."""
+        try:
+            parts = split_console_line(line)
+        except ValueError:
+            return False
+        partition = batch.partition if parts.partition is None else parts.partition
+        offset = batch.first + number - 1 if parts.offset is None else parts.offset
+        progress = self._places.get((batch.topic, partition))
+        if progress is None or progress.last is None or offset != progress.highest + 1:
+            return False
+        if offset >= progress.next_known or has_framing_headers(parts):
+            return False
+        outlined = self._scanner.prober.match_parts(batch.topic, parts.key, parts.value, parts.is_key_known)
+        last = (batch.parse, number, line)
+        if outlined is None or not self._scanner.advance(batch.topic, partition, outlined, last):
+            return False
+        progress.highest = progress.last_offset = offset
+        progress.last = last
+        return True
+
+    def _pass_known(self, topic: str, partition: int, offset: int, progress: _PartitionProgress) -> bool:
+        """Passes a record that was read before and is not at an edge of a run; returns False for others."""
+        behind = bisect_right(progress.firsts, offset)
+        if not behind or progress.lasts[behind - 1] < offset:
+            return False
+        if self._known.edges.hash(topic, partition, offset) is not None:
+            return False
+        progress.highest = offset
+        return True
 
     def _add(self, record: Record) -> None:
         offset = record.offset
@@ -215,8 +341,9 @@ class _PartReader:
         if behind != progress.behind:
             self._end(progress)
             progress.behind = behind
-        last = progress.last
-        gap = last is not None and last.offset + 1 != offset
+            progress.next_known = progress.firsts[behind] if behind < len(progress.firsts) else END
+        last, last_offset = progress.last, progress.last_offset
+        gap = last is not None and last_offset + 1 != offset
         if gap and len(progress.gaps) < GAPS:
             progress.runs += self._scanner.cut(record.topic, record.partition)
         if is_awaiting_schema(self._scanner.add(record)):
@@ -225,14 +352,18 @@ class _PartReader:
         if last is None:
             progress.first = record
         elif gap:
-            progress.gaps.append((last.offset + 1, offset - 1))
-        progress.last = record
+            progress.gaps.append((last_offset + 1, offset - 1))
+        progress.last, progress.last_offset = record, offset
 
     def _new_place(self, record: Record) -> _PartitionProgress:
         partition = (record.topic, record.partition)
         ranges = self._known.ranges.get(partition, ())
         progress = _PartitionProgress(
-            record.offset, record.offset, [r[0] for r in ranges], [r[1] for r in ranges]
+            record.offset,
+            record.offset,
+            [r[0] for r in ranges],
+            [r[1] for r in ranges],
+            next_known=ranges[0][0] if ranges else END,
         )
         self._places[partition] = progress
         return progress
@@ -247,7 +378,7 @@ class _PartReader:
 
     def _end(self, progress: _PartitionProgress, waiting: Record | None = None) -> None:
         """Ends the stretch; a record that waits for its schema is the last run after it."""
-        first, last = progress.first, progress.last
+        first, last = progress.first, None if progress.last is None else parse_last(progress.last)
         any_record = first or waiting
         if any_record is None:
             return
@@ -268,15 +399,20 @@ class _PartReader:
 
 @dataclass(slots=True)
 class _PartitionProgress:
-    """The progress of a part in a partition; `firsts` and `lasts` are the known ranges."""
+    """The progress of a part in a partition; `firsts` and `lasts` are the known ranges.
+
+    `next_known` is the first offset of the next known range, or of the one that is being passed.
+    """
 
     lowest: int
     highest: int
     firsts: list[int]
     lasts: list[int]
     behind: int = 0
+    next_known: int = END
     first: Record | None = None
-    last: Record | None = None
+    last: LastRecord | None = None
+    last_offset: int = -1
     gaps: list[tuple[int, int]] = field(default_factory=list)
     runs: list[SchemaRun] = field(default_factory=list)
     stretches: list[Stretch] = field(default_factory=list)

@@ -33,6 +33,7 @@ from schemaman.ingest.chunks import (
     build_reading,
     read_chunks,
 )
+from schemaman.ingest.line_batches import LineBatch
 from schemaman.ingest.summary import SHOWN_REJECTS
 from schemaman.ingest.summary import Summary as Summary
 from schemaman.registry import Registry
@@ -44,7 +45,7 @@ NO_PARTITION = -1
 
 
 def ingest(
-    records: Iterable[Record | UnreadableItem],
+    records: Iterable[Record | UnreadableItem | LineBatch],
     registry: Registry,
     stream: str,
     schemas: SchemaLookup,

@@ -60,7 +60,13 @@ from schemaman.ingest.probe_json import (
     read_registered_name,
     split_schema,
 )
-from schemaman.ingest.probe_patterns import Outline, Texts, learn_outline, learn_payload_pattern
+from schemaman.ingest.probe_patterns import (
+    QUOTED,
+    Outline,
+    Texts,
+    learn_outline,
+    learn_payload_pattern,
+)
 
 _KEPT_FORMS = 64
 _KEPT_OUTLINES = 16
@@ -92,7 +98,18 @@ class Probe:
 class ProbeForm:
     """Leading bytes that prove a schema, and the patterns of the records that begin with them."""
 
-    __slots__ = ("behind", "document", "looks", "name", "outlines", "prefix", "proof", "schema", "size")
+    __slots__ = (
+        "behind",
+        "behind_quoted",
+        "document",
+        "looks",
+        "name",
+        "outlines",
+        "prefix",
+        "proof",
+        "schema",
+        "size",
+    )
 
     def __init__(self, prefix: bytes, schema: JsonObject) -> None:
         self.prefix = prefix
@@ -104,6 +121,11 @@ class ProbeForm:
         self.looks = 0
         self.outlines: list[Outline] = []
         self.behind: re.Pattern[bytes] | None = None
+        self.behind_quoted: re.Pattern[bytes] | None = None
+
+
+KnownForms = tuple[ProbeForm, ProbeForm | None, bytes]
+"""The forms of a value and of its key, if there is one, and the proof of the key."""
 
 
 @dataclass(slots=True)
@@ -130,21 +152,41 @@ class Prober:
         forms, value, key = self._topics.get(record.topic), record.value, record.key
         if forms is None or value is None or not forms.values or _has_framing_headers(record):
             return None
-        form: ProbeForm | None = forms.values[0]
-        if form is None or not value.startswith(form.prefix):
-            form = _find_form(forms.values, value)
         proof = _find_absence(record) if key is None else _match_key(forms.keys, key)
-        if form is None or proof is None:
+        return None if proof is None else _match_value(forms.values, value, proof)
+
+    def match_parts(
+        self, topic: str, key: bytes | None, value: bytes | None, is_key_known: bool
+    ) -> tuple[Outline, str, Texts] | None:
+        """Matches the parts of a record without headers, as `match_outline` does."""
+        forms = self._topics.get(topic)
+        if forms is None or value is None:
             return None
-        at = value.rfind(SOURCE, form.size)
-        if at < 0:
+        if key is None:
+            proof: bytes | None = _NO_KEY if is_key_known else _UNKNOWN_KEY
+        else:
+            proof = _match_key(forms.keys, key)
+        return None if proof is None else _match_value(forms.values, value, proof)
+
+    def match_value(self, topic: str, value: bytes) -> tuple[Outline, str, Texts] | None:
+        """Matches a bare value, whose key is unknown, as `match_outline` does."""
+        forms = self._topics.get(topic)
+        return None if forms is None else _match_value(forms.values, value, _UNKNOWN_KEY)
+
+    def find_forms(self, record: Record) -> KnownForms | None:
+        """Finds the forms of a probed record; None if bytes alone do not prove records like this one."""
+        forms, value, key = self._topics.get(record.topic), record.value, record.key
+        if forms is None or value is None or _has_framing_headers(record):
             return None
-        for known in form.outlines:
-            match = known.match(value, at)
-            if match is not None:
-                shape = known.shapes.get(proof)
-                return None if shape is None else (known, shape, known.texts(match))
-        return None
+        value_form = _find_form(forms.values, value)
+        if value_form is None or not value_form.outlines:
+            return None
+        if key is None:
+            return value_form, None, _find_absence(record)
+        key_form = _find_form(forms.keys, key)
+        if key_form is None or key_form.behind_quoted is None:
+            return None
+        return value_form, key_form, key_form.proof
 
     def probe_record(self, record: Record) -> Probe:
         """Probes a record by parsing it."""
@@ -384,6 +426,7 @@ class Prober:
         form.looks += 1
         if form.behind is None and form.looks % _PROBES_BEFORE_OUTLINE == 0:
             form.behind = learn_payload_pattern(key[form.size :])
+            form.behind_quoted = learn_payload_pattern(key[form.size :], QUOTED)
         return form.proof
 
     def _seen(
@@ -420,6 +463,23 @@ def _find_form(forms: list[ProbeForm], data: bytes) -> ProbeForm | None:
                 forms.remove(form)
                 forms.insert(0, form)
             return form
+    return None
+
+
+def _match_value(forms: list[ProbeForm], value: bytes, key_proof: bytes) -> tuple[Outline, str, Texts] | None:
+    form: ProbeForm | None = forms[0] if forms else None
+    if form is not None and not value.startswith(form.prefix):
+        form = _find_form(forms, value)
+    if form is None:
+        return None
+    at = value.rfind(SOURCE, form.size)
+    if at < 0:
+        return None
+    for known in form.outlines:
+        match = known.match(value, at)
+        if match is not None:
+            shape = known.shapes.get(key_proof)
+            return None if shape is None else (known, shape, known.texts(match))
     return None
 
 

@@ -18,15 +18,45 @@ Texts = bytes | tuple[bytes, ...]
 
 _TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*)":|"(?:[^"\\]|\\.)*"|-?[0-9]+|null|true|false|[{},]')
 _PLAIN = rb'[^"\\\x00-\x1f\x80-\xff]'
-_NUMBER = rb"-?(?:0|[1-9][0-9]{0,400}+)"  # of very many digits the parser refuses a number
+NUMBER = rb"-?(?:0|[1-9][0-9]{0,400}+)"  # of very many digits the parser refuses a number
 _POSITIVE = rb"[1-9][0-9]{0,400}+"
-_STRING = rb'"' + _PLAIN + rb'*+(?:\\["\\/bfnrt]' + _PLAIN + rb'*+)*+"'
-_SIMPLE = rb'"' + _PLAIN + rb'*+"'
 _LITERAL = frozenset(
     {b"version", b"connector", b"name", b"db", b"schema", b"table", b"collection", b"keyspace"}
     | {b"snapshot", b"op", b"shard"}
 )
 """The part of a record that identifies the table and the proof of a run; it is compared byte by byte."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spelling:
+    """How bytes of JSON are written: as they are, or as the content of a JSON string.
+
+    `quote` writes some bytes of JSON. `string` and `simple` are patterns of a text, with and without escapes.
+    """
+
+    quote: Callable[[bytes], bytes]
+    string: bytes
+    simple: bytes
+
+    def match_literally(self, data: bytes) -> bytes:
+        """Returns the pattern of exactly these bytes."""
+        return re.escape(self.quote(data))
+
+
+def quote_json(data: bytes) -> bytes:
+    """Quotes JSON without control characters as the content of a JSON string, with the fewest escapes."""
+    return data.replace(b"\\", rb"\\").replace(b'"', rb"\"")
+
+
+BARE = Spelling(
+    bytes, rb'"' + _PLAIN + rb'*+(?:\\["\\/bfnrt]' + _PLAIN + rb'*+)*+"', rb'"' + _PLAIN + rb'*+"'
+)
+QUOTED = Spelling(
+    quote_json,
+    rb'\\"' + _PLAIN + rb'*+(?:\\\\(?:\\"|\\\\|[/bfnrt])' + _PLAIN + rb'*+)*+\\"',
+    rb'\\"' + _PLAIN + rb'*+\\"',
+)
+"""The spelling of a value that is the payload in a line of JSON. Both have the same captured texts."""
 
 
 @dataclass(eq=False, slots=True)
@@ -35,10 +65,12 @@ class Outline:
 
     `match` matches a tail that begins at an index of some bytes. `texts` takes the texts of the position from
     a match, most significant first. `layout` is equal for outlines with comparable texts; None if positions
-    have to be parsed. `shapes` maps the proof of a key to the shape of the run.
+    have to be parsed. `shapes` maps the proof of a key to the shape of the run. `match_quoted` matches a tail
+    in a JSON string, from an index of some bytes to another one.
     """
 
     match: Callable[[bytes, int], re.Match[bytes] | None]
+    match_quoted: Callable[[bytes, int, int], re.Match[bytes] | None]
     table: tuple[str, ...]
     texts: Callable[[re.Match[bytes]], Texts]
     layout: bytes | None
@@ -47,6 +79,17 @@ class Outline:
 
 def learn_outline(tail: bytes, table: tuple[str, ...], order: Order) -> Outline | None:
     """Learns the outline of a parsed tail; None if no pattern can recognize its form."""
+    bare, groups, first, layout = _build_tail_pattern(tail, order, BARE)
+    if not bare.match(tail):
+        return None
+    quoted, *_ = _build_tail_pattern(tail, order, QUOTED)
+    return Outline(bare.match, quoted.match, table, _build_extractor(groups, first), layout)
+
+
+def _build_tail_pattern(
+    tail: bytes, order: Order, spelling: Spelling
+) -> tuple[re.Pattern[bytes], list[int], int, bytes | None]:
+    """Builds the pattern of a tail, the groups of its position, how many are one number, and the layout."""
     names = dict.fromkeys(name for part in order for name in ((part,) if isinstance(part, str) else part))
     wanted = {name.encode(): place for place, name in enumerate(names)}
     parts: list[bytes] = []
@@ -58,26 +101,24 @@ def learn_outline(tail: bytes, table: tuple[str, ...], order: Order) -> Outline 
         text = token.group()
         if token.group(1) is not None:
             key = token.group(1)
-            parts.append(re.escape(text))
+            parts.append(spelling.match_literally(text))
         elif text in b"{},":
             parts.append(re.escape(text))
             path = [*path, key] if text == b"{" else path[:-1] if text == b"}" else path
         elif path == [b"source"] and key in wanted:
             before = len(texts)
-            parts.append(_build_ordered_pattern(text, texts))
+            parts.append(_build_ordered_pattern(text, texts, spelling))
             found[wanted[key]] = (parts[-1], range(before, len(texts)))
         else:
-            parts.append(_build_value_pattern(key, text))
+            parts.append(_build_value_pattern(key, text, spelling))
     groups = [i + 1 for place in sorted(found) for i in found[place][1]]
     first = 0 if not order or isinstance(order[0], str) else len(order[0])
     numbers = [len(captured) for place, (_, captured) in found.items() if place < first]
-    texts_of = _build_extractor(groups, sum(numbers))
     comparable = order and max(numbers, default=0) < 2  # a number in several pieces cannot be compared
     layout = (
         b"\n".join(b"%d %s" % (place, found[place][0]) for place in sorted(found)) if comparable else None
     )
-    pattern = re.compile(b"".join(parts) + rb"\Z")
-    return Outline(pattern.match, table, texts_of, layout) if pattern.match(tail) else None
+    return re.compile(b"".join(parts) + rb"\Z"), groups, sum(numbers), layout
 
 
 def _build_extractor(groups: list[int], first: int) -> Callable[[re.Match[bytes]], Texts]:
@@ -97,38 +138,43 @@ def _keep_greatest(texts: Texts, first: int) -> Texts:
     return (max(numbers, key=lambda text: (len(text), text)), *texts[1:])
 
 
-def learn_payload_pattern(payload: bytes) -> re.Pattern[bytes] | None:
+def learn_payload_pattern(payload: bytes, spelling: Spelling = BARE) -> re.Pattern[bytes] | None:
     """Learns the pattern of the bytes after a key's `"payload":` from a parsed key."""
     parts = [
-        re.escape(t.group())
+        spelling.match_literally(t.group())
         if t.group(1) is not None or t.group() in b"{},"
-        else _build_value_pattern(b"", t.group())
+        else _build_value_pattern(b"", t.group(), spelling)
         for t in _TOKEN.finditer(payload)
     ]
     pattern = re.compile(b"".join(parts) + rb"\Z")
-    return pattern if pattern.match(payload) else None
+    return pattern if pattern.match(spelling.quote(payload)) else None
 
 
-def _build_value_pattern(key: bytes, text: bytes) -> bytes:
+def _build_value_pattern(key: bytes, text: bytes, spelling: Spelling) -> bytes:
     if key in _LITERAL:
-        return b'"[cud]"' if key == b"op" and text in (b'"c"', b'"u"', b'"d"') else re.escape(text)
+        if key != b"op" or text not in (b'"c"', b'"u"', b'"d"'):
+            return spelling.match_literally(text)
+        return spelling.match_literally(b'"') + b"[cud]" + spelling.match_literally(b'"')
     if text[:1] == b'"':
-        return _STRING if b"\\" in text else _SIMPLE
+        return spelling.string if b"\\" in text else spelling.simple
     if not text[-1:].isdigit():
         return text
-    return _POSITIVE if text[:1] in b"123456789" else _NUMBER
+    return _POSITIVE if text[:1] in b"123456789" else NUMBER
 
 
-def _build_ordered_pattern(text: bytes, texts: list[bytes]) -> bytes:
+def _build_ordered_pattern(text: bytes, texts: list[bytes], spelling: Spelling) -> bytes:
     """Builds the pattern of a part of the position: of the same length; a repeated part must repeat."""
     if text[:1] != b'"':
         digits = rb"[1-9][0-9]{%d}" % (len(text) - 1)
         return _capture(text, digits, texts) if text[:1] in b"123456789" else text
     if b"\\" not in text:
-        return b'"' + _capture(text[1:-1], _PLAIN + b"{%d}" % (len(text) - 2), texts) + b'"'
+        mark = spelling.match_literally(b'"')
+        return mark + _capture(text[1:-1], _PLAIN + b"{%d}" % (len(text) - 2), texts) + mark
     pieces = re.split(rb"([0-9]+)", text)
     return b"".join(
-        _capture(p, b"[0-9]{%d}" % len(p), texts) if p.isdigit() else re.escape(p) for p in pieces if p
+        _capture(p, b"[0-9]{%d}" % len(p), texts) if p.isdigit() else spelling.match_literally(p)
+        for p in pieces
+        if p
     )
 
 

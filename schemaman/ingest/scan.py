@@ -6,7 +6,7 @@ result. Scanning an input in parts and merging the parts gives the runs of the w
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -22,10 +22,12 @@ from schemaman.debezium.observation import (
 from schemaman.debezium.raw_record import DecodeContext
 from schemaman.debezium.records import Coordinates, Record, hash_record
 from schemaman.ingest.probe import Probe, Prober
-from schemaman.ingest.probe_patterns import Texts
+from schemaman.ingest.probe_patterns import Outline, Texts
 from schemaman.model.schema import fingerprint
 
 TopicPartition = tuple[str, int]
+LastRecord = Record | tuple[Callable[[int, bytes], object], int, bytes]
+"""A record, or how to parse it: a function, a number and bytes. Most records never are the last of a run."""
 
 _RUNS_BEFORE_COLLAPSE = 2 * ALTERNATIONS
 """Runs of a table that wait before they are collapsed, since each time costs all that was seen of it; for the
@@ -67,7 +69,7 @@ class _OpenRun:
     shape: str
     first: Record
     first_probe: Probe
-    last: Record
+    last: LastRecord
     probe: Probe | None
     layout: bytes | None
     texts: Texts
@@ -100,7 +102,7 @@ class Scanner:
     """Turns records into runs; memory grows with shapes and alternations, not with records."""
 
     def __init__(self, reading: DecodeContext, *, quick: bool = True) -> None:
-        self._prober = Prober(reading, quick=quick)
+        self.prober = Prober(reading, quick=quick)
         self._contents = ContentCache(reading)
         self._quick = quick
         self._partitions: dict[TopicPartition, _PartitionRuns] = {}
@@ -110,16 +112,17 @@ class Scanner:
         partition = self._partitions.get((record.topic, record.partition))
         if partition is None:
             partition = self._partitions[record.topic, record.partition] = _PartitionRuns()
-        outlined = self._prober.match_outline(record) if self._quick else None
-        if outlined is not None:
-            outline, shape, texts = outlined
-            table = partition.tables.get(outline.table)
-            run = None if table is None else table.open
-            if run is not None and run.shape == shape and _is_forward(run, outline.layout, texts):
-                run.count += 1
-                run.last, run.probe, run.texts = record, None, texts
-                return None
+        outlined = self.prober.match_outline(record) if self._quick else None
+        if outlined is not None and _go_on(partition, outlined, record):
+            return None
         return self._take(partition, record)
+
+    def advance(
+        self, topic: str, partition: int, outlined: tuple[Outline, str, Texts], last: LastRecord
+    ) -> bool:
+        """Adds a record that an outline matches to the open run; returns False if the run does not go on."""
+        found = self._partitions.get((topic, partition))
+        return found is not None and _go_on(found, outlined, last)
 
     def cut(self, topic: str, partition: int) -> tuple[SchemaRun, ...]:
         """Returns and removes the runs of a partition, in order; its next record begins a new run."""
@@ -135,7 +138,7 @@ class Scanner:
         return tuple(run for place in sorted(self._partitions) for run in self.cut(*place))
 
     def _take(self, partition: _PartitionRuns, record: Record) -> str | None:
-        probed = self._prober.probe_record(record)
+        probed = self.prober.probe_record(record)
         if not probed.table:
             partition.unreadable.append(_build_run(record, probed, record, probed, 1))
             return probed.fault
@@ -152,18 +155,41 @@ class Scanner:
         return None
 
     def _goes_on(self, run: _OpenRun, probed: Probe) -> bool:
-        last = run.probe or self._prober.probe_record(run.last)
+        last = run.probe or self.prober.probe_record(parse_last(run.last))
         return last.position.kind == probed.position.kind and probed.rank >= last.rank
 
     def _close(self, table: _TableRuns) -> None:
         run, table.open = table.open, None
         if run is not None:
-            last = run.probe or self._prober.probe_record(run.last)
+            record = parse_last(run.last)
+            last = run.probe or self.prober.probe_record(record)
             seen = None if run.sightings is None else run.sightings.get_fields()
-            table.closed.append(_build_run(run.first, run.first_probe, run.last, last, run.count, seen))
+            table.closed.append(_build_run(run.first, run.first_probe, record, last, run.count, seen))
             if len(table.closed) > max(_RUNS_BEFORE_COLLAPSE, table.room):
                 table.closed = _cap_runs(table.closed, self._contents)
                 table.room = 2 * len(table.closed)
+
+
+def parse_last(last: LastRecord) -> Record:
+    """Parses the last record of a run, whose bytes have proven that it is a record."""
+    if isinstance(last, Record):
+        return last
+    parse, number, line = last
+    record = parse(number, line)
+    if not isinstance(record, Record):
+        raise AssertionError(f"bytes have proven a record, but line {number} is none: {record}")
+    return record
+
+
+def _go_on(partition: _PartitionRuns, outlined: tuple[Outline, str, Texts], last: LastRecord) -> bool:
+    outline, shape, texts = outlined
+    table = partition.tables.get(outline.table)
+    run = None if table is None else table.open
+    if run is None or run.shape != shape or not _is_forward(run, outline.layout, texts):
+        return False
+    run.count += 1
+    run.last, run.probe, run.texts = last, None, texts
+    return True
 
 
 def _is_forward(run: _OpenRun, layout: bytes | None, texts: Texts) -> bool:

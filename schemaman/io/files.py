@@ -13,16 +13,38 @@ import sys
 import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from glob import glob, has_magic
 from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, Protocol, TextIO
 
+from schemaman.debezium.converters.avro_container import encode_body
 from schemaman.debezium.raw_record import parse_json
 from schemaman.debezium.records import Record
+from schemaman.debezium.wire_format import Headers
 from schemaman.errors import BadReference, EngineUnavailable, UnreadableInput
-from schemaman.ingest.chunks import UnreadableItem
-from schemaman.io.folders import REGISTRY, find_in_folder, find_kind, list_endings
+from schemaman.ingest.console_lines import is_console_line, split_console_line
+from schemaman.ingest.line_batches import LineBatch, UnreadableItem
+from schemaman.io.folders import (
+    REGISTRY,
+    Kind,
+    find_in_folder,
+    find_kind,
+    is_data_name,
+    list_data_files,
+    list_endings,
+    sort_files,
+)
+from schemaman.io.sink_files import (
+    NoteSchema,
+    SinkPlace,
+    find_place,
+    name_schema,
+    read_avro_bodies,
+    read_raw_records,
+)
 from schemaman.plugins import install_hint
 
 STANDARD_INPUT = "-"
@@ -52,12 +74,16 @@ _PLACE = ("topic", "partition", "offset")
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A found source: its path, its kind, and the registry export in the same folder."""
+    """A found source: its path, its kind, and the registry export in the same folder.
+
+    `place` is the place of its records if the name of a sink's file has it.
+    """
 
     path: str
-    kind: Literal["lines", "parquet"]
+    kind: Kind
     packing: Literal["", ".gz", ".zst"] = ""
     registry: str | None = None
+    place: SinkPlace | None = None
 
     @property
     def bytes(self) -> int:
@@ -100,7 +126,35 @@ def find_file(source: str) -> File:
     if kind is None:
         raise BadReference(f"{path}: unknown kind of file", hint=f"known endings: {list_endings()}")
     beside = path.with_name(REGISTRY)
-    return File(str(path), *kind, registry=str(beside) if beside.is_file() else None)
+    registry = str(beside) if beside.is_file() else None
+    return File(str(path), *kind, registry=registry, place=find_place(path))
+
+
+def find_files(source: str) -> tuple[File, ...]:
+    """Finds the files of a SOURCE: as `find_file`, or the data files of a folder, or those of a pattern.
+
+    A pattern has `*`, `?` or `[`; `**` stands for any folders. A folder with one `records.*` is that file.
+    Otherwise its files are those of `list_data_files`. Raises like `find_file`.
+    """
+    if source == STANDARD_INPUT or "://" in source or not source:
+        return (find_file(source),)
+    path = Path(source)
+    if has_magic(source) and not path.exists():
+        names = [Path(name) for name in glob(source, recursive=True)]  # noqa: PTH207 - the pattern may be absolute
+        fixed = next(n for n, part in enumerate(path.parts) if has_magic(part))
+        found = [p for p in names if is_data_name(p.parts[fixed:]) and find_kind(p.name) and p.is_file()]
+        if not found:
+            raise UnreadableInput(
+                f"{source}: no file of records matches", hint=f"known endings: {list_endings()}"
+            )
+        return tuple(find_file(str(p)) for p in sort_files(p for p in found if p.name != REGISTRY))
+    try:
+        return (find_file(source),)
+    except BadReference:
+        below = list_data_files(path) if path.is_dir() and not any(path.glob("records.*")) else []
+        if not below:
+            raise
+        return tuple(find_file(str(p)) for p in below)
 
 
 def read_records(
@@ -109,20 +163,53 @@ def read_records(
     topic: str | None = None,
     limit: int = RECORD_LIMIT,
     count_bytes: Callable[[int], None] = lambda _: None,
+    note_schema: NoteSchema = lambda id, text: None,
 ) -> Iterator[Record | UnreadableItem]:
     """Reads the records of a file in order, and the unreadable pieces between them.
 
     With `topic`, the lines are bare values of that topic: partition 0, offsets from 0, no keys. A record of
     more than `limit` bytes is unreadable, and is never in memory as a whole. `count_bytes` is called with the
-    number of bytes of the file that were read since its last call.
+    number of bytes of the file that were read since its last call. `note_schema` is called with each schema
+    that stands in the file, before the first record that names it.
 
     Raises:
         UnreadableInput: the file cannot be opened, or its content does not match its ending.
         EngineUnavailable: a package for this kind of file is not installed.
     """
+    items = read_batches(file, topic=topic, limit=limit, count_bytes=count_bytes, note_schema=note_schema)
+    for item in items:
+        if isinstance(item, LineBatch):
+            lines = enumerate(item.lines, item.number)
+            yield from (item.parse(number, line) for number, line in lines if line.strip())
+        else:
+            yield item
+
+
+def read_batches(
+    file: File,
+    *,
+    topic: str | None = None,
+    limit: int = RECORD_LIMIT,
+    count_bytes: Callable[[int], None] = lambda _: None,
+    note_schema: NoteSchema = lambda id, text: None,
+) -> Iterator[Record | UnreadableItem | LineBatch]:
+    """Reads a file as `read_records` does, but leaves whole lines unparsed. Raises like `read_records`."""
     if file.kind == "parquet":
-        return _read_parquet(file.path, limit=limit, count_bytes=count_bytes)
-    return _read_lines(file, topic, limit, count_bytes)
+        avro_schema = None if file.place is None else _find_row_schema(file.path)
+        if file.place is None or avro_schema is None:
+            return _read_parquet(file.path, limit=limit, count_bytes=count_bytes)
+        return _read_parquet_rows(file.path, file.place, avro_schema, note_schema)
+    if file.kind == "avro" and file.place is None:
+        records = read_raw_records(file.path)
+        if records is None:
+            raise UnreadableInput(
+                f"{file.path}: has no fields topic, partition, offset, value",
+                hint="a sink's file has its place in its name: TOPIC+PARTITION+OFFSET.avro",
+            )
+        return (_check_row(file.path, n, record, limit) for n, record in enumerate(records, 1))
+    if file.place is not None and (file.kind == "avro" or file.place.keys):
+        return _read_sink_records(file, file.place, limit, note_schema)
+    return _read_line_batches(file, topic, limit, count_bytes)
 
 
 def count_rows(file: File) -> tuple[int, ...]:
@@ -152,20 +239,78 @@ class _TruncatedFile(Exception):
     """A compressed file is incomplete or damaged."""
 
 
-def _read_lines(
-    file: File, topic: str | None, limit: int, count_bytes: Callable[[int], None]
+def _read_sink_records(
+    file: File, place: SinkPlace, limit: int, note_schema: NoteSchema
 ) -> Iterator[Record | UnreadableItem]:
-    number = 0
+    """Reads values, and their keys from the file beside it if there is one."""
+    values = _read_bodies(file, "value", limit, note_schema)
+    keys = None if place.keys is None else _read_bodies(find_file(place.keys), "key", limit, note_schema)
+    for number, value in enumerate(values):
+        key = None if keys is None else next(keys, None)
+        if keys is not None and key is None:
+            raise UnreadableInput(f"{place.keys}: has fewer keys than {file.path} has values")
+        unread = [item for item in (key, value) if isinstance(item, UnreadableItem)]
+        if unread:
+            yield unread[0]
+        elif not isinstance(value, UnreadableItem) and not isinstance(key, UnreadableItem):
+            key_body, key_headers = (None, ()) if key is None else key
+            headers = (*value[1], *key_headers)
+            record = Record(
+                place.topic,
+                place.partition,
+                place.first + number,
+                None,
+                key_body,
+                value[0],
+                headers,
+                is_key_known=key is not None,
+            )
+            yield _check_row(file.path, number + 1, record, limit)
+    if keys is not None and next(keys, None) is not None:
+        raise UnreadableInput(f"{place.keys}: has more keys than {file.path} has values")
+
+
+def _read_bodies(
+    file: File, side: Literal["key", "value"], limit: int, note_schema: NoteSchema
+) -> Iterator[tuple[bytes | None, Headers] | UnreadableItem]:
+    if file.kind == "avro":
+        yield from read_avro_bodies(file.path, side, note_schema)
+        return
+    for item in _read_line_batches(replace(file, place=None), "-", limit, lambda _: None):
+        records = (
+            [item.parse(number, line) for number, line in enumerate(item.lines, item.number)]
+            if isinstance(item, LineBatch)
+            else [item]
+        )
+        for record in records:
+            if isinstance(record, Record):
+                yield (None if record.value == b"null" else record.value), ()
+            elif isinstance(record, UnreadableItem):
+                yield record
+
+
+def _read_line_batches(
+    file: File, topic: str | None, limit: int, count_bytes: Callable[[int], None]
+) -> Iterator[Record | UnreadableItem | LineBatch]:
+    number = 1
+    place = file.place or (None if topic is None else SinkPlace(topic, 0, 0, has_console_lines=True))
+    parse = partial(_read_record, file.path, place=place, is_whole=True)
     blocks = _strip_mark(file.path, _read_blocks(file, count_bytes))
     try:
-        for number, (line, is_whole) in enumerate(_split_lines(blocks, limit), 1):
-            if isinstance(line, _LongLine):
-                yield UnreadableItem(file.path, number, line.describe(limit), line.sha256)
-            elif line.strip():
-                yield _read_record(file.path, number, line, topic, is_whole=is_whole)
+        for lines, is_whole in _split_lines(blocks, limit):
+            if is_whole and not isinstance(lines, _LongLine):
+                names = () if place is None else (place.topic, place.partition, place.first)
+                yield LineBatch(lines, number, parse, *names)
+                number += len(lines)
+                continue
+            if isinstance(lines, _LongLine):
+                yield UnreadableItem(file.path, number, lines.describe(limit), lines.sha256)
+            elif lines[0].strip():
+                yield _read_record(file.path, number, lines[0], place, is_whole=False)
+            number += 1
     except _TruncatedFile as cut:
         reason = f"{cut}; the rest is lost"
-        yield UnreadableItem(file.path, number + 1, reason, _hash_bytes(b""), is_end=True)
+        yield UnreadableItem(file.path, number, reason, _hash_bytes(b""), is_end=True)
     except OSError as error:
         raise UnreadableInput(f"{file.path}: {error.strerror or error}") from error
 
@@ -182,19 +327,42 @@ def _strip_mark(path: str, blocks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _read_record(
-    source: str, number: int, line: bytes, topic: str | None, *, is_whole: bool
+    source: str, number: int, line: bytes, place: SinkPlace | None, *, is_whole: bool
 ) -> Record | UnreadableItem:
     """Read the record in a line; a line without a line end (not `is_whole`) may be the rest of a cut file."""
     try:
-        if topic is None:
+        if place is None:
             return _parse_kcat(parse_json(line))
+        if place.has_console_lines and is_console_line(line):
+            return _read_console_line(place, number, line.rstrip(b"\r"), is_whole=is_whole)
         if not is_whole and line.lstrip().startswith(b"{"):
             parse_json(line)
-        return Record(topic, 0, number - 1, None, None, line.strip(), is_key_known=False)
+        offset = place.first + number - 1
+        return Record(place.topic, place.partition, offset, None, None, line.strip(), is_key_known=False)
     except ValueError as error:
         is_cut = not is_whole and not _is_json(line)
         reason = f"the file ends inside this line: {error}" if is_cut else str(error)
         return UnreadableItem(source, number, reason, _hash_bytes(line), is_end=is_cut)
+
+
+def _read_console_line(place: SinkPlace, number: int, line: bytes, *, is_whole: bool) -> Record:
+    """Read a line of the console consumer; without a printed offset, the number of the line is the offset."""
+    parts = split_console_line(line)
+    if not is_whole and parts.value is not None and parts.value.startswith(b"{"):
+        parse_json(parts.value)
+    partition, offset = place.partition, place.first + number - 1
+    if parts.partition is not None and parts.offset is not None:
+        partition, offset = _require_offset(parts.partition, parts.offset)
+    return Record(
+        place.topic,
+        partition,
+        offset,
+        parts.timestamp_ms,
+        parts.key,
+        parts.value,
+        parts.headers,
+        is_key_known=parts.is_key_known,
+    )
 
 
 def _is_json(line: bytes) -> bool:
@@ -301,18 +469,40 @@ class _Line:
         return _LongLine(self.head, self.size, self.digest.hexdigest())
 
 
-def _split_lines(blocks: Iterable[bytes], limit: int) -> Iterator[tuple[bytes | _LongLine, bool]]:
-    """Splits blocks into lines, each with whether it has a line end; the last one may have none."""
+def _split_lines(blocks: Iterable[bytes], limit: int) -> Iterator[tuple[list[bytes] | _LongLine, bool]]:
+    """Splits blocks into lists of lines, each with whether its lines have an end; the last may have none."""
     line = _Line(limit)
     for block in blocks:
-        first, *others = block.split(b"\n")
+        first, *lines = block.split(b"\n")
         line.add(first)
-        for piece in others:
-            yield line.finish(), True
-            line = _Line(limit)
-            line.add(piece)
+        if not lines:
+            continue
+        rest = lines.pop()
+        whole = line.finish()
+        if isinstance(whole, _LongLine):
+            yield whole, True
+            if lines:
+                yield from _keep_to_limit(lines, limit)
+        else:
+            lines.insert(0, whole)
+            yield from _keep_to_limit(lines, limit)
+        line = _Line(limit)
+        line.add(rest)
     if line.size:
-        yield line.finish(), False
+        whole = line.finish()
+        yield whole if isinstance(whole, _LongLine) else [whole], False
+
+
+def _keep_to_limit(lines: list[bytes], limit: int) -> Iterator[tuple[list[bytes] | _LongLine, bool]]:
+    """Separates lines over the limit from others; only a small limit lets one stand inside of a block."""
+    if max(map(len, lines)) <= limit:
+        yield lines, True
+        return
+    for line in lines:
+        if len(line) <= limit:
+            yield [line], True
+        else:
+            yield _LongLine(line[:_BLOCK], len(line), _hash_bytes(line)), True
 
 
 def _read_blocks(file: File, count_bytes: Callable[[int], None]) -> Iterator[bytes]:
@@ -402,18 +592,22 @@ def _choose_unpacker(packing: Literal["", ".gz", ".zst"]) -> Callable[[], _Unpac
     return lambda: zstandard.ZstdDecompressor().decompressobj()
 
 
-def _open_parquet(path: str) -> Any:
+def _load_parquet(path: str) -> Any:
     try:
         import pyarrow.parquet as parquet  # loaded only for Parquet files
     except ImportError as error:
         raise EngineUnavailable("Parquet files need pyarrow", hint=install_hint("parquet")) from error
     try:
-        file = parquet.ParquetFile(path)
+        return parquet.ParquetFile(path)
     except (OSError, ValueError) as error:
         raise UnreadableInput(
             f"{path}: not a complete Parquet file ({error})",
             hint="write the file again, or copy it when its writer has finished",
         ) from error
+
+
+def _open_parquet(path: str) -> Any:
+    file = _load_parquet(path)
     missing = [c for c in _COLUMNS if c not in file.schema_arrow.names]
     if missing:
         raise UnreadableInput(
@@ -442,6 +636,43 @@ def _read_parquet(
                 yield _check_row(path, number, row, limit)
     except (OSError, ValueError) as error:
         raise UnreadableInput(f"{path}: damaged ({error})") from error
+
+
+def _find_row_schema(path: str) -> str | None:
+    """Finds the Avro schema of rows of a sink; None if the columns are those of Spark's Kafka source.
+
+    Source: parquet-avro writes `parquet.avro.schema` into the metadata of a file.
+    """
+    file = _load_parquet(path)
+    if set(_COLUMNS) <= set(file.schema_arrow.names):
+        return None
+    text = (file.metadata.metadata or {}).get(b"parquet.avro.schema")
+    return None if text is None else text.decode()
+
+
+def _read_parquet_rows(
+    path: str, place: SinkPlace, avro_schema: str, note_schema: NoteSchema
+) -> Iterator[Record | UnreadableItem]:
+    """Reads rows of a sink as values in Avro."""
+    headers = name_schema(avro_schema, "value", note_schema)
+    number = 0
+    for batch in _load_parquet(path).iter_batches(batch_size=_ROWS, use_threads=False):
+        for row in batch.to_pylist():
+            try:
+                body = encode_body(avro_schema, row)
+                yield Record(
+                    place.topic,
+                    place.partition,
+                    place.first + number,
+                    None,
+                    None,
+                    body,
+                    headers,
+                    is_key_known=False,
+                )
+            except ValueError as error:
+                yield UnreadableItem(path, number + 1, str(error), _hash_bytes(repr(row).encode()))
+            number += 1
 
 
 def _number_rows(metadata: Any, groups: Sequence[int] | None) -> Iterator[int]:

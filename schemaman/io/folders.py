@@ -5,14 +5,18 @@ Law: of several files none is chosen; the error names them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
 from schemaman.errors import BadReference, UnreadableInput
+from schemaman.io.sink_files import find_place, is_beside_values
 
 REGISTRY = "registry.json"
 """The file name of a schema registry's export beside records."""
+
+Kind = Literal["lines", "parquet", "avro"]
 
 _CANDIDATES = 10
 """The largest number of candidates that a message names."""
@@ -65,10 +69,43 @@ def _list_candidates(folder: Path) -> str:
     return f"it contains no files of records; known endings: {list_endings()}"
 
 
-def find_kind(name: str) -> tuple[Literal["lines", "parquet"], Literal["", ".gz", ".zst"]] | None:
+def list_data_files(folder: Path) -> list[Path]:
+    """Lists the Parquet and Avro files and those of Kafka Connect's sinks in a folder and below it, in order.
+
+    Hidden names and names that begin with `_` are no data, as in Spark. Files of a partition are in the order
+    of their offsets.
+    """
+    found = []
+    for path in folder.rglob("*"):
+        is_data = path.name.endswith((".parquet", ".avro")) or find_place(path) is not None
+        if is_data and is_data_name(path.relative_to(folder).parts) and path.is_file():
+            found.append(path)
+    return sort_files(found)
+
+
+def is_data_name(parts: Sequence[str]) -> bool:
+    """Returns whether no part of a path is hidden, and the file does not hold keys of another one."""
+    return not any(part.startswith((".", "_")) for part in parts) and not is_beside_values(parts[-1])
+
+
+def sort_files(paths: Iterable[Path]) -> list[Path]:
+    """Sorts files by folder and name; those of sinks by topic, partition and offset."""
+
+    def order(path: Path) -> tuple[str, str, int, int, str]:
+        place = find_place(path)
+        if place is None:
+            return (str(path.parent), "", 0, 0, path.name)
+        return (str(path.parent), place.topic, place.partition, place.first, path.name)
+
+    return sorted(paths, key=order)
+
+
+def find_kind(name: str) -> tuple[Kind, Literal["", ".gz", ".zst"]] | None:
     """Finds the kind and the compression of a file by its name; None for other files."""
     if name.endswith(".parquet"):
         return ("parquet", "")
+    if name.endswith(".avro"):
+        return ("avro", "")
     for packing in _PACKED:
         if name.endswith(tuple(ending + packing for ending in _LINES)):
             return ("lines", packing)
@@ -77,4 +114,4 @@ def find_kind(name: str) -> tuple[Literal["lines", "parquet"], Literal["", ".gz"
 
 def list_endings() -> str:
     """Lists the endings of files of records."""
-    return " ".join([*(ending + packing for ending in _LINES for packing in _PACKED), ".parquet"])
+    return " ".join([*(ending + packing for ending in _LINES for packing in _PACKED), ".parquet", ".avro"])

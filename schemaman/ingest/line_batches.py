@@ -1,0 +1,39 @@
+"""Lines of a file that are read but not parsed yet: bytes may prove what is in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from schemaman.debezium.records import Record
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableItem:
+    """A piece of a source that is no record: its line (from 1), the reason, and a hash of its bytes.
+
+    `is_end`: the source ends early there, so that records behind it may be missing.
+    """
+
+    source: str
+    line: int
+    reason: str
+    sha256: str
+    is_end: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LineBatch:
+    """Whole lines of a file without their line ends, in order; an empty line is no record.
+
+    `number` is the number of the first line, from 1. `parse` parses a line with its number. `topic` is the
+    topic of lines that are bare values of a `partition`, whose line 1 has the offset `first`; empty for lines
+    that name their topic.
+    """
+
+    lines: Sequence[bytes]
+    number: int
+    parse: Callable[[int, bytes], Record | UnreadableItem]
+    topic: str = ""
+    partition: int = 0
+    first: int = 0

@@ -1,0 +1,270 @@
+"""Forms of lines of `kcat -J`, learned from parsed lines; bytes then prove what similar lines hold.
+
+Law: a line that a form matches can be parsed. It has the topic and partition of the form, the matched offset,
+and a value that begins with the bytes of the form. The parser reads every other line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from schemaman.debezium.raw_record import SOURCE
+from schemaman.debezium.records import Record
+from schemaman.ingest.probe import KnownForms, ProbeForm, Prober
+from schemaman.ingest.probe_patterns import BARE, NUMBER, QUOTED, Outline, Texts, quote_json
+
+_OFFSET = b'"offset":'
+_QUOTED_SOURCE = quote_json(SOURCE)
+_QUOTED_PAYLOAD = quote_json(b'"payload":')
+_TOKEN = re.compile(
+    rb'[ \t\r\n]*("[^"\\]*+(?:\\.[^"\\]*+)*+"|-?[0-9][0-9.eE+-]*|null|true|false|NaN|-?Infinity|[{}\[\],:])'
+)
+_PLACE_NUMBER = rb"(0|[1-9][0-9]{0,17})"
+_TEXT = rb'[^"\\\x00-\x1f\x80-\xff]*+(?:\\["\\/bfnrt][^"\\\x00-\x1f\x80-\xff]*+)*+'
+"""The content of a JSON string in ASCII without escapes by code; a line with others is parsed."""
+
+_CONTROLS = bytes(range(32))
+_KEPT_HEADS = 20_000
+_KEPT_FORMS = 8
+_LINES_BEFORE_FORM = 8
+"""Parsed lines of one beginning between two attempts to learn a form; an attempt costs as much as a parse."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineForm:
+    """The form of lines with one topic and partition.
+
+    `head` is the line up to its offset. `match_opening` matches from there to the payload's text, and has
+    the offset. The text begins with `start` and ends before `ending`. `proof` is that of the key. `value` is
+    the form of the payload; None if the form proves only that lines can be parsed.
+    """
+
+    head: bytes
+    topic: str
+    partition: int
+    match_opening: Callable[[bytes, int], re.Match[bytes] | None]
+    start: bytes
+    ending: bytes
+    proof: bytes
+    value: ProbeForm | None
+
+    def find_offset(self, line: bytes) -> tuple[int, int] | None:
+        """Finds the offset of a line, and where the known part of its payload ends; None if it differs."""
+        opening = self.match_opening(line, len(self.head))
+        if opening is None:
+            return None
+        at = opening.end()
+        if not line.startswith(self.start, at) or not line.endswith(self.ending):
+            return None
+        return int(opening[1]), at + len(self.start)
+
+    def match_outline(self, line: bytes, start: int) -> tuple[Outline, str, Texts] | None:
+        """Matches the payload behind its known beginning: outline, shape, texts of the position; or None."""
+        if self.value is None:
+            return None
+        at = line.rfind(_QUOTED_SOURCE, start)
+        if at < 0:
+            return None
+        end = len(line) - len(self.ending)
+        for known in self.value.outlines:
+            match = known.match_quoted(line, at, end)
+            if match is not None:
+                shape = known.shapes.get(self.proof)
+                if shape is None or not is_string_content(line[start:at]):
+                    return None
+                return known, shape, known.texts(match)
+        return None
+
+    def is_parsable(self, line: bytes, start: int) -> bool:
+        """Returns whether the rest of the line proves that it can be parsed."""
+        return is_string_content(line[start : len(line) - len(self.ending)])
+
+
+def is_string_content(data: bytes) -> bool:
+    """Returns whether bytes are surely the content of a JSON string in UTF-8 without escapes by code.
+
+    Removing all escapes of quotes leaves a quote or a backslash exactly if there is anything else.
+    """
+    rest = data.replace(rb"\"", b"")
+    if b"\\" in rest:
+        rest = data.replace(rb"\\", b"").replace(rb"\"", b"")
+        if b"\\" in rest:
+            return _IS_CONTENT(data) is not None
+    if b'"' in rest or len(rest.translate(None, _CONTROLS)) != len(rest):
+        return False
+    if rest.isascii():
+        return True
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+_IS_CONTENT = re.compile(_TEXT + rb"\Z").match
+
+
+@dataclass(slots=True)
+class LineForms:
+    """The forms of the lines of a source, by their beginnings; the most recent one of each comes first."""
+
+    prober: Prober
+    _forms: dict[bytes, list[LineForm]] = field(default_factory=dict)
+    _parsed: dict[bytes, int] = field(default_factory=dict)
+    _last: list[LineForm] = field(default_factory=list)
+
+    def find(self, line: bytes) -> list[LineForm]:
+        """Finds the forms whose head the line has."""
+        if self._last and line.startswith(self._last[0].head):
+            return self._last
+        forms = self._forms.get(_cut_head(line))
+        if forms is None:
+            return []
+        self._last = forms
+        return forms
+
+    def learn(self, line: bytes, record: Record) -> None:
+        """Learns from a line that was parsed, and whose record was probed if it was new."""
+        head = _cut_head(line)
+        if len(self._parsed) > _KEPT_HEADS:
+            self._parsed.clear()
+            self._forms.clear()
+            self._last = []
+        parsed = self._parsed[head] = self._parsed.get(head, 0) + 1
+        known = self.prober.find_forms(record)
+        forms = self._forms.get(head, [])
+        is_new = known is not None and all((form.value, form.proof) != (known[0], known[2]) for form in forms)
+        if not is_new and parsed % _LINES_BEFORE_FORM:
+            return
+        form = learn_form(line, record, known)
+        if form is not None and form.head == head:
+            self._forms[head] = [form, *forms][:_KEPT_FORMS]
+            self._last = []
+
+
+def _cut_head(line: bytes) -> bytes:
+    return line[: line.find(_OFFSET) + len(_OFFSET)]
+
+
+def learn_form(line: bytes, record: Record, known: KnownForms | None) -> LineForm | None:
+    """Learns the form of a parsed line; None if lines like it have to be parsed.
+
+    `known` are the forms of its record; without them the form proves only that such lines can be parsed.
+    """
+    fields = _read_fields(line)
+    if fields is None:
+        return None
+    names = list(fields)
+    if record.value is None or "payload" not in fields or names[-1] != "payload":
+        return None
+    if not {"topic", "partition", "offset"} <= fields.keys():
+        return None
+    place = names.index("offset")
+    if not {"topic", "partition"} <= set(names[:place]):
+        return None
+    begin, end = fields["payload"].span
+    if known is None:
+        value, key, proof = None, None, b""
+        cut = line.find(_QUOTED_PAYLOAD, begin, end)
+        start = line[begin + 1 : begin + 1 if cut < 0 else cut + len(_QUOTED_PAYLOAD)]
+    else:
+        value, key, proof = known
+        start = quote_json(value.prefix)
+    text = line[begin + 1 : end - 1]
+    if line[begin : begin + 1] != b'"' or not text.startswith(start) or not is_string_content(start):
+        return None
+    ending = line[end - 1 :]
+    if ending[1:].strip() != b"}":
+        return None
+    offset_begin = fields["offset"].span[0]
+    pattern = b"".join(_build_patterns(line, fields, names[place:], key, begin))
+    head_end = line.find(_OFFSET) + len(_OFFSET)
+    gap = line[head_end:offset_begin]
+    opening = re.compile(re.escape(gap) + pattern)
+    form = LineForm(
+        line[:head_end], record.topic, record.partition, opening.match, start, ending, proof, value
+    )
+    found = form.find_offset(line)
+    return form if found is not None and found[0] == record.offset else None
+
+
+@dataclass(frozen=True, slots=True)
+class _LineField:
+    """The value of a entry of a line: where it stands, and its tokens as spans."""
+
+    span: tuple[int, int]
+    tokens: tuple[tuple[int, int], ...]
+
+
+def _read_fields(line: bytes) -> Mapping[str, _LineField] | None:
+    """Reads the fields of a line that is a JSON object; None if names repeat or have escapes."""
+    fields: dict[str, _LineField] = {}
+    name = ""
+    depth = 0
+    tokens: list[tuple[int, int]] = []
+    is_value = False
+    for token in _TOKEN.finditer(line):
+        text, span = token[1], token.span(1)
+        if depth == 1 and text in (b",", b"}"):
+            if is_value:
+                fields[name] = _LineField((tokens[0][0], tokens[-1][1]), tuple(tokens))
+            tokens, is_value = [], False
+        elif depth == 1 and text == b":" and not is_value:
+            is_value = True
+            continue
+        elif depth == 1 and not is_value:
+            name = text[1:-1].decode(errors="replace")
+            if name in fields or "\\" in name:
+                return None
+        else:
+            tokens.append(span) if depth else None
+        depth += (text in (b"{", b"[")) - (text in (b"}", b"]"))
+    return fields
+
+
+def _build_patterns(
+    line: bytes, fields: Mapping[str, _LineField], names: list[str], key: ProbeForm | None, end: int
+) -> Iterator[bytes]:
+    """Builds the patterns of the fields from the offset up to the text of the payload."""
+    at = fields["offset"].span[0]
+    for name in names:
+        entry = fields[name]
+        yield re.escape(line[at : entry.span[0]])
+        at = entry.span[1]
+        if name == "payload":
+            yield b'"'
+            return
+        text = line[slice(*entry.span)]
+        if name == "offset":
+            yield _PLACE_NUMBER
+        elif name == "key":
+            yield _build_key_pattern(text, key)
+        elif name == "headers":
+            yield _build_headers_pattern(line, entry)
+        elif text[:1] in b"-0123456789" and not set(text) & set(b".eE"):
+            yield NUMBER
+        else:
+            yield re.escape(text)
+
+
+def _build_key_pattern(text: bytes, key: ProbeForm | None) -> bytes:
+    if text[:1] != b'"':
+        return re.escape(text)
+    if key is None or key.behind_quoted is None:
+        return b'"' + _TEXT + b'"'
+    return b'"' + QUOTED.match_literally(key.prefix) + key.behind_quoted.pattern.removesuffix(rb"\Z") + b'"'
+
+
+def _build_headers_pattern(line: bytes, entry: _LineField) -> bytes:
+    """Builds the pattern of a flat list of names and values; names have to be the same."""
+    parts: list[bytes] = []
+    at, place = entry.span[0], 0
+    for begin, end in entry.tokens:
+        text = line[begin:end]
+        parts.append(re.escape(line[at:begin]))
+        parts.append(BARE.string if place % 2 and text[:1] == b'"' else re.escape(text))
+        place += text not in (b"[", b"]", b",")
+        at = end
+    return b"".join(parts)

@@ -1,0 +1,193 @@
+"""Lines that are proven by their bytes give the same parts as lines that are parsed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from schemaman.debezium.records import Record
+from schemaman.ingest.chunks import ChunkPart, KnownOffsets, build_reading, read_chunks
+from schemaman.ingest.line_batches import LineBatch, UnreadableItem
+from schemaman.ingest.line_forms import is_string_content
+from schemaman.io import files
+from schemaman.store.edge_hashes import EdgeHashes
+from tests.support.checkout import CAPTURES, PROOF
+from tests.support.damage import Mutator
+from tests.support.damaged_lines import format_line, make_lines
+from tests.support.recordings import recorded, registry
+
+RUNS = sorted(str(path.parent.relative_to(CAPTURES)) for path in CAPTURES.glob("*/*/records.*"))
+LINES = 250_000 if PROOF else 700
+
+
+Parts = list[tuple[int, ChunkPart]]
+Items = Iterable[Record | UnreadableItem | LineBatch]
+
+
+def read_parts(items: Items, run: str, known: KnownOffsets, size: int) -> Parts:
+    return list(read_chunks(items, known, build_reading(registry(run)), size=size))
+
+
+def require_same(path: Path, run: str, *, topic: str | None = None, size: int = 400) -> int:
+    """Read a file in both ways, then again with half of its offsets known; return the number of records."""
+    file = files.find_file(str(path))
+    known = KnownOffsets()
+    for _ in range(2):
+        parsed = read_parts(files.read_records(file, topic=topic), run, known, size)
+        assert read_parts(files.read_batches(file, topic=topic), run, known, size) == parsed
+        known = know_half(part for _, part in parsed)
+    return sum(part.read for _, part in parsed)
+
+
+def know_half(parts: Iterable[ChunkPart]) -> KnownOffsets:
+    ranges: dict[tuple[str, int], list[tuple[int, int]]] = {}
+    for stretch in (stretch for part in parts for stretch in part.stretches):
+        middle = (stretch.first + stretch.last) // 2
+        ranges.setdefault((stretch.topic, stretch.partition), []).append((stretch.first, middle))
+    return KnownOffsets({place: tuple(found) for place, found in ranges.items()}, EdgeHashes())
+
+
+def as_text(records: Iterable[Record]) -> list[Record]:
+    """The records that a line of JSON can hold."""
+    return [r for r in records if b"\0" not in ((r.key or b"")[:1], (r.value or b"")[:1])]
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_recordings_in_lines(tmp_path: Path, run: str) -> None:
+    found = as_text(recorded(run))
+    path = tmp_path / "records.jsonl"
+    path.write_bytes(b"".join(format_line(r, spaced=not i % 50) + b"\n" for i, r in enumerate(found)))
+    assert require_same(path, run) == len(found)
+
+
+def repeat(records: Sequence[Record], times: int) -> list[Record]:
+    return [replace(r, offset=i) for i, r in enumerate(list(records) * times)]
+
+
+def orders(run: str = "postgres/shop-json") -> list[Record]:
+    return [r for r in recorded(run) if b'"table":"orders"' in (r.value or b"")]
+
+
+def test_values_alone(tmp_path: Path) -> None:
+    path = tmp_path / "records.ndjson"
+    values = [r.value or b"" for r in orders()]
+    path.write_bytes(b"\n".join([*values, b"", b" ", values[0] + b"\r", b"{", *values]) + b"\n" + values[0])
+    require_same(path, "postgres/shop-json", topic="shopdb.shop.orders")
+
+
+def test_lines_that_are_otherwise_than_they_look(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    for seed in range(4 if PROOF else 1):
+        mutator = Mutator(random.Random(seed), registry("postgres/shop-json"))
+        lines = make_lines(orders(), mutator, LINES)
+        path.write_bytes(b"".join(line.replace(b"\n", b" ") + b"\n" for line in lines))
+        require_same(path, "postgres/shop-json", size=LINES // 2)
+
+
+def test_most_lines_are_not_parsed(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    found = repeat(orders()[:1], 200)
+    path.write_bytes(b"".join(format_line(r) + b"\n" for r in found))
+    parsed: list[int] = []
+    items = (count_parses(item, parsed.append) for item in files.read_batches(files.find_file(str(path))))
+    assert [part.read for _, part in read_parts(items, "postgres/shop-json", KnownOffsets(), 1000)] == [200]
+    assert len(parsed) < 30
+
+
+def count_parses(
+    item: Record | UnreadableItem | LineBatch, note: Callable[[int], None]
+) -> Record | UnreadableItem | LineBatch:
+    if not isinstance(item, LineBatch):
+        return item
+    inner = item.parse
+
+    def parse(number: int, line: bytes) -> Record | UnreadableItem:
+        note(number)
+        return inner(number, line)
+
+    return replace(item, parse=parse)
+
+
+@pytest.mark.parametrize(
+    ("data", "is_content"),
+    [
+        (rb"a\"b", True),
+        (rb"\\\"", True),
+        (rb"\\", True),
+        (rb"\n\/\\n", True),
+        ("é".encode(), True),
+        (b"", True),
+        (b'a"', False),
+        (rb"a\\" + b'"', False),
+        (rb"\n" + b'"', False),
+        (b"\\", False),
+        (rb"\\\a", False),
+        (rb"\u0041", False),
+        (b"a\x1f", False),
+        (b"\xff", False),
+        (b"\xed\xa0\x80", False),
+    ],
+)
+def test_the_content_of_a_json_string(data: bytes, is_content: bool) -> None:
+    assert is_string_content(data) is is_content
+
+
+def print_line(record: Record, *names: str) -> bytes:
+    """The line that the console consumer prints with these properties."""
+    parts = {
+        "timestamp": b"CreateTime:%d" % (record.timestamp_ms or 0),
+        "partition": b"Partition:%d" % record.partition,
+        "offset": b"Offset:%d" % record.offset,
+        "headers": b"a:1,2,b:null",
+        "key": record.key or b"null",
+    }
+    return b"\t".join([*(text for name, text in parts.items() if name in names), record.value or b"null"])
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ("key",),
+        ("timestamp", "partition", "offset", "headers", "key"),
+        ("timestamp", "key"),
+        ("partition", "offset"),
+    ],
+)
+def test_lines_of_the_console_consumer(tmp_path: Path, names: tuple[str, ...]) -> None:
+    found = [replace(r, headers=()) for r in repeat(orders(), 2)]
+    path = tmp_path / "records.ndjson"
+    path.write_bytes(b"".join(print_line(r, *names) + b"\n" for r in found))
+    read = list(files.read_records(files.find_file(str(path)), topic=found[0].topic))
+    has_key, has_time = "key" in names, "timestamp" in names
+    assert read == [
+        replace(
+            r,
+            key=r.key if has_key else None,
+            is_key_known=has_key,
+            headers=(("a", b"1,2"), ("b", None)) if "headers" in names else (),
+            timestamp_ms=r.timestamp_ms if has_time else None,
+        )
+        for r in found
+    ]
+    require_same(path, "postgres/shop-json", topic=found[0].topic)
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"Partition:0\tk\tv", "only one of partition and offset"),
+        (b"a\tb\tc\td", "contains tabs"),
+        (b"a\tb\tc", "neither headers nor a key"),
+    ],
+)
+def test_lines_with_uncertain_parts(tmp_path: Path, line: bytes, reason: str) -> None:
+    path = tmp_path / "records.ndjson"
+    path.write_bytes(line + b"\n{\t}\n")
+    bad, good = files.read_records(files.find_file(str(path)), topic="t")
+    assert isinstance(bad, UnreadableItem)
+    assert reason in bad.reason
+    assert good == Record("t", 0, 1, None, None, b"{\t}", is_key_known=False)
