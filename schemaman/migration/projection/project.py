@@ -268,6 +268,7 @@ def _follow_table(tables: _Tables, held: Mapping[str, Type]) -> _ProjectedTable:
         is_in_place,
         list_row_types(source),
         source.former_comments,
+        read_record(lake.properties).united,
     )
     split = find_split_columns(source, lake, [path[0] for path in kept if not path[1:]])
 
