@@ -40,8 +40,8 @@ class AutomaticPlanner:
         return checked if checked is not None and checked.steps else None
 
     def plan_rekey(self, table: TargetTable, lake_table: LakeTable | None) -> Plan | None:
-        """Plan the change of the key if the policy makes it by itself; None if there is none."""
-        if lake_table is None or not self._is_automatic("change-key", table):
+        """Plan the change of the key if the policy makes it; None if there is none."""
+        if lake_table is None or not self._is_made("change-key", table):
             return None
         found = self.planner.make_recipes(table, lake_table).plan_rekey(lake_table)
         return self._check(found, lake_table, table) if isinstance(found, Plan) else None
@@ -84,7 +84,7 @@ class AutomaticPlanner:
         if end is None:
             return ()
         names = str(table.history.table), table.target, table.format
-        proven = self.planner.policy.is_made("rename-proven", *names)
+        proven = self.planner.policy.takes_proof(*names)
         return plan_successor(
             add_row_columns(migration_source(history, proven=proven)),
             TARGETS.get(table.format),
@@ -96,8 +96,8 @@ class AutomaticPlanner:
         )
 
     def plan_answered_renames(self, table: TargetTable, lake_table: LakeTable | None) -> Plan | None:
-        """Plan to unite columns whose rename was answered late, as far as the policy makes it by itself."""
-        if lake_table is None or not self._is_automatic("unite-columns", table):
+        """Plan to unite columns whose rename was answered late, as far as the policy makes it."""
+        if lake_table is None or not self._is_made("unite-columns", table):
             return None
         former = find_former_columns(table.history, lake_table)
         recipes = self.planner.make_recipes(table, lake_table)
@@ -106,6 +106,10 @@ class AutomaticPlanner:
 
     def _check(self, plan: Plan, lake_table: LakeTable, table: TargetTable) -> Plan:
         return self.planner.preflight.check_plan(plan, lake_table, table.history)
+
+    def _is_made(self, kind: ChangeKind, table: TargetTable) -> bool:
+        """Whether the policy makes a change, with or without an approval."""
+        return self.planner.policy.is_made(kind, str(table.history.table), table.target, table.format)
 
     def _is_automatic(self, kind: ChangeKind, table: TargetTable) -> bool:
         names = str(table.history.table), table.target, table.format

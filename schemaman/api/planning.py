@@ -126,7 +126,7 @@ class LakePlanner:
         A column that `lake_table` has in several parts is several columns.
         """
         name = str(table.history.table)
-        proven = self.policy.is_made("rename-proven", name, table.target, table.format)
+        proven = self.policy.takes_proof(name, table.target, table.format)
         history = split_columns(self.settle_renames(table), lake_table)
         first = None if lake_table is None else find_first_version(history, lake_table)
         if first is not None:

@@ -84,7 +84,7 @@ def _plan_targets(
     plans: list[Plan] = []
     faults: list[str] = []
     for one in chosen:
-        proven = policy.is_made("rename-proven", table, one.name, one.format)
+        proven = policy.takes_proof(table, one.name, one.format)
         try:
             plan = make_expected_plan(
                 migration_source(before, proven=proven, newer=newer),

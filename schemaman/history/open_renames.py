@@ -5,12 +5,14 @@ Law: the question stays in the history. An answer may come at any time, since bo
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 
 from schemaman.history.open_questions import ask_exchange, ask_rename
 from schemaman.history.rename_detection import is_handed_on
-from schemaman.history.versions import RenameCandidate, SchemaVersion, TableHistory
+from schemaman.history.struct_fields import Question, format_path, list_field_questions
+from schemaman.history.versions import NestedFieldAnswer, RenameCandidate, SchemaVersion, TableHistory
 
 _OPEN = "it is not decided"
 
@@ -18,16 +20,26 @@ _OPEN = "it is not decided"
 def treat_as_additions(history: TableHistory) -> TableHistory:
     """The history in which each suspected rename is a drop and an addition; proven ones stay candidates.
 
+    The same holds for nested fields, of which no rename is ever proven.
+
     A suspected rename stays a question where the table may have been made anew: its rows are then of two
     tables. Names that may have been handed on stay one, too: one name would have the values of two columns.
     """
-    if not any(_list_suspected(version) for version in history.versions):
+    fields = _list_fields(history)
+    if not fields and not any(_list_suspected(version) for version in history.versions):
         return history
     doubtful = _find_perhaps_made_anew(history) | _find_handed_on(history)
     versions = (
         v
         if v.number in doubtful
-        else replace(v, candidates=tuple(c for c in v.candidates if c.grade == "proven"))
+        else replace(
+            v,
+            candidates=tuple(c for c in v.candidates if c.grade == "proven"),
+            field_answers=(
+                *v.field_answers,
+                *(NestedFieldAnswer(*pair, same=False) for pair in fields.get(v.number, ())),
+            ),
+        )
         for v in history.versions
     )
     return replace(history, versions=tuple(versions))
@@ -44,13 +56,30 @@ def describe_open_renames(history: TableHistory) -> tuple[str, ...]:
         if v.number not in doubtful
         for c in _list_suspected(v)
     ]
+    fields = [
+        f"{_OPEN} whether {old} became {new}: both are kept, and `schemaman decide rename "
+        f"{history.table}@{number} {old} {new}`, or not-rename, answers it"
+        for number, pairs in _list_fields(history).items()
+        if number not in doubtful and any(v.number == number for v in incarnation)
+        for old, new in (map(format_path, pair) for pair in pairs)
+    ]
     exchanges = [
         f"{_OPEN} {question.text}: the earlier columns are kept under other names; "
         f"`{'` and `'.join(question.commands)}` state an exchange"
         for before, v in pairwise(incarnation)
         for question in ask_exchange(history, before, v)
     ]
-    return (*renames, *exchanges)
+    return (*renames, *fields, *exchanges)
+
+
+def _list_fields(history: TableHistory) -> Mapping[int, tuple[Question, ...]]:
+    """The nested fields that may have been renamed, by the number of the version after the step."""
+    found = {
+        after.number: list_field_questions(before, after)
+        for before, after in pairwise(history.versions)
+        if before.incarnation == after.incarnation
+    }
+    return {number: pairs for number, pairs in found.items() if pairs}
 
 
 def _list_suspected(version: SchemaVersion) -> tuple[RenameCandidate, ...]:

@@ -273,6 +273,18 @@ def pair_changed_fields(
     return found
 
 
+def list_field_questions(before: SchemaVersion, after: SchemaVersion) -> tuple[Question, ...]:
+    """List the nested fields that one step dropped and added, and that may be the same; without answers."""
+    return tuple(
+        question
+        for column in before.schema.columns
+        for other in after.schema.columns
+        if other.id == column.id and (column.id is not None or other.name == column.name)
+        for pair in _pair_structs(column.type, other.type, (column.name,), (other.name,), after.field_answers)
+        for question in _list_questions(pair, after.field_answers)
+    )
+
+
 def trace_fields(versions: Sequence[SchemaVersion], ids: Ids) -> list[dict[Path, CurrentField]]:
     """Return, for each version, the current paths of its changed fields; see `PastVersion.nested_fields`.
 

@@ -121,6 +121,7 @@ def agree_on_creation(inputs: PlanInputs) -> Agreement:
     return Agreement(
         required=_list_required_columns(inputs) if free else (),
         creation_reason=_read_approval_reason(ruling),
+        notes=_note_sink_table(inputs),
         decisions=decisions,
     )
 
@@ -156,6 +157,7 @@ def agree_on_changes(inputs: PlanInputs, lake: LakeTable) -> Agreement:
         notes=(
             *(v.note for v in verdicts if v.note),
             *note_unfilled_columns(inputs.source, rest.changes, inputs.source_names),
+            *_note_sink_table(inputs),
         ),
         decisions=(*(d for v in verdicts for d in v.decisions), *decisions),
     )
@@ -336,6 +338,11 @@ def _list_required_columns(inputs: PlanInputs) -> tuple[str, ...]:
     wanted = inputs.check.ask("set-not-null").level in ("auto", "approve")
     projection = inputs.projection
     return guards.list_required_columns(inputs.source, projection.wanted, projection.names) if wanted else ()
+
+
+def _note_sink_table(inputs: PlanInputs) -> tuple[str, ...]:
+    wanted = inputs.check.ask("set-not-null").level in ("auto", "approve")
+    return guards.note_sink_table(inputs.source, inputs.projection.wanted) if wanted else ()
 
 
 def _record_ruling(change: str, path: Path, ruling: Ruling) -> tuple[PolicyDecision, ...]:

@@ -46,6 +46,15 @@ def list_required_columns(
     return tuple(column.name for column in named if column is not None and column.nullable)
 
 
+def note_sink_table(source: MigrationSource, wanted: TableSchema) -> tuple[str, ...]:
+    """Note that a table of the sink gets no constraint for columns that are NOT NULL at the source."""
+    names = [c.name for c in source.schema.columns if not c.nullable and c.name not in source.schema.key]
+    if find_column(wanted, ORDER) is None or not (names := [n for n in names if n != ORDER]):
+        return ()
+    listed = ", ".join(map(quote_name, names))
+    return (f"{listed}: NULL is not forbidden: a deleted row of the sink may have its key alone",)
+
+
 def find_obstacles(
     target: Target, lake: LakeTable, changes: Sequence[Change], wanted: Collection[str]
 ) -> Iterator[tuple[Draft, str]]:

@@ -59,7 +59,8 @@ MEANINGS: Mapping[ChangeKind, str] = {
     "split-column": "a column beside one whose new type the format cannot make in place: `price__2` beside "
     "`price`, and both stay readable",
     "drop-not-null": "NULL becomes allowed",
-    "set-not-null": "NULL becomes forbidden",
+    "set-not-null": "NULL becomes forbidden; a table of the sink keeps NULL, since deleted rows may have "
+    "their key alone",
     "change-default": "another default; writers write every value, so no step is needed",
     "change-comment": "another comment on the table or a column",
     "reorder": "another order of columns; readers use names, so the lake keeps its own order",
@@ -107,7 +108,7 @@ DEFAULTS: Mapping[ChangeKind, Level] = {
     "retype": "approve",
     "split-column": "block",
     "drop-not-null": "auto",
-    "set-not-null": "block",
+    "set-not-null": "ignore",
     "change-default": "auto",
     "change-comment": "auto",
     "reorder": "ignore",
@@ -138,7 +139,6 @@ PROFILES: Mapping[Profile, Mapping[ChangeKind, Level]] = {
         "integer-to-double": "auto",
         "upgrade": "auto",
         "split-column": "auto",
-        "set-not-null": "ignore",
         "rename-proven": "auto",
         "rename-unanswered": "auto",
         "unite-columns": "auto",
@@ -179,8 +179,10 @@ DESTRUCTIVE: frozenset[ChangeKind] = frozenset({
 """Kinds after which values are lost or have another meaning: no pattern makes them automatic."""
 
 NEVER: Mapping[ChangeKind, frozenset[Level]] = {
+    "reuse-name": frozenset({"ignore"}),
     "narrow": frozenset({"auto", "approve"}),
-    "reorder": frozenset({"auto", "approve", "quarantine"}),
+    "set-not-null": frozenset({"quarantine", "block"}),
+    "reorder": frozenset({"auto", "approve", "quarantine", "block"}),
     "change-comment": frozenset({"quarantine"}),
     "change-default": frozenset({"approve", "quarantine", "block"}),
     "rename-suspected": frozenset({"auto"}),
@@ -192,12 +194,18 @@ NEVER: Mapping[ChangeKind, frozenset[Level]] = {
     "drop-table": frozenset({"approve"}),
     "rename-table": frozenset({"approve"}),
     "untyped-json": frozenset({"approve", "ignore", "quarantine"}),
+    "truncate": frozenset({"approve"}),
 }
 """Levels that a kind cannot have.
 
-The lake keeps a type that is wide enough, and its own order of columns. No row needs a comment, and none
-waits for columns to be united. Writers write every value, whatever its default is. A suspected rename is not
-evidence. A whole table is moved by itself or by hand. Values are written as text, or wait."""
+A column whose name another one has cannot be left out: values of the two would mix. The lake keeps a type
+that is wide enough, and its own order of columns. No row needs a comment, and none waits for columns to be
+united, or for NULL to be forbidden. Writers write every value, whatever its default is. A suspected rename is
+not evidence. A whole table is moved by itself or by hand, and no plan empties one. Values are written as text,
+or wait.
+
+A pattern with such a level leaves the kind to the profile; a destructive kind that could be automatic is
+blocked by it."""
 
 ANY = "*"
 _PART = re.compile(r'"((?:[^"]|"")*)"|([^."]+)')
@@ -260,6 +268,8 @@ class Policy:
     window: str = ""
 
     def __post_init__(self) -> None:
+        for rule in self.rules:
+            _require_levels(rule)
         try:
             _ = self.bounds
         except ValueError as error:
@@ -307,16 +317,25 @@ class Policy:
         `targets` are all names of the target: its own and that of its format.
         """
         names = tuple(list_names(table))
-        ranked = [(rank, r) for r in self.rules if (rank := _rank_rule(r, kind, names, targets)) is not None]
+        ranked = [
+            (rank, level, r.origin)
+            for r in self.rules
+            if (level := _find_level(r, kind)) and (rank := _rank_rule(r, kind, names, targets)) is not None
+        ]
         if not ranked:
             return self._find_default(kind)
-        best = max(rank for rank, _ in ranked)
-        rule = max((r for rank, r in ranked if rank == best), key=lambda r: (LEVELS.index(r.level), r.origin))
-        return Ruling(kind, rule.level, f"{kind} = {rule.level}, from {rule.origin}")
+        best = max(rank for rank, _, _ in ranked)
+        found = ((level, origin) for rank, level, origin in ranked if rank == best)
+        level, origin = max(found, key=lambda each: (LEVELS.index(each[0]), each[1]))
+        return Ruling(kind, level, f"{kind} = {level}, from {origin}")
 
     def is_made(self, kind: ChangeKind, table: str, *targets: str) -> bool:
         """Whether a kind of change is made, with or without an approval."""
         return self.find_ruling(kind, table, *targets).level in ("auto", "approve")
+
+    def takes_proof(self, table: str, *targets: str) -> bool:
+        """Whether a rename by column order counts as one, also where the lake keeps the old name."""
+        return self.find_ruling("rename-proven", table, *targets).level in ("auto", "approve", "ignore")
 
     def list_levels(self) -> tuple[Ruling, ...]:
         """List the level of each kind where no rule that selects tables or targets applies."""
@@ -367,12 +386,32 @@ _SelectorRank = tuple[tuple[int, int], int]
 _Rank = tuple[_SelectorRank, tuple[int, int]]
 
 
+def _require_levels(rule: PolicyRule) -> None:
+    """Raises `BadConfiguration` for a kind, named as such, with a level that it cannot have."""
+    for kind in KINDS:
+        if kind in rule.changes and rule.level in NEVER.get(kind, ()):
+            able = ", ".join(each for each in LEVELS if each not in NEVER[kind])
+            raise BadConfiguration(f"{rule.origin}: {kind} cannot be {rule.level}; it may be {able}")
+
+
+def _find_level(rule: PolicyRule, kind: ChangeKind) -> Level | None:
+    """The level that a rule has for a kind; None if it says nothing of it.
+
+    A pattern with a level that the kind cannot have must not leave a destructive kind automatic.
+    """
+    never = NEVER.get(kind, frozenset())
+    if rule.level not in never:
+        return rule.level
+    is_barred = kind in DESTRUCTIVE and never.isdisjoint(("auto", "block"))
+    return "block" if rule.level != "auto" and is_barred else None
+
+
 def _rank_rule(
     rule: PolicyRule, kind: ChangeKind, names: tuple[str, ...], targets: tuple[str, ...]
 ) -> _Rank | None:
     """Rank how narrowly a rule selects a change: by table, then target, then kind; None if it does not."""
     selector_rank = _rank_selectors(rule.tables, rule.targets, names, targets)
-    kinds = [] if rule.level in NEVER.get(kind, ()) else [p for p in rule.changes if fnmatchcase(kind, p)]
+    kinds = [p for p in rule.changes if fnmatchcase(kind, p)]
     if rule.level == "auto" and kind in DESTRUCTIVE:
         kinds = [p for p in kinds if p == kind]
     change = max(map(_rank_pattern, kinds), default=None)

@@ -233,9 +233,10 @@ def drop_check(name: str, constraint: str) -> str:
     return f"ALTER TABLE {name} DROP CONSTRAINT {quote_name(constraint)}"
 
 
-def update_rows(name: str, assigned: Sequence[tuple[str, str]], where: str) -> str:
-    """Write the `UPDATE` of the rows that match `where`; columns by name, values as SQL."""
-    listed = ", ".join(f"{quote_name(column)} = {value}" for column, value in assigned)
+def update_rows(name: str, assigned: Sequence[tuple[str | Path, str]], where: str) -> str:
+    """Write the `UPDATE` of the rows that match `where`; columns by name or path, values as SQL."""
+    named = ((path_name((to,) if isinstance(to, str) else to), value) for to, value in assigned)
+    listed = ", ".join(f"{column} = {value}" for column, value in named)
     return f"UPDATE {name} SET {listed} WHERE {where}"
 
 

@@ -43,8 +43,9 @@ _KINDS: Mapping[StepKind, ChangeKind] = {
 
 FILLING_PHASES: tuple[PhaseName, ...] = ("gather", "unite", "take-rows")
 """Their statements show what they fill, whatever a plan file calls its phase."""
+_PATH = r"`(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)*"
 _FILLS_NULL = re.compile(
-    r"UPDATE \S+ SET (?P<new>`(?:[^`]|``)+`) = .* WHERE `(?:[^`]|``)+` IS NOT NULL AND (?P=new) IS NULL "
+    rf"UPDATE \S+ SET (?P<new>{_PATH}) = .* WHERE {_PATH} IS NOT NULL AND (?P=new) IS NULL "
     rf"AND \(`{ORDER}` IS NULL OR `{ORDER}` < '[^']*'\)",
     re.DOTALL,
 )

@@ -109,8 +109,8 @@ def test_a_rename_of_a_column_that_a_plan_added_needs_none(format: str) -> None:
     """The first plan is made in part: another column waits, so the stamp stays that of the first version."""
     v = ["a INT ID 2", "a BOOLEAN ID 4, b INT ID 3", "a BOOLEAN ID 4, c INT ID 3"]
     lake = followed(format, v[:1])
-    ignored = Policy(rules=(PolicyRule("ignore", ("reuse-name",)),))
-    migrated(lake, plan(format, lake, v[:2], ignored))
+    blocked = Policy(rules=(PolicyRule("quarantine", ("reuse-name",)),))
+    migrated(lake, plan(format, lake, v[:2], blocked))
     assert lake.live is not None
     assert lake.live.properties[ADDED_PROPERTY] == '["b"]'
     made = plan(format, lake, v)
@@ -157,7 +157,7 @@ def test_a_foreign_column_makes_room_under_the_policy_of_reused_names_alone(form
 
 
 @both
-@pytest.mark.parametrize("level", ["ignore", "quarantine", "block"])
+@pytest.mark.parametrize("level", ["quarantine", "block"])
 def test_a_name_that_others_fill_is_refused_where_the_policy_renames_nothing(format: str, level: str) -> None:
     v = ["a INT ID 2", "a INT ID 2, region STRING ID 3"]
     lake = followed(format, v[:1])

@@ -133,8 +133,8 @@ def test_a_name_that_meant_several_columns_since_the_stamp_is_left_alone(format:
     """A plan in part added `p`, which is `q` by now; another `p` came and is called `a`."""
     v = ["a INT ID 2, b INT ID 3", "p INT ID 3, a INT ID 4", "q INT ID 3, a INT ID 4, p INT ID 5",
          "q INT ID 3, a INT ID 5"]  # fmt: skip
-    ignoring = Policy(rules=(PolicyRule("ignore", ("reuse-name",)),))
-    found = followed(format, (v[:1], KEEP), (v[:2], ignoring), (v, policy))
+    barring = Policy(rules=(PolicyRule("quarantine", ("reuse-name",)),))
+    found = followed(format, (v[:1], KEEP), (v[:2], barring), (v, policy))
     assert found.fields["p"] == 3
     assert "several columns have had its name since" in " ".join(r.reason for r in found.plan.refusals)
     assert "q" not in found.fields

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from schemaman.migration.apply.apply import apply
 from schemaman.migration.plan import Plan, Policy
 from schemaman.migration.planner import make_plan
-from schemaman.migration.policy import ChangeKind, Level, PolicyRule, ProjectionRule
+from schemaman.migration.policy import NEVER, ChangeKind, Level, PolicyRule, ProjectionRule
 from schemaman.migration.properties.displaced_columns import read_displaced
 from schemaman.migration.row_columns import add_row_columns
 from schemaman.migration.source import migration_source
@@ -81,7 +81,10 @@ def policies(draw: st.DrawFn) -> Policy:
     """What is said of the changes that bear on which column is which, and of names."""
     chosen = draw(st.lists(st.sampled_from(RULED), max_size=4, unique=True))
     levels = st.sampled_from(["auto", "auto", "ignore", "ignore", *get_args(Level)])
-    rules = tuple(PolicyRule(draw(levels), (kind,)) for kind in chosen)
+    drawn = [(kind, draw(levels)) for kind in chosen]
+    rules = tuple(
+        PolicyRule("quarantine" if level in NEVER.get(kind, ()) else level, (kind,)) for kind, level in drawn
+    )
     names = draw(st.sampled_from(get_args(Names)))
     collisions = draw(st.sampled_from(["number", "number", "refuse"]))
     projection = ProjectionRule((("names", names), ("collisions", collisions)))

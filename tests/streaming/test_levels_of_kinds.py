@@ -178,10 +178,10 @@ UNRAISED: frozenset[ChangeKind] = frozenset({"change-default", "reorder"})
 """A table of the sink keeps its own order of columns, and no defaults: neither kind changes it."""
 
 GOES_ON: Mapping[ChangeKind, frozenset[Level]] = {
-    # The lake takes NULL as before: nothing waits for a stricter source.
+    # A soft-deleted row may have its key alone: the lake takes NULL as before.
     "set-not-null": frozenset(get_args(Level)),
     "reorder": frozenset(get_args(Level)),
-    # Both columns keep their values: the answer is carried out by a plan that a person makes.
+    # Both columns keep their values until a person approves.
     "unite-columns": frozenset(get_args(Level)),
     # Older readers keep theirs: the values go into a column beside.
     "upgrade": frozenset(get_args(Level)),
@@ -189,14 +189,12 @@ GOES_ON: Mapping[ChangeKind, frozenset[Level]] = {
 """Levels that let rows through, though they make no change."""
 
 WAITS: Mapping[ChangeKind, frozenset[Level]] = {
-    "reuse-name": frozenset({"ignore"}),
-    "rename-proven": frozenset({"ignore"}),
     "drop-table": frozenset({"ignore"}),
     "rename-table": frozenset({"ignore"}),
     # These records alone wait: no column or key is there for them, or they are the TRUNCATE that is left.
     "new-table": frozenset({"ignore"}),
-    "change-key": frozenset({"approve", "ignore"}),
-    "truncate": frozenset({"approve", "ignore"}),
+    "change-key": frozenset({"ignore"}),
+    "truncate": frozenset({"ignore"}),
     "retype": frozenset({"auto", "approve", "ignore"}),
     "rename-suspected": frozenset({"approve"}),
 }
@@ -205,7 +203,7 @@ WAITS: Mapping[ChangeKind, frozenset[Level]] = {
 DESTROYS: Mapping[ChangeKind, frozenset[Level]] = {
     "drop-column": frozenset({"auto", "approve"}),
     "truncate": frozenset({"auto"}),
-    "change-key": frozenset({"auto"}),
+    "change-key": frozenset({"auto", "approve"}),
 }
 """Levels by which values go as they went at the source; another key lets a row have another `id`."""
 

@@ -409,6 +409,8 @@ class MemoryLake:
             return ((mark[1], mark[2]),) if mark else (("owner", "ann"),)
         if not statement.startswith("SELECT"):
             return (("x", "hive"),)
+        if sized := re.fullmatch(rf"SELECT sum\(file_size_in_bytes\) FROM ({_PATH})\.files", statement):
+            return ((100 * len(self._named(sized[1]).rows),),)
         if " LEFT ANTI JOIN " in statement:
             return ((len(self._list_missing(*self._find_joined(statement))),),)
         found = re.fullmatch(rf"SELECT count.* FROM ({_PATH}) WHERE .*min\(.*FROM ({_PATH})\)", statement)

@@ -275,6 +275,7 @@ class MemorySink:
         told = reading.histories[table]
         to = brought.map_rows(told)
         self.notes += brought.notes
+        self.plans |= {} if brought.waiting is None else {follower.lake_table: brought.waiting}
         said, why = decide_truncate(self.policy, follower)
         if said == "stop" and to.key and any(row["op"] == "t" for row in (*waiting.values(), *rows)):
             self.stopped.add(follower.lake_table)

@@ -15,25 +15,57 @@ from schemaman.migration.row_columns import DELETED, ORDER
 
 Rows = Sequence[dict[Any, Any]]
 _RAW = (ORDER, DELETED)
+_PATH = r"`\w+`(?:\.`\w+`)+"
 
 
 def count_rows(rows: Rows, fields: Mapping[str, int], condition: str) -> int:
     """The number of rows that a condition matches."""
+    rows, fields, (condition,), _ = _open_structs(rows, fields, condition)
     with _load(rows, fields)[0] as found:
         ((number,),) = found.execute(f"SELECT count(*) FROM t WHERE {_translate(condition)}")
     return int(number)
 
 
 def update_rows(rows: Rows, fields: Mapping[str, int], assigned: str, condition: str) -> None:
-    """Assign values of columns, or NULL, in the rows that a condition matches."""
-    found, values = _load(rows, fields)
-    fields = _select(fields)
+    """Assign values of columns and nested fields, or NULL, in the rows that a condition matches."""
+    opened, columns, (assigned, condition), paths = _open_structs(rows, fields, assigned, condition)
+    found, values = _load(opened, columns)
+    columns = _select(columns)
     with found:
         found.execute(f"UPDATE t SET {_translate(assigned)} WHERE {_translate(condition)}")
-        for number, *cells in found.execute(f"SELECT n, {_list(fields)} FROM t"):
-            for field, cell in zip(fields.values(), cells, strict=True):
-                if cell is not None or field in rows[number]:
+        for number, *cells in found.execute(f"SELECT n, {_list(columns)} FROM t"):
+            for field, cell in zip(columns.values(), cells, strict=True):
+                if field >= 0 and (cell is not None or field in rows[number]):
                     rows[number][field] = None if cell is None else values[cell]
+            for name, field in paths.items():
+                cell = cells[list(columns.values()).index(field)]
+                column, *inner = name.split(".")
+                if rows[number].get(fields[column]) is not None:
+                    value = None if cell is None else values[cell]
+                    rows[number][fields[column]] = _assign(rows[number][fields[column]], inner, value)
+
+
+def _open_structs(
+    rows: Rows, fields: Mapping[str, int], *texts: str
+) -> tuple[Rows, Mapping[str, int], list[str], Mapping[str, int]]:
+    """Rows in which the nested fields that texts name are columns of their own, called `s.a`."""
+    found = sorted({path.replace("`", "") for text in texts for path in re.findall(_PATH, text)})
+    paths = {name: -1 - number for number, name in enumerate(found)}
+    opened = [dict(row) for row in rows]
+    for row in opened:
+        for name, field in paths.items():
+            column, *inner = name.split(".")
+            value = row.get(fields[column])
+            for part in inner:
+                value = (value or {}).get(part)
+            row[field] = value
+    named = [re.sub(_PATH, lambda found: f"`{found[0].replace('`', '')}`", text) for text in texts]
+    return opened, {**fields, **paths}, named, paths
+
+
+def _assign(struct: Any, path: Sequence[str], value: Any) -> Any:
+    name, *inner = path
+    return {**struct, name: _assign(struct.get(name) or {}, inner, value) if inner else value}
 
 
 def _load(rows: Rows, fields: Mapping[str, int]) -> tuple[sqlite3.Connection, list[Any]]:

@@ -67,6 +67,11 @@ the kind itself; then the more restrictive one. The order of rules has no effect
 kinds follows the strictest of them. The plan names the rule for each change that is not `auto`
 (`rulings` in its JSON). `schemaman config show` lists the rules and where they come from.
 
+At `ignore`, rows that have no place in the lake without the change wait, too: rows under another key, those
+of a table made anew, and values that a column's type does not hold. A level that would have no effect on a
+kind is refused where settings are read. A pattern with such a level leaves the kind to the profile, but
+blocks a destructive kind that would be automatic: `"*" = "approve"` under `autopilot` also stops TRUNCATE.
+
 A rename that is not made (`ignore`) leaves the column under its old name, and the sink writes its values
 there. Another source column with the new name is refused until the rename is made.
 

@@ -68,6 +68,7 @@ _REKEY = (
     "create a new table and fill it from a snapshot"
 )
 _REKEY_FOLLOWS = "its own plan follows, once no two rows share the new key"
+_REKEY_WAITS = "its own plan waits for an approval (`schemaman plan TABLE --recipe`)"
 _DROPPED: frozenset[str | None] = frozenset({None})
 _INFERRED = "its structure is inferred from values, and the next value may have another one"
 _IMPOSSIBLE = "this table cannot have got the newest structure, and no event has shown it"
@@ -285,6 +286,7 @@ def _follow_table(tables: _Tables, held: Mapping[str, Type]) -> _ProjectedTable:
         is_in_place,
         list_row_types(source),
         source.former_comments,
+        read_record(lake.properties).united,
     )
     split = find_split_columns(source, lake, [path[0] for path in kept if not path[1:]])
 
@@ -567,8 +569,8 @@ def _follow_key(
         other = refuse_key(source.schema.key, lake)
         if ruling.level in ("ignore", "quarantine"):
             notes.notes.append(f"{change}: not done, {reason} ({ruling.why})")
-        elif ruling.level == "auto" and other is None:
-            notes.notes.append(f"{change}: {_REKEY_FOLLOWS}")
+        elif ruling.level in ("auto", "approve") and other is None:
+            notes.notes.append(f"{change}: {_REKEY_FOLLOWS if ruling.level == 'auto' else _REKEY_WAITS}")
         else:
             instead = _REKEY if other is None else other.instead
             notes.add_refusal(change, f"{other.reason if other else reason} ({ruling.why})", instead)

@@ -60,6 +60,7 @@ class TypeWidening:
     is_in_place: IsInPlace = _is_never_in_place
     former_types: Mapping[str, Sequence[Type]] = field(default_factory=dict)
     former_comments: Mapping[Path, Sequence[str]] = field(default_factory=dict)
+    united: Collection[str] = ()
     renames: dict[Path, str] = field(default_factory=dict)
     kept: set[Path] = field(default_factory=set)
     staying: set[Path] = field(default_factory=set)
@@ -304,7 +305,7 @@ class TypeWidening:
         if fate is None and path not in self.dropped_before:
             notes.add_note(path, "the source does not have it: it is kept")
             return [lake]
-        if fate is not None and fate.split_into:
+        if fate is not None and fate.split_into and _format_path(path) not in self.united:
             notes.add_note(path, SPLIT_COLUMN.format(quote_name(fate.split_into)))
             self.staying.add(future_path)
             return [replace(lake, nullable=True)]

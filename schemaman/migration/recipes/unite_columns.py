@@ -18,7 +18,7 @@ from schemaman.migration.row_columns import ORDER
 from schemaman.migration.step_sequence import set_on_table
 from schemaman.migration.target import Draft
 from schemaman.model.ddl import quote_name
-from schemaman.model.schema import Column
+from schemaman.model.schema import Column, Path
 
 _WRITERS = "writers that commit meanwhile: one of the two fails and has to try again"
 _UNPOSITIONED = f"{quote_name(ORDER)} < '0'"
@@ -30,21 +30,38 @@ class FormerColumn:
     """A column with the values that `current` had before its rename.
 
     `until`: the rename as an order of rows, so that all rows with a lower order were written before it.
+    `parents` is the path of the struct that has both as nested fields; empty for columns of the table.
     """
 
     column: Column
     current: Column
     until: str
+    parents: Path = ()
+
+    @property
+    def name(self) -> str:
+        """The name in `schemaman.united`: that of a column, or the path of a nested field in back-ticks."""
+        return sql.path_name(self.old_path) if self.parents else self.column.name
+
+    @property
+    def old_path(self) -> Path:
+        """The path of the former one."""
+        return (*self.parents, self.column.name)
+
+    @property
+    def new_path(self) -> Path:
+        """The path of the present one."""
+        return (*self.parents, self.current.name)
 
 
 def is_united(properties: Mapping[str, str], former: FormerColumn) -> bool:
     """Whether a table records that the values of a former column were united."""
-    return read_record(properties).united.get(former.column.name) == former.until
+    return read_record(properties).united.get(former.name) == former.until
 
 
 def describe_split_values(former: FormerColumn, unmet: str) -> str:
     """Say why the values of two columns stay apart although they are one column of the source."""
-    old, new = quote_name(former.column.name), quote_name(former.current.name)
+    old, new = sql.path_name(former.old_path), sql.path_name(former.new_path)
     return (
         f"{old} became {new}, and some rows do not show which value holds: both columns keep theirs ({unmet})"
     )
@@ -57,7 +74,7 @@ def unite_columns(draft: PhaseDraft, former: Sequence[FormerColumn], why: str) -
     """
     for each in sorted(former, key=lambda each: each.until, reverse=True):
         _unite_column(draft, each, why)
-    united = {**read_record(draft.now.properties).united, **{each.column.name: each.until for each in former}}
+    united = {**read_record(draft.now.properties).united, **{each.name: each.until for each in former}}
     properties = {UNITED_PROPERTY: format_property(united)}
     recorded = draft.target.set_properties(draft.table, properties)
     had = draft.now.properties.get(UNITED_PROPERTY)
@@ -72,7 +89,7 @@ def unite_columns(draft: PhaseDraft, former: Sequence[FormerColumn], why: str) -
 
 
 def _unite_column(draft: PhaseDraft, former: FormerColumn, why: str) -> None:
-    old, new = quote_name(former.column.name), quote_name(former.current.name)
+    old, new = sql.path_name(former.old_path), sql.path_name(former.new_path)
     types = former.column.type, former.current.type
     value = conversion.write_conversion(old, *types)
     untouched = f"({quote_name(ORDER)} IS NULL OR {quote_name(ORDER)} < {sql.literal(former.until)})"
@@ -86,10 +103,10 @@ def _unite_column(draft: PhaseDraft, former: FormerColumn, why: str) -> None:
         Draft(
             (),
             "backfill",
-            sql.update_rows(draft.name, [(former.current.name, value)], lacking),
+            sql.update_rows(draft.name, [(former.new_path, value)], lacking),
             "needs-rewrite",
             "reversible",
-            sql.update_rows(draft.name, [(former.current.name, "NULL")], f"{untouched} AND {same}"),
+            sql.update_rows(draft.name, [(former.new_path, "NULL")], f"{untouched} AND {same}"),
             (_WRITERS,),
             {"counts": {sql.count_rows(draft.name, lacking): 0}},
             {"counts": gate},

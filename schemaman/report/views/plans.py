@@ -48,7 +48,8 @@ def build_refusal_notice(refusal: Refusal, table: str) -> Notice:
 
 def _build_head(plan: Plan) -> Inline:
     source = plan.source
-    base = "a new table" if plan.base_version is None else f"the table as of version {plan.base_version}"
+    version = "" if plan.base_version is None else f" as of version {plan.base_version}"
+    base = "a new table" if plan.base_schema is None else f"the table{version}"
     text = (
         f" ({plan.format}) follows version {format_version(source.version, source.revision)}, from {base}. "
     )

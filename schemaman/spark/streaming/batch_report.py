@@ -16,8 +16,9 @@ class TableReport:
     Of its `records`, `rows` rows were merged. `ended_incarnation` records belong to an earlier incarnation of
     the source table. `quarantined` records are in quarantine, `replayed` ones were written from there.
     `steps` are the statements that changed the table's schema. `blocked` is the reason why the table accepts
-    no rows now, and `plan` is its plan: `plan_file` writes the file that `schemaman approve` reads. `notes`
-    name what the policy left out; `ignored` counts the records of a table that the policy ignores.
+    no rows now. `plan` is the plan that the table waits for: `plan_file` writes the file that
+    `schemaman approve` reads. `notes` name what the policy left out; `ignored` counts the records of a table
+    that the policy ignores.
     """
 
     source_table: str

@@ -75,6 +75,12 @@ class TableContext:
         return self.find_level("split-column") == "auto"
 
     @property
+    def takes_proof(self) -> bool:
+        """Whether a rename by column order counts as one, also where the lake keeps the old name."""
+        target, table = self.sink_table.target, str(self.sink_table.table)
+        return self.shared.policy.takes_proof(table, target.name, target.format)
+
+    @property
     def stale_rows(self) -> StaleRowCheck:
         """The check for rows that were read by an older history."""
         return StaleRowCheck(self.shared.store, self.shared.modes)
@@ -97,9 +103,9 @@ class TableContext:
         return self.shared.apply_decisions(self.shared.registry.history(self.sink_table.table))
 
     def find_proven_renames(self) -> tuple[Rename, ...]:
-        """The renames on proof that hold for the table: all under `auto`, else those that were made."""
+        """The renames on proof that hold for the table: all under `auto` and `ignore`, else those made."""
         found = list_proven_renames(self.decide_history())
-        if not found or self.find_level("rename-proven") == "auto":
+        if not found or self.find_level("rename-proven") in ("auto", "ignore"):
             return found
         target = target_id(self.sink_table.target.format, self.sink_table.lake_table)
         lines = self.shared.journal.read_target_lines(target)
@@ -130,6 +136,20 @@ class TableContext:
         """Apply a plan, and return the statements that were run. Raises as `apply`."""
         done = self.apply_plan(plan)
         return done.steps if isinstance(done, Ready) else ()
+
+    def apply_approved(self, plan: Plan) -> Ready | Blocked:
+        """Apply a plan beside the ordinary one, once it is approved where it has to be. Raises as `apply`.
+
+        Rows are written while it waits, so that it is known without the version that they make.
+        """
+        return self.apply_plan(replace(plan, base_version=None) if plan.approvals_needed else plan)
+
+    def explain_scan(self, address: str) -> str:
+        """Explain why the policy does not let a table be read as a whole; empty if it does."""
+        bounds = self.shared.policy.bounds
+        if bounds.max_scan is None:
+            return ""
+        return bounds.explain_scan(self.target.measure_table(self.executor, address))
 
     def apply_plan(self, plan: Plan) -> Ready | Blocked:
         """Apply a plan; the table has only the steps and notes of this plan. Raises as `apply`."""

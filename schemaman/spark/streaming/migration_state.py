@@ -61,7 +61,7 @@ class MigrationState:
     @property
     def keys(self) -> KeySequence:
         """The keys that the table takes while the rows are written."""
-        is_automatic = self.context.find_level("change-key") == "auto"
+        is_automatic = self.context.find_level("change-key") in ("auto", "approve")
         return KeySequence(self.history, self.rows.versions, is_automatic, self.rows.holds_key)
 
     @property

@@ -109,7 +109,7 @@ def _make_source(
     table: TableContext, history: TableHistory, live: LakeTable | None, keys: KeySequence | None
 ) -> MigrationSource:
     """The source of the plan; a new table has the key of the first rows, and types that hold all of them."""
-    proven = table.find_level("rename-proven") in ("auto", "approve")
+    proven = table.takes_proof
     source = _order_key(live, migration_source(history, proven=proven))
     if live is not None or keys is None:
         return source

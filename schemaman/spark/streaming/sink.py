@@ -430,7 +430,7 @@ class _BatchRun:
                 if outcome.is_ignored:
                     return replace(report, ignored=changes.count, notes=(outcome.reason,))
                 return self._block(sink_table, changes, replace(report, plan=outcome.plan), outcome.reason)
-            report = replace(report, steps=outcome.steps, notes=outcome.notes)
+            report = replace(report, steps=outcome.steps, notes=outcome.notes, plan=outcome.waiting)
             writer = self._make_writer(sink_table, outcome)
             self._require_unblocked(sink_table)
             report = replace(report, replayed=self._replay(sink_table, writer))

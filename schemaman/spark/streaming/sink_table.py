@@ -39,7 +39,8 @@ class Ready:
     such columns of this batch, and columns that could not be added for rows that have them. `later` are the
     versions whose key the table gets after the rows with its present key are written. `keeps_both`: the table
     has both columns of a suspected rename, and the question is open. `proves_keys`: see `map_columns`.
-    `place`: the table and the versions whose rows it takes; None for all rows of the source.
+    `place`: the table and the versions whose rows it takes; None for all rows of the source. `waiting` is a
+    plan that a person may approve while rows are written.
     """
 
     lake: LakeTable
@@ -51,6 +52,7 @@ class Ready:
     keeps_both: bool = False
     proves_keys: bool = False
     place: RowPlace | None = None
+    waiting: Plan | None = None
 
     def redirect(self, sink_table: SinkTable) -> SinkTable:
         """The lake table that takes the rows: that of the source, or its successor."""

@@ -70,7 +70,7 @@ def begin_successor(state: MigrationState, version: SchemaVersion, key: tuple[st
     The rows that wait with the key of the table before it hold no key of the new one.
     """
     table, history, before = state.source, state.whole, state.tables[-1]
-    proven = table.find_level("rename-proven") in ("auto", "approve")
+    proven = table.takes_proof
     source = migration_source(history, proven=proven)
     plans = plan_successor(
         add_row_columns(replace(source, schema=replace(source.schema, key=key))),

@@ -37,6 +37,8 @@ from schemaman.spark.streaming.noted_inspections import NotedInspections
 from schemaman.spark.streaming.sink_table import OVERTAKEN, Blocked, Ready
 from schemaman.spark.streaming.successors import begin_successor, choose_table
 
+_APART = "columns of an answered rename are not united yet, both keep their values"
+
 
 @dataclass(frozen=True, slots=True)
 class UnprovenKey:
@@ -114,14 +116,17 @@ def _unite_columns(state: MigrationState) -> MigrationState:
     Where the rows do not prove which of two values holds, both columns keep theirs, and a note says so.
     """
     table, ready = state.context, state.ready
-    if ready is None or table.find_level("unite-columns") != "auto":
+    if ready is None or table.find_level("unite-columns") not in ("auto", "approve"):
         return state
     former = find_former_columns(ready.join_renames(state.history), ready.lake)
     recipes = table.make_recipes(migration_source(state.history))
     plan, notes = plan_answered_renames(recipes, ready.lake, former, table.executor)
     if plan is None:
         return state.add_notes(notes)
-    outcome = table.apply_plan(plan)
+    outcome = table.apply_approved(plan)
+    if isinstance(outcome, Blocked) and outcome.plan is not None and plan.approvals_needed:
+        waiting = f"{_APART}: {outcome.reason}"
+        return replace(state.add_notes((*notes, waiting)), ready=replace(ready, waiting=outcome.plan))
     if isinstance(outcome, Blocked):
         return state.stop(outcome)
     return state.add(replace(ready, lake=outcome.lake, steps=outcome.steps, notes=notes))
@@ -169,8 +174,11 @@ def _rekey(state: MigrationState, ready: Ready) -> Ready | Blocked | UnprovenKey
         return unchanged
     if isinstance(plan, Refusal):
         return UnprovenKey(following, f"{plan.change}: {plan.reason}; instead: {plan.instead}")
+    excess = table.explain_scan(ready.lake.name)
+    if excess:
+        return Blocked(f"the key is not changed: {excess}", plan)
     try:
-        outcome = table.apply_plan(plan)
+        outcome = table.apply_approved(plan)
     except RowsUnready as error:
         return UnprovenKey(following, _format_error(error))
     if isinstance(outcome, Blocked):

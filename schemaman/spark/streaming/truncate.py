@@ -42,7 +42,7 @@ def decide_truncate(policy: Policy, sink_table: SinkTable) -> tuple[TruncateActi
             return "leave", f"{why}; its rows stay"
         case "quarantine":
             return "set-aside", why
-        case "approve" | "block":
+        case "block" | "approve":
             say = 'write truncate = "auto" into a [[policy]] for this table, or "ignore" to keep its rows'
             return "stop", f"{why}; {say}"
         case _:

@@ -45,7 +45,7 @@ class WaitingJournal:
             if done.lake_table in tables:
                 sink_table = tables[done.lake_table]
                 now[_make_target(sink_table), "table"] = (
-                    _describe_table(done, sink_table) if done.blocked else None
+                    _describe_table(done, sink_table) if done.blocked or done.plan else None
                 )
         self._write_changes(now)
 
@@ -82,13 +82,16 @@ def _make_target(sink_table: SinkTable) -> str:
 
 
 def _describe_table(report: TableReport, sink_table: SinkTable) -> Waiting:
-    """Describe a blocked table, with the command that plans for it: the plan says what to do."""
+    """Describe a table whose plan waits, with the command that plans for it: the plan says what to do."""
     plan = report.plan
     asks = plan is not None and bool(plan.approvals_needed) and not plan.refusals
     format, table = sink_table.target.format, sink_table.lake_table
-    options = ("--target", format, "--table", table, "-o", "waiting.plan.json")
+    files = ("-o", "waiting.plan.json")
+    if plan is not None and plan.phase is not None:
+        files = ("--recipe", "-o", "waiting.plans")
+    options = ("--target", format, "--table", table, *files)
     command = build_command(("plan",), (str(sink_table.table),), *options)
     state: WaitingState = "approval" if asks else "blocked"
-    return Waiting(
-        "table", state, _make_target(sink_table), report.source_table, report.blocked or "", command
-    )
+    needed = "" if plan is None else "; ".join(f"needs approval: {each}" for each in plan.approvals_needed)
+    reason = report.blocked or needed
+    return Waiting("table", state, _make_target(sink_table), report.source_table, reason, command)
