@@ -12,7 +12,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.context import ForkServerProcess
 from multiprocessing.synchronize import Barrier
@@ -145,18 +145,41 @@ class _Journal(StoreJournal):
         super().__init__(store)
         self.death = death
 
-    def write(self, line: MigrationEntry) -> None:
-        if line.step is not None:
-            self.death.step = line.step
-        if line.state == "intent":
-            self.death.comes("intent-to-write")
-        elif line.state == "done":
-            self.death.comes("statement-done")
-        super().write(line)
-        if line.state == "intent":
-            self.death.comes("intent-written")
-        elif line.state == "done":
-            self.death.comes("done-written")
+    def begin(self, *lines: MigrationEntry) -> int:
+        self.die_before(lines)
+        number = super().begin(*lines)
+        self.die_behind(lines)
+        return number
+
+    def write(self, *lines: MigrationEntry) -> None:
+        self.die_before(lines)
+        super().write(*lines)
+        self.die_behind(lines)
+
+    def die_before(self, lines: Sequence[MigrationEntry]) -> None:
+        """Die before a transaction, unless the moment is behind one of its lines."""
+        if self.death.task.kill_at not in [number_moment(line, _BEHIND) for line in lines]:
+            self.die_at(lines, _BEFORE)
+
+    def die_behind(self, lines: Sequence[MigrationEntry]) -> None:
+        self.die_at(lines, _BEHIND)
+
+    def die_at(self, lines: Sequence[MigrationEntry], points: Mapping[str, str]) -> None:
+        for line in lines:
+            if line.step is not None:
+                self.death.step = line.step
+            if line.state in points:
+                self.death.comes(points[line.state])
+
+
+_BEFORE = {"intent": "intent-to-write", "done": "statement-done"}
+_BEHIND = {"intent": "intent-written", "done": "done-written"}
+
+
+def number_moment(line: MigrationEntry, points: Mapping[str, str]) -> int | None:
+    """The moment of a line of a step, as `kill_at` counts them; None for other lines."""
+    point = points.get(line.state)
+    return None if point is None or line.step is None else line.step * len(POINTS) + POINTS.index(point)
 
 
 class _Executor(SparkExecutor):

@@ -22,9 +22,16 @@ from schemaman.store.sql.store import SqlStore
 class TellingJournal(StoreJournal):
     """A journal that says when it writes."""
 
-    def write(self, line: MigrationEntry) -> None:
-        super().write(line)
-        tell(line.state)
+    def begin(self, *lines: MigrationEntry) -> int:
+        number = super().begin(*lines)
+        for line in lines:
+            tell(line.state)
+        return number
+
+    def write(self, *lines: MigrationEntry) -> None:
+        super().write(*lines)
+        for line in lines:
+            tell(line.state)
 
 
 def tell(word: str) -> None:

@@ -452,12 +452,12 @@ class MemoryJournal:
     def read_target_lines(self, target: str) -> Sequence[MigrationEntry]:
         return [line for line in self.lines if line.target == target]
 
-    def begin(self, line: MigrationEntry) -> int:
-        self.write(line)
-        return len(self.lines)
+    def begin(self, *lines: MigrationEntry) -> int:
+        self.write(*lines)
+        return len(self.lines) - len(lines) + 1
 
-    def write(self, line: MigrationEntry) -> None:
-        self.lines.append(line)
+    def write(self, *lines: MigrationEntry) -> None:
+        self.lines += lines
 
 
 def _identified(live: LakeTable, rename: RenameColumn) -> LakeTable:

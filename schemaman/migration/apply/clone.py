@@ -72,12 +72,12 @@ class _ScratchJournal:
         """Nothing."""
         return ()
 
-    def begin(self, line: MigrationEntry) -> int:
+    def begin(self, *lines: MigrationEntry) -> int:
         """Return 0: each run is the first one."""
         return 0
 
-    def write(self, line: MigrationEntry) -> None:
-        """Drop the line."""
+    def write(self, *lines: MigrationEntry) -> None:
+        """Drop the lines."""
 
 
 @contextmanager

@@ -31,11 +31,15 @@ class Journal(Protocol):
     def read_target_lines(self, target: str) -> Sequence[MigrationEntry]:
         """Return the lines of one target of all plans, oldest first."""
 
-    def begin(self, line: MigrationEntry) -> int:
-        """Add the first line of a run, and return its number, which is greater than all before."""
+    def begin(self, *lines: MigrationEntry) -> int:
+        """Add the first lines of a run, all or none, and return its number, greater than all before."""
 
-    def write(self, line: MigrationEntry) -> None:
-        """Add a line; it is durable when this returns. Raises `Locked` if another run has begun since."""
+    def write(self, *lines: MigrationEntry) -> None:
+        """Add lines of one target, all or none; they are durable when this returns.
+
+        Raises:
+            Locked: another run has begun since.
+        """
 
 
 class Log(Protocol):
@@ -57,7 +61,7 @@ class StoreJournal:
     The number of a run is the position of its first line in the log, which serves as a fencing token. Source:
     M. Kleppmann, "How to do distributed locking" (2016), on tokens that only grow. Each line is read once and
     kept by plan and by target, since commands query thousands of targets one after the other. Several threads
-    may use one journal.
+    may use one journal. Up to `_others_end` others may have written into the log.
     """
 
     def __init__(self, log: Log) -> None:
@@ -66,6 +70,8 @@ class StoreJournal:
         self._of_target: dict[str, list[tuple[int, MigrationEntry]]] = {}
         self._read_position = 0
         self._written_positions: dict[str, int] = {}
+        self._end: int | None = None
+        self._others_end = 0
         self._lock = threading.RLock()
 
     def read_plan_lines(self, plan: str) -> Sequence[MigrationEntry]:
@@ -84,33 +90,42 @@ class StoreJournal:
             self._read_new_lines()
             return tuple(self._of_target.get(canonicalize_target(target), ()))
 
-    def begin(self, line: MigrationEntry) -> int:
-        """Append the first line of a run, and return its position in the log."""
-        self._written_positions.pop(line.target, None)
-        return self._append(line)
+    def begin(self, *lines: MigrationEntry) -> int:
+        """Append the first lines of a run, and return the position of the first one in the log."""
+        with self._lock:
+            self._written_positions.pop(lines[0].target, None)
+            return self._append(lines)
 
-    def write(self, line: MigrationEntry) -> None:
-        """Append a line, behind all that others write meanwhile.
+    def write(self, *lines: MigrationEntry) -> None:
+        """Append lines of one target, behind all that others write meanwhile.
 
         Raises:
             Locked: another run has begun on this target after this one.
         """
-        self._append(line)
-
-    def _append(self, line: MigrationEntry) -> int:
         with self._lock:
-            while True:
-                end = self._log.end()
-                self._require_newest(line.target)
-                try:
-                    self._written_positions[line.target] = position = self._log.append([line], end)
-                except Conflict:
-                    continue
-                return position
+            self._append(lines)
+
+    def _append(self, lines: Sequence[MigrationEntry]) -> int:
+        """Append lines in one transaction, and return the position of the first one.
+
+        While nobody else writes, the end of the log is known, and nothing has to be read.
+        """
+        target = lines[0].target
+        while True:
+            if self._end is None:
+                self._end = self._others_end = self._log.end()
+            self._require_newest(target)
+            try:
+                before, self._end = self._end, self._log.append(lines, self._end)
+            except Conflict:
+                self._end = None
+                continue
+            self._written_positions[target] = self._end
+            return before + 1
 
     def _require_newest(self, target: str) -> None:
         seen = self._written_positions.get(target)
-        if seen is None:
+        if seen is None or seen >= self._others_end:
             return
         for stamped in self._log.read(seen, [MigrationEntry]):
             line = stamped.entry

@@ -71,11 +71,19 @@ class TargetLease:
                 self._leases.release(self._target, self._token)
 
     def require_held(self) -> None:
-        """Renew the lease. Raises `Locked` if it was lost."""
+        """Require that the lease is held, and renew it in the second half of its time.
+
+        Raises:
+            Locked: it was lost.
+        """
         if self._lost is not None:
             raise self._lost
-        if self._leases is not None:
-            self._leases.renew(self._target, self._token, self._clock(), self._ttl_ms)
+        if self._leases is None:
+            return
+        own = [lease.expires_ms for lease in self._leases.leases() if lease.token == self._token]
+        now_ms = self._clock()
+        if not own or 2 * (own[0] - now_ms) < self._ttl_ms:
+            self._leases.renew(self._target, self._token, now_ms, self._ttl_ms)
 
     def _beat(self) -> None:
         tick = min(_TICK_SECONDS, self._ttl_ms / 1000 / _BEATS)
@@ -91,8 +99,10 @@ class TargetLease:
 
     def _renew(self) -> None:
         """Renew the lease; if the store does not answer, the next beat tries again."""
+        if self._lost is not None or self._leases is None:
+            return
         try:
-            self.require_held()
+            self._leases.renew(self._target, self._token, self._clock(), self._ttl_ms)
         except Locked as lost:
             self._lost = lost
         except SchemamanError:

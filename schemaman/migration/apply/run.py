@@ -20,6 +20,7 @@ from schemaman.errors import (
     OtherStore,
     PartlyApplied,
     RowsUnready,
+    SchemamanError,
     SessionLost,
     Stale,
     StalePlan,
@@ -36,6 +37,7 @@ from schemaman.migration.apply.journal import (
     list_unrecorded_steps,
     target_id,
 )
+from schemaman.migration.apply.pending_lines import JournalledExecutor, PendingLines
 from schemaman.migration.apply.resume import REPLAN, cut_plan, describe_move, resume_plan
 from schemaman.migration.apply.run_mark import RunMark, follows_at_once
 from schemaman.migration.conditions import find_unmet_query, is_met
@@ -161,7 +163,6 @@ class PlanRun:
         self.plan = plan
         self.text = to_text(plan)
         self.name = name
-        self.executor = executor
         self.journal = journal
         self.options = options
         self.target = target_id(plan.format, plan.table)
@@ -173,11 +174,22 @@ class PlanRun:
         self.inspected_ms = 0
         self.began_ms = options.clock()
         self.mark = RunMark(plan, name, options.store)
+        self.lines = PendingLines(journal, self.set_fence)
+        self.executor: Executor = JournalledExecutor(executor, self.lines)
         self.sent: set[int] = set()
         self.unrecorded: frozenset[int] = frozenset()
 
     def run(self) -> Migration:
         """Run every step from the resume point on."""
+        try:
+            return self.run_steps()
+        except Exception:
+            with suppress(SchemamanError):  # the first error says more
+                self.lines.write()
+            raise
+
+    def run_steps(self) -> Migration:
+        """Run every step; the journal may still lack the last lines if this raises."""
         lake, at, foreign = self.inspect_state()
         if self.options.rehearse is not None and at < len(self.plan.steps):
             self.start_activity("trying the plan on a clone")
@@ -186,11 +198,11 @@ class PlanRun:
             return self.make_migration(
                 "unchanged", lake, foreign
             )  # no migration, so the journal gets no line
-        fence = self.journal.begin(self.make_line(None, "started", lake, self.text))
-        self.mark.begin(f"{fence} {self.options.run}", lake)
+        self.mark.begin(lake)
+        self.add_line(None, "started", lake, self.text)
         described = [*map(describe_change, foreign), *map(describe_layout_change, self.foreign_layout)]
         if described:
-            self.write_line(None, "drifted", lake, "; ".join(described))
+            self.add_line(None, "drifted", lake, "; ".join(described))
         for number, step in enumerate(self.plan.steps):
             if number < at:
                 self.skip_step(number, step, lake)
@@ -225,7 +237,8 @@ class PlanRun:
         differences = diff(self.plan.wanted, lake.schema) if lake else ()
         if not differences:
             line = self.make_line(None, "finished", lake, format_columns(self.plan.wanted))
-            self.journal.write(replace(line, layout=tuple(self.record_layout(lake).items())))
+            self.lines.add(replace(line, layout=tuple(self.record_layout(lake).items())))
+        self.lines.write()
         ran = any(outcome.state == "done" for outcome in self.outcomes)
         state: Literal["applied", "unchanged"] = "applied" if ran else "unchanged"
         return self.make_migration(state, lake, foreign, differences)
@@ -245,7 +258,8 @@ class PlanRun:
             raise self.explain_not_due(rest[0], lake, StalePlan(describe_move(self.plan, lake), hint=REPLAN))
         if rest and self.options.rehearse is not None:
             self.options.rehearse(cut_plan(self.plan, at, lake))
-        self.mark.begin("…", lake)
+        self.mark.begin(lake)
+        self.mark.set_fence("…")
         shown = self.plan.steps and self.mark.properties
         notes = (f"mark of the table: {self.mark.write_statement()}",) if shown else ()
         return replace(self.make_migration("checked", lake, foreign), notes=notes)
@@ -254,14 +268,14 @@ class PlanRun:
         """Inspect the table: it, the resume point, and what others changed since the last migration."""
         lake = self.inspect_first()
         self.require_ours(lake)
-        lines = self.journal.read_plan_lines(self.name)
-        self.unrecorded = list_unrecorded_steps(lines)
-        point = resume_plan(self.plan, lake, *count_progress(lines))
+        before = self.journal.read_target_lines(self.target)
+        own = [line for line in before if line.plan == self.name]
+        self.unrecorded = list_unrecorded_steps(own)
+        point = resume_plan(self.plan, lake, *count_progress(own))
         self.plan, at = point.plan, point.done
         require_undeleting_drops(self.plan, lake, at)
         if point.foreign:
             return lake, at, point.foreign
-        before = self.journal.read_target_lines(self.target)
         expected = find_expected_table(before, self.plan.format, self.plan.table)
         if lake is None or expected is None or is_in_progress(before):
             return lake, at, ()
@@ -329,9 +343,9 @@ class PlanRun:
         """Record a step that ran, whose result the table shows, and what it cost."""
         self.outcomes.append(Outcome(number, "done", step.statement, _version(lake)))
         line = self.make_line(number, "done", lake, step.statement)
-        self.journal.write(replace(line, details=self.measure_cost(step, began_ms)))
+        self.lines.add(replace(line, details=self.measure_cost(step, began_ms)))
         if self.mark.note(lake):
-            self.write_line(None, "claimed", lake, self.mark.write_statement())
+            self.add_line(None, "claimed", lake, self.mark.write_statement())
 
     def run_view_step(self, number: int, step: Step, lake: LakeTable | None) -> None:
         """Run the step of a view; a view that cannot be made stops nothing, and a note says so."""
@@ -357,7 +371,7 @@ class PlanRun:
             return
         self.outcomes.append(Outcome(number, "done", step.statement, _version(lake)))
         line = self.make_line(number, "done", lake, step.statement)
-        self.journal.write(replace(line, details=self.measure_cost(step, began_ms)))
+        self.lines.add(replace(line, details=self.measure_cost(step, began_ms)))
 
     def require_own_views(self, step: Step, lake: LakeTable | None) -> None:
         """Require that runs on this table, or on one before it, made the views that a step replaces or drops.
@@ -474,6 +488,7 @@ class PlanRun:
         """Mark the table, so that others see its run, and this run sees whether it was replaced."""
         if not self.mark.properties or lake is None:
             return lake
+        self.lines.write()
         for remaining in reversed(range(_ATTEMPTS)):
             failure = self.run_statement(self.mark.write_statement())
             lake = self.executor.inspect(self.plan.table, self.plan.format)
@@ -483,7 +498,8 @@ class PlanRun:
                 raise failure or Locked(_describe_takeover(self.plan, lake), hint=_STATUS)
         self.mark.note(lake)
         self.inspected_ms = self.options.clock()
-        self.write_line(None, "claimed", lake, self.mark.write_statement())
+        self.add_line(None, "claimed", lake, self.mark.write_statement())
+        self.lines.write()  # the journal shows whether the mark went over that of a later run
         return lake
 
     def is_met(self, lake: LakeTable | None, condition: Mapping[str, object]) -> bool:
@@ -513,7 +529,7 @@ class PlanRun:
 
     def skip_step(self, number: int, step: Step, lake: LakeTable | None) -> None:
         """Record a step that the table already shows, as done if a killed run sent it and recorded no end."""
-        self.write_line(number, "done" if number in self.unrecorded else "skipped", lake, step.statement)
+        self.add_line(number, "done" if number in self.unrecorded else "skipped", lake, step.statement)
         self.outcomes.append(Outcome(number, "skipped", step.statement, _version(lake)))
 
     def inspect(self) -> LakeTable | None:
@@ -549,16 +565,22 @@ class PlanRun:
             MigrationProgress(self.options.run, self.plan.table, len(self.outcomes), steps, self.activity)
         )
 
+    def set_fence(self, number: int) -> None:
+        """Set the number of the run, which the journal gave to its first line."""
+        self.mark.set_fence(f"{number} {self.options.run}")
+
     def write_line(
-        self,
-        step: int | None,
-        state: StepState | RunState,
-        lake: LakeTable | None,
-        text: str,
-        error: str = "",
+        self, step: int, state: StepState, lake: LakeTable | None, text: str, error: str = ""
     ) -> None:
-        """Write a line to the journal."""
-        self.journal.write(self.make_line(step, state, lake, text, error))
+        """Write a line to the journal, with all before it."""
+        self.lines.add(self.make_line(step, state, lake, text, error))
+        self.lines.write()
+
+    def add_line(
+        self, step: int | None, state: StepState | RunState, lake: LakeTable | None, text: str
+    ) -> None:
+        """Add a line, which the journal has before the engine is called next, or at the end of the run."""
+        self.lines.add(self.make_line(step, state, lake, text))
 
     def make_line(
         self,

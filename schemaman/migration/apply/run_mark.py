@@ -33,17 +33,22 @@ class RunMark:
         self.comes_last = False
         self._fence_before: str | None = None
 
-    def begin(self, fence: str, lake: LakeTable | None) -> None:
-        """Make the mark with this fencing token, for a table as it is before the run."""
+    def begin(self, lake: LakeTable | None) -> None:
+        """Make the mark, for a table as it is before the run; its fencing token is set by `set_fence`."""
         if not self._store:
             return
-        self.properties = {STORE_PROPERTY: self._store, PLAN_PROPERTY: self._name, FENCE_PROPERTY: fence}
+        self.properties = {STORE_PROPERTY: self._store, PLAN_PROPERTY: self._name, FENCE_PROPERTY: ""}
         last = self._plan.steps[-1:]
         if lake is None or self._plan.phase is not None or not last or not _is_record(last[0]):
             return
         slow = any(step.step_class in _SLOW or "version" in step.precondition for step in self._plan.steps)
         self.comes_last = read_record(lake.properties).store == self._store and not slow
         self._fence_before = lake.properties.get(FENCE_PROPERTY)
+
+    def set_fence(self, fence: str) -> None:
+        """Set the fencing token, before which no statement is run."""
+        if self.properties:
+            self.properties = {**self.properties, FENCE_PROPERTY: fence}
 
     def note(self, lake: LakeTable | None) -> bool:
         """Whether the table shows the mark for the first time."""

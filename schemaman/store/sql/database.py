@@ -43,8 +43,12 @@ class Database(Protocol):
     def find_faults(self, connection: Connection) -> tuple[str, ...]:
         """What the database itself finds wrong."""
 
-    def now_ms(self, connection: Connection) -> int | None:
-        """The time of the database's own clock (epoch ms); None where that is the clock of this machine."""
+    @property
+    def has_clock(self) -> bool:
+        """Whether the database has a clock of its own; a file has the one of this machine."""
+
+    def now_ms(self, connection: Connection) -> int:
+        """The time of the database's own clock (epoch ms)."""
 
     def explain_error(self, error: SQLAlchemyError) -> SchemamanError:
         """What a fault of the database means, and what to do now."""

@@ -132,6 +132,8 @@ class PostgresqlSchema:
         """Nothing to check: the server reports a broken page when it reads it."""
         return ()
 
+    has_clock = True
+
     def now_ms(self, connection: Connection) -> int:
         """The server's clock, which all of its clients have in common (epoch ms)."""
         return int(connection.exec_driver_sql(_NOW).scalar_one())

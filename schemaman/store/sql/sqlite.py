@@ -73,8 +73,11 @@ class SqliteFile:
         """What SQLite itself finds wrong with the file."""
         return find_faults(connection)
 
-    def now_ms(self, connection: Connection) -> None:
+    has_clock = False
+
+    def now_ms(self, connection: Connection) -> int:
         """A file has no clock."""
+        raise NotImplementedError
 
     def explain_error(self, error: SQLAlchemyError) -> StoreUnavailable:
         """What a fault of the file means, and what to do now."""

@@ -276,6 +276,9 @@ class SqlStore:
 
     def now_ms(self) -> int:
         """The time in epoch milliseconds, the same one for all who share the store."""
+        if not self._database.has_clock:
+            self._require_open()
+            return self._clock()
         with self._reading() as connection:
             return self._read_clock(connection)
 
@@ -294,8 +297,7 @@ class SqlStore:
             yield SqlSubjectRows(connection, partial(self._read_clock, connection))
 
     def _read_clock(self, connection: Connection) -> int:
-        time_ms = self._database.now_ms(connection)
-        return self._clock() if time_ms is None else time_ms
+        return self._database.now_ms(connection) if self._database.has_clock else self._clock()
 
     def check(self) -> tuple[str, ...]:
         """List the faults of the store: its file, its hash chain, its projections."""
