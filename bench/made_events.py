@@ -21,7 +21,7 @@ _SEQUENCE = re.compile(r'"sequence":"[^}]*?\]"')
 
 def write(path: Path, records: int) -> int:
     """Write `records` lines of `kcat -J`; return the number of consecutive schemas in them."""
-    samples = _sample_schemas()
+    samples = list_samples()
     each = -(-records // len(samples))
     with path.open("w", encoding="utf-8") as file:
         for offset in range(records):
@@ -35,14 +35,14 @@ def write(path: Path, records: int) -> int:
 
 def events(records: int) -> list[Record]:
     """Return the same events as records in memory."""
-    samples = _sample_schemas()
+    samples = list_samples()
     each = -(-records // len(samples))
     return [_event(samples[i // each], i) for i in range(records)]
 
 
 def wide(records: int, columns: int = 100) -> list[Record]:
     """Return events of a table with that many columns and one schema, in the envelope of the recording."""
-    sample = _sample_schemas()[0]
+    sample = list_samples()[0]
     document = json.loads(str(sample["payload"]))
     fields = [{"type": "string", "optional": True, "field": f"column_{i:03}"} for i in range(columns)]
     for row in document["schema"]["fields"][:2]:
@@ -59,7 +59,7 @@ def _event(sample: dict[str, object], offset: int) -> Record:
     return Record(TOPIC, 0, offset, None, str(sample["key"]).encode(), value.encode())
 
 
-def _sample_schemas() -> list[dict[str, object]]:
+def list_samples() -> list[dict[str, object]]:
     """Return one streamed insert for each schema of the table, in order."""
     found: dict[str, dict[str, object]] = {}
     with gzip.open(RECORDING, "rt", encoding="utf-8") as file:

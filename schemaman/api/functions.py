@@ -140,10 +140,10 @@ def ingest(
         raise UsageError("topic and since belong to a path or an address as the source", hint="omit them")
     schemas = workspace.open_schema_registry() or NO_REGISTRY
     if type(source).__module__.partition(".")[0] == "pyspark":
-        from schemaman.spark.streaming.micro_batch import ingest_data_frame  # pyspark is an extra
+        from schemaman.spark.frame_ingest import ingest_frame  # pyspark is an extra
 
         frame: Any = source
-        return ingest_data_frame(frame, registry, settings.stream.value, schemas, settings.forms)
+        return ingest_frame(frame, registry, settings.stream.value, schemas, keep_payload, settings.forms)
     return ingest_records(
         _require_records(source), registry, settings.stream.value, schemas, keep_payload, forms=settings.forms
     )

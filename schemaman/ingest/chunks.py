@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import chain, groupby, islice, pairwise
 
 from schemaman.debezium.connector import find_connector
 from schemaman.debezium.converters.registered import decode_body
@@ -33,6 +33,9 @@ from schemaman.store.offsets import GAPS, Partition, Ranges
 
 CHUNK = 50_000
 """The number of items of a source that are recorded in one transaction, counted from its beginning."""
+
+SEGMENTS = 256
+"""The largest number of returns to an earlier offset in one task; records with more are sorted first."""
 
 
 END = 2**63
@@ -142,6 +145,63 @@ def read_chunks(
         number, room = number + 1, size
 
 
+def read_segments(
+    items: Iterable[Record | UnreadableItem],
+    known: KnownOffsets,
+    reading: DecodeContext,
+    *,
+    size: int = CHUNK,
+    most: int = SEGMENTS,
+) -> Iterator[ChunkPart | None]:
+    """Reads records in any order as chunk parts, each with increasing offsets in every partition.
+
+    A part ends after `size` items, and before an offset that does not increase. After `most` ends of the
+    second kind the reading stops with None: the records must be sorted first. `merge_segments` merges the
+    parts. A part with a refusal is the last one.
+    """
+    rising = _RisingItems(items)
+    taker = _PartReader(known, reading)
+    while True:
+        part = taker.take(rising.take(size))
+        if part.read or part.unreadable or part.refusal is not None:
+            yield part
+        if rising.is_at_end or part.refusal is not None:
+            return
+        if rising.returns > most:
+            yield None
+            return
+
+
+def merge_segments(parts: Iterable[ChunkPart], reading: DecodeContext) -> ChunkPart | None:
+    """Merges the parts of a source, in any order, into one part; None if offsets of a partition overlap.
+
+    The result has the refusal of the first part that has one.
+    """
+    by_partition: dict[Partition, list[ChunkPart]] = {}
+    unreadable: list[UnreadableItem] = []
+    read = 0
+    for part in parts:
+        if part.refusal is not None:
+            return part
+        unreadable += part.unreadable
+        read += part.read
+        for partition, piece in _split_by_partition(part):
+            by_partition.setdefault(partition, []).append(piece)
+    merged = []
+    for _, pieces in sorted(by_partition.items()):
+        pieces.sort(key=lambda piece: piece.extents[0][2])
+        if any(one.extents[0][3] >= other.extents[0][2] for one, other in pairwise(pieces)):
+            return None
+        merged.append(_merge_halves(pieces, reading))
+    return ChunkPart(
+        stretches=tuple(stretch for piece in merged for stretch in piece.stretches),
+        waiting=tuple(run for piece in merged for run in piece.waiting),
+        extents=tuple(extent for piece in merged for extent in piece.extents),
+        unreadable=tuple(unreadable),
+        read=read,
+    )
+
+
 def merge_parts(parts: Iterable[ChunkPart], reading: DecodeContext) -> ChunkPart:
     """Merges the parts of one chunk, which come in the order of the source."""
     whole = ChunkPart()
@@ -184,6 +244,47 @@ class _ItemReader:
         lines = batch.lines[at : self._at]
         self._batch = batch if self._at < len(batch.lines) else None
         return replace(batch, lines=lines, number=batch.number + at)
+
+
+class _RisingItems:
+    """Items in pieces that end where an offset of a partition does not increase, or leaves a gap.
+
+    A task may have files from before and behind those of another task, so that a piece with a gap may overlap
+    theirs. Only the first gaps end a piece: others come from compaction or transactions. `returns` counts the
+    ends at an offset that does not increase; `is_at_end`: there are no more items.
+    """
+
+    def __init__(self, items: Iterable[Record | UnreadableItem]) -> None:
+        self._items = iter(items)
+        self._held: list[Record] = []
+        self._gaps = 0
+        self.returns = 0
+        self.is_at_end = False
+
+    def take(self, room: int) -> Iterator[Record | UnreadableItem]:
+        """Returns the items of the next piece, at most `room`."""
+        highest: dict[Partition, int] = {}
+        for item in chain(self._held, islice(self._items, room - len(self._held))):
+            if isinstance(item, Record):
+                partition = (item.topic, item.partition)
+                if highest.get(partition, item.offset) != item.offset and self._is_end(
+                    item.offset - highest[partition]
+                ):
+                    self._held = [item]
+                    return
+                highest[partition] = item.offset + 1
+            room -= 1
+            yield item
+        self._held = []
+        self.is_at_end = room > 0
+
+    def _is_end(self, distance: int) -> bool:
+        """Returns whether an offset at this distance from the expected one ends the piece."""
+        if distance < 0:
+            self.returns += 1
+            return True
+        self._gaps += 1
+        return self._gaps <= SEGMENTS
 
 
 class _PartReader:
@@ -417,6 +518,28 @@ class _PartitionProgress:
     runs: list[SchemaRun] = field(default_factory=list)
     stretches: list[Stretch] = field(default_factory=list)
     waiting: list[SchemaRun] = field(default_factory=list)
+
+
+def _split_by_partition(part: ChunkPart) -> Iterator[tuple[Partition, ChunkPart]]:
+    """Splits a part by topic and partition; unreadable items and the number of items stay behind."""
+    stretches: dict[Partition, list[Stretch]] = {}
+    for stretch in part.stretches:
+        stretches.setdefault((stretch.topic, stretch.partition), []).append(stretch)
+    waiting: dict[Partition, list[SchemaRun]] = {}
+    for run in part.waiting:
+        waiting.setdefault((run.first.topic, run.first.partition), []).append(run)
+    for extent in part.extents:
+        partition = extent[:2]
+        runs = tuple(waiting.get(partition, ()))
+        yield partition, ChunkPart(tuple(stretches.get(partition, ())), runs, (extent,))
+
+
+def _merge_halves(parts: Sequence[ChunkPart], reading: DecodeContext) -> ChunkPart:
+    """Merges the parts of a partition, in order; each is merged a logarithmic number of times."""
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    return _merge_two(_merge_halves(parts[:half], reading), _merge_halves(parts[half:], reading), reading)
 
 
 def _merge_two(one: ChunkPart, other: ChunkPart, reading: DecodeContext) -> ChunkPart:

@@ -212,15 +212,18 @@ def read_batches(
     return _read_line_batches(file, topic, limit, count_bytes)
 
 
-def count_rows(file: File) -> tuple[int, ...]:
-    """Counts the rows of each row group of a Parquet file. Raises like `read_records`."""
+def measure_row_groups(file: File) -> tuple[tuple[int, int], ...]:
+    """Measures the rows and the bytes of each row group of a Parquet file. Raises like `read_records`."""
     metadata = _open_parquet(file.path).metadata
-    return tuple(metadata.row_group(i).num_rows for i in range(metadata.num_row_groups))
+    groups = (metadata.row_group(i) for i in range(metadata.num_row_groups))
+    return tuple((group.num_rows, group.total_byte_size) for group in groups)
 
 
-def read_row_groups(file: File, groups: Sequence[int]) -> Iterator[Record | UnreadableItem]:
+def read_row_groups(
+    file: File, groups: Sequence[int], limit: int = RECORD_LIMIT
+) -> Iterator[Record | UnreadableItem]:
     """Reads the records of some row groups of a Parquet file. Raises like `read_records`."""
-    return _read_parquet(file.path, groups)
+    return _read_parquet(file.path, groups, limit)
 
 
 class _Unpacker(Protocol):

@@ -150,15 +150,32 @@ def read_records(
     """
     reader = _KafkaReader(source, options)
     try:
-        spans = [
-            span
-            for partition in reader.list_partitions()
-            for span in reader.list_spans(*partition, known.get(partition, ()), since_ms)
-        ]
-        if unread is not None:
-            unread |= reader.unread
-        for span in spans:
+        for span in _list_all_spans(reader, known, since_ms, unread):
             yield from reader.read(span)
+    finally:
+        reader.close()
+
+
+def list_spans(
+    source: Topics,
+    options: Mapping[str, str],
+    known: Mapping[Partition, Ranges],
+    since_ms: int | None = None,
+    unread: dict[Partition, int] | None = None,
+) -> list[Span]:
+    """Lists the ranges of offsets that `read_records` would read, for other processes. Raises likewise."""
+    reader = _KafkaReader(source, options)
+    try:
+        return _list_all_spans(reader, known, since_ms, unread)
+    finally:
+        reader.close()
+
+
+def read_span(source: Topics, options: Mapping[str, str], span: Span) -> Iterator[Record]:
+    """Reads the records of a range of offsets. Raises as `read_records`."""
+    reader = _KafkaReader(source, options)
+    try:
+        yield from reader.read(span)
     finally:
         reader.close()
 
@@ -191,6 +208,22 @@ def list_pieces(low: int, end: int, known: Ranges) -> Ranges:
         else:
             found.append((start, last + 1))
     return tuple(found)
+
+
+def _list_all_spans(
+    reader: _KafkaReader,
+    known: Mapping[Partition, Ranges],
+    since_ms: int | None,
+    unread: dict[Partition, int] | None,
+) -> list[Span]:
+    spans = [
+        span
+        for partition in reader.list_partitions()
+        for span in reader.list_spans(*partition, known.get(partition, ()), since_ms)
+    ]
+    if unread is not None:
+        unread |= reader.unread
+    return spans
 
 
 def _match_topics(wanted: str, existing: Mapping[str, object]) -> list[str]:

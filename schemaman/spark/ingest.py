@@ -1,4 +1,4 @@
-"""The Spark engine: executors open and scan the files; the driver merges, decodes and records.
+"""The Spark engine: executors open and scan the sources; the driver merges, decodes and records.
 
 Law: the log equals that of the local engine, entry by entry.
 """
@@ -6,7 +6,7 @@ Law: the log equals that of the local engine, entry by entry.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -16,15 +16,31 @@ from pyspark.sql import SparkSession
 from schemaman.debezium.payload import SchemaLookup
 from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import CouldNotDo, UsageError
-from schemaman.ingest.chunks import CHUNK, ChunkPart, KnownOffsets, build_reading, merge_parts
+from schemaman.ingest.chunks import (
+    CHUNK,
+    ChunkPart,
+    KnownOffsets,
+    build_reading,
+    merge_parts,
+    merge_segments,
+)
 from schemaman.ingest.ingest import Intake, Summary
-from schemaman.io.files import STANDARD_INPUT, File
+from schemaman.io.files import RECORD_LIMIT, STANDARD_INPUT, File
+from schemaman.io.kafka import Topics, list_spans
 from schemaman.registry import Registry
-from schemaman.spark.record_source import SCHEMA, PartScanner, split_file
-from schemaman.store.offsets import Ranges, find_missing
+from schemaman.spark.record_source import (
+    SCHEMA,
+    PartScanner,
+    TopicPart,
+    choose_task_bytes,
+    choose_task_offsets,
+    pack_parts,
+    split_file,
+    split_spans,
+)
+from schemaman.store.offsets import Partition, Ranges, find_missing
 
-_PARTS = 64
-"""The largest number of tasks for one file: enough for many cores, few enough for a small machine."""
+Row = tuple[int, int, bytes]
 
 
 def ingest(
@@ -49,13 +65,13 @@ def ingest(
     if any(file.path == STANDARD_INPUT for file in files):
         raise UsageError("the Spark engine cannot read standard input", hint="use --engine local")
     known = KnownOffsets(*registry.known_offsets(stream)).load_hashes()
-    found = _scan_files(spark, files, PartScanner((), known, schemas, size, forms))
+    found = _scan_files(spark, files, PartScanner((), (), known, schemas, size, forms))
     summary = Summary()
     for file, takes in zip(files, found, strict=True):
         intake = Intake(registry, stream, schemas, keep_payload=keep_payload, forms=forms)
         if _is_overtaken(takes, known, intake.known):
             now = intake.known.load_hashes()
-            (takes,) = _scan_files(spark, [file], PartScanner((), now, schemas, size, forms))
+            (takes,) = _scan_files(spark, [file], PartScanner((), (), now, schemas, size, forms))
         for taken in takes:
             intake.enter(taken)
             if progress is not None:
@@ -64,10 +80,96 @@ def ingest(
     return summary
 
 
+def ingest_folder(
+    spark: SparkSession,
+    files: Sequence[File],
+    registry: Registry,
+    stream: str,
+    schemas: SchemaLookup,
+    keep_payload: bool = False,
+    progress: Callable[[Summary], None] | None = None,
+    forms: Forms = AUTO,
+    limit: int = RECORD_LIMIT,
+) -> Summary:
+    """Read the files of a folder into the history as one source, in one transaction.
+
+    The records may be in any order of files. Files whose offsets overlap are read one after the other.
+    Raises as `ingest`.
+    """
+    intake = Intake(registry, stream, schemas, keep_payload=keep_payload, forms=forms)
+    parts = [part for file in files for part in split_file(file, limit=limit)]
+    tasks = pack_parts(parts, choose_task_bytes(spark, sum(part.bytes for part in parts)))
+    known = intake.known.load_hashes()
+    scanner = PartScanner(parts, tasks, known, schemas, CHUNK, forms, is_one_source=True)
+    taken = scan_segments(_run_scanner(spark, scanner), schemas, forms)
+    if taken is None:
+        return ingest(spark, files, registry, stream, schemas, keep_payload, progress, forms=forms)
+    intake.enter(taken)
+    return intake.summary
+
+
+def ingest_topics(
+    spark: SparkSession,
+    source: Topics,
+    options: Mapping[str, str],
+    registry: Registry,
+    stream: str,
+    schemas: SchemaLookup,
+    keep_payload: bool = False,
+    forms: Forms = AUTO,
+    since_ms: int | None = None,
+    unread: dict[Partition, int] | None = None,
+) -> Summary:
+    """Read the unread records of Kafka topics into the history, in one transaction.
+
+    Executors must reach the brokers; each task reads a range of offsets with the client options, which may be
+    secret. Arguments and errors are those of `schemaman.io.kafka.read_records`, and:
+
+        CouldNotDo: the Spark job failed.
+    """
+    intake = Intake(registry, stream, schemas, keep_payload=keep_payload, forms=forms)
+    spans = list_spans(source, options, intake.known.ranges, since_ms, unread)
+    most = choose_task_offsets(spark, sum(span.end - span.start for span in spans))
+    pairs = tuple(options.items())
+    parts = [TopicPart(source, span, pairs) for span in split_spans(spans, most)]
+    tasks = _pack_spans(parts, most)
+    known = intake.known.load_hashes()
+    scanner = PartScanner(parts, tasks, known, schemas, CHUNK, forms, is_one_source=True)
+    taken = scan_segments(_run_scanner(spark, scanner), schemas, forms)
+    if taken is None:
+        raise CouldNotDo(f"{source}: two tasks have read the same offsets", hint="run the command again")
+    intake.enter(taken)
+    return intake.summary
+
+
+def scan_segments(rows: Iterable[Row], schemas: SchemaLookup, forms: Forms) -> ChunkPart | None:
+    """Merge the rows of tasks; None if the records must be sorted first."""
+    ordered = sorted(rows, key=lambda row: row[:2])
+    if not all(take for _, _, take in ordered):
+        return None
+    return merge_segments((pickle.loads(take) for _, _, take in ordered), build_reading(schemas, forms))
+
+
+def _pack_spans(parts: Sequence[TopicPart], most: int) -> list[tuple[int, ...]]:
+    """Pack small ranges of offsets into one task."""
+    tasks: list[list[int]] = []
+    room = 0
+    for number, part in enumerate(parts):
+        size = part.span.end - part.span.start
+        if size > room:
+            tasks.append([])
+            room = most
+        tasks[-1].append(number)
+        room -= size
+    return [tuple(task) for task in tasks]
+
+
 def _scan_files(spark: SparkSession, files: Sequence[File], scanner: PartScanner) -> list[list[ChunkPart]]:
     """Scan each file, chunk by chunk."""
-    pieces = [(n, part) for n, file in enumerate(files) for part in split_file(file, _PARTS)]
-    rows = _run_scanner(spark, replace(scanner, parts=[part for _, part in pieces]), len(pieces))
+    pieces = [(n, part) for n, file in enumerate(files) for part in split_file(file)]
+    parts = [part for _, part in pieces]
+    tasks = pack_parts(parts, choose_task_bytes(spark, sum(part.bytes for part in parts)))
+    rows = _run_scanner(spark, replace(scanner, parts=parts, tasks=tasks))
     found: list[list[ChunkPart]] = [[] for _ in files]
     reading = build_reading(scanner.schemas, scanner.forms)
     for (number, _), group in groupby(sorted(rows), key=lambda row: (pieces[row[0]][0], row[1])):
@@ -75,7 +177,8 @@ def _scan_files(spark: SparkSession, files: Sequence[File], scanner: PartScanner
     return found
 
 
-def _run_scanner(spark: SparkSession, scanner: PartScanner, size: int) -> list[tuple[int, int, bytes]]:
+def _run_scanner(spark: SparkSession, scanner: PartScanner) -> list[Row]:
+    size = len(scanner.tasks)
     if size == 0:
         return []
     try:

@@ -1,72 +1,210 @@
-"""The work of executors: open a part of a file, scan it, and return the scanned chunks."""
+"""The work of executors: open parts of a source, scan them, and return the scanned chunk parts."""
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
+from typing import assert_never
 
 import pyarrow as arrow
+from pyspark.sql import SparkSession
 
 from schemaman.debezium.payload import SchemaLookup
 from schemaman.debezium.records import Record
 from schemaman.debezium.wire_format import AUTO, Forms
-from schemaman.ingest.chunks import KnownOffsets, UnreadableItem, build_reading, read_chunks
-from schemaman.io.files import File, count_rows, read_records, read_row_groups
+from schemaman.ingest.chunks import (
+    ChunkPart,
+    KnownOffsets,
+    UnreadableItem,
+    build_reading,
+    read_chunks,
+    read_segments,
+)
+from schemaman.io.files import RECORD_LIMIT, File, measure_row_groups, read_records, read_row_groups
+from schemaman.io.kafka import Span, Topics, read_span
+from schemaman.spark.session import is_classic
 
 SCHEMA = "part int, chunk int, take binary"
-"""A row of a result: number of the part, number of the chunk in its file, the take as bytes."""
+"""A row of a result: number of the part, number of the chunk in its file, the chunk part as bytes.
 
-_ARROW = arrow.schema([("part", arrow.int32()), ("chunk", arrow.int32()), ("take", arrow.binary())])
+The bytes are empty if the records of the part must be sorted first."""
+
+ARROW_SCHEMA = arrow.schema([("part", arrow.int32()), ("chunk", arrow.int32()), ("take", arrow.binary())])
+
+_TASKS_PER_SLOT = 4
+_REMOTE_SLOTS = 8
+"""The assumed number of slots of a Spark Connect server, which does not tell its own."""
+
+_SIZES: Mapping[str, int] = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+_LEAST_OFFSETS = 20_000
+"""The smallest number of offsets in a task: for fewer, opening a consumer takes longer than reading."""
 
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
-    """The input of one task: a whole file, or some row groups; `start` items of the file come before."""
+    """A whole file, or some row groups; `start` items of the file come before, `bytes` is the size."""
 
     file: File
     start: int = 0
     groups: tuple[int, ...] | None = None
+    bytes: int = 0
+    limit: int = RECORD_LIMIT
 
 
-def split_file(file: File, wanted: int) -> tuple[FilePart, ...]:
+@dataclass(frozen=True, slots=True)
+class TopicPart:
+    """A range of offsets in a partition of Kafka, with the options of its client; they may be secret."""
+
+    source: Topics
+    span: Span
+    options: tuple[tuple[str, str], ...] = ()
+
+    def __repr__(self) -> str:
+        return f"TopicPart({self.source}, {self.span})"
+
+
+SourcePart = FilePart | TopicPart
+
+
+def split_file(file: File, wanted: int = sys.maxsize, limit: int = RECORD_LIMIT) -> tuple[FilePart, ...]:
     """Split a file into at most `wanted` similar parts, in order. Raises like `files.read_records`."""
     if file.kind != "parquet":
-        return (FilePart(file),)
-    sizes = count_rows(file)
-    starts = [0, *accumulate(sizes)]
-    bounds = [round(i * len(sizes) / wanted) for i in range(wanted + 1)]
-    spans = [(a, b) for a, b in pairwise(bounds) if a < b]
-    return tuple(FilePart(file, starts[a], tuple(range(a, b))) for a, b in spans)
+        return (FilePart(file, bytes=file.bytes, limit=limit),)
+    groups = measure_row_groups(file)
+    starts = [0, *accumulate(rows for rows, _ in groups)]
+    wanted = min(wanted, len(groups))
+    bounds = [round(i * len(groups) / max(wanted, 1)) for i in range(wanted + 1)]
+    return tuple(
+        FilePart(file, starts[a], tuple(range(a, b)), sum(size for _, size in groups[a:b]), limit)
+        for a, b in pairwise(bounds)
+        if a < b
+    )
+
+
+def pack_parts(parts: Sequence[FilePart], most: int) -> list[tuple[int, ...]]:
+    """Pack consecutive parts into tasks of about `most` bytes; return the part numbers of each task."""
+    packs: list[tuple[int, ...]] = []
+    pack: list[int] = []
+    size = 0
+    for number, part in enumerate(parts):
+        if pack and size + part.bytes > most:
+            packs.append(tuple(pack))
+            pack, size = [], 0
+        pack.append(number)
+        size += part.bytes
+    return [*packs, tuple(pack)] if pack else packs
+
+
+def choose_task_bytes(spark: SparkSession, total: int) -> int:
+    """Choose the bytes of a task as Spark does for its own files.
+
+    Source: Spark `FilePartition.maxSplitBytes`: `spark.sql.files.maxPartitionBytes`, or an equal share of
+    each slot if that is less. The cost to open a file is left out: a worker needs about a millisecond.
+    """
+    configured = parse_bytes(str(spark.conf.get("spark.sql.files.maxPartitionBytes", "128m")))
+    return max(1, min(configured, -(-total // count_slots(spark))))
+
+
+def choose_task_offsets(spark: SparkSession, total: int) -> int:
+    """Choose the number of offsets of a task that reads from Kafka: some tasks for each slot."""
+    return max(_LEAST_OFFSETS, -(-total // (count_slots(spark) * _TASKS_PER_SLOT)))
+
+
+def count_slots(spark: SparkSession) -> int:
+    """Count the tasks that the session runs at once; Spark Connect does not tell, so that is an estimate."""
+    return max(1, spark.sparkContext.defaultParallelism) if is_classic(spark) else _REMOTE_SLOTS
+
+
+def parse_bytes(text: str) -> int:
+    """Parse a size such as `128m` or `134217728b`. Source: Spark "Configuration", size in bytes.
+
+    Raises:
+        ValueError: the text is no size.
+    """
+    found = re.fullmatch(r"(\d+)\s*([bkmgt]?)i?b?", text.strip().lower())
+    if found is None:
+        raise ValueError(f"{text!r} is no size in bytes")
+    return int(found[1]) * _SIZES[found[2]]
+
+
+def split_spans(spans: Iterable[Span], most: int) -> Iterator[Span]:
+    """Split ranges of offsets into ranges of at most `most` offsets, in order."""
+    for span in spans:
+        for start in range(span.start, span.end, most):
+            yield Span(span.topic, span.partition, start, min(start + most, span.end))
 
 
 @dataclass(frozen=True, slots=True)
 class PartScanner:
-    """The function of tasks: it takes numbers of parts and returns scanned chunks of `size` records.
+    """The function of tasks: it takes numbers of tasks and returns scanned chunks of `size` records.
 
-    Spark sends it to the executors by pickle.
+    Spark sends it to the executors by pickle, once for each executor if it is large. `is_one_source`: all
+    parts together are one source, whose records may be in any order.
     """
 
-    parts: Sequence[FilePart]
+    parts: Sequence[SourcePart]
+    tasks: Sequence[tuple[int, ...]]
     known: KnownOffsets
     schemas: SchemaLookup
     size: int
     forms: Forms = AUTO
+    is_one_source: bool = False
 
     def __call__(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[arrow.RecordBatch]:
-        """Scan the parts that the rows name."""
+        """Scan the parts of the tasks that the rows name."""
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                part = self.parts[number]
-                reading, start = build_reading(self.schemas, self.forms), part.start
-                for chunk, taken in read_chunks(
-                    _read_items(part), self.known, reading, start=start, size=self.size
-                ):
-                    # driver and executors run the same code, so that pickle restores equal values
-                    row = {"part": number, "chunk": chunk, "take": pickle.dumps(taken)}
-                    yield arrow.RecordBatch.from_pylist([row], _ARROW)
+                for part, chunk, taken in self._scan_task(number):
+                    yield build_row(part, chunk, taken)
+        forget_jars()
+
+    def _scan_task(self, number: int) -> Iterator[tuple[int, int, ChunkPart | None]]:
+        reading = build_reading(self.schemas, self.forms)
+        numbers = self.tasks[number]
+        if self.is_one_source:
+            items = (item for part in numbers for item in read_part(self.parts[part]))
+            for taken in read_segments(items, self.known, reading, size=self.size):
+                yield number, 0, taken
+            return
+        for part in numbers:
+            source = self.parts[part]
+            start = source.start if isinstance(source, FilePart) else 0
+            chunks = read_chunks(read_part(source), self.known, reading, start=start, size=self.size)
+            for chunk, taken in chunks:
+                yield part, chunk, taken
 
 
-def _read_items(part: FilePart) -> Iterator[Record | UnreadableItem]:
-    return read_records(part.file) if part.groups is None else read_row_groups(part.file, part.groups)
+def build_row(part: int, chunk: int, taken: ChunkPart | None) -> arrow.RecordBatch:
+    """Build a row of a result."""
+    # driver and executors run the same code, so that pickle restores equal values
+    row = {"part": part, "chunk": chunk, "take": b"" if taken is None else pickle.dumps(taken)}
+    return arrow.RecordBatch.from_pylist([row], ARROW_SCHEMA)
+
+
+def read_part(part: SourcePart) -> Iterator[Record | UnreadableItem]:
+    """Read the records of a part. Raises like `files.read_records` and `kafka.read_records`."""
+    match part:
+        case FilePart(file=file, groups=None):
+            return read_records(file, limit=part.limit)
+        case FilePart(file=file, groups=groups):
+            return read_row_groups(file, groups or (), limit=part.limit)
+        case TopicPart(source=source, span=span, options=options):
+            return read_span(source, dict(options), span)
+        case _:
+            assert_never(part)
+
+
+def forget_jars() -> None:
+    """Remove the jars from the path of a Python worker: they hold no Python.
+
+    A worker reads the directory of each archive on its path again in each task: a tenth of a second for
+    Spark's own jar, a third for that of Iceberg. Source: pyspark 4.1, `worker_util.setup_spark_files` calls
+    `importlib.invalidate_caches`; `PythonUtils.sparkPythonPath` adds Spark's own jar.
+    """
+    sys.path[:] = [path for path in sys.path if not path.endswith(".jar")]
+    for path in [path for path in sys.path_importer_cache if path.endswith(".jar")]:
+        del sys.path_importer_cache[path]

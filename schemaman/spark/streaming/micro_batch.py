@@ -8,7 +8,6 @@ from __future__ import annotations
 import pickle
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
 
 import pyarrow as arrow
 from pyspark.errors import PySparkException
@@ -105,27 +104,6 @@ def record_batch(
     return intake.summary, {(topic, part): (low, high) for topic, part, low, high in taken.extents}
 
 
-def ingest_data_frame(
-    records: DataFrame, registry: Registry, stream: str, schemas: SchemaLookup, forms: Forms = AUTO
-) -> Summary:
-    """Read a data frame with the columns of Spark's Kafka source into the history, in one transaction.
-
-    Raises:
-        UsageError: the data frame is a stream, a column is missing, or a record differs from the known
-            record at its offset.
-        CouldNotDo: the Spark job failed.
-        StoreUnavailable: the store cannot be written.
-    """
-    if records.isStreaming:
-        raise UsageError(
-            "a streaming data frame has no end",
-            hint="use spark.read, or stream.writeStream.foreachBatch(schemaman.spark.LakeSink(…))",
-        )
-    spread = spread_records(select_raw_columns(records))
-    summary, _ = record_batch(spread, registry, stream, schemas, forms)
-    return summary
-
-
 def _find_extents(batch: DataFrame) -> Extents:
     """Find the first and the last offset of each partition of a batch."""
     found = batch.groupBy("topic", "partition").agg(
@@ -172,11 +150,26 @@ class BatchScanner:
 
 def read_records(batch: arrow.RecordBatch) -> Iterator[Record]:
     """Convert the rows of an Arrow batch of `RAW` to records."""
-    columns = [batch.column(batch.schema.get_field_index(name)).to_pylist() for name in COLUMNS]
-    for topic, partition, offset, timestamp, key, value, headers in zip(*columns, strict=True):
-        pairs = tuple((h["key"], h["value"]) for h in headers or ())
-        yield Record(topic, partition, offset, _to_milliseconds(timestamp), key, value, pairs)
+    columns = [batch.column(batch.schema.get_field_index(name)) for name in COLUMNS]
+    topics, partitions, offsets, timestamps, keys, values, headers = columns
+    plain = (column.to_pylist() for column in (topics, partitions, offsets))
+    bodies = (column.to_pylist() for column in (keys, values))
+    times = _read_milliseconds(timestamps)
+    for topic, partition, offset, time, key, value, pairs in zip(
+        *plain, times, *bodies, _read_headers(headers), strict=True
+    ):
+        yield Record(topic, partition, offset, time, key, value, pairs)
 
 
-def _to_milliseconds(moment: datetime | None) -> int | None:
-    return None if moment is None else round(moment.timestamp() * 1000)
+def _read_milliseconds(moments: arrow.Array) -> list[int | None]:
+    """Read timestamps as epoch milliseconds, rounded to the nearest one."""
+    if moments.null_count == len(moments):
+        return [None] * len(moments)
+    micros = moments.cast(arrow.timestamp("us", moments.type.tz), safe=False).cast(arrow.int64()).to_pylist()
+    return [None if n is None else round(n / 1000) for n in micros]
+
+
+def _read_headers(headers: arrow.Array) -> list[tuple[tuple[str, bytes | None], ...]]:
+    if len(headers.flatten()) == 0:
+        return [()] * len(headers)
+    return [tuple((h["key"], h["value"]) for h in pairs or ()) for pairs in headers.to_pylist()]

@@ -1,0 +1,170 @@
+"""Reads a data frame with the columns of Spark's Kafka source into the history.
+
+Law: the log equals that of one local reading of the records in the order of topic, partition and offset,
+however the frame is partitioned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import reduce
+
+import pyarrow as arrow
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from schemaman.debezium.payload import SchemaLookup
+from schemaman.debezium.records import Record, hash_record
+from schemaman.debezium.wire_format import AUTO, Forms
+from schemaman.errors import CouldNotDo, UnreadableInput, UsageError
+from schemaman.ingest.chunks import CHUNK, ChunkPart, KnownOffsets, build_reading, read_segments
+from schemaman.ingest.ingest import Intake, Summary
+from schemaman.registry import Registry
+from schemaman.spark.ingest import Row, scan_segments
+from schemaman.spark.record_source import SCHEMA, build_row, forget_jars
+from schemaman.spark.streaming.micro_batch import read_records, select_raw_columns
+from schemaman.store.offsets import Partition, Ranges
+
+_PLACE = ("topic", "partition", "offset")
+
+WORTH_SKIPPING = 10_000
+"""The number of known records from which Spark does not read them again."""
+
+_MOST_SKIPPED = 256
+"""The largest number of known ranges that become a filter: Spark plans large filters slowly."""
+
+
+def ingest_frame(
+    records: DataFrame,
+    registry: Registry,
+    stream: str,
+    schemas: SchemaLookup,
+    keep_payload: bool = False,
+    forms: Forms = AUTO,
+) -> Summary:
+    """Read a data frame into the history, in one transaction; classic sessions and Spark Connect.
+
+    The records may be in any order and in any partitions, and some of them twice. Each task returns the runs
+    of its rows. If the rows of a partition of a topic are not in order, Spark sorts the frame first. Long
+    ranges of known records are filtered out, up to their last record.
+
+    Raises:
+        UsageError: the data frame is a stream, a column or an offset is missing, or a record differs from
+            the known record at its offset.
+        UnreadableInput: two different records have the same offset.
+        CouldNotDo: the Spark job failed.
+        StoreUnavailable: the store cannot be written.
+    """
+    if records.isStreaming:
+        raise UsageError(
+            "a streaming data frame has no end",
+            hint="use spark.read, or stream.writeStream.foreachBatch(schemaman.spark.LakeSink(…))",
+        )
+    intake = Intake(registry, stream, schemas, keep_payload=keep_payload, forms=forms)
+    ranges = intake.known.ranges
+    unread = skip_known(select_raw_columns(records), ranges)
+    known = intake.known.load_hashes() if ranges else KnownOffsets()
+    scanner = FrameScanner(known, schemas, forms)
+    taken = scan_segments(_collect(unread, scanner), schemas, forms)
+    if taken is None:
+        ordered = unread.repartitionByRange(*_PLACE).sortWithinPartitions(*_PLACE)
+        scanner = FrameScanner(known, schemas, forms, is_sorted=True)
+        taken = scan_segments(_collect(ordered, scanner), schemas, forms)
+    if taken is None:
+        raise CouldNotDo(
+            "the data frame has other rows each time that it is read", hint="write it into a table first"
+        )
+    intake.enter(taken)
+    return intake.summary
+
+
+def skip_known(records: DataFrame, known: Mapping[Partition, Ranges]) -> DataFrame:
+    """Filter out the long known ranges, up to the last record of each, which is compared again."""
+    long = [
+        (last - first, topic, partition, first, last)
+        for (topic, partition), found in known.items()
+        for first, last in found
+        if last - first >= WORTH_SKIPPING
+    ]
+    skipped = [
+        (F.col("topic") == topic)
+        & (F.col("partition") == partition)
+        & (F.col("offset") >= first)
+        & (F.col("offset") < last)
+        for _, topic, partition, first, last in sorted(long, reverse=True)[:_MOST_SKIPPED]
+    ]
+    return records.where(~reduce(_either, skipped)) if skipped else records
+
+
+def _either(one: Column, other: Column) -> Column:
+    return one | other
+
+
+@dataclass(frozen=True, slots=True)
+class FrameScanner:
+    """The function of tasks: it takes rows of `micro_batch.RAW` and returns scanned chunk parts.
+
+    Spark sends it by pickle. `is_sorted`: the rows are in the order of topic, partition and offset.
+    """
+
+    known: KnownOffsets
+    schemas: SchemaLookup
+    forms: Forms = AUTO
+    is_sorted: bool = False
+
+    def __call__(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[arrow.RecordBatch]:
+        """Scan the rows of a task."""
+        for taken in self.scan(batches):
+            yield build_row(0, 0, taken)
+        forget_jars()
+
+    def scan(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[ChunkPart | None]:
+        """Scan the rows, part by part; None if they must be sorted first."""
+        records = (record for batch in batches for record in _read_rows(batch))
+        rows = drop_repetitions(records) if self.is_sorted else records
+        yield from read_segments(rows, self.known, build_reading(self.schemas, self.forms), size=CHUNK)
+
+
+def drop_repetitions(records: Iterable[Record]) -> Iterator[Record]:
+    """Drop records that follow themselves, as writers that deliver at least once leave them.
+
+    Raises:
+        UnreadableInput: two different records have the same offset.
+    """
+    before: Record | None = None
+    for record in records:
+        if before is not None and _is_same_place(before, record):
+            if hash_record(before) != hash_record(record):
+                raise UnreadableInput(
+                    f"{record.topic}[{record.partition}]@{record.offset}: two different records",
+                    hint="read the records of one cluster, and of one life of the topic, at a time",
+                )
+            continue
+        before = record
+        yield record
+
+
+def _is_same_place(one: Record, other: Record) -> bool:
+    return (one.offset, one.partition, one.topic) == (other.offset, other.partition, other.topic)
+
+
+def _read_rows(batch: arrow.RecordBatch) -> Iterator[Record]:
+    """Read the rows of a batch. Raises `UsageError` if one has no topic, partition or offset."""
+    for name in _PLACE:
+        absent = batch.column(batch.schema.get_field_index(name)).null_count
+        if absent:
+            raise UsageError(
+                f"{absent} rows of the data frame have no {name}",
+                hint=f"filter them out: df.where('{name} IS NOT NULL')",
+            )
+    yield from read_records(batch)
+
+
+def _collect(records: DataFrame, scanner: FrameScanner) -> list[Row]:
+    try:
+        rows = records.mapInArrow(scanner, SCHEMA).collect()
+    except PySparkException as error:
+        raise CouldNotDo(f"the Spark job that reads the data frame failed: {error}") from error
+    return [(number, 0, bytes(row["take"])) for number, row in enumerate(rows)]
