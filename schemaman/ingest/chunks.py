@@ -162,7 +162,8 @@ def read_segments(
     rising = _RisingItems(items)
     taker = _PartReader(known, reading)
     while True:
-        part = taker.take(rising.take(size))
+        # One more than there are, so that the piece is read to its end.
+        part = taker.take(_ItemReader(rising.take(size)), size + 1)
         if part.read or part.unreadable or part.refusal is not None:
             yield part
         if rising.is_at_end or part.refusal is not None:
