@@ -107,7 +107,7 @@ QUERIES = (
     "?key=a&key=b&value=c",
     "?" + "a=1&" * 200,
 )
-HEADERS = (
+HEADERS: tuple[dict[str, str], ...] = (
     {},
     {"Accept": "application/json"},
     {"Accept": "text/html"},
