@@ -30,6 +30,8 @@ from schemaman.subjects.schema_registry import SchemaRegistry
 
 LARGEST_REQUEST = 4 << 20
 """Bytes of a body, unless the server is started with another limit."""
+_DISCARDED = 4
+"""How many times the largest body is read, and discarded, before the connection is closed."""
 _STORE_FAULT = 50001
 _METRICS = "/metrics"
 _OPEN = frozenset({"/", "/health"})
@@ -109,6 +111,7 @@ class RegistryApplication:
     async def _respond(self, request: Request, handled: _Handled) -> Response:
         media_type = PRODUCED[0]
         try:
+            data = await self._read_body(request)
             raw_path: bytes = request.scope.get("raw_path") or request.url.path.encode()
             raw_path = raw_path.partition(b"?")[0]
             handled.path = raw_path.decode("ascii", "replace")
@@ -124,7 +127,7 @@ class RegistryApplication:
             handled.route = route.endpoint.path
             if route.endpoint.is_write and handled.user is not None and not handled.user.may_write:
                 raise HttpFault(403)
-            call = await self._read_call(request, route, handled)
+            call = self._read_call(request, route, handled, data)
             answer = await run_in_threadpool(route.endpoint.answer, call)
             if route.endpoint.answer is register_schema:
                 self.metrics.registrations.inc()
@@ -160,23 +163,34 @@ class RegistryApplication:
         if handled.user is None:
             raise HttpFault(401)
 
-    async def _read_call(self, request: Request, route: Route, handled: _Handled) -> Call:
-        body = await self._read_body(request) if request.method in ("POST", "PUT") else None
+    def _read_call(self, request: Request, route: Route, handled: _Handled, data: bytes | None) -> Call:
+        body = self._parse_body(request, data) if request.method in ("POST", "PUT") else None
         query = _read_query(request.scope.get("query_string", b""))
         registry = self._registry
         if route.context != registry.context:
             registry = registry.in_context(route.context)
         return Call(registry, route.parts, query, body, handled.actor)
 
-    async def _read_body(self, request: Request) -> object:
+    async def _read_body(self, request: Request) -> bytes | None:
+        """Read a body; None for one that is too large.
+
+        A body that is answered before its end resets the connection, and the client loses the answer.
+        """
+        data, size = bytearray(), 0
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size <= self._options.largest_request:
+                data += chunk
+            elif size > _DISCARDED * self._options.largest_request:
+                break
+        return bytes(data) if size <= self._options.largest_request else None
+
+    def _parse_body(self, request: Request, data: bytes | None) -> object:
         if not is_readable(request.headers.get("content-type", "")):
             raise HttpFault(415)
-        largest = self._options.largest_request
-        data = bytearray()
-        async for chunk in request.stream():
-            data += chunk
-            if len(data) > largest:
-                raise RefusedRequest(42209, f"The request has more than {largest} bytes")
+        if data is None:
+            largest = self._options.largest_request
+            raise RefusedRequest(42209, f"The request has more than {largest} bytes")
         if not data.strip():
             return None
         try:

@@ -11,6 +11,7 @@ import json
 import re
 import uuid
 from collections.abc import Sequence
+from functools import lru_cache
 
 from schemaman.compat.avro.schema import PRIMITIVES, AvroSchema, InvalidAvroSchema, parse_schema
 from schemaman.compat.avro.schema_text import format_json, format_schema, normalize_schema
@@ -21,6 +22,8 @@ from schemaman.subjects.requests import SchemaRequest
 
 SCHEMA_TYPES = ("AVRO", "JSON", "PROTOBUF")
 
+_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+_CACHED = 4_096
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
@@ -40,16 +43,13 @@ def make_content(
     """
     sent = request.text or ""
     kind = request.type.upper()
-    if any("\ud800" <= c <= "\udfff" or c == "\0" for c in sent):
+    if _UNSTORABLE.search(sent):
         raise RefusedRequest(42201, "Invalid schema: the text has a character that UTF-8 cannot hold")
     match kind:
         case "AVRO":
-            schema = read_avro(sent, referenced)
             if is_strict:
-                _require_ascii_names(schema)
-            hidden = read_avro(referenced[-1], referenced[:-1]).types if referenced else ()
-            write = normalize_schema if normalize else format_schema
-            text = write(schema, hidden)
+                _require_ascii_names(read_avro(sent, referenced))
+            text = _write_avro(sent, tuple(referenced), normalize)
         case "JSON":
             text = _compact_json(sent, is_sorted=normalize)
         case "PROTOBUF":
@@ -71,6 +71,13 @@ def read_avro(text: str, referenced: Sequence[str] = ()) -> AvroSchema:
     except (InvalidAvroSchema, ValueError) as error:
         words = error.message if isinstance(error, SchemamanError) else str(error)
         raise RefusedRequest(42201, f"Invalid schema: {words}") from error
+
+
+@lru_cache(_CACHED)
+def _write_avro(sent: str, referenced: tuple[str, ...], normalize: bool) -> str:
+    schema = read_avro(sent, referenced)
+    hidden = read_avro(referenced[-1], referenced[:-1]).types if referenced else ()
+    return normalize_schema(schema, hidden) if normalize else format_schema(schema, hidden)
 
 
 def keep_as_sent(request: SchemaRequest) -> SchemaContent:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from schemaman.store.subject_names import parse_subject
 from schemaman.store.subjects import (
     RegisteredSchema,
     SchemaContent,
@@ -21,7 +20,7 @@ from schemaman.subjects.faults import (
     make_subject_missing,
     make_version_missing,
 )
-from schemaman.subjects.requests import LATEST, SchemaRequest
+from schemaman.subjects.requests import LATEST, SchemaRequest, parse_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +106,15 @@ def _collect(
 def _find_referenced(
     rows: SubjectRows, reference: SchemaReference, context: str, *, deleted: bool
 ) -> VersionedSchema:
-    subject = parse_subject(reference.subject, context)
     try:
+        subject = parse_name(reference.subject, context)
         return find_version(rows, subject, reference.version, deleted=deleted)
     except RefusedRequest as error:
         number = "latest" if reference.version == LATEST else reference.version
         raise RefusedRequest(
             42201,
-            f"Invalid schema: the reference {reference.name!r} has no subject {str(subject)!r} with "
-            f"version {number}",
+            f"Invalid schema: the reference {reference.name!r} has no version {number} of "
+            f"{reference.subject!r}",
         ) from error
 
 

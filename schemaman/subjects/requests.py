@@ -5,13 +5,14 @@ Unknown names are ignored, as clients of any release send them. Source: Confluen
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from schemaman.compat.avro.levels import LEVEL_NAMES
 from schemaman.store.subject_names import ALL_CONTEXTS, GLOBAL_CONTEXT, parse_subject
-from schemaman.store.subjects import JsonObject, SchemaReference, SubjectName
+from schemaman.store.subjects import DEFAULT_CONTEXT, JsonObject, SchemaReference, SubjectName
 from schemaman.subjects.faults import RefusedRequest
 
 LARGEST_VERSION = 2**31 - 1
@@ -22,6 +23,7 @@ MODES = ("READWRITE", "READONLY", "READONLY_OVERRIDE", "IMPORT")
 POLICIES = ("STRICT", "LENIENT", "LOGICAL")
 _LARGEST_NAME = 1_000
 """Bytes of a subject's name that a database can keep unique."""
+_CONTROL = re.compile("[\0-\x1f\x7f-\x9f\ud800-\udfff]")
 _RESERVED_NAMES = ("__GLOBAL", "__EMPTY")
 
 _LEVEL = "compatibilityLevel"
@@ -71,7 +73,7 @@ def parse_name(text: str, context: str, *, may_be_global: bool = False) -> Subje
     """
     name = parse_subject(text, context)
     is_bad = (
-        any(ord(c) < 0x20 or 0x7F <= ord(c) < 0xA0 or 0xD800 <= ord(c) < 0xE000 for c in text)
+        _CONTROL.search(text) is not None
         or name.name in _RESERVED_NAMES
         or name.context == ALL_CONTEXTS
         or (name.context == GLOBAL_CONTEXT and not may_be_global)
@@ -79,6 +81,15 @@ def parse_name(text: str, context: str, *, may_be_global: bool = False) -> Subje
     if is_bad or len(text.encode(errors="replace")) > _LARGEST_NAME:
         shown = text.encode("ascii", "backslashreplace").decode()[:200]
         raise RefusedRequest(42208, f"'{shown}' is not a valid subject")
+    return name
+
+
+def parse_prefix(text: str, context: str) -> SubjectName:
+    """Read the beginning of names; the context `*` is that of all. Raises `RefusedRequest` with 42208."""
+    name = parse_subject(text, context)
+    parse_name(f"{name.name}x", context)
+    if name.context != ALL_CONTEXTS:
+        parse_name(f":{name.context}:", context, may_be_global=True)
     return name
 
 
@@ -97,7 +108,8 @@ def parse_config_update(body: object) -> JsonObject:
     """Read the settings that a request changes; one with the value None is cleared.
 
     Raises:
-        RefusedRequest: 42203 for a level, or another value, that there is not.
+        RefusedRequest: 42203 for a level, or another value, that there is not, 42208 for an alias that is no
+            subject.
     """
     if not isinstance(body, Mapping):
         raise RefusedRequest(42203, "Invalid compatibility level: the request is no JSON object")
@@ -112,6 +124,9 @@ def parse_config_update(body: object) -> JsonObject:
         if value is not None and not isinstance(value, kind):
             raise RefusedRequest(42203, f"Invalid configuration: {name} has a value of another type")
         found[name] = value
+    alias = found.get("alias")
+    if isinstance(alias, str):
+        parse_name(alias, DEFAULT_CONTEXT)
     if found.get("compatibilityPolicy") not in (None, *POLICIES):
         raise RefusedRequest(42203, f"Invalid compatibility policy. Valid values are {', '.join(POLICIES)}")
     for name in ("defaultMetadata", "overrideMetadata"):

@@ -39,6 +39,7 @@ from schemaman.subjects.requests import (
     parse_config_update,
     parse_mode,
     parse_name,
+    parse_prefix,
 )
 from schemaman.subjects.scopes import DEFAULT_CONFIG, DEFAULT_MODE, follow_alias, read_scope
 
@@ -168,7 +169,7 @@ class SchemaRegistry:
         The context is that of the subject. A subject without a context may also be in another context, if
         this one does not have the id.
         """
-        name = parse_subject(subject, self.context)
+        name = parse_name(subject, self.context)
         with self._store.reading_subjects() as rows:
             found = rows.find_schema(name.context, id)
             if found is None and name.name:
@@ -341,7 +342,7 @@ def _make_request(schema: Requested) -> SchemaRequest:
 
 
 def _make_filter(prefix: str, context: str, deleted: bool, offset: int, limit: int | None) -> SubjectFilter:
-    name = parse_subject(prefix, context)
+    name = parse_prefix(prefix, context)
     chosen = None if name.context == ALL_CONTEXTS else name.context
     return SubjectFilter(chosen, name.name, deleted, offset=offset, limit=limit)
 

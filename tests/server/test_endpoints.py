@@ -26,6 +26,22 @@ WIDER = RECORD.replace("}]", '},{"name":"b","type":"int","default":1}]')
 OTHER = '{"type":"record","name":"A","fields":[{"name":"a","type":"string"}]}'
 
 
+INVALID: tuple[object, ...] = (
+    {"schema": "{"},
+    {"schema": 1},
+    {},
+    [],
+    None,
+    {"schema": RECORD, "schemaType": "XML"},
+    {"schema": RECORD, "references": [{}]},
+    {"schema": RECORD, "references": [{"name": "x", "subject": "x", "version": 1}]},
+    {"schema": RECORD, "metadata": {"tags": 1}},
+    {"schema": RECORD.replace('"a"', '"ä"')},
+    {"schema": RECORD, "version": 7},
+    {"schema": "[" * 100_000},
+)
+
+
 def body(text: str = RECORD, **more: object) -> dict[str, object]:
     return {"schema": text, **more}
 
@@ -121,12 +137,8 @@ def test_faults_of_what_is_missing(ask: Ask) -> None:
 
 
 def test_faults_of_what_is_invalid(ask: Ask) -> None:
-    for bad in ({"schema": "{"}, {"schema": 1}, {}, [], {"schema": RECORD, "schemaType": "XML"}, None,
-                {"schema": RECORD, "references": [{}]}, {"schema": RECORD, "metadata": {"tags": 1}},
-                {"schema": RECORD.replace('"a"', '"ä"')}, {"schema": RECORD, "version": 7},
-                {"schema": "[" * 100_000}, {"schema": RECORD, "references": [
-                    {"name": "x", "subject": "x", "version": 1}]}):  # fmt: skip
-        assert fault(ask("POST", "/subjects/s/versions", bad)) == (422, 42201), bad
+    for invalid in INVALID:
+        assert fault(ask("POST", "/subjects/s/versions", invalid)) == (422, 42201), invalid
     for bad in ("0", "x", "2147483648", "1.0", "%31%00"):
         assert fault(ask("GET", f"/subjects/s/versions/{bad}")) == (422, 42202)
     assert fault(ask("PUT", "/config", {"compatibility": "x"})) == (422, 42203)

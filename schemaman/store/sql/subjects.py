@@ -9,7 +9,18 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, select, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    bindparam,
+    delete,
+    func,
+    insert,
+    select,
+    tuple_,
+    update,
+)
 
 from schemaman.store.sql.subject_tables import REFERENCE, SCHEMA, SCHEMA_ID, SETTINGS, SUBJECT, VERSION
 from schemaman.store.sql.tables import make_damaged_error
@@ -28,6 +39,21 @@ _LAST = "\U0010ffff"
 _UNLIMITED = 1 << 62
 
 
+# The queries of each request: building them costs more than running them.
+_SCHEMA_OF_ID = select(SCHEMA).where(
+    SCHEMA.c.context == bindparam("here"), SCHEMA.c.id == bindparam("wanted")
+)
+_ID_OF_CONTENT = select(SCHEMA.c.id).where(
+    SCHEMA.c.context == bindparam("here"), SCHEMA.c.fingerprint == bindparam("wanted")
+)
+_VERSIONS_OF_SUBJECT = (
+    select(VERSION)
+    .where(VERSION.c.context == bindparam("here"), VERSION.c.subject == bindparam("wanted"))
+    .order_by(VERSION.c.number)
+)
+_SETTINGS_OF_SCOPES = select(SETTINGS).where(SETTINGS.c.scope.in_(bindparam("wanted", expanding=True)))
+
+
 class SqlSubjectRows:
     """The rows of one transaction; `now_ms` is the clock of the store."""
 
@@ -37,14 +63,12 @@ class SqlSubjectRows:
 
     def find_schema(self, context: str, id: int) -> RegisteredSchema | None:
         """Find a schema by its id."""
-        here = (SCHEMA.c.context == context) & (SCHEMA.c.id == id)
-        row = self._connection.execute(select(SCHEMA).where(here)).one_or_none()
+        row = self._connection.execute(_SCHEMA_OF_ID, {"here": context, "wanted": id}).one_or_none()
         return None if row is None else _read_schema(row)
 
     def find_id(self, context: str, fingerprint: str) -> int | None:
         """Find the id of a content by its fingerprint."""
-        here = (SCHEMA.c.context == context) & (SCHEMA.c.fingerprint == fingerprint)
-        return self._connection.scalar(select(SCHEMA.c.id).where(here))
+        return self._connection.scalar(_ID_OF_CONTENT, {"here": context, "wanted": fingerprint})
 
     def list_by_guid(self, guid: str) -> tuple[RegisteredSchema, ...]:
         """List the schemas with a guid, one a context."""
@@ -90,8 +114,10 @@ class SqlSubjectRows:
 
     def list_versions(self, subject: SubjectName) -> tuple[SubjectVersion, ...]:
         """List the versions of a subject by number, also soft-deleted ones."""
-        query = select(VERSION).where(_is_of(subject)).order_by(VERSION.c.number)
-        return tuple(map(_read_version, self._connection.execute(query)))
+        found = self._connection.execute(
+            _VERSIONS_OF_SUBJECT, {"here": subject.context, "wanted": subject.name}
+        )
+        return tuple(map(_read_version, found))
 
     def list_uses(self, context: str, id: int) -> tuple[SubjectVersion, ...]:
         """List the versions that have a schema, also soft-deleted ones, by subject and number."""
@@ -177,7 +203,7 @@ class SqlSubjectRows:
 
     def list_settings(self, scopes: Iterable[str]) -> Mapping[str, SubjectSettings]:
         """Read the settings of several scopes; one without settings is left out."""
-        rows = self._connection.execute(select(SETTINGS).where(SETTINGS.c.scope.in_(tuple(scopes))))
+        rows = self._connection.execute(_SETTINGS_OF_SCOPES, {"wanted": tuple(scopes)})
         return {
             row.scope: SubjectSettings(None if row.config is None else _load(row.config), row.mode)
             for row in rows
