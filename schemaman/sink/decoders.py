@@ -49,7 +49,7 @@ class TableDecoder:
 
     Each one equals only itself, so that it identifies decoders of keys, and two tables never share one.
     `decode_read` is for rows that were read from the table, which have no unavailable values. `decode_before`
-    is for rows before a change, where some values may be missing.
+    is for rows before a change, where some values may be missing. `cells` are those of `decode`.
     """
 
     schema: TableSchema
@@ -58,6 +58,7 @@ class TableDecoder:
     decode_read: Decoder
     decode_before: Decoder
     columns: Mapping[str, Column]
+    cells: tuple[Cell, ...] = ()
 
 
 _EMPTY_DECODER = make_decoder(())
@@ -305,9 +306,8 @@ class RecordTables:
         else:
             cells = [self._make_cell(node, columns[node["field"]], table) for node in table.nodes]
         sure: list[Cell] = [(field, name, (), expected, read) for field, name, _, expected, read in cells]
-        return TableDecoder(
-            schema, version, make_decoder(cells), make_decoder(sure), make_lenient_decoder(cells), columns
-        )
+        decoders = (make_decoder(cells), make_decoder(sure), make_lenient_decoder(cells))
+        return TableDecoder(schema, version, *decoders, columns, tuple(cells))
 
     def _make_cell(self, node: Node, column: Column, table: RecordTable) -> Cell:
         made = make_cell(node, column, table.encoding, self._modes, placeholder=self._placeholder)
