@@ -23,7 +23,7 @@ OUTBOX = "outbox"
 
 _OUTBOX_TOPIC = "outbox.event."
 
-SOURCE = b'"source":{'
+SOURCE, _SPACED_SOURCE = b'"source":{', b'"source": {'
 _ENVELOPE_KEYS = frozenset({"connector", "op", "ddl", "tableChanges"})
 """Keys in a source block or beside it, of which an envelope has one; a column may be named `source`, too."""
 _HEAD = re.compile(r'[ \t\n\r]*\{[ \t\n\r]*"schema"[ \t\n\r]*:[ \t\n\r]*(?=\{)')
@@ -137,13 +137,19 @@ def read_payload_after(data: bytes, size: int) -> tuple[object] | None:
     return (payload,) if _END.match(text, end) else None
 
 
+def find_source(data: bytes, start: int) -> int:
+    """Find the last source block behind an index, as JsonConverter writes it or with a space; -1 for none."""
+    at = data.rfind(SOURCE, start)
+    return at if at >= 0 else data.rfind(_SPACED_SOURCE, start)
+
+
 def read_tail_after(data: bytes, size: int) -> tuple[int, JsonObject] | None:
     """Find the last source block of a payload: its offset, and the members of the payload from there on.
 
     The bytes from the source block on must be complete: the block, the rest of the envelope, two closing
     braces. Return None for any other record. The bytes before the block are not parsed.
     """
-    at = data.rfind(SOURCE, size)
+    at = find_source(data, size)
     if at < 0:
         return None
     try:

@@ -28,11 +28,11 @@ from schemaman.debezium.inference import FieldKind
 from schemaman.debezium.key import parse_struct_text
 from schemaman.debezium.observation import UNKNOWN_SCHEMA, is_awaiting_schema
 from schemaman.debezium.raw_record import (
-    SOURCE,
     TOMBSTONE,
     DecodeContext,
     JsonObject,
     RecordFacts,
+    find_source,
     parse_json,
     prove_schema,
     read_facts,
@@ -472,7 +472,7 @@ def _match_value(forms: list[ProbeForm], value: bytes, key_proof: bytes) -> tupl
         form = _find_form(forms, value)
     if form is None:
         return None
-    at = value.rfind(SOURCE, form.size)
+    at = find_source(value, form.size)
     if at < 0:
         return None
     for known in form.outlines:

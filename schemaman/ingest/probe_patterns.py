@@ -16,7 +16,7 @@ from schemaman.debezium.records import Order
 Texts = bytes | tuple[bytes, ...]
 """One captured text, or several; compared with those of the same layout alone."""
 
-_TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*)":|"(?:[^"\\]|\\.)*"|-?[0-9]+|null|true|false|[{},]')
+_TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*)":|"(?:[^"\\]|\\.)*"|-?[0-9]+|null|true|false|[{},]|[ \t\n\r]+')
 _PLAIN = rb'[^"\\\x00-\x1f\x80-\xff]'
 NUMBER = rb"-?(?:0|[1-9][0-9]{0,400}+)"  # of very many digits the parser refuses a number
 _POSITIVE = rb"[1-9][0-9]{0,400}+"
@@ -102,6 +102,8 @@ def _build_tail_pattern(
         if token.group(1) is not None:
             key = token.group(1)
             parts.append(spelling.match_literally(text))
+        elif text.isspace():
+            parts.append(spelling.match_literally(text))
         elif text in b"{},":
             parts.append(re.escape(text))
             path = [*path, key] if text == b"{" else path[:-1] if text == b"}" else path
@@ -142,7 +144,7 @@ def learn_payload_pattern(payload: bytes, spelling: Spelling = BARE) -> re.Patte
     """Learns the pattern of the bytes after a key's `"payload":` from a parsed key."""
     parts = [
         spelling.match_literally(t.group())
-        if t.group(1) is not None or t.group() in b"{},"
+        if t.group(1) is not None or t.group() in b"{}," or t.group().isspace()
         else _build_value_pattern(b"", t.group(), spelling)
         for t in _TOKEN.finditer(payload)
     ]

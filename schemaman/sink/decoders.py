@@ -52,7 +52,7 @@ class TableDecoder:
     Each one equals only itself, so that it identifies decoders of keys, and two tables never share one.
     `decode_read` is for rows that were read from the table, which have no unavailable values. `decode_before`
     is for rows before a change, where some values may be missing. `has_texts`: nothing shows the types of its
-    values, and each is read as text.
+    values, and each is read as text. `cells` are those of `decode`.
     """
 
     schema: TableSchema
@@ -62,6 +62,7 @@ class TableDecoder:
     decode_before: Decoder
     columns: Mapping[str, Column]
     has_texts: bool = False
+    cells: tuple[Cell, ...] = ()
 
 
 _EMPTY_DECODER = make_decoder(())
@@ -316,15 +317,8 @@ class RecordTables:
         else:
             cells = [self._make_cell(node, columns[node["field"]], table) for node in table.nodes]
         sure: list[Cell] = [(field, name, (), expected, read) for field, name, _, expected, read in cells]
-        return TableDecoder(
-            schema,
-            version,
-            make_decoder(cells),
-            make_decoder(sure),
-            make_lenient_decoder(cells),
-            columns,
-            has_texts,
-        )
+        decoders = (make_decoder(cells), make_decoder(sure), make_lenient_decoder(cells))
+        return TableDecoder(schema, version, *decoders, columns, has_texts, tuple(cells))
 
     def _make_cell(self, node: Node, column: Column, table: RecordTable) -> Cell:
         made = make_cell(node, column, table.encoding, self._modes, placeholder=self._placeholder)

@@ -17,7 +17,7 @@ from itertools import accumulate
 from typing import Any
 
 from schemaman.debezium.observation import Observation
-from schemaman.debezium.records import Coordinates, Position
+from schemaman.debezium.records import Coordinates, Position, Record
 from schemaman.model.schema import TableId
 from schemaman.sink.row_order import (
     INCREMENTAL,
@@ -105,7 +105,7 @@ class ReadProgress:
         )
         if read and step == SNAPSHOT:
             self._snapshot_positions[partition] = max(own, self._snapshot_positions.get(partition, ""))
-        elif not read and _lacks_commit(coordinates, source):
+        elif not read and lacks_commit(coordinates.position, source):
             own = max(own, self._find_snapshot_before(partition, coordinates.offset))
         found = format_order_at(own, step, coordinates.partition, coordinates.offset)
         if found > before:
@@ -114,6 +114,47 @@ class ReadProgress:
             # the record was quarantined, and later ones may be written: its order stays before theirs
             found = format_order_at(own, parse_order(before)[1], coordinates.partition, coordinates.offset)
         return found, found < before, ambiguity
+
+    def order_run(self, table: TableId, changes: Iterable[tuple[Record, str | None]]) -> list[str]:
+        """Find the orders of streamed changes of a table that follow each other in a partition.
+
+        Each change has its record, and its position with its commit (`lacks_commit`) as text, None without
+        one. Returns the orders of the first changes whose positions and offsets are beyond all that were
+        read: these are not redelivered, and their orders are certain. `order_change` gives the same. Nothing
+        is remembered of the others.
+        """
+        found: list[str] = []
+        partition: TablePartition | None = None
+        last = reached = ""
+        for record, position in changes:
+            if partition is None:
+                partition = (table, record.topic, record.partition)
+                reached = self._find_certain_order(partition, record.offset)
+                last = parse_order(reached)[0] if reached else ""
+            order = format_order_at(position or "", STREAM, record.partition, record.offset)
+            if not reached or position is None or position <= last or order <= reached:
+                break
+            found.append(order)
+            last, reached = position, order
+        if partition is not None and found:
+            self.greatest_orders[partition] = reached
+        return found
+
+    def _find_certain_order(self, partition: TablePartition, offset: int) -> str:
+        """Find the greatest order before the next change in a partition; empty if it is uncertain."""
+        reached, known = self.greatest_orders.get(partition, ""), self._read_orders.get(partition)
+        if known is not None and known[0] and (offset <= known[0][-1] or reached < known[1][-1]):
+            return ""
+        return reached if self._is_order_certain(partition) else ""
+
+    def _is_order_certain(self, partition: TablePartition) -> bool:
+        """Whether the order of the next change with a position is certain if it is beyond all others."""
+        ambiguity = self._ambiguity
+        if ambiguity is None:
+            return True
+        return not ambiguity.has_gaps and (
+            partition in ambiguity.read_partitions or partition in self._certain_offsets
+        )
 
     def _find_ambiguity(
         self,
@@ -204,7 +245,7 @@ class ReadProgress:
         return (last, UNPOSITIONED) if last_step == UNPOSITIONED and own <= last else (own, step)
 
 
-def _lacks_commit(coordinates: Coordinates, source: Mapping[str, Any]) -> bool:
+def lacks_commit(position: Position, source: Mapping[str, Any]) -> bool:
     """Whether a record has a position but no commit: a later snapshot may lack the record.
 
     PostgreSQL: the first transaction after a snapshot. Oracle: a transaction that comes after a snapshot
@@ -213,7 +254,7 @@ def _lacks_commit(coordinates: Coordinates, source: Mapping[str, Any]) -> bool:
     Source: Debezium PostgresSchemaFactory, `sequence`: the lsn of the last commit, null before the first one;
     XstreamStreamingChangeEventSource, which begins with the snapshot's number, in order of commits.
     """
-    kind, commit = coordinates.position.kind, coordinates.position.commit
+    kind, commit = position.kind, position.commit
     return commit is None and (kind == "scn" or (kind == "lsn" and "sequence" in source))
 
 

@@ -38,9 +38,10 @@ from schemaman.model.schema import DEFAULT_STREAM, TableId
 from schemaman.sink.decoders import Histories, RecordTable, RecordTables, TableDecoder
 from schemaman.sink.flattened import FlattenedRow, is_flattened_delete, read_flattened, read_flattened_delete
 from schemaman.sink.payloads import BodyReader, BodySchema
-from schemaman.sink.progress import GreatestOrders, OrderAmbiguity, ReadOrders, ReadProgress
+from schemaman.sink.plain_events import PlainForm, make_plain_form
+from schemaman.sink.progress import GreatestOrders, OrderAmbiguity, ReadOrders, ReadProgress, lacks_commit
 from schemaman.sink.row_change import Op, RecordOffset, Row, RowChange, RowOutcome
-from schemaman.sink.row_order import POSITION_LIMIT
+from schemaman.sink.row_order import POSITION_LIMIT, format_position
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.sink.values.row_decoder import DecodedRow, Decoder, UnreadableCell
 from schemaman.sink.values.unavailable import PLACEHOLDER
@@ -111,6 +112,37 @@ class RowReader:
         deleted_key = record.key if self._is_delete_record else None
         self._last[record.topic, record.partition] = (record.offset, deleted_key)
         return found
+
+    def find_plain_form(self, record: Record, change: RowChange) -> PlainForm | None:
+        """Find the form of events like a record that was read as a change; None if they are read in full."""
+        if record.value is None or record.key is None or not isinstance(change.after, Mapping):
+            return None
+        payload, form = self._bodies.read(record, record.value, "value")
+        _, key_form = self._bodies.read(record, record.key, "key")
+        if form.schema is None or key_form.schema is None or not _is_event(payload):
+            return None
+        table = self._find_table(payload, form)
+        made = None if table is None else table.single
+        decode_key = None if made is None else key_form.decoders.get((made, ()))
+        if made is None or decode_key is None:
+            return None
+        names = read_table_names(payload["source"])
+        return make_plain_form(payload, (form, key_form), names, made, cast(Decoder, decode_key), change)
+
+    def order_plain_events(
+        self, table: TableId, events: Iterable[tuple[Record, Mapping[str, Any]]]
+    ) -> list[str]:
+        """Find the orders of the first of some plain events that follow each other in a partition.
+
+        Each event has its record and its source block. Their orders are beyond doubt. Nothing is remembered
+        of the others, and `read` has to read the next.
+        """
+        placed = ((record, _read_position_text(source)) for record, source in events)
+        return self._progress.order_run(table, placed)
+
+    def remember_last(self, record: Record, *, is_delete: bool) -> None:
+        """Remember the last record of a partition, which another reader has read."""
+        self._last[record.topic, record.partition] = (record.offset, record.key if is_delete else None)
 
     def _read_or_reject(self, record: Record) -> RowOutcome:
         try:
@@ -327,7 +359,7 @@ class RowReader:
     def _find_table(self, payload: Mapping[str, Any], form: BodySchema) -> RecordTable | None:
         """Find the table of an event; None for the working copy of a migration tool."""
         source = payload["source"]
-        names_in_source = tuple([source.get(name) for name in _NAMES])
+        names_in_source = read_table_names(source)
         row = None if form.schema is not None else next((r for r in map(payload.get, _IMAGES) if r), None)
         names = None if row is None else tuple(row)
         try:
@@ -421,6 +453,11 @@ _NAMES = ("connector", "name", "db", "keyspace", "schema", "table", "collection"
 _IMAGES = ("after", "before")
 
 
+def read_table_names(source: Mapping[str, Any]) -> tuple[object, ...]:
+    """Read the fields of a source block that name its table."""
+    return tuple(map(source.get, _NAMES))
+
+
 def _is_event(payload: object) -> bool:
     """Whether a payload is an event of a row; nearly all are, so this check comes first."""
     if type(payload) is not dict:
@@ -462,6 +499,16 @@ def _read_position(connector: object, source: Mapping[str, Any]) -> Position:
     if any(isinstance(part, int) and part >= POSITION_LIMIT for part in rank):
         raise UnreadableInput(f"a position that cannot be read: {position.kind} {position.value[:40]!r}")
     return position
+
+
+def _read_position_text(source: Mapping[str, Any]) -> str | None:
+    """The position of a streamed change as text; None if it has none, or lacks its commit."""
+    try:
+        position = _read_position(source.get("connector"), source)
+    except UnreadableInput:
+        return None
+    is_partial = position.kind == "none" or lacks_commit(position, source)
+    return None if is_partial else format_position(position)
 
 
 def _make_coordinates(

@@ -527,7 +527,7 @@ def _is_key_unchanged(change: RowChange, image: Mapping[str, object], to: RowMap
 
 def _map_values(row: Row, change: RowChange, to: RowMap) -> dict[str, object] | UnfitColumn:
     """The values of a row by columns of the lake, without those that the policy leaves out."""
-    columns = _find_columns(change, to)
+    columns = find_lake_columns(change, to)
     found: dict[str, object] = {}
     for name, value in row.items():
         column, lake_name, lake_type = columns.get(name, _NO_LAKE_COLUMN)
@@ -557,7 +557,7 @@ def _map_values(row: Row, change: RowChange, to: RowMap) -> dict[str, object] | 
 
 def _find_lake_name(name: str, change: RowChange, to: RowMap) -> str | None:
     """The lake's name of a column of the record's version."""
-    return _find_columns(change, to).get(name, _NO_LAKE_COLUMN)[1]
+    return find_lake_columns(change, to).get(name, _NO_LAKE_COLUMN)[1]
 
 
 _Found = tuple[Column | None, str | None, Type | None]
@@ -567,7 +567,7 @@ _found_columns: dict[tuple[int, int, int | None], tuple[TableSchema, RowMap, dic
 """What many changes have in common, by the identities of two objects, which the entries keep alive."""
 
 
-def _find_columns(change: RowChange, to: RowMap) -> Mapping[str, _Found]:
+def find_lake_columns(change: RowChange, to: RowMap) -> Mapping[str, _Found]:
     """Each column of the record's version with its name and type in the lake."""
     at = (id(change.schema), id(to), change.version)
     known = _found_columns.get(at)

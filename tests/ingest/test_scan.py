@@ -16,6 +16,7 @@ from schemaman.debezium.converters.avro import decode_body, reduce_schema
 from schemaman.debezium.observation import ALTERNATIONS, SchemaRun
 from schemaman.debezium.records import Position, Record
 from schemaman.ingest.chunks import build_reading, read_position
+from schemaman.ingest.probe import Prober
 from schemaman.ingest.scan import merge, scan
 from schemaman.io import schema_registry
 from tests.support.checkout import CAPTURES
@@ -382,6 +383,15 @@ def test_other_ways_to_write_the_same(change):
     told = replace(run, shape="", sample=plainly.sample, last_hash=plainly.last_hash)
     assert told == replace(plainly, shape="")
     assert no_registry(records, quick=False) == (run,)
+
+
+@pytest.mark.parametrize("change", ["", "spaces"])
+def test_a_record_of_a_known_form_is_not_parsed(change):
+    records = [with_payload(r, change) if change else r for r in one_shape()]
+    prober = Prober(build_reading(schema_registry.NO_REGISTRY))
+    for record in records[:40]:
+        prober.probe_record(record)
+    assert all(prober.match_outline(record) for record in records[40:])
 
 
 def test_other_keys_are_other_runs():

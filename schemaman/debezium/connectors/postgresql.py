@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -67,6 +68,9 @@ _PLAIN: dict[str, Type] = {
 _PLAIN |= {f"{kind}range": String() for kind in ("int4", "int8", "num", "ts", "tstz", "date")}
 _DIGITS = 19
 """The most digits of an lsn. Source: Debezium SourceInfo of PostgreSQL, int64."""
+
+_SEQUENCE = re.compile(r'\["([0-9]{1,19})",(?:"[0-9]*"|null)\]')
+"""The text of `sequence` with a commit of at most `_DIGITS` digits; another text is parsed as JSON."""
 
 _UNBOUNDED = (None, 0, 131089, 2147483647)
 
@@ -186,6 +190,9 @@ class Postgresql(Connector):
 
 
 def _read_commit(sequence: object) -> str | None:
+    usual = _SEQUENCE.fullmatch(sequence) if isinstance(sequence, str) else None
+    if usual is not None:
+        return usual[1]
     try:
         first = json.loads(sequence)[0] if isinstance(sequence, str) else None
     except (ValueError, LookupError, TypeError):

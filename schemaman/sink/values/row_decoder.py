@@ -47,7 +47,7 @@ class UnreadableCell(ValueError):
 
 Decoder = Callable[[Mapping[str, object]], DecodedRow]
 _ALL: frozenset[str] = frozenset()
-_FAULTS = (UnfitValue, AttributeError, AssertionError, ArithmeticError, TypeError)
+FAULTS = (UnfitValue, AttributeError, AssertionError, ArithmeticError, TypeError)
 """The exceptions of converters for a cell that contradicts its schema."""
 
 
@@ -82,7 +82,7 @@ def make_decoder(cells: Sequence[Cell]) -> Decoder:
                     )
         except KeyError:
             raise UnreadableCell(f"{name}: the record has no such field") from None
-        except _FAULTS as fault:
+        except FAULTS as fault:
             raise UnreadableCell(f"{name}: {fault}") from None
         return DecodedRow(found, frozenset(missing) if missing else _ALL)
 

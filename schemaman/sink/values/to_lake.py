@@ -103,7 +103,7 @@ def fit_value(
     try:
         if rounded and isinstance(lake, Floating):
             return fit_nearest(value, lake.bits)
-        return _make_fitter(source, lake)(value)
+        return make_cached_fitter(source, lake)(value)
     except MissingField as reason:
         return UnfitColumn(column, str(reason))
     except UnfitValue as reason:
@@ -111,14 +111,14 @@ def fit_value(
         return UnfitColumn(column, f"{reason}{beside}")
 
 
-_make_fitter = lru_cache(1 << 12)(make_fitter)
+make_cached_fitter = lru_cache(1 << 12)(make_fitter)
 """Cached, since most columns share a few pairs of types."""
 
 
 def fit_text(value: Value, source: Type) -> str | None:
     """The value as text, as the source spells it; None where text does not hold it either."""
     try:
-        return str(_make_fitter(source, String())(value))
+        return str(make_cached_fitter(source, String())(value))
     except UnfitValue:
         return None
 

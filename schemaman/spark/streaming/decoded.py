@@ -6,7 +6,7 @@ Law: both give the same rows, counts and reasons; they differ only in speed.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -17,11 +17,13 @@ import pyarrow.compute as compute
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from schemaman.sink.plain_events import PlainRows
 from schemaman.sink.reader import LastRecord
 from schemaman.sink.row_change import RowChange
 from schemaman.sink.row_mapping import RowMap
 from schemaman.sink.upsert import TopicOffset
-from schemaman.spark.streaming.micro_batch import COLUMNS, RAW
+from schemaman.spark.streaming.micro_batch import COLUMNS, RAW, sort_records
+from schemaman.spark.streaming.plain_rows import PlainBatch, decode_records, stage_plain_rows
 from schemaman.spark.streaming.row_staging import (
     CHANGE,
     CHANGE_ARROW,
@@ -41,7 +43,13 @@ from schemaman.spark.streaming.staged_columns import (
 from schemaman.spark.streaming.unread_records import NO_UNREAD, UnreadRecords
 
 SMALL = 10_000
-"""The largest number of records that this process decodes itself: starting tasks would take longer."""
+"""The largest number of records that this process decodes whatever their size: tasks would take longer."""
+
+LARGER = 20
+"""How many times as many records this process decodes if they are light: moving them to tasks costs more."""
+
+LIGHT = 256 << 20
+"""The bytes of keys and values of a light batch, which has room in this process."""
 
 AmbiguousRecord = tuple[str, str, int, int]
 """Source table, topic, partition and offset of a record whose order is uncertain."""
@@ -148,22 +156,7 @@ def decode_batch(spark: SparkSession, raw: DataFrame | arrow.Table, reading: Rea
     """
     if isinstance(raw, DataFrame):
         return ExecutorBatch(spark, raw.mapInArrow(RecordDecoder(reading), DECODED).persist())
-    ordered = raw.sort_by([(name, "ascending") for name in _RECORD_KEY])
-    batches = list(RecordDecoder(reading)(ordered.to_batches()))
-    return (
-        LocalBatch(spark, arrow.Table.from_batches(batches))
-        if batches
-        else LocalBatch(spark, _make_empty_table(raw))
-    )
-
-
-def _make_empty_table(raw: arrow.Table) -> arrow.Table:
-    added = {"source_table": arrow.string(), "row_order": arrow.string(), "op": arrow.string(),
-             "change": arrow.binary(), "reason": arrow.string(), "version": arrow.int32()}  # fmt: skip
-    empty = raw.slice(0, 0)
-    for name, type in added.items():
-        empty = empty.append_column(name, arrow.array([], type))
-    return empty
+    return LocalBatch(spark, *decode_records(sort_records(raw), reading))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +165,7 @@ class LocalBatch:
 
     spark: SparkSession
     table: arrow.Table
+    plain: PlainBatch | None = None
 
     def count_records(self) -> dict[str | None, RecordCount]:
         """See `DecodedBatch`."""
@@ -191,16 +185,16 @@ class LocalBatch:
 
     def find_progress(self) -> list[tuple[str, str, int, str, LastRecord]]:
         """See `DecodedBatch`."""
-        found: dict[tuple[str, str, int], tuple[str, LastRecord]] = {}
         rows = self.table.filter(compute.is_null(self.table["reason"]))
-        columns = (rows.column(n).to_pylist() for n in (*_REACH, "row_order", "offset", "op", "key"))
-        valued = compute.is_valid(rows["value"]).to_pylist()
-        for table, topic, partition, order, offset, op, key, value in zip(*columns, valued, strict=True):
-            if order is not None:
-                here = (table, topic, partition)
-                last = (offset, key if op == "d" and value else None)
-                found[here] = (max(found[here][0], order) if here in found else order, last)
-        return [(*here, order, last) for here, (order, last) in found.items()]
+        rows = rows.filter(compute.is_valid(rows["row_order"]))
+        placed = rows.select(list(_REACH)).append_column(
+            "last", arrow.array(range(rows.num_rows), arrow.int64())
+        )
+        found = placed.group_by(list(_REACH)).aggregate([("last", "max")])
+        return [
+            (*reach, max(_select_orders(rows, reach)), _read_last(rows, last))
+            for *reach, last in zip(*(found[n].to_pylist() for n in (*_REACH, "last_max")), strict=True)
+        ]
 
     def find_ambiguous(self) -> list[AmbiguousRecord]:
         """See `DecodedBatch`."""
@@ -213,13 +207,12 @@ class LocalBatch:
 
     def select_table(self, source_table: str) -> LocalBatch:
         """See `DecodedBatch`."""
-        return LocalBatch(
-            self.spark, self.table.filter(compute.equal(self.table["source_table"], source_table))
-        )
+        mine = self.table.filter(compute.equal(self.table["source_table"], source_table))
+        return LocalBatch(self.spark, mine, self.plain)
 
     def use_session(self, spark: SparkSession) -> LocalBatch:
         """See `DecodedBatch`."""
-        return LocalBatch(spark, self.table)
+        return LocalBatch(spark, self.table, self.plain)
 
     def select_truncates(self) -> LocalBatch:
         """See `DecodedBatch`."""
@@ -239,15 +232,7 @@ class LocalBatch:
         unread: UnreadRecords = NO_UNREAD,
     ) -> StagedRows:
         """See `DecodedBatch`."""
-        mapped = self._map_changes(ChangeMapper(to, unread=unread)).to_pylist()
-        mapped += [] if waiting is None else waiting.to_pylist()
-        mapped.sort(
-            key=lambda r: (r["row_key"] or b"", r["row_order"], r["topic"], r["partition"], r["offset"])
-        )
-        ordered = arrow.RecordBatch.from_pylist(mapped, CHANGE_ARROW)
-        rows = arrow.Table.from_batches(
-            list(ChangeFolder(to, truncated_at)([ordered])), make_staged_schema(to)
-        )
+        rows = self.fold_rows(to, truncated_at, waiting, unread)
         helpers = make_staged_helpers(to)
         reasons = rows[helpers.reason]
         good, bad = rows.filter(compute.is_null(reasons)), rows.filter(compute.is_valid(reasons))
@@ -265,12 +250,49 @@ class LocalBatch:
         frame = _create_frame(self.spark, good, make_staged_ddl(to))
         return StagedRows(frame, good.num_rows, keeping, needing, ended, unwritable)
 
+    def fold_rows(
+        self,
+        to: RowMap,
+        truncated_at: str,
+        waiting: arrow.Table | None = None,
+        unread: UnreadRecords = NO_UNREAD,
+    ) -> arrow.Table:
+        """Fold the changes by key into staged rows; those with a reason cannot be written."""
+        mapped = self._map_changes(ChangeMapper(to, unread=unread)).to_pylist()
+        plain = stage_plain_rows(self._list_plain_rows(), to, truncated_at, mapped)
+        if plain is None:
+            return self._read_in_full().fold_rows(to, truncated_at, waiting, unread)
+        staged, more = plain
+        mapped += more
+        mapped += [] if waiting is None else waiting.to_pylist()
+        mapped.sort(
+            key=lambda r: (r["row_key"] or b"", r["row_order"], r["topic"], r["partition"], r["offset"])
+        )
+        ordered = arrow.RecordBatch.from_pylist(mapped, CHANGE_ARROW)
+        folded = ChangeFolder(to, truncated_at)([ordered])
+        return arrow.concat_tables([arrow.Table.from_batches(folded, make_staged_schema(to)), staged])
+
     def map_waiting(self, to: RowMap) -> arrow.Table:
         """See `DecodedBatch`."""
-        return self._map_changes(ChangeMapper(to, waiting=True))
+        return self._read_in_full()._map_changes(ChangeMapper(to, waiting=True))
+
+    def _list_plain_rows(self) -> tuple[PlainRows, ...]:
+        if self.plain is None:
+            return ()
+        tables = compute.unique(self.table["source_table"]).to_pylist()
+        return tuple(rows for text in tables for rows in self.plain.tables.get(text, ()))
+
+    def _read_in_full(self) -> LocalBatch:
+        """The same records without plain changes."""
+        if self.plain is None or not self._list_plain_rows():
+            return LocalBatch(self.spark, self.table)
+        decoded = self.plain.decode_in_full(compute.unique(self.table["topic"]))
+        tables = compute.unique(self.table["source_table"])
+        return LocalBatch(self.spark, decoded.filter(compute.is_in(decoded["source_table"], tables)))
 
     def _map_changes(self, mapper: ChangeMapper) -> arrow.Table:
         taken = self.table.filter(compute.not_equal(self.table["op"], "t")) if mapper.to.key else self.table
+        taken = taken.filter(compute.is_valid(taken["change"]))
         return arrow.Table.from_batches(mapper(taken.select(list(mapper.columns)).to_batches()), CHANGE_ARROW)
 
     def select_rejected(self) -> DataFrame:
@@ -400,6 +422,18 @@ class ExecutorBatch:
     def release(self) -> None:
         """See `DecodedBatch`."""
         self.rows.unpersist()
+
+
+def _select_orders(rows: arrow.Table, reach: Sequence[object]) -> list[str]:
+    """Select the orders of a table in a partition."""
+    each = (compute.equal(rows[name], value) for name, value in zip(_REACH, reach, strict=True))
+    return list(rows["row_order"].filter(reduce(compute.and_, each)).to_pylist())
+
+
+def _read_last(rows: arrow.Table, index: int) -> LastRecord:
+    """Read the offset of a decoded record, and its key if it is a delete with a value."""
+    offset, op, key, value = (rows[name][index] for name in ("offset", "op", "key", "value"))
+    return offset.as_py(), key.as_py() if op.as_py() == "d" and value.is_valid else None
 
 
 def _unpickle_change(data: bytes) -> RowChange:

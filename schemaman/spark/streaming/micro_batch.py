@@ -7,9 +7,13 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 
 import pyarrow as arrow
+import pyarrow.compute as compute
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -62,10 +66,35 @@ def spread_records(batch: DataFrame) -> DataFrame:
     return spread.sortWithinPartitions("topic", "partition", "offset")
 
 
+def sort_records(batch: arrow.Table) -> arrow.Table:
+    """Sort records by topic, partition and offset; those that are in this order are not copied."""
+    order = [(name, "ascending") for name in ("topic", "partition", "offset")]
+    indices = compute.sort_indices(batch, order)
+    is_sorted = indices.equals(arrow.array(range(batch.num_rows), indices.type))
+    return batch if is_sorted else batch.take(indices)
+
+
 def gather_rows(batch: DataFrame, most: int) -> arrow.Table | None:
     """Collect the batch in this process if it has at most `most` records; otherwise None."""
     found = batch.limit(most + 1).toArrow()
     return found if found.num_rows <= most else None
+
+
+def gather_light_rows(batch: DataFrame, most: int, most_bytes: int) -> arrow.Table | None:
+    """Collect a cached batch here; None for more than `most` records, or more bytes of keys and values."""
+    sizes = (F.coalesce(F.octet_length(name), F.lit(0)).cast("long") for name in ("key", "value"))
+    records, size = batch.agg(F.count("*"), F.sum(reduce(add, sizes))).collect()[0]
+    return batch.toArrow() if records <= most and (size or 0) <= most_bytes else None
+
+
+@contextmanager
+def cached_records(batch: DataFrame) -> Iterator[DataFrame]:
+    """Cache a batch while it is read several times."""
+    cached = batch.persist()
+    try:
+        yield cached
+    finally:
+        cached.unpersist()
 
 
 def copy_records(records: DataFrame, most: int) -> DataFrame | arrow.Table:
@@ -117,7 +146,7 @@ def _find_extents(batch: DataFrame) -> Extents:
 
 def _scan_batch(batch: DataFrame | arrow.Table, scanner: BatchScanner) -> Iterator[ChunkPart]:
     if isinstance(batch, arrow.Table):
-        ordered = batch.sort_by([("topic", "ascending"), ("partition", "ascending"), ("offset", "ascending")])
+        ordered = sort_records(batch)
         yield from scanner.scan_records(
             record for part in ordered.to_batches() for record in read_records(part)
         )

@@ -61,8 +61,8 @@ class ReadingContext:
     last: Mapping[tuple[str, int], LastRecord] = field(default_factory=dict)
     ambiguity: OrderAmbiguity | None = None
 
-    def make_reader(self) -> Callable[[Record], RowOutcome]:
-        """Make a function from a record to its outcome; it remembers facts of earlier records."""
+    def make_reader(self) -> RowReader:
+        """Make the reader of records; it remembers facts of earlier records."""
         return RowReader(
             self.histories,
             self.schemas,
@@ -73,7 +73,7 @@ class ReadingContext:
             past=self.read_orders,
             last=self.last,
             ambiguity=self.ambiguity,
-        ).read
+        )
 
 
 DECODED = (
@@ -83,7 +83,7 @@ DECODED = (
 
 The `reason` of a row describes the ambiguity of its order (`rows.horizon`)."""
 
-_DECODED_COLUMNS = (("source_table", arrow.string()), ("row_order", arrow.string()), ("op", arrow.string()),
+DECODED_COLUMNS = (("source_table", arrow.string()), ("row_order", arrow.string()), ("op", arrow.string()),
           ("change", arrow.binary()), ("reason", arrow.string()),
           ("version", arrow.int32()))  # fmt: skip
 CHANGE = (
@@ -145,14 +145,12 @@ class RecordDecoder:
 
     def __call__(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[arrow.RecordBatch]:
         """Each record with its decoded outcome."""
-        read = self.reading.make_reader()
+        read = self.reading.make_reader().read
         for batch in batches:
-            outcomes = [_read_record(read, record) for record in read_records(batch)]
-            added = [
-                arrow.array([row.get(name) for row in outcomes], type) for name, type in _DECODED_COLUMNS
-            ]
+            outcomes = [describe_outcome(read_record(read, record)) for record in read_records(batch)]
+            added = [arrow.array([row.get(name) for row in outcomes], type) for name, type in DECODED_COLUMNS]
             columns = [batch.column(batch.schema.get_field_index(name)) for name in COLUMNS]
-            names = [*COLUMNS, *(name for name, _ in _DECODED_COLUMNS)]
+            names = [*COLUMNS, *(name for name, _ in DECODED_COLUMNS)]
             yield arrow.RecordBatch.from_arrays([*columns, *added], names=names)
 
 
@@ -344,17 +342,19 @@ class ChangeFolder:
         return min(found, default=None)
 
 
-def _read_record(read: Callable[[Record], RowOutcome], record: Record) -> dict[str, object]:
-    """The outcome of a record; an unforeseen fault of the reader rejects this record alone."""
+def read_record(read: Callable[[Record], RowOutcome], record: Record) -> RowOutcome:
+    """Read the outcome of a record; an unforeseen fault of the reader rejects this record alone."""
     try:
-        return _describe_outcome(read(record))
+        return read(record)
     except SchemamanError:
         raise  # an unavailable registry proves nothing about the record
     except Exception as error:
-        return {"reason": _escape_text(f"it cannot be read: {type(error).__name__}: {error}")}
+        reason = f"it cannot be read: {type(error).__name__}: {error}"
+        return Reject("", record.topic, record.partition, record.offset, count=1, reason=reason, sha256="")
 
 
-def _describe_outcome(read: RowOutcome) -> dict[str, object]:
+def describe_outcome(read: RowOutcome) -> dict[str, object]:
+    """Describe an outcome in the columns of `DECODED_COLUMNS`."""
     match read:
         case RowChange():
             return {

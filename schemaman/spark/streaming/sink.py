@@ -42,11 +42,13 @@ from schemaman.spark.streaming.batch_notices import BatchNotices
 from schemaman.spark.streaming.batch_report import BatchReport, TableReport
 from schemaman.spark.streaming.blocked_rows import make_unread_query
 from schemaman.spark.streaming.blocked_rows import make_waiting_query as others_of
-from schemaman.spark.streaming.decoded import SMALL, DecodedBatch, RecordCount
+from schemaman.spark.streaming.decoded import LARGER, LIGHT, SMALL, DecodedBatch, RecordCount
 from schemaman.spark.streaming.history_changes import HistoryChanges
 from schemaman.spark.streaming.lake_progress import LakeDecoder
 from schemaman.spark.streaming.micro_batch import (
+    cached_records,
     copy_records,
+    gather_light_rows,
     gather_rows,
     record_batch,
     select_raw_columns,
@@ -97,7 +99,8 @@ class LakeSink:
         decisions: a function that reads people's decisions; it is called for each batch.
         on_report: a function that is called with the report of each batch.
         clock: a function that returns epoch milliseconds.
-        small: the largest number of records that this process decodes; executors decode larger batches.
+        small: the number of records that this process decodes, whatever their size. Of 20 times as many it
+            decodes those of up to 256 MB; executors decode larger batches.
 
     Only one LakeSink may write a table: the lease keeps two of them apart only while a schema changes.
 
@@ -182,11 +185,13 @@ class LakeSink:
         if few is not None:
             self._show_report(self._write_batch(raw.sparkSession, few, number), position)
             return
-        raw = spread_records(raw).persist()
-        try:
-            self._show_report(self._write_batch(raw.sparkSession, raw, number), position)
-        finally:
-            raw.unpersist()
+        with cached_records(raw) as cached:
+            few = gather_light_rows(cached, self._small * LARGER, LIGHT)
+            if few is None:
+                with cached_records(spread_records(cached)) as spread:
+                    self._show_report(self._write_batch(raw.sparkSession, spread, number), position)
+        if few is not None:
+            self._show_report(self._write_batch(raw.sparkSession, few, number), position)
 
     def _show_report(self, report: BatchReport, position: int) -> None:
         self._on_report(report)

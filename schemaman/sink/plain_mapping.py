@@ -1,0 +1,180 @@
+"""Maps plain changes to a lake table column by column, and folds those of each key.
+
+Law: rows that are mapped here are those of `map_change` and `fold_changes`; what may differ is not mapped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from schemaman.model.types import Binary, Date, Integer, String
+from schemaman.sink.plain_events import PlainChange, PlainRows
+from schemaman.sink.row_change import RowChange
+from schemaman.sink.row_mapping import RowMap, find_lake_columns
+from schemaman.sink.upsert import LakeChange
+from schemaman.sink.values.to_lake import make_cached_fitter
+from schemaman.sink.values.values import UnfitValue
+
+Key = tuple[object, ...]
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_FAULTS = (UnfitValue, ArithmeticError, AttributeError, TypeError, ValueError)
+
+
+@dataclass(frozen=True, slots=True)
+class PlainMapping:
+    """Plain changes in the columns of a lake table.
+
+    `columns` has the values by name, one for each change; those of a deleted row are None except in its key
+    and in the columns of `always`. `others` are columns of the table without a value in any change.
+    """
+
+    changes: Sequence[PlainChange]
+    columns: Mapping[str, Sequence[object]]
+    keys: Sequence[Key]
+    always: frozenset[str]
+    others: frozenset[str]
+
+    def make_change(self, index: int) -> LakeChange:
+        """Make the change as `map_change` does."""
+        change = self.changes[index]
+        names = self.always if change.op == "d" else self.columns
+        values = {name: self.columns[name][index] for name in names}
+        return LakeChange(change.op, change.order, change.record, values)
+
+    def list_kept(self, index: int) -> frozenset[str]:
+        """List the columns that keep the values of the table, if this is the only change of its row."""
+        match self.changes[index].op:
+            case "d":
+                return self.others | (self.columns.keys() - self.always)
+            case "c":
+                return frozenset()
+            case _:
+                return self.others
+
+
+def map_plain_rows(rows: PlainRows, to: RowMap, truncated_at: str) -> PlainMapping | None:
+    """Map the changes; None if a change needs more than its own values, or has one that does not fit."""
+    changes, sample = rows.changes, rows.sample
+    if not to.key or not _is_mapped_plainly(sample, to) or any(c.order <= truncated_at for c in changes):
+        return None
+    cells = list(zip(*(c.cells or (None,) * len(rows.names) for c in changes), strict=True))
+    columns: dict[str, Sequence[object]] = {}
+    for name, values in zip(rows.names, cells, strict=True):
+        if not _map_column(name, values, sample, to, columns):
+            return None
+    keys = _map_keys(changes, sample, to)
+    if keys is None or not to.key or columns.keys() & to.dropped:
+        return None
+    columns |= dict(zip(to.key, zip(*keys, strict=True), strict=True))
+    metadata = _fill_metadata(changes, sample.record.stream, to)
+    always = frozenset((*to.key, *metadata))
+    others = frozenset(c.name for c in to.columns) - columns.keys() - metadata.keys()
+    return PlainMapping(changes, {**columns, **metadata}, keys, always, others)
+
+
+def _is_mapped_plainly(sample: RowChange, to: RowMap) -> bool:
+    """Whether rows of a version go into the table, under its present key."""
+    version = sample.version
+    if version is None or to.key_proofs or to.settled:
+        return False
+    if to.incarnations.get(version, to.incarnation) != to.incarnation:
+        return False
+    found = find_lake_columns(sample, to)
+    then = {found[name][1] for name in sample.schema.key if name in found}
+    return then == set(to.key) and (to.versions is None or version in to.versions)
+
+
+def _map_column(
+    name: str, values: Sequence[object], sample: RowChange, to: RowMap, columns: dict[str, Sequence[object]]
+) -> bool:
+    """Map the values of a source column into `columns`; return whether none of them needs more."""
+    column, lake_name, lake_type = find_lake_columns(sample, to).get(name, (None, None, None))
+    if column is None or lake_name is None or lake_type is None:
+        kept = column is not None and column.id is not None and column.id in to.unmapped_reasons
+        return not kept or all(value is None for value in values)
+    is_special = (
+        (sample.version or 0, name) in to.renamings
+        or lake_name in to.siblings
+        or lake_name in to.texts
+        or lake_name in to.rounded
+        or lake_name in columns
+    )
+    if is_special:
+        return False
+    fit = make_cached_fitter(column.type, lake_type)
+    try:
+        columns[lake_name] = [None if value is None else fit(value) for value in values]
+    except _FAULTS:
+        return False
+    return True
+
+
+def _map_keys(changes: Sequence[PlainChange], sample: RowChange, to: RowMap) -> list[Key] | None:
+    """Map the keys of the records; None if they are not the key of the table, or not compared as they are."""
+    names = tuple(changes[0].key)
+    columns: dict[str, Sequence[object]] = {}
+    for name in names:
+        values = [change.key[name] for change in changes]
+        if None in values or not _map_column(name, values, sample, to, columns):
+            return None
+    types = (column.type for column in to.key_columns)
+    if columns.keys() != set(to.key) or not all(
+        isinstance(t, Integer | String | Binary | Date) for t in types
+    ):
+        return None
+    return list(zip(*(columns[name] for name in to.key), strict=True))
+
+
+def _fill_metadata(changes: Sequence[PlainChange], stream: str, to: RowMap) -> dict[str, Sequence[object]]:
+    """The values of the table's metadata columns."""
+    if not to.metadata_columns:
+        return {}
+    values: dict[str, Sequence[object]] = {
+        "op": [c.op for c in changes],
+        "ts": [None if c.ts_ms is None else _EPOCH + timedelta(milliseconds=c.ts_ms) for c in changes],
+        "deleted": [c.op == "d" for c in changes],
+        "position": [c.order for c in changes],
+        "stream": [stream] * len(changes),
+        "topic": [c.record[0] for c in changes],
+        "partition": [c.record[1] for c in changes],
+        "offset": [c.record[2] for c in changes],
+    }
+    return {name: values[role] for role, name in to.metadata_columns.items() if role in values}
+
+
+@dataclass(frozen=True, slots=True)
+class FoldedRows:
+    """The indices of the changes that are the newest of their key, and of those that need the whole fold."""
+
+    newest: Sequence[Sequence[int]]
+    folded: Sequence[Sequence[int]]
+
+
+def fold_plain_rows(mappings: Sequence[PlainMapping], read_in_full: Collection[Key]) -> FoldedRows:
+    """Fold the changes of each key; both results are by mapping.
+
+    A change needs the whole fold if its key has a change that was read in full or is of another mapping, or
+    if its row may keep a value of the table and has several changes.
+    """
+    newest: dict[Key, tuple[int, int]] = {}
+    shared: set[Key] = set(read_in_full)
+    for at, mapping in enumerate(mappings):
+        changes, is_partial = mapping.changes, bool(mapping.others)
+        for index, key in enumerate(mapping.keys):
+            other = newest.get(key)
+            if other is None:
+                newest[key] = (at, index)
+            elif is_partial or other[0] != at:
+                shared.add(key)
+            elif changes[index].order >= changes[other[1]].order:
+                newest[key] = (at, index)
+    chosen: list[list[int]] = [[] for _ in mappings]
+    for key, (at, index) in newest.items():
+        if key not in shared:
+            chosen[at].append(index)
+    folded = [
+        [i for i, key in enumerate(mapping.keys) if key in shared] if shared else [] for mapping in mappings
+    ]
+    return FoldedRows(chosen, folded)
