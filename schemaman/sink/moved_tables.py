@@ -251,7 +251,13 @@ class TableMover:
         plan = plan_move(migration_source(history), lake, *names, target, name)
         turn.require_held()
         try:
-            return () if plan is None else self.apply(plan)
+            steps = () if plan is None else self.apply(plan)
+            moved = self._inspect(names[1]) if steps and lake.identity else None
+            if moved is not None and moved.identity != lake.identity:
+                # This job slept for longer than its turn: the name was that of another table by then.
+                back = plan_move(migration_source(history), moved, names[1], names[0], target, name)
+                steps = () if back is None else (*steps, *self.apply(back))
+            return steps
         except StatementFailed:  # catalogues of Hadoop's rename no table: both tables are as before
             return ()
 

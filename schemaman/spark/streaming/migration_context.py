@@ -6,8 +6,8 @@ import getpass
 import os
 import secrets
 import socket
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from schemaman.history.decisions import Rename, list_proven_renames
@@ -128,10 +128,14 @@ class TableContext:
         parts = self.executor, self.run_steps, self.take_turn
         return TableMover(self.shared.registry, self.make_preflight(), policy, target, *parts)
 
-    def take_turn(self, what: str, *, patience_ms: int = 0) -> AbstractContextManager[TargetLease]:
+    @contextmanager
+    def take_turn(self, what: str, *, patience_ms: int = 0) -> Iterator[TargetLease]:
         """Keep other jobs from doing something with the tables of this target meanwhile. Raises `Locked`."""
         shared = self.shared
-        return hold_in_turn(shared.store, what, _name_owner(), shared.clock, patience_ms=patience_ms)
+        with hold_in_turn(shared.store, what, _name_owner(), shared.clock, patience_ms=patience_ms) as lease:
+            if isinstance(self.executor, NotedInspections):
+                self.executor.forget()
+            yield lease
 
     def run_steps(self, plan: Plan) -> tuple[str, ...]:
         """Apply a plan, and return the statements that were run. Raises as `apply`."""
