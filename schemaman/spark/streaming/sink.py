@@ -102,7 +102,8 @@ class LakeSink:
         clock: a function that returns epoch milliseconds.
         small: the largest number of records that this process decodes; executors decode larger batches.
 
-    Only one LakeSink may write a table: the lease keeps two of them apart only while a schema changes.
+    Only one LakeSink should write a table. Where two of one store meet, as while a job is replaced, commits
+    that conflict are tried again, and each row is written once.
 
     Raises:
         UsageError: an argument is of the wrong type.
