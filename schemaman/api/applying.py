@@ -7,6 +7,7 @@ import os
 import secrets
 import socket
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
@@ -26,6 +27,7 @@ from schemaman.migration.apply.apply import (
     is_begun,
 )
 from schemaman.migration.apply.clone import make_rehearsal
+from schemaman.migration.apply.lease import TargetLease, hold_in_turn
 from schemaman.migration.approvals import list_missing_approvals
 from schemaman.migration.filled_columns import list_unfounded_fills
 from schemaman.migration.held_columns import find_exchanged_contents, list_unrecorded_values
@@ -112,10 +114,14 @@ class PlanApplier:
             )  # fmt: skip
         return apply(
             plan, self.executor, self.journal, self.clock, run=run, leases=self.store,
-            owner=f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})",
+            owner=_name_owner(),
             partial=request.partial, approved=approved, store=self.store.id,
             take_over=request.take_over, rehearse=rehearse, report=self._report, inspection=inspection,
         )  # fmt: skip
+
+    def take_turn(self, what: str) -> AbstractContextManager[TargetLease]:
+        """Wait for others who do something with the tables of a target, and keep them from it meanwhile."""
+        return hold_in_turn(self.store, what, _name_owner(), self.clock)
 
     def run_steps(self, plan: Plan) -> tuple[str, ...]:
         """Apply a plan, and return the statements that were run. Raises as `apply_plan`."""
@@ -246,6 +252,11 @@ class PlanApplier:
 def _find_sources(plan: Plan, lake: LakeTable | None) -> set[str]:
     """The sources that a plan and the properties of its table name."""
     return {plan.source.table, lake.properties.get(SOURCE_PROPERTY, "") if lake else ""} - {""}
+
+
+def _name_owner() -> str:
+    """Name this process for those who wait for its leases."""
+    return f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})"
 
 
 def new_run() -> str:

@@ -31,6 +31,7 @@ from schemaman.model.schema import TableId
 from schemaman.model.shell import build_command, quote_word
 from schemaman.registry import Registry
 from schemaman.report.json.sync import FollowedTable, State
+from schemaman.sink.moved_tables import has_moved
 
 _REST = 60.0
 """Seconds before the next attempt at a failed table without new records."""
@@ -110,11 +111,14 @@ class LakeSync:
             self._registry.note(*lines)
 
     def _choose(self, tables: Sequence[TargetTable]) -> tuple[TargetTable, ...]:
-        if self._unsettled is None:
-            return tuple(tables)
-        now = time.monotonic()
-        waiting = {name for name in self._unsettled if self._rests.get(name, now) <= now}
-        return tuple(t for t in tables if t.history.table in self._recorded or (t.target, t.table) in waiting)
+        chosen = tables
+        if self._unsettled is not None:
+            now = time.monotonic()
+            waiting = {name for name in self._unsettled if self._rests.get(name, now) <= now}
+            recorded = self._recorded
+            chosen = [t for t in tables if t.history.table in recorded or (t.target, t.table) in waiting]
+        # A run that was killed amid an exchange of tables left a name without a table: that comes first.
+        return tuple(sorted(chosen, key=lambda t: not has_moved(t.history)))
 
     def _follow_tables(
         self, applier: PlanApplier, chosen: Sequence[TargetTable]

@@ -204,10 +204,8 @@ def make_mover(applier: PlanApplier, planner: LakePlanner, table: TargetTable) -
     if target is None:
         return None
 
-    preflight = applier.preflight
-    return TableMover(
-        applier.registry, preflight, planner.policy, target, preflight.executor, applier.run_steps
-    )
+    parts = applier.preflight.executor, applier.run_steps, applier.take_turn
+    return TableMover(applier.registry, applier.preflight, planner.policy, target, *parts)
 
 
 def _join_results(before: FollowedTable, found: FollowedTable) -> FollowedTable:

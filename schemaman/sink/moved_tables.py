@@ -7,11 +7,13 @@ was renamed goes on under the new name with all of its rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 
 from schemaman.errors import StatementFailed
 from schemaman.history.versions import TableHistory
+from schemaman.migration.apply.lease import TargetLease
 from schemaman.migration.conditions import find_unmet_query
 from schemaman.migration.plan import Plan, Policy, Refusal
 from schemaman.migration.planner import make_plan
@@ -31,6 +33,7 @@ from schemaman.registry import Registry
 from schemaman.sink.column_mapping import find_incarnation
 from schemaman.sink.preflight import Preflight
 
+Turn = AbstractContextManager[TargetLease]
 Apply = Callable[[Plan], tuple[str, ...]]
 """Applies a plan: the statements that were run, none if it was refused."""
 
@@ -56,21 +59,41 @@ class TableMover:
     target: TargetSetting
     executor: Executor
     apply: Apply
+    take_turn: Callable[[str], Turn]
 
     def move_tables(self, history: TableHistory, address: str) -> tuple[str, ...]:
         """Give the lake table of a source its name, and return the statements that were run.
 
-        A table of an earlier incarnation makes room. Where the source was renamed, its lake table comes.
+        A table of an earlier incarnation makes room. Where the source was renamed, its lake table comes. Of
+        several jobs one moves tables at a time, since a name may be that of another table a moment later.
 
         Raises:
             StatementFailed: the lake cannot be read.
+            Locked: another job moves tables of the target.
         """
+        if not self._may_move(history, address):
+            return ()
+        with self.take_turn(f"{self.target.format}:{self.target.name} (names of tables)") as turn:
+            return self._move_in_turn(history, address, turn)
+
+    def _may_move(self, history: TableHistory, address: str) -> bool:
+        """Whether a lake table has or lacks a name other than its source does; it is cheap to find out."""
+        if not any(self._is_automatic(history.table, kind) for kind in ("rename-table", "drop-table")):
+            return False
+        lake = self._inspect(address)
+        if lake is None:
+            return is_renamed(history)
+        newest = (None, history.latest.incarnation)
+        is_own = read_record(lake.properties).source == str(history.table)
+        return not is_own or find_incarnation(lake, history) not in newest
+
+    def _move_in_turn(self, history: TableHistory, address: str, turn: TargetLease) -> tuple[str, ...]:
         steps: tuple[str, ...] = ()
         lake = self._inspect(address)
         if lake is not None:
-            steps = self._make_room(history, lake, address)
+            steps = self._make_room(history, lake, address, turn)
             lake = self._inspect(address) if steps else lake
-        return steps if lake is not None else (*steps, *self._bring_table_along(history, address))
+        return steps if lake is not None else (*steps, *self._bring_table_along(history, address, turn))
 
     def take_rows(self, history: TableHistory, address: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Take the rows of the lake table of a previous name; the statements, and notes.
@@ -106,11 +129,13 @@ class TableMover:
         is_path = TARGETS.get(self.target.format).rename_table(address, address) is None
         return is_path and self._is_automatic(table, "rename-table")
 
-    def _make_room(self, history: TableHistory, lake: LakeTable, address: str) -> tuple[str, ...]:
+    def _make_room(
+        self, history: TableHistory, lake: LakeTable, address: str, turn: TargetLease
+    ) -> tuple[str, ...]:
         """Move the table of an ended incarnation to where its source went, or out of the way."""
         other = self._find_adopter(history, lake)
         if other is not None:
-            return self._finish_move(lake, address, other)
+            return self._finish_move(lake, address, other, turn)
         incarnation = find_incarnation(lake, history)
         end = next(
             (e for e in history.events if e.incarnation == incarnation and e.kind in ("dropped", "renamed")),
@@ -125,11 +150,11 @@ class TableMover:
         if end.other is not None and known and self.target.has_table(end.other):
             to = self.target.address(end.other)
             if self._inspect(to) is None:
-                moved = self._adopt(history, lake, address, end.other, to)
+                moved = self._adopt(history, lake, (address, to), end.other, turn)
                 if moved:
                     return moved
         free = name_displaced(address, lambda name: self._inspect(name) is None)
-        return () if free is None else self._move(history, lake, address, free)
+        return () if free is None else self._move(history, lake, (address, free), turn)
 
     def _find_adopter(self, history: TableHistory, lake: LakeTable) -> TableId | None:
         """The new name of a source in whose lake table it stands already, which a killed run did not move."""
@@ -139,33 +164,41 @@ class TableMover:
         is_moved = other is not None and self.target.has_table(other)
         return other if is_moved and self._is_automatic(history.table, "rename-table") else None
 
-    def _finish_move(self, lake: LakeTable, address: str, other: TableId) -> tuple[str, ...]:
+    def _finish_move(
+        self, lake: LakeTable, address: str, other: TableId, turn: TargetLease
+    ) -> tuple[str, ...]:
         """Move a table that names its new source to that name, or out of the way where a table is there."""
         to: str | None = self.target.address(other)
         if to == address:
             return ()
         if self._inspect(str(to)) is not None:
             to = name_displaced(address, lambda name: self._inspect(name) is None)
-        return () if to is None else self._move(self.registry.history(other), lake, address, to)
+        return () if to is None else self._move(self.registry.history(other), lake, (address, to), turn)
 
-    def _bring_table_along(self, history: TableHistory, address: str) -> tuple[str, ...]:
+    def _bring_table_along(self, history: TableHistory, address: str, turn: TargetLease) -> tuple[str, ...]:
         """Move the lake table of the previous name of a source to the present one."""
         if not self._is_automatic(history.table, "rename-table"):
             return ()
         found = self.preflight.find_previous_table(history, self.target.format, address, self.target.address)
         if found is None:
             return ()
-        return self._adopt(
-            self.registry.history(found.table), found.lake, found.address, history.table, address
-        )
+        former = self.registry.history(found.table)
+        return self._adopt(former, found.lake, (found.address, address), history.table, turn)
 
     def _adopt(
-        self, history: TableHistory, lake: LakeTable, address: str, other: TableId, to: str
+        self,
+        history: TableHistory,
+        lake: LakeTable,
+        names: tuple[str, str],
+        other: TableId,
+        turn: TargetLease,
     ) -> tuple[str, ...]:
         """Move a lake table to another name of its source; empty if its columns are not surely the same.
 
-        The table names its new source before it moves, so that a run that stops in between goes on.
+        `names` are its address and the next one. The table names its new source before it moves, so that a
+        run that stops in between goes on.
         """
+        address, to = names
         steps: tuple[str, ...] = ()
         if read_record(lake.properties).source != str(other):
             updated, steps = self._bring_up_to_date(history, lake, address)
@@ -176,12 +209,13 @@ class TableMover:
             if target.rename_table(address, to) is None:
                 return ()
             name, before = target.table_name(address), updated.properties
+            turn.require_held()
             self.executor.run(set_properties(name, stamp))
-            moved = self._move(self.registry.history(other), self._inspect(address) or lake, address, to)
+            moved = self._move(self.registry.history(other), self._inspect(address) or lake, names, turn)
             if not moved:
                 self.executor.run(set_properties(name, {n: before[n] for n in stamp if n in before}))
             return (*steps, *moved)
-        return (*steps, *self._move(self.registry.history(other), lake, address, to))
+        return (*steps, *self._move(self.registry.history(other), lake, names, turn))
 
     def _bring_up_to_date(
         self, history: TableHistory, lake: LakeTable, address: str
@@ -210,11 +244,20 @@ class TableMover:
         began = format_began(migration_source(cut).began)
         return {SOURCE_PROPERTY: str(other), VERSION_PROPERTY: version.id, BEGAN_PROPERTY: began}
 
-    def _move(self, history: TableHistory, lake: LakeTable, address: str, to: str) -> tuple[str, ...]:
+    def _move(
+        self, history: TableHistory, lake: LakeTable, names: tuple[str, str], turn: TargetLease
+    ) -> tuple[str, ...]:
         target, name = TARGETS.get(self.target.format), self.target.name
-        plan = plan_move(migration_source(history), lake, address, to, target, name)
+        plan = plan_move(migration_source(history), lake, *names, target, name)
+        turn.require_held()
         try:
-            return () if plan is None else self.apply(plan)
+            steps = () if plan is None else self.apply(plan)
+            moved = self._inspect(names[1]) if steps and lake.identity else None
+            if moved is not None and moved.identity != lake.identity:
+                # This job slept for longer than its turn: the name was that of another table by then.
+                back = plan_move(migration_source(history), moved, names[1], names[0], target, name)
+                steps = () if back is None else (*steps, *self.apply(back))
+            return steps
         except StatementFailed:  # catalogues of Hadoop's rename no table: both tables are as before
             return ()
 

@@ -28,7 +28,9 @@ _ABSENT = frozenset({
 _ABSENT_WORDS = ("JDBC catalog is initialized without view support",)
 _CONFLICTS = (
     "DELTA_METADATA_CHANGED", "DELTA_PROTOCOL_CHANGED", "DELTA_CONCURRENT_", "CommitFailedException",
+    "Found conflicting files", "Found new conflicting delete files", "[SQLITE_BUSY]",
 )  # fmt: skip
+"""What a failed commit says. Sources: Iceberg 1.11 `MergingSnapshotProducer`; SQLite's result codes."""
 
 
 def is_absent(error: Exception) -> bool:

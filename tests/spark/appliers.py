@@ -12,7 +12,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.context import ForkServerProcess
 from multiprocessing.synchronize import Barrier
@@ -67,6 +67,22 @@ def start(driver: tuple[str, str], task: Task, together: Barrier | None = None) 
     process = _CONTEXT.Process(target=_work, args=(driver, task, together), daemon=True)
     process.start()
     return process
+
+
+def start_work(
+    driver: tuple[str, str], work: Callable[..., None], arguments: tuple[Any, ...]
+) -> ForkServerProcess:
+    """Any other work on its way; its first argument is a session of its own in the driver that is there."""
+    process = _CONTEXT.Process(target=_do_work, args=(driver, work, arguments), daemon=True)
+    process.start()
+    return process
+
+
+def _do_work(driver: tuple[str, str], work: Callable[..., None], arguments: tuple[Any, ...]) -> None:
+    os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = driver
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    work(_joined(), *arguments)
+    os._exit(0)
 
 
 def barrier(parties: int) -> Barrier:

@@ -17,17 +17,17 @@ from schemaman.spark.executor import SparkExecutor
 from schemaman.store.sql.store import SqlStore
 from tests.lake_state.lake_comparison import ComparedTable, compared
 from tests.streaming.test_recordings import unknown
-from tests.support.checkout import CAPTURES, PROOF, ROOT
+from tests.support.checkout import CAPTURES, ROOT
 
 pytestmark = pytest.mark.spark
-KILLS = 10 if PROOF else 1
-NAME = "mariadb/bookshop-mariadb-3.5.0-json" if PROOF else "postgres/shop-crash"
+KILLS = 10
+NAME = "mariadb/bookshop-mariadb-3.5.0-json"
 
 
 def job(folder: Path) -> subprocess.Popen[bytes]:
     """The example job on one recording, into Delta tables in a folder."""
     command = [sys.executable, str(ROOT / "examples" / "mirror.py"), str(CAPTURES / NAME)]
-    command += ["--folder", str(folder), "--formats", "delta", "--batches", "3" if PROOF else "2"]
+    command += ["--folder", str(folder), "--formats", "delta", "--batches", "3"]
     log = (folder / "log").open("ab")
     # a session of its own, so that the JVM is killed along
     return subprocess.Popen(command, stdout=log, stderr=log, cwd=ROOT, start_new_session=True)

@@ -6,8 +6,8 @@ Law: a run notices a lost lease before its next statement, and no later than at 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from types import TracebackType
 from typing import Self
 
@@ -17,9 +17,13 @@ from schemaman.store.log import Leases
 LEASE_MS = 60_000
 """How long a target stays locked after its migration died."""
 
+TURN_MS = 20_000
+"""How long others wait for their turn after a job died in its own."""
+
 _BEATS = 3
 """The number of renewals in the time of a lease: two may fail."""
 _TICK_SECONDS = 1.0
+_POLL_SECONDS = 0.2
 
 
 class TargetLease:
@@ -107,3 +111,25 @@ class TargetLease:
             self._lost = lost
         except SchemamanError:
             return
+
+
+@contextmanager
+def hold_in_turn(
+    leases: Leases, target: str, owner: str, clock: Callable[[], int], *, patience_ms: int = TURN_MS + 5000
+) -> Iterator[TargetLease]:
+    """Hold a target for a short time; wait while others hold it, or until a holder that died is over.
+
+    Raises:
+        Locked: others held it all the time.
+    """
+    with ExitStack() as held:
+        for left in reversed(range(int(patience_ms / 1000 / _POLL_SECONDS) + 1)):
+            try:
+                lease = held.enter_context(TargetLease(leases, target, owner, clock, ttl_ms=TURN_MS))
+            except Locked:
+                if not left:
+                    raise
+                threading.Event().wait(_POLL_SECONDS)
+            else:
+                yield lease
+                return

@@ -6,12 +6,14 @@ import getpass
 import os
 import secrets
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from schemaman.history.decisions import Rename, list_proven_renames
 from schemaman.history.versions import TableHistory
 from schemaman.migration.apply.apply import StoreJournal, apply, target_id
+from schemaman.migration.apply.lease import TargetLease, hold_in_turn
 from schemaman.migration.plan import MigrationSource, Plan, Policy
 from schemaman.migration.policy import ChangeKind, Level
 from schemaman.migration.recipes.recipes import RecipePlanner
@@ -129,8 +131,17 @@ class TableContext:
     def make_mover(self) -> TableMover:
         """What moves the lake tables of this target."""
         target, policy = self.sink_table.target, self.shared.policy
-        preflight = self.make_preflight()
-        return TableMover(self.shared.registry, preflight, policy, target, self.executor, self.run_steps)
+        parts = self.executor, self.run_steps, self.take_turn
+        return TableMover(self.shared.registry, self.make_preflight(), policy, target, *parts)
+
+    @contextmanager
+    def take_turn(self, what: str, *, patience_ms: int = 0) -> Iterator[TargetLease]:
+        """Keep other jobs from doing something with the tables of this target meanwhile. Raises `Locked`."""
+        shared = self.shared
+        with hold_in_turn(shared.store, what, _name_owner(), shared.clock, patience_ms=patience_ms) as lease:
+            if isinstance(self.executor, NotedInspections):
+                self.executor.forget()
+            yield lease
 
     def run_steps(self, plan: Plan) -> tuple[str, ...]:
         """Apply a plan, and return the statements that were run. Raises as `apply`."""
@@ -163,7 +174,7 @@ class TableContext:
             shared.clock,
             run=secrets.token_hex(6),
             leases=shared.store,
-            owner=f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})",
+            owner=_name_owner(),
             approved=shared.is_approved(plan),
             store=shared.store.id,
             inspection=inspection,
@@ -174,3 +185,8 @@ class TableContext:
             return Blocked("after the migration the table differs from its plan")
         steps = tuple(o.statement for o in done.outcomes if o.state == "done")
         return Ready(done.lake_table, steps, notes=(*(plan.notes if steps else ()), *done.notes))
+
+
+def _name_owner() -> str:
+    """Name this process for those who wait for its leases."""
+    return f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})"

@@ -32,6 +32,10 @@ class NotedInspections:
             self._found[format, table] = noted
         return noted.lake
 
+    def forget(self) -> None:
+        """Forget all inspections: others may have changed the tables meanwhile."""
+        self._found.clear()
+
     def run(self, statement: str) -> None:
         """Run a statement. Raises as the engine does."""
         self._found.clear()

@@ -18,6 +18,7 @@ from schemaman.migration.target import TARGETS, LakeTable
 from schemaman.sink.reread import hash_reading
 from schemaman.sink.waiting_records import WaitingRecords, format_waiting_query, read_waiting
 from schemaman.spark.executor import SparkExecutor
+from schemaman.spark.streaming.conflicts import retry_conflicts
 from schemaman.spark.streaming.micro_batch import COLUMNS, HEADERS
 from schemaman.spark.streaming.row_staging import (
     CAME_LATE,
@@ -164,23 +165,25 @@ class Quarantine:
         with self._writing, create_view(kept, _VIEW):
             if not self._exists(spark):
                 self._create(spark)
-            SparkExecutor(spark).run(
+            merge = (
                 f"MERGE INTO {self.name} q USING {_VIEW} s ON {same} "
                 "WHEN MATCHED THEN UPDATE SET q.reason = s.reason, q.attempt = s.attempt "
                 "WHEN NOT MATCHED THEN INSERT *"
             )
+            retry_conflicts(lambda: SparkExecutor(spark).run(merge))
 
     def release_records(
         self, spark: SparkSession, stream: str, quarantined: QuarantinedTable, attempt: str
     ) -> None:
         """Delete the quarantined records but those that this attempt has added again."""
+        delete = (
+            f"DELETE FROM {self.name} WHERE stream = {literal(stream)} "
+            f"AND lake_table = {literal(quarantined.lake_table)} "
+            f"AND source_table = {literal(quarantined.source_table)} "
+            f"AND attempt <> {literal(attempt)}"
+        )
         with self._writing:
-            SparkExecutor(spark).run(
-                f"DELETE FROM {self.name} WHERE stream = {literal(stream)} "
-                f"AND lake_table = {literal(quarantined.lake_table)} "
-                f"AND source_table = {literal(quarantined.source_table)} "
-                f"AND attempt <> {literal(attempt)}"
-            )
+            retry_conflicts(lambda: SparkExecutor(spark).run(delete))
 
     def _exists(self, spark: SparkSession) -> bool:
         self._there = self._there or SparkExecutor(spark).inspect(self.table, self.format) is not None
@@ -191,7 +194,7 @@ class Quarantine:
         parts = () if "/" in self.table else split_table_name(self.table)[:-1]
         if parts and parts != ("default",):
             executor.run(create_namespace(parts))
-        executor.run(f"CREATE TABLE {self.name} ({_MEMBERS}) USING {self.format}")
+        executor.run(f"CREATE TABLE IF NOT EXISTS {self.name} ({_MEMBERS}) USING {self.format}")
         self._there = True
 
 

@@ -19,16 +19,18 @@ from pyspark.sql import DataFrame, SparkSession
 
 from schemaman.debezium.payload import SchemaLookup
 from schemaman.debezium.wire_format import AUTO, Forms
-from schemaman.errors import BadConfiguration, StatementFailed, UsageError
+from schemaman.errors import BadConfiguration, Locked, StatementConflict, StatementFailed, UsageError
 from schemaman.history.decisions import Decisions, apply_decisions
 from schemaman.history.untyped_columns import read_as_texts
 from schemaman.history.versions import TableHistory
 from schemaman.io.schema_registry import NO_REGISTRY, is_url, load_export, open_registry
 from schemaman.migration.apply.apply import LEASE_MS
+from schemaman.migration.apply.lease import TURN_MS
 from schemaman.migration.plan import Plan, Policy
 from schemaman.migration.plan_file import plan_hash
 from schemaman.migration.setting_checks import require_policy, require_targets
 from schemaman.migration.settings import list_target_projections, refuse_shared_tables
+from schemaman.migration.target_id import target_id
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry, RegistryStore, Services
 from schemaman.settings import TargetSetting
@@ -42,6 +44,7 @@ from schemaman.spark.streaming.batch_notices import BatchNotices
 from schemaman.spark.streaming.batch_report import BatchReport, TableReport
 from schemaman.spark.streaming.blocked_rows import make_unread_query
 from schemaman.spark.streaming.blocked_rows import make_waiting_query as others_of
+from schemaman.spark.streaming.conflicts import ATTEMPTS, rest_after
 from schemaman.spark.streaming.decoded import LARGER, LIGHT, SMALL, DecodedBatch, RecordCount
 from schemaman.spark.streaming.history_changes import HistoryChanges
 from schemaman.spark.streaming.lake_progress import LakeDecoder
@@ -68,6 +71,7 @@ from schemaman.spark.streaming.table_writer import (
     StagingFailed,
     TableChanges,
     TableWriter,
+    TakeTurn,
 )
 from schemaman.spark.streaming.truncate import TableTruncated, decide_truncate
 from schemaman.spark.streaming.truncate_run import record_truncate
@@ -102,7 +106,8 @@ class LakeSink:
         small: the number of records that this process decodes, whatever their size. Of 20 times as many it
             decodes those of up to 256 MB; executors decode larger batches.
 
-    Only one LakeSink may write a table: the lease keeps two of them apart only while a schema changes.
+    Only one LakeSink should write a table. Where two of one store meet, as while a job is replaced, commits
+    that conflict are tried again, and each row is written once.
 
     Raises:
         UsageError: an argument is of the wrong type.
@@ -428,7 +433,22 @@ class _BatchRun:
     def _write_or_block(
         self, sink_table: SinkTable, outcome: Ready | Blocked, changes: TableChanges
     ) -> TableReport:
-        """Write one table; a fault of the table blocks this table alone."""
+        """Write one table; a fault of the table blocks this table alone.
+
+        After the commit of another writer the table is inspected anew: it may have other columns or rows.
+        """
+        for attempt in range(ATTEMPTS):
+            try:
+                return self._write_once(sink_table, outcome, changes, is_last=attempt == ATTEMPTS - 1)
+            except StatementConflict:
+                rest_after(attempt)
+                outcome = self._migrate_after_lease(sink_table, changes)
+        raise AssertionError("the last attempt returns")
+
+    def _write_once(
+        self, sink_table: SinkTable, outcome: Ready | Blocked, changes: TableChanges, *, is_last: bool
+    ) -> TableReport:
+        """Write one table, or block it. Raises `StatementConflict` unless it is the last attempt."""
         report = TableReport(str(sink_table.table), sink_table.lake_table, changes.count)
         try:
             if isinstance(outcome, Blocked):
@@ -441,7 +461,9 @@ class _BatchRun:
             report = replace(report, replayed=self._replay(sink_table, writer))
             report = self._write(sink_table, writer, changes, report) if changes.count else report
             return self._write_later_keys(sink_table, outcome, report)
-        except (StatementFailed, TableTruncated, StagingFailed) as error:
+        except (StatementFailed, TableTruncated, StagingFailed, Locked) as error:
+            if isinstance(error, StatementConflict) and not is_last:
+                raise
             return self._block(sink_table, changes, report, error.message)
 
     def _write_later_keys(self, sink_table: SinkTable, outcome: Ready, report: TableReport) -> TableReport:
@@ -518,7 +540,13 @@ class _BatchRun:
 
     def _make_writer(self, sink_table: SinkTable, outcome: Ready) -> TableWriter:
         history, stamps = self.histories[sink_table.table], self.sink._stamps
-        return TableWriter(self.spark, outcome.redirect(sink_table), outcome, history, stamps)
+        follower = outcome.redirect(sink_table)
+        return TableWriter(self.spark, follower, outcome, history, stamps, self._make_turn(follower))
+
+    def _make_turn(self, follower: SinkTable) -> TakeTurn:
+        """Make what keeps other jobs from adding rows to a log meanwhile."""
+        rows = f"{target_id(follower.target.format, follower.lake_table)} (rows)"
+        return lambda: self._open(follower).take_turn(rows, patience_ms=TURN_MS + 5000)
 
     def _write(
         self, sink_table: SinkTable, writer: TableWriter, changes: TableChanges, report: TableReport

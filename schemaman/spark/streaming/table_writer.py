@@ -6,6 +6,7 @@ Law: a batch that was written already is not written again; a table's batch is o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +56,9 @@ FindWaiting = Callable[[RowMap], arrow.Table | None]
 """The rows of a table whose records wait in quarantine (`DecodedBatch.map_waiting`); None if unknown."""
 
 
+TakeTurn = Callable[[], AbstractContextManager[object]]
+"""Keeps other jobs from adding rows to the table; raises `Locked` if one does so all the time."""
+
 FindUnread = Callable[[], UnreadRecords]
 """Finds the records that could not be read; queried once."""
 
@@ -100,8 +104,10 @@ class TableWriter:
         ready: Ready,
         history: TableHistory,
         stamps: BatchCommits,
+        take_turn: TakeTurn,
     ) -> None:
         self._spark = spark
+        self._take_turn = take_turn
         self._executor = SparkExecutor(spark)
         self._follower = sink_table
         self._stamps = stamps
@@ -264,6 +270,21 @@ class TableWriter:
         self, rows: DataFrame, changes: TableChanges, batch: StreamBatch | None, *, keeps: bool
     ) -> CommitState:
         columns: tuple[Column, ...] = list_staged_columns(self._row_map)
+        if not self._row_map.key:
+            # Of two appends at once, neither sees the records of the other, and both are committed.
+            with self._take_turn():
+                return self._commit_rows(rows, changes, batch, columns, keeps=keeps)
+        return self._commit_rows(rows, changes, batch, columns, keeps=keeps)
+
+    def _commit_rows(
+        self,
+        rows: DataFrame,
+        changes: TableChanges,
+        batch: StreamBatch | None,
+        columns: tuple[Column, ...],
+        *,
+        keeps: bool,
+    ) -> CommitState:
         name, format = self._follower.name, self._follower.target.format
         state = self._stamps.find_state(self._spark, format, name, batch) if batch else "new"
         if state == "written":
