@@ -16,15 +16,16 @@ from schemaman.sink.values.json_text import format_json
 from schemaman.sink.values.values import UnfitValue
 from schemaman.store.sql.store import SqlStore
 from tests.support.memory_sink import MemorySink
-from tests.support.records import node, row_event
+from tests.support.records import node, row_event, without_schemas
 
 PLACEHOLDER = "__debezium_unavailable_value"
 
 
 def sent(offset: int, op: str, **row: Any) -> Record:
     """An event without schemas, whose numbers are spelled as `row` spells them."""
-    found = row_event({name: node("string") for name in row}, op, dict.fromkeys(row, ""), offset=offset)
-    payload = json.loads(found.value or b"")["payload"]
+    made = row_event({name: node("string") for name in row}, op, dict.fromkeys(row, ""), offset=offset)
+    found = without_schemas(made)
+    payload = json.loads(found.value or b"")
     image = "before" if op == "d" else "after"
     texts = ", ".join(f'"{name}": {text}' for name, text in row.items())
     value = json.dumps({**payload, image: "ROW"}).replace('"ROW"', f"{{{texts}}}")
