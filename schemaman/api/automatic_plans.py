@@ -16,7 +16,13 @@ from schemaman.migration.source import migration_source
 from schemaman.migration.successor import LakeTableAt, list_successors
 from schemaman.migration.target import TARGETS, LakeTable
 from schemaman.sink.answered_renames import find_former_columns, plan_answered_renames
-from schemaman.sink.row_places import find_key_begin, find_key_end, is_of_sink, make_predecessor
+from schemaman.sink.row_places import (
+    find_key_begin,
+    find_key_end,
+    find_types,
+    is_of_sink,
+    make_predecessor,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +86,8 @@ class AutomaticPlanner:
         newest, history = tables[-1], self.planner.settle_renames(table)
         if "key" in history.latest.unconfirmed or not is_of_sink(newest.lake):
             return ()
-        end = find_key_begin(history) if unproven else find_key_end(history, newest, ())
+        end = find_types(history, newest.lake)
+        end = end or (find_key_begin(history) if unproven else find_key_end(history, newest, ()))
         if end is None:
             return ()
         names = str(table.history.table), table.target, table.format

@@ -201,8 +201,8 @@ NEVER: Mapping[ChangeKind, frozenset[Level]] = {
 A column whose name another one has cannot be left out: values of the two would mix. The lake keeps a type
 that is wide enough, and its own order of columns. No row needs a comment, and none waits for columns to be
 united, or for NULL to be forbidden. Writers write every value, whatever its default is. A suspected rename
-is not evidence. A whole table is moved by itself or by hand, and no plan empties one. Values are written as text,
-or wait.
+is not evidence. A whole table is moved by itself or by hand, and no plan empties one. Values are written as
+text, or wait.
 
 A pattern with such a level leaves the kind to the profile; a destructive kind that could be automatic is
 blocked by it."""

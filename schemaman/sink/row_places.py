@@ -36,7 +36,9 @@ class RowPlace:
         if self.table is None or self.until is None:
             return False
         lake = self.table.lake
-        found = find_next_incarnation(history, lake) or find_rebuilt(history, lake)
+        found = (
+            find_next_incarnation(history, lake) or find_types(history, lake) or find_rebuilt(history, lake)
+        )
         return found is not None and found.number == self.until
 
     def has_version(self, number: int) -> bool:
@@ -88,7 +90,7 @@ def find_place(
     newest = RowPlace(tables[-1] if tables else None, firsts[-1])
     end = None
     if begins_successors and newest.table is not None:
-        end = find_rebuilt(history, newest.table.lake)
+        end = find_types(history, newest.table.lake) or find_rebuilt(history, newest.table.lake)
     if begins_successors and newest.table is None:
         end = find_rebuilt_among(history, versions)
     if follows_names and newest.table is not None:
@@ -135,6 +137,14 @@ def find_next_incarnation(history: TableHistory, lake: LakeTable) -> SchemaVersi
     if incarnation in (None, newest) or not is_of_sink(lake):
         return None
     return next(v for v in history.versions if v.incarnation == newest)
+
+
+def find_types(history: TableHistory, lake: LakeTable) -> SchemaVersion | None:
+    """Find the first version with types if the lake table has texts, since nothing showed any before."""
+    newest = history.latest
+    if not read_record(lake.properties).untyped or newest.status == "inferred" or not is_of_sink(lake):
+        return None
+    return next(v for v in history.versions if v.incarnation == newest.incarnation)
 
 
 def find_rebuilt(history: TableHistory, lake: LakeTable) -> SchemaVersion | None:

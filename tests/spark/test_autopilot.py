@@ -27,7 +27,7 @@ from tests.streaming.test_autopilot import keyless, told
 from tests.support.checkout import PROOF
 from tests.support.command_line import Run
 from tests.support.recordings import recorded
-from tests.support.records import node, row_event
+from tests.support.records import node, row_event, without_schemas
 
 pytestmark = pytest.mark.spark
 
@@ -124,6 +124,32 @@ def test_a_successor_takes_the_newer_rows(
     ]
     assert rows == [[(1, 1), (2, 1)], newer]
     assert any(SUCCESSOR_PROPERTY in line.statement and line.state == "done" for line in lines)
+
+
+@pytest.mark.parametrize("format", ["iceberg", *(["delta"] if PROOF else [])])
+def test_json_without_types_is_text_until_its_types_are_known(
+    spark: SparkSession, tmp_path: Path, format: str
+) -> None:
+    path, table = (f"{tmp_path}/{{table}}", "") if format == "delta" else ("", "ice.untyped.{table}")
+    target = sm.TargetSetting("lake", format, ("*",), path=path or None, table=table or None)
+    quarantine = sm.spark.Quarantine(f"ice.{tmp_path.name}.quarantine", "iceberg")
+    typed = [told(n, {"id": n, "n": 7}) for n in range(4)]
+    reports: list[BatchReport] = []
+    with sm.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as registry:
+        policy = sm.Policy(profile="autopilot")
+        sink = sm.spark.LakeSink(registry, [target], quarantine, policy=policy, on_report=reports.append)
+        sink(_make_frame(spark, list(map(without_schemas, typed[:2]))), 0)
+        sink(_make_frame(spark, typed[2:]), 1)
+    assert not any(table.blocked for report in reports for table in report.tables), reports
+    place = (table or path).replace("{table}", "t")
+    found = [
+        sorted(
+            (r.id, r.n)
+            for r in spark.sql(f"SELECT id, n FROM {TARGETS.get(format).table_name(name)}").collect()
+        )
+        for name in (place, f"{place}__2")
+    ]
+    assert found == [[("0", "7"), ("1", "7")], [(2, 7), (3, 7)]]
 
 
 def test_values_that_wait_are_told_and_drain_once_the_policy_lets_them(

@@ -10,7 +10,7 @@ from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_autopilot import INT, keyless, told
 from tests.streaming.test_moved_tables import Source, _event
 from tests.support.killed_sink import Batch, Way
-from tests.support.records import node, row_event
+from tests.support.records import node, row_event, without_schemas
 
 
 def _stream(*batches: Sequence[Record]) -> tuple[Batch, ...]:
@@ -195,6 +195,12 @@ WAYS: dict[str, Way] = {
             Batch([_event("b", 5, 2, "new", "u"), _event("b", 6, 3, "b3", "d"), _event("b", 7, 9, "b9")]),
             Batch([_event("b", 8, 8, "b8")], _same_table),
             Batch([_event("b", 9, 1, "b1", "d")], _same_table),
+        )
+    ),
+    "JSON without types": Way(
+        _stream(
+            [without_schemas(told(0, {"id": "r1", "n": "1"}))],
+            [without_schemas(told(n, {"id": f"r{n}", "n": "7", "note": "x"})) for n in (1, 2)],
         )
     ),
     "TRUNCATE": Way(

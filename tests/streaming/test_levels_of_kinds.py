@@ -10,7 +10,6 @@ from typing import Any, get_args
 
 import pytest
 
-from schemaman.debezium.records import Record
 from schemaman.migration.policy import (
     KINDS,
     NEVER,
@@ -75,15 +74,6 @@ def mysql(*states: tuple[Node, str, Mapping[str, Node]], **more: Any) -> History
         values = {name: "x" if node is MYSQL_TEXT else number for name, node in columns.items()}
         batches.append(Batch([told, connector.row(columns, table="t", values=values)]))
     return History(batches, **more)
-
-
-def plain(offset: int, row: Mapping[str, Any]) -> Record:
-    """The event of a row without schemas."""
-    found = row_event(dict.fromkeys(row, TEXT), "c", dict(row), offset=offset)
-    key, value = (
-        json.dumps(json.loads(part or b"{}")["payload"]).encode() for part in (found.key, found.value)
-    )
-    return replace(found, key=key, value=value)
 
 
 def way(name: str, **more: Any) -> History:
@@ -167,7 +157,7 @@ HISTORIES: dict[ChangeKind, History] = {
     "drop-table": way("table made anew"),
     "rename-table": way("table renamed"),
     "truncate": way("TRUNCATE"),
-    "untyped-json": History([Batch([plain(n, {"id": f"r{n}", "a": "x"})]) for n in range(2)], at=0),
+    "untyped-json": way("JSON without types", at=0),
     "change-representation": of(
         ({"a": TIME}, {"a": 5_000_000}), ({"a": LONG}, {"a": 6}),
         projections=(ProjectionRule((("time", "bigint"),)),),

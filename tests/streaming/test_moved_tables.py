@@ -112,6 +112,18 @@ def test_a_table_that_was_made_anew_begins_beside_the_old_one(source: Source) ->
     }
 
 
+def test_a_table_that_was_dropped_keeps_its_lake_table_and_is_said_to_be_dropped(source: Source) -> None:
+    source.create("t", 1, 2)
+    source.drop("t")
+    source.create("other", 3)
+    assert source.take() == {"t": {1: "t1", 2: "t2"}, "other": {3: "other3"}}
+    dropped = [
+        h.table.table for h in map(source.lake.store.history, source.lake.store.tables()) if h and h.has_ended
+    ]
+    assert dropped == ["t"]
+    assert source.lake.withheld() == {}
+
+
 def test_a_path_whose_source_was_made_anew_gets_a_successor_and_a_renamed_one_its_rows(
     store: SqlStore,
 ) -> None:

@@ -11,19 +11,21 @@ import pytest
 
 from schemaman.debezium.records import Record
 from schemaman.migration.policy import Policy, PolicyRule
+from schemaman.migration.properties.table_record import read_record
 from schemaman.sink.values.json_text import format_json
 from schemaman.sink.values.values import UnfitValue
 from schemaman.store.sql.store import SqlStore
 from tests.support.memory_sink import MemorySink
-from tests.support.records import node, row_event
+from tests.support.records import node, row_event, without_schemas
 
 PLACEHOLDER = "__debezium_unavailable_value"
 
 
 def sent(offset: int, op: str, **row: Any) -> Record:
     """An event without schemas, whose numbers are spelled as `row` spells them."""
-    found = row_event({name: node("string") for name in row}, op, dict.fromkeys(row, ""), offset=offset)
-    payload = json.loads(found.value or b"")["payload"]
+    made = row_event({name: node("string") for name in row}, op, dict.fromkeys(row, ""), offset=offset)
+    found = without_schemas(made)
+    payload = json.loads(found.value or b"")
     image = "before" if op == "d" else "after"
     texts = ", ".join(f'"{name}": {text}' for name, text in row.items())
     value = json.dumps({**payload, image: "ROW"}).replace('"ROW"', f"{{{texts}}}")
@@ -82,6 +84,20 @@ def test_rows_wait_until_the_policy_lets_them_be_texts(store: SqlStore) -> None:
     sink.policy = Policy(profile="autopilot")
     sink.take([sent(1, "c", id="2", a="2")])
     assert (sink.withheld(), rows(sink)) == ({}, [{"id": "1", "a": "1"}, {"id": "2", "a": "2"}])
+
+
+def test_rows_whose_types_are_known_later_go_into_a_successor(store: SqlStore) -> None:
+    sink = autopilot(store)
+    sink.take([sent(0, "c", id="1", a="5"), sent(1, "c", id="2", a="6")])
+    typed = {"id": node("int32"), "a": node("int32")}
+    for offset in (2, 3):
+        sink.take([row_event(typed, "c", {"id": offset, "a": 7}, offset=offset)])
+    sink.take([sent(4, "u", id="3", a="8")])
+    assert sink.withheld() == {}
+    first, second = sink.lake()
+    assert [(row["id"], row["a"]) for row in first.rows] == [("1", "5"), ("2", "6")]
+    assert [(row["id"], row["a"]) for row in second.rows] == [(2, 7), (3, 8)]
+    assert second.live.name == read_record(first.live.properties).successor
 
 
 @pytest.mark.parametrize(

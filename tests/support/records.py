@@ -127,6 +127,12 @@ def row_event(
     return replace(record(value, key, topic), partition=partition, offset=offset)
 
 
+def without_schemas(record: Record) -> Record:
+    """The record as the JSON converter writes it with `schemas.enable=false`."""
+    key, value = (None if p is None else json.loads(p)["payload"] for p in (record.key, record.value))
+    return replace(record, key=_json(key), value=_json(value))
+
+
 def change(*entries: Node, ddl: str | None = None, database: str = "shop", **source: object) -> Node:
     """A schema-change record without its Connect schema, which says nothing that the payload does not."""
     block = {**SOURCE, "connector": "mysql", "schema": None, **source}

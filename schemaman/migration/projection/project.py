@@ -50,6 +50,7 @@ from schemaman.migration.properties.names import (
     KEPT_PROPERTY,
     METADATA_PROPERTY,
     NAMES_PROPERTY,
+    UNTYPED_PROPERTY,
     format_property,
 )
 from schemaman.migration.properties.stamped_version import find_stamped_version
@@ -498,6 +499,7 @@ def _write_properties(
         NAMES_PROPERTY: list_renamed_columns(names, tables.exact),
         METADATA_PROPERTY: tables.metadata.names,
         KEPT_PROPERTY: kept,
+        UNTYPED_PROPERTY: ["text"] if tables.source.untyped else (),
     }
     had = tables.lake.properties if tables.lake else {}
     return {key: format_property(value) for key, value in properties.items() if value or key in had}

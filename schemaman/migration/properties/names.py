@@ -52,6 +52,9 @@ UNITED_PROPERTY = "schemaman.united"
 TAKEN_PROPERTY = "schemaman.taken"
 """Table property: lake tables of earlier names of the source whose rows this one took over, as JSON."""
 
+UNTYPED_PROPERTY = "schemaman.untyped"
+"""Table property: how values are written whose types nothing shows, as a JSON list: `["text"]`."""
+
 ADDED_PROPERTY = "schemaman.added"
 """Table property: columns that plans added beyond the version of the stamp, as a JSON list."""
 

@@ -35,6 +35,7 @@ from schemaman.migration.properties.names import (
     TAKEN_PROPERTY,
     TRUNCATED_PROPERTY,
     UNITED_PROPERTY,
+    UNTYPED_PROPERTY,
     VERSION_PROPERTY,
 )
 from schemaman.model.ddl import parse_type
@@ -48,7 +49,7 @@ _RECORDED = (
     ADDED_PROPERTY, BEGAN_PROPERTY, DISPLACED_PROPERTY, FENCE_PROPERTY, FOREIGN_PROPERTY, KEPT_PROPERTY,
     KEY_PROPERTY, METADATA_PROPERTY, NAMES_PROPERTY, PLAN_PROPERTY, RECIPE_PROPERTY, SOURCE_PROPERTY,
     STORE_PROPERTY, TRUNCATED_PROPERTY, VERSION_PROPERTY, SPLIT_PROPERTY, SUCCESSOR_PROPERTY,
-    PREDECESSOR_PROPERTY, UNITED_PROPERTY, TAKEN_PROPERTY,
+    PREDECESSOR_PROPERTY, UNITED_PROPERTY, TAKEN_PROPERTY, UNTYPED_PROPERTY,
 )  # fmt: skip
 _NestedPath = Annotated[list[str], msgspec.Meta(min_length=1)]
 
@@ -121,7 +122,8 @@ class TableRecord:
     `split` has columns beside others of the same source column. `successor` is the address of the table that
     takes the newer rows, empty for none; `predecessor` is the one with the older rows. `united` maps columns
     whose values are in the renamed column, too, to the order of the rename. `taken` are addresses of lake
-    tables of earlier names, whose rows it took over.
+    tables of earlier names, whose rows it took over. `untyped`: its values are texts, since nothing showed
+    their types.
     `key` is None without that property. `run` is the run that last changed the table, `phase` the newest
     phase of its `swaps`; empty texts for none. `unreadable` are the properties whose values are not of their
     form; what they record is missing here.
@@ -148,6 +150,7 @@ class TableRecord:
     predecessor: Predecessor | None = None
     united: Mapping[str, str] = field(default_factory=dict)
     taken: tuple[str, ...] = ()
+    untyped: bool = False
     unreadable: tuple[str, ...] = ()
 
 
@@ -196,6 +199,7 @@ def _parse_record(texts: tuple[str | None, ...]) -> TableRecord:
         successor=found.get(SUCCESSOR_PROPERTY, ""),
         predecessor=parse(PREDECESSOR_PROPERTY, Predecessor, lambda one: one, None),
         taken=parse(TAKEN_PROPERTY, list[str], tuple, no_names),
+        untyped=bool(parse(UNTYPED_PROPERTY, list[str], tuple, no_names)),
         united=parse(UNITED_PROPERTY, dict[str, str], MappingProxyType, no_map),
         unreadable=tuple(unreadable),
     )
