@@ -136,7 +136,7 @@ def test_the_layout_of_a_delta_table_is_read_back(executor: SparkExecutor, wareh
 def test_without_a_jvm_at_hand_the_same_is_told(spark, executor: SparkExecutor, warehouse: Path) -> None:
     far = SparkExecutor(spark, java=False)
     path = str(warehouse / "told twice")
-    more = "c CHAR(3), n VOID, l TIMESTAMP_NTZ, w INT DEFAULT 7, i STRUCT<v: VARCHAR(5) COMMENT 'inner', n: VOID>"
+    more = "c CHAR(3), n VOID, l TIMESTAMP_NTZ, w INT DEFAULT 7, i STRUCT<v: VARCHAR(5) COMMENT 'x', n: VOID>"
     executor.run(
         f"CREATE TABLE delta.`{path}` ({COLUMNS}, {more}) USING delta PARTITIONED BY (id) COMMENT 'all' "
         "TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')"
