@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from bench import tables
+from bench.processes import list_tree, read_cpu
 from schemaman.history.versions import TableHistory
 from schemaman.migration.apply.apply import StoreJournal, apply
 from schemaman.migration.plan import Plan, Policy
@@ -97,6 +98,7 @@ def _measure_format(executor: SparkExecutor, format: str, count: int, folder: Pa
     return {
         f"{format}, apply: milliseconds of the bare statements per table": bare,
         f"{format}, apply: time / bare statements": applied["milliseconds per table"] / count / bare,
+        f"{format}, apply: CPU time / that of the bare statements": applied.pop("CPU / bare"),
     } | {
         f"{format}, {part}: {name}": value / (count if name.endswith("per table") else 1)
         for part, figures in (("plan", planned), ("apply", applied))
@@ -164,23 +166,27 @@ def _measure_applying(
     """Apply every second plan, and run the bare statements of the others in between.
 
     Returns the milliseconds of the bare statements per table, and the figures of the applied plans as if all
-    tables were applied.
+    tables were applied. The CPU time is that of this process and of Spark's.
     """
     journal, seconds = StoreJournal(store), 0.0
+    pids, cpu_applied, cpu_bare = list_tree(), 0.0, 0.0
     figures: dict[str, float] = {}
     for number, plan in enumerate(plans):
         if number % 2:
-            start = time.perf_counter()
+            start, cpu = time.perf_counter(), read_cpu(pids)
             for step in plan.steps:
                 executor.run(step.statement)
             seconds += time.perf_counter() - start
+            cpu_bare += read_cpu(pids) - cpu
             continue
-        calls = Timed(timed.executor)
+        calls, cpu = Timed(timed.executor), read_cpu(pids)
         _, found = _measure(calls, lambda p=plan, n=number, c=calls: _apply_plan(p, n, c, journal, store))
+        cpu_applied += read_cpu(pids) - cpu
         figures = {name: figures.get(name, 0.0) + value for name, value in found.items()}
     applied, bare = -(-len(plans) // 2), len(plans) // 2
     scale = {name: len(plans) if name.endswith("per table") else 1 for name in figures}
-    return 1000 * seconds / bare, {n: value * scale[n] / applied for n, value in figures.items()}
+    found = {name: value * scale[name] / applied for name, value in figures.items()}
+    return 1000 * seconds / bare, found | {"CPU / bare": cpu_applied / applied / (cpu_bare / bare)}
 
 
 def _apply_plan(plan: Plan, number: int, executor: Executor, journal: StoreJournal, store: SqlStore) -> None:

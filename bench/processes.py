@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,7 +33,24 @@ def run_process(*command: str) -> Finished:
 
 
 def read_tree_cpu() -> float:
-    """Read the CPU seconds of this process and of all its descendants, also of those that have ended.
+    """Read the CPU seconds of this process and of all its descendants, also of those that have ended."""
+    return sum(_read_tree().values()) / os.sysconf("SC_CLK_TCK")
+
+
+def list_tree() -> tuple[int, ...]:
+    """List the ids of this process and of all its descendants."""
+    return tuple(_read_tree())
+
+
+def read_cpu(pids: Iterable[int]) -> float:
+    """Read the CPU seconds of processes, without what their descendants spent."""
+    texts = (Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace") for pid in pids)
+    spent = (sum(map(int, text.rpartition(")")[2].split()[11:13])) for text in texts)
+    return sum(spent) / os.sysconf("SC_CLK_TCK")
+
+
+def _read_tree() -> dict[int, int]:
+    """Read the clock ticks of this process and of each descendant, with those of its ended children.
 
     Source: proc(5), `/proc/PID/stat`, fields 4 and 14 to 17.
     """
@@ -48,9 +65,7 @@ def read_tree_cpu() -> float:
         pid = int(stat.parent.name)
         parents[pid], ticks[pid] = int(fields[1]), sum(map(int, fields[11:15]))
     mine = os.getpid()
-    return sum(spent for pid, spent in ticks.items() if mine in _list_ancestors(pid, parents)) / os.sysconf(
-        "SC_CLK_TCK"
-    )
+    return {pid: spent for pid, spent in ticks.items() if mine in _list_ancestors(pid, parents)}
 
 
 def _list_ancestors(pid: int, parents: Mapping[int, int]) -> Iterator[int]:

@@ -6,8 +6,8 @@ import getpass
 import os
 import secrets
 import socket
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import date
 from functools import partial
@@ -16,7 +16,10 @@ from schemaman.api.planning import make_preflight
 from schemaman.api.spark_session import open_executor, require_lasting_catalog
 from schemaman.api.target_tables import cut_history
 from schemaman.api.workspace import Workspace
+from schemaman.errors import BadReference
 from schemaman.history.decisions import Decisions
+from schemaman.history.references import parse_name
+from schemaman.history.versions import TableHistory
 from schemaman.migration.apply.apply import (
     Inspection,
     Migration,
@@ -40,6 +43,7 @@ from schemaman.migration.split_columns import split_columns
 from schemaman.migration.statement_check import require_own_statements
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.migration.target_id import target_id
+from schemaman.model.schema import TableId
 from schemaman.registry import Registry
 from schemaman.store.sql.store import SqlStore
 
@@ -149,13 +153,15 @@ class PlanApplier:
         """
         require_own_statements(plan)
         policy = self.workspace.settings.policy
-        grounds = self._find_rename_grounds(plan, lake)
+        sources = _find_sources(plan, lake)
+        histories = self._read_histories(sources)
+        grounds = _find_rename_grounds(plan, lake, histories)
         layout = lake.layout if lake else ()
         missing = list_missing_approvals(plan, policy, grounds=grounds, layout=layout)
         if not missing and policy.rules:
-            named = self._find_names(plan, lake)
+            named = self._find_names(plan, sources)
             missing = list_missing_approvals(plan, policy, *named, grounds, layout)
-        exchanged = () if missing else self._find_exchanged_contents(plan, lake)
+        exchanged = () if missing else _find_exchanged_contents(plan, lake, histories)
         if exchanged:
             return (f"the plan records that {', '.join(exchanged)} hold other columns than now",)
         if unrecorded := () if missing else self._list_unrecorded_values(plan):
@@ -163,7 +169,7 @@ class PlanApplier:
         if missing or plan.approvals_needed:
             return missing
         inspect = partial(self.executor.inspect, format=plan.format)
-        return list_unfounded_fills(plan, lake, grounds, inspect, self._find_former_names(plan))
+        return list_unfounded_fills(plan, lake, grounds, inspect, self._find_former_names(plan, histories))
 
     def _list_unrecorded_values(self, plan: Plan) -> tuple[str, ...]:
         """The properties that a rollback does not restore, by what the journal has of the plan it undoes."""
@@ -175,61 +181,38 @@ class PlanApplier:
         )
         return list_unrecorded_values(plan, next(map(from_text, texts), None))
 
-    def _find_former_names(self, plan: Plan) -> frozenset[str]:
-        """The former names of the source of a plan, by the history and people's decisions."""
+    def _find_tables(self, names: Iterable[str]) -> list[TableId]:
+        """The tables of the store that have these whole names; a text that is no name has none."""
+        found = set[TableId]()
+        for name in names:
+            with suppress(BadReference):
+                same_end = self.store.find_by_name(parse_name(name).parts[-1])
+                found |= {table for table in same_end if str(table) == name}
+        return sorted(found)
+
+    def _read_histories(self, names: Iterable[str]) -> tuple[TableHistory, ...]:
+        """The histories of the tables with these whole names, under people's decisions."""
+        tables = self._find_tables(names)
+        return tuple(self.registry.read_histories(tables, self.decisions)) if tables else ()
+
+    def _find_former_names(self, plan: Plan, known: Iterable[TableHistory]) -> frozenset[str]:
+        """The former names of the source of a plan, by the history and people's decisions.
+
+        `known` are histories that were read before.
+        """
+        by_name = {str(history.table): history for history in known}
         found, names = set[str](), {plan.source.table}
         while names:
             found |= names
-            tables = [table for table in self.store.tables() if str(table) in names]
-            histories = self.registry.read_histories(tables, self.decisions)
+            read = self._read_histories(names - by_name.keys())
+            histories = [*read, *(by_name[name] for name in names & by_name.keys())]
             names = {a.name for h in histories for a in h.aliases if a.kind == "table"} - found
         return frozenset(found - {plan.source.table})
 
-    def _find_exchanged_contents(self, plan: Plan, lake: LakeTable | None) -> tuple[str, ...]:
-        """The columns of which the plan records another content than they have, by the store's history."""
-        named = [table for table in self.store.tables() if str(table) == plan.source.table]
-        for history in self.registry.read_histories(named, self.decisions):
-            found = [find_exchanged_contents(plan, lake, history, proven=each) for each in (False, True)]
-            if all(found):
-                return found[0]
-        return ()
-
-    def _find_rename_grounds(self, plan: Plan, lake: LakeTable | None) -> RenameGrounds | None:
-        """The grounds that the store has for names of the sources that plan and table name.
-
-        None without any step that gives a name, or if the store knows none of these sources.
-        """
-        if all(step.kind not in ("rename-column", "add-columns", "backfill") for step in plan.steps):
-            return None
-        sources = _find_sources(plan, lake)
-        named = [table for table in self.store.tables() if str(table) in sources]
-        if not named:
-            return None
-        whole = list(self.registry.read_histories(named, self.decisions))
-        # A part of a split column is renamed by its own name, which no history has.
-        histories = [
-            split_columns(cut_history(history, version), lake)
-            for history in whole
-            for version in {v.incarnation: v for v in history.versions}.values()
-        ]
-        is_followed = (plan.source.table, plan.source.version, plan.source.id)
-        followed = [
-            cut_history(history, version)
-            for history in whole
-            for version in history.versions
-            if (str(history.table), version.number, version.id) == is_followed
-        ]
-        return find_rename_grounds(
-            [migration_source(history) for history in histories],
-            [migration_source(history, proven=True) for history in histories],
-            [migration_source(history) for history in followed or histories],
-        )
-
-    def _find_names(self, plan: Plan, lake: LakeTable | None) -> tuple[set[str], set[str]]:
-        """The source that the table of a plan names, and the targets that lead its sources into it."""
-        sources = _find_sources(plan, lake)
+    def _find_names(self, plan: Plan, sources: set[str]) -> tuple[set[str], set[str]]:
+        """The sources that plan and table name, and the targets that lead them into the table."""
         named = target_id(plan.format, plan.table)
-        tables = [table for table in self.store.tables() if str(table) in sources]
+        tables = self._find_tables(sources)
         leading = [
             (target.name, target_id(target.format, target.address(table)) == named)
             for target in self.workspace.settings.targets.value
@@ -257,6 +240,48 @@ def _find_sources(plan: Plan, lake: LakeTable | None) -> set[str]:
 def _name_owner() -> str:
     """Name this process for those who wait for its leases."""
     return f"{getpass.getuser()}@{socket.gethostname()} ({os.getpid()})"
+
+
+def _find_exchanged_contents(
+    plan: Plan, lake: LakeTable | None, histories: Iterable[TableHistory]
+) -> tuple[str, ...]:
+    """The columns of which the plan records another content than they have, by its source's history."""
+    for history in (each for each in histories if str(each.table) == plan.source.table):
+        found = [find_exchanged_contents(plan, lake, history, proven=each) for each in (False, True)]
+        if all(found):
+            return found[0]
+    return ()
+
+
+def _find_rename_grounds(
+    plan: Plan, lake: LakeTable | None, whole: Sequence[TableHistory]
+) -> RenameGrounds | None:
+    """The grounds for names in the histories of the sources that plan and table name.
+
+    None without any step that gives a name, or if there are no histories.
+    """
+    if all(step.kind not in ("rename-column", "add-columns", "backfill") for step in plan.steps):
+        return None
+    if not whole:
+        return None
+    # A part of a split column is renamed by its own name, which no history has.
+    histories = [
+        split_columns(cut_history(history, version), lake)
+        for history in whole
+        for version in {v.incarnation: v for v in history.versions}.values()
+    ]
+    is_followed = (plan.source.table, plan.source.version, plan.source.id)
+    followed = [
+        cut_history(history, version)
+        for history in whole
+        for version in history.versions
+        if (str(history.table), version.number, version.id) == is_followed
+    ]
+    return find_rename_grounds(
+        [migration_source(history) for history in histories],
+        [migration_source(history, proven=True) for history in histories],
+        [migration_source(history) for history in followed or histories],
+    )
 
 
 def new_run() -> str:

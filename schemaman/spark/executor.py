@@ -16,6 +16,8 @@ from schemaman.spark.sql_errors import RAISED, make_failure
 from schemaman.spark.statements import collect_rows, query_rows, run_statement
 
 _CREATE_NAMESPACE = "CREATE NAMESPACE "
+_LIST_SLOTS = "SELECT spark_partition_id() FROM range(16)"
+"""A range has as many partitions as the session has slots. Source: Spark 4.1, `RangeExec`, `numSlices`."""
 
 
 class SparkExecutor:
@@ -36,11 +38,19 @@ class SparkExecutor:
         self._spark = spark
         self._java = java and is_classic(spark)
         self._checked: set[tuple[str, str]] = set()
+        self._slots: int | None = None
 
     @property
     def slots(self) -> int:
-        """How many tables may be migrated at once: the slots of a classic session; 1 with Spark Connect."""
-        return max(1, self._spark.sparkContext.defaultParallelism) if is_classic(self._spark) else 1
+        """How many tables may be migrated at once: the slots of the session, of Spark Connect at most 16."""
+        if is_classic(self._spark):
+            return max(1, self._spark.sparkContext.defaultParallelism)
+        if self._slots is None:
+            try:
+                self._slots = len({row[0] for row in self._spark.sql(_LIST_SLOTS).collect()})
+            except RAISED:
+                self._slots = 1
+        return self._slots
 
     def inspect(self, table: str, format: str) -> LakeTable | None:
         """Read the lake table from its own catalogue; None if it does not exist.

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -189,6 +190,27 @@ def test_the_command_line_works_on_a_server(far: Far, tmp_path: Path) -> None:
     assert planned["steps"] != []
     assert run("apply", "made.plan.json")["state"] == "applied"
     assert second_reader.delta_log_columns(Path(table)) != []
+
+
+def test_a_server_migrates_tables_side_by_side(far: Far) -> None:
+    executor = far.executor
+    slots = "spark.sql.leafNodeDefaultParallelism"  # a small server has one by its settings
+    far.spark.conf.set(slots, "2")
+    assert executor.slots == 2
+    far.spark.conf.unset(slots)
+    executor.run("CREATE NAMESPACE IF NOT EXISTS ice.beside")
+    both = threading.Barrier(executor.slots, timeout=60)
+
+    def alter(name: str) -> tuple[str, ...]:
+        both.wait()
+        executor.run(f"CREATE TABLE {name} (id INT) USING iceberg")
+        executor.run(f"ALTER TABLE {name} ADD COLUMNS (a INT)")
+        found = executor.inspect(name, "iceberg")
+        return found.schema.names if found else ()
+
+    with ThreadPoolExecutor(executor.slots) as pool:
+        names = [f"ice.beside.t{number}" for number in range(4)]
+        assert list(pool.map(alter, names)) == [("id", "a")] * 4
 
 
 def test_a_server_that_is_not_there_is_said_so_at_once() -> None:

@@ -3,8 +3,9 @@
 Laws: a step is run only if the table shows that it is due, and is done only if the table shows its result. A
 run that a later one replaced notices it at its next inspection, or at its next line in the journal.
 
-A step that only records properties of schemaman is sent right after a statement that succeeded; one
-inspection checks both. If the table names this store already, such a last step also marks the table.
+A step that only records properties of schemaman is sent right after a statement that succeeded, and so is
+the key of a created table; one inspection checks both. If the table names this store already, a last step
+that records properties also marks the table.
 """
 
 from __future__ import annotations
@@ -475,7 +476,7 @@ class PlanRun:
         raise AssertionError("the last attempt returns or raises")
 
     def send_record(self, number: int, before: LakeTable | None) -> None:
-        """Send the step after this one if it only records properties; its own turn finds its failure."""
+        """Send the step after this one if it may follow at once; its own turn finds its failure."""
         if not follows_at_once(self.plan, number, before):
             return
         step = self.plan.steps[number + 1]

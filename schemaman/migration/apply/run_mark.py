@@ -92,14 +92,17 @@ class RunMark:
 def follows_at_once(plan: Plan, number: int, before: LakeTable | None) -> bool:
     """Whether the step after a step may be sent with it; `before` is the table before both.
 
-    It only records properties of schemaman, and it is due once the statement before it is done. What others
-    do between the two, they may also do right after them.
+    It only records properties of schemaman, or gives a table its key that was just created, and it is due
+    once the statement before it is done. What others do between the two, they may also do right after them.
     """
     following = plan.steps[number + 1 : number + 2]
-    if before is None or plan.phase is not None or not following or not _is_record(following[0]):
+    if plan.phase is not None or not following:
         return False
     step, record = plan.steps[number], following[0]
-    if step.step_class in _SLOW or _list_recorded(step):
+    if before is None:
+        is_due = dict(record.precondition) == {"structure": step.postcondition.get("structure")}
+        return (step.kind, record.kind) == ("create-table", "set-key") and is_due
+    if not _is_record(record) or step.step_class in _SLOW or _list_recorded(step):
         return False
     due = {name: wanted for name, wanted in record.precondition.items() if name != "properties"}
     return (

@@ -15,6 +15,7 @@ from pyspark import RDD, inheritable_thread_target
 from pyspark.sql import SparkSession
 
 from schemaman.spark.executor import SparkExecutor
+from schemaman.spark.session import is_classic
 from schemaman.spark.sql_errors import RAISED
 
 _MOST = 16
@@ -39,7 +40,8 @@ class SideBySide:
 
         An error of one item is raised once those that have begun have ended; no other one is begun.
         """
-        sessions = self._open_sessions(spark, min(SparkExecutor(spark).slots, len(items), _MOST))
+        slots = SparkExecutor(spark).slots if is_classic(spark) else 1
+        sessions = self._open_sessions(spark, min(slots, len(items), _MOST))
         if len(sessions) < 2:
             return [work(spark, item) for item in items]
         free = SimpleQueue[SparkSession]()
