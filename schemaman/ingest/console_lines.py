@@ -21,8 +21,8 @@ _NULL = b"null"
 class ConsoleLine:
     """The parts of a line; a part that is not printed is None.
 
-    `is_key_known`: the line has a key, which may be null. `headers` are as far as their text shows them: a name
-    ends at the first colon, and a comma in a value is one if no colon follows.
+    `is_key_known`: the line has a key, which may be null. `headers` are as far as their text shows them: a
+    name ends at the first colon, and a comma in a value is one if no colon follows.
     """
 
     value: bytes | None

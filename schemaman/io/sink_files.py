@@ -37,7 +37,7 @@ class SinkPlace:
     """The place of the records of a file: topic, partition, and the offset of the first one.
 
     `keys` is the file of their keys, None if there is none. `last` is the last offset if the name has it.
-    `has_console_lines`: lines may have the key and more before the value, as the console consumer prints them.
+    `has_console_lines`: lines may have the key and more before the value, as the console consumer prints it.
     """
 
     topic: str
