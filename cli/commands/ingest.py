@@ -48,10 +48,12 @@ def ingest(
 ) -> int:
     """Read the records of each SOURCE into the history; reading them again changes nothing.
 
-    A SOURCE is a file of kcat -J lines (.jsonl, .gz, .zst), Parquet with the columns of Spark's Kafka source,
-    a folder that contains records.*, - for standard input, or kafka://BROKERS/TOPIC[,TOPIC...|*]. From Kafka,
-    it reads the unread records in the topics. With --follow, it also reads later records, and prints a report
-    whenever there are new ones.
+    A SOURCE is a file of kcat -J lines (.jsonl, .gz, .zst), Parquet or Avro with the columns of Spark's Kafka
+    source, a file that a sink of Kafka Connect wrote (TOPIC+PARTITION+OFFSET.json, .avro, .parquet), a folder
+    of such files or with one records.*, a pattern such as 'dump/**/*.parquet', - for standard input, or
+    kafka://BROKERS/TOPIC[,TOPIC...|*]. With --topic, lines are values, or what kafka-console-consumer prints.
+    From Kafka, it reads the unread records in the topics. With --follow, it also reads later records, and
+    prints a report whenever there are new ones.
     """
     workspace = make_workspace(context)
     found = find_sources(workspace, sources, topic=topic, keep_payload=keep_payload, since=since)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from schemaman.ingest.line_batches import LineBatch
+from schemaman.ingest.line_batches import LineBatch, RowBatch
 from schemaman.report.views.words import format_number
 
 T = TypeVar("T")
@@ -40,7 +40,7 @@ class ReadingProgress:
         """Pass records and batches of lines on, and report from time to time."""
         for record in records:
             before = self.records
-            self.records += len(record.lines) if isinstance(record, LineBatch) else 1
+            self.records += _count_items(record)
             if -before // _EVERY != -self.records // _EVERY:
                 self.report(self.describe())
             yield record
@@ -57,6 +57,16 @@ class ReadingProgress:
             if share and spent >= _ENOUGH_SECONDS:
                 parts.append(f"{_format_duration(spent * (1 - share) / share)} left")
         return " · ".join(parts)
+
+
+def _count_items(record: object) -> int:
+    match record:
+        case LineBatch():
+            return len(record.lines)
+        case RowBatch():
+            return len(record.rows)
+        case _:
+            return 1
 
 
 def _format_duration(seconds: float) -> str:

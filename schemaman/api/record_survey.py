@@ -192,7 +192,8 @@ def _find_recordings(name: str) -> list[files.File]:
         if not path.is_dir():
             raise
         found = [files.find_file(str(p)) for p in sorted(path.iterdir()) if p.is_file() and find_kind(p.name)]
-        found = [f for f in found if Path(f.path).name != REGISTRY]
+        # an Avro file in a folder is more often something else than records
+        found = [f for f in found if Path(f.path).name != REGISTRY and f.kind != "avro"]
         for inner in sorted(p for p in path.iterdir() if p.is_dir()):
             try:
                 found.append(files.find_file(str(inner)))

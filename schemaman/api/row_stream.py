@@ -21,6 +21,7 @@ from schemaman.api.sources import RecordSources
 from schemaman.api.spark_session import open_sink
 from schemaman.api.workspace import Workspace
 from schemaman.debezium.records import Record
+from schemaman.debezium.wire_format import SchemaId
 from schemaman.errors import BadConfiguration, UsageError
 from schemaman.io import files, kafka
 from schemaman.migration.settings import TargetSetting
@@ -124,7 +125,8 @@ class RowStream:
     def _read(self, source: files.File | kafka.Topics, read: Mapping[Partition, Ranges]) -> Iterator[Record]:
         settings = self.workspace.settings
         if isinstance(source, files.File):
-            items = files.read_records(source, limit=settings.record_limit.value)
+            limit = settings.record_limit.value
+            items = files.read_records(source, limit=limit, note_schema=_refuse_schema)
             yield from (item for item in items if isinstance(item, Record))
             return
         written = _select_written(self.checkpoint.written, read)
@@ -144,6 +146,12 @@ class RowStream:
         report = self.write(records, self.checkpoint.batch + 1)
         self.checkpoint.advance(records, keep=keep)
         return _build_written(len(records), report)
+
+
+def _refuse_schema(id: SchemaId, text: str) -> None:
+    raise UsageError(
+        "rows are not written from files that hold their own schema", hint="read the topic from Kafka"
+    )
 
 
 def choose_quarantine(settings: Settings, targets: Sequence[TargetSetting]) -> str:

@@ -14,12 +14,13 @@ from schemaman.api.reading_progress import ReadingProgress
 from schemaman.api.spark_session import ingest_on_spark
 from schemaman.api.workspace import Workspace
 from schemaman.debezium.payload import SchemaLookup
-from schemaman.debezium.records import Record
 from schemaman.debezium.wire_format import SchemaId
 from schemaman.errors import BadReference, Conflict, RegistryUnavailable, UnreadableInput, UsageError
+from schemaman.ingest.chunks import build_reading
 from schemaman.ingest.ingest import Summary
 from schemaman.ingest.ingest import ingest as ingest_records
-from schemaman.ingest.line_batches import LineBatch, UnreadableItem
+from schemaman.ingest.line_batches import Item
+from schemaman.ingest.probe import Prober
 from schemaman.io import files, kafka
 from schemaman.io.schema_registry import NO_REGISTRY, AnyRegistry, load_export
 from schemaman.registry import Registry
@@ -187,7 +188,7 @@ def _open_records(
     source: FoundSource,
     progress: ReadingProgress,
     schemas: FileSchemas,
-) -> Iterator[Record | UnreadableItem | LineBatch]:
+) -> Iterator[Item]:
     if isinstance(source, files.File):
         limit = workspace.settings.record_limit.value
         return files.read_batches(
@@ -229,8 +230,11 @@ def _read_group(
     done = Summary()
     stream, forms = workspace.settings.stream.value, workspace.settings.forms
     known_schemas = FileSchemas(schemas)
+    prober = Prober(build_reading(known_schemas, forms))
     for source in found:
         opened = _open_records(workspace, registry, sources, source, progress, known_schemas)
         records = progress.count_records(opened)
-        done += ingest_records(records, registry, stream, known_schemas, sources.keep_payload, forms=forms)
+        done += ingest_records(
+            records, registry, stream, known_schemas, sources.keep_payload, forms=forms, prober=prober
+        )
     return done

@@ -24,9 +24,10 @@ from schemaman.debezium.records import (
 from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import SchemamanError, UnreadableInput, UsageError
 from schemaman.ingest.console_lines import SEPARATOR, has_framing_headers, split_console_line
-from schemaman.ingest.line_batches import LineBatch
+from schemaman.ingest.line_batches import Item, LineBatch, RowBatch
 from schemaman.ingest.line_batches import UnreadableItem as UnreadableItem
 from schemaman.ingest.line_forms import LineForms
+from schemaman.ingest.probe import Prober
 from schemaman.ingest.scan import LastRecord, Scanner, merge, parse_last
 from schemaman.store.edge_hashes import EdgeHashes, EdgeSource, Extents, is_same_hash
 from schemaman.store.offsets import GAPS, Partition, Ranges
@@ -120,19 +121,20 @@ def read_position(connector: str, source: Mapping[str, object]) -> Position:
 
 
 def read_chunks(
-    items: Iterable[Record | UnreadableItem | LineBatch],
+    items: Iterable[Item],
     known: KnownOffsets,
     reading: DecodeContext,
     *,
     start: int = 0,
     size: int = CHUNK,
+    prober: Prober | None = None,
 ) -> Iterator[tuple[int, ChunkPart]]:
     """Reads a source, or its part from item `start` on, as pairs of chunk number and chunk part.
 
-    A chunk is `size` items of the source; each line of a batch that is not empty is an item. A part with a
-    refusal is the last one.
+    A chunk is `size` items of the source; each row of a batch and each line that is not empty is an item. A
+    part with a refusal is the last one. A `prober` of the same reading keeps what it has learned before.
     """
-    taker = _PartReader(known, reading)
+    taker = _PartReader(known, reading, prober)
     number, skipped = divmod(start, size)
     rest, room = _ItemReader(items), size - skipped
     while True:
@@ -160,7 +162,7 @@ def read_segments(
     parts. A part with a refusal is the last one.
     """
     rising = _RisingItems(items)
-    taker = _PartReader(known, reading)
+    taker = _PartReader(known, reading, None)
     while True:
         # One more than there are, so that the piece is read to its end.
         part = taker.take(_ItemReader(rising.take(size)), size + 1)
@@ -225,26 +227,28 @@ def build_order_error(topic: str, partition: int, before: int, offset: int) -> U
 class _ItemReader:
     """Reads items one by one, and lines of a batch as many at once as there is room for."""
 
-    def __init__(self, items: Iterable[Record | UnreadableItem | LineBatch]) -> None:
+    def __init__(self, items: Iterable[Item]) -> None:
         self._items = iter(items)
-        self._batch: LineBatch | None = None
+        self._batch: LineBatch | RowBatch | None = None
         self._at = 0
 
-    def take(self, room: int) -> Record | UnreadableItem | LineBatch | None:
-        """Takes the next item, or lines of which at most `room` are items; None at the end."""
+    def take(self, room: int) -> Item | None:
+        """Takes the next item, or lines or rows of which at most `room` are items; None at the end."""
         if self._batch is None:
             item = next(self._items, None)
-            if not isinstance(item, LineBatch):
+            if not isinstance(item, (LineBatch, RowBatch)):
                 return item
             self._batch, self._at = item, 0
-        batch, at = self._batch, self._at
-        if at == 0 and len(batch.lines) <= room:
+        batch, at, end = self._batch, self._at, self._at + room
+        contents = batch.lines if isinstance(batch, LineBatch) else batch.rows
+        self._at = end
+        if end >= len(contents):
             self._batch = None
+        if at == 0 and end >= len(contents):
             return batch
-        self._at = at + room
-        lines = batch.lines[at : self._at]
-        self._batch = batch if self._at < len(batch.lines) else None
-        return replace(batch, lines=lines, number=batch.number + at)
+        if isinstance(batch, LineBatch):
+            return replace(batch, lines=batch.lines[at:end], number=batch.number + at)
+        return replace(batch, rows=batch.rows[at:end], number=batch.number + at)
 
 
 class _RisingItems:
@@ -291,10 +295,10 @@ class _RisingItems:
 class _PartReader:
     """Reads parts one after the other, and keeps what bytes have proven from part to part."""
 
-    def __init__(self, known: KnownOffsets, reading: DecodeContext) -> None:
+    def __init__(self, known: KnownOffsets, reading: DecodeContext, prober: Prober | None) -> None:
         self._known = known
         self._reading = reading
-        self._scanner = Scanner(reading)
+        self._scanner = Scanner(reading, prober=prober)
         self._lines = LineForms(self._scanner.prober)
         self._places: dict[Partition, _PartitionProgress] = {}
         self._read = 0
@@ -310,6 +314,8 @@ class _PartReader:
                     break
                 if isinstance(item, LineBatch):
                     self._add_lines(item)
+                elif isinstance(item, RowBatch):
+                    self._add_rows(item)
                 else:
                     self._add_item(item)
         except SchemamanError as refusal:
@@ -346,6 +352,28 @@ class _PartReader:
             self._add_item(item)
             if learn is not None and isinstance(item, Record):
                 learn(line, item)
+
+    def _add_rows(self, batch: RowBatch) -> None:
+        match, advance, places = self._scanner.prober.match_parts, self._scanner.advance, self._places
+        for number, row in enumerate(batch.rows, batch.number):
+            topic, partition, offset, _, key, value = row
+            progress = places.get((topic, partition))
+            if (
+                progress is not None
+                and progress.last is not None
+                and offset == progress.highest + 1
+                and offset < progress.next_known
+                and value is not None
+                and len(value) <= batch.limit
+            ):
+                outlined = match(topic, key, value, True)
+                last = (Record, *row)
+                if outlined is not None and advance(topic, partition, outlined, last):
+                    progress.highest = progress.last_offset = offset
+                    progress.last = last
+                    self._read += 1
+                    continue
+            self._add_item(batch.check(number, row))
 
     def _prove_line(self, batch: LineBatch, number: int, line: bytes) -> bool:
         """Adds a line by its bytes; returns False if it has to be parsed."""

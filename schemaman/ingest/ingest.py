@@ -21,7 +21,7 @@ from schemaman.debezium.observation import (
     Skipped,
 )
 from schemaman.debezium.payload import SchemaLookup
-from schemaman.debezium.records import Record, hash_record
+from schemaman.debezium.records import hash_record
 from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.ingest.chunks import (
     CHUNK,
@@ -33,7 +33,8 @@ from schemaman.ingest.chunks import (
     build_reading,
     read_chunks,
 )
-from schemaman.ingest.line_batches import LineBatch
+from schemaman.ingest.line_batches import Item
+from schemaman.ingest.probe import Prober
 from schemaman.ingest.summary import SHOWN_REJECTS
 from schemaman.ingest.summary import Summary as Summary
 from schemaman.registry import Registry
@@ -45,7 +46,7 @@ NO_PARTITION = -1
 
 
 def ingest(
-    records: Iterable[Record | UnreadableItem | LineBatch],
+    records: Iterable[Item],
     registry: Registry,
     stream: str,
     schemas: SchemaLookup,
@@ -53,12 +54,14 @@ def ingest(
     progress: Callable[[Summary], None] | None = None,
     size: int = CHUNK,
     forms: Forms = AUTO,
+    prober: Prober | None = None,
 ) -> Summary:
     """Read one source into the history of a stream, in this process.
 
     `schemas` returns the Avro text of a registry id. `keep_payload` keeps the bytes of rejected records in
     the log; they may contain personal data. `forms` are the configured encodings of keys and values.
-    `progress` is called with the sum so far after each chunk of `size` records.
+    `progress` is called with the sum so far after each chunk of `size` records. `prober` is as in
+    `read_chunks`.
 
     Raises:
         UnreadableInput: the source cannot be read, or the offsets of a partition decrease in it.
@@ -67,7 +70,8 @@ def ingest(
         StoreUnavailable: the store cannot be written.
     """
     intake = Intake(registry, stream, schemas, keep_payload=keep_payload, forms=forms)
-    for _, taken in read_chunks(records, intake.known, build_reading(schemas, forms), size=size):
+    reading = build_reading(schemas, forms)
+    for _, taken in read_chunks(records, intake.known, reading, size=size, prober=prober):
         intake.enter(taken)
         if progress is not None:
             progress(intake.summary)

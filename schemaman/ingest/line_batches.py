@@ -1,4 +1,4 @@
-"""Lines of a file that are read but not parsed yet: bytes may prove what is in them."""
+"""Lines and rows of a file that are read but no records yet: bytes may prove what is in them."""
 
 from __future__ import annotations
 
@@ -37,3 +37,25 @@ class LineBatch:
     topic: str = ""
     partition: int = 0
     first: int = 0
+
+
+Row = tuple[str, int, int, int | None, bytes | None, bytes | None]
+"""Topic, partition, offset, time, key and value of a record without headers."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowBatch:
+    """Rows of a table of records without headers, in order; nothing of them is checked yet.
+
+    `number` is the number of the first row, from 1. `check` checks a row with its number. A value of more
+    than `limit` bytes is no record.
+    """
+
+    rows: Sequence[Row]
+    number: int
+    check: Callable[[int, Row], Record | UnreadableItem]
+    limit: int
+
+
+Item = Record | UnreadableItem | LineBatch | RowBatch
+"""What sources consist of."""

@@ -70,7 +70,7 @@ from schemaman.ingest.probe_patterns import (
 
 _KEPT_FORMS = 64
 _KEPT_OUTLINES = 16
-_PROBES_BEFORE_OUTLINE = 16
+_PROBES_BEFORE_OUTLINE = 8
 """Looks at records of one form before an outline is learned, since that costs as much as a hundred looks."""
 
 

@@ -6,9 +6,10 @@ result. Scanning an input in parts and merging the parts gives the runs of the w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from itertools import groupby
+from typing import Any
 
 from schemaman.debezium.decode import ContentCache
 from schemaman.debezium.inference import FieldCounter, merge_inferred_fields
@@ -26,8 +27,8 @@ from schemaman.ingest.probe_patterns import Outline, Texts
 from schemaman.model.schema import fingerprint
 
 TopicPartition = tuple[str, int]
-LastRecord = Record | tuple[Callable[[int, bytes], object], int, bytes]
-"""A record, or how to parse it: a function, a number and bytes. Most records never are the last of a run."""
+LastRecord = Record | tuple[Any, ...]
+"""A record, or a function that makes it and its arguments: most records never are the last of a run."""
 
 _RUNS_BEFORE_COLLAPSE = 2 * ALTERNATIONS
 """Runs of a table that wait before they are collapsed, since each time costs all that was seen of it; for the
@@ -101,8 +102,8 @@ class _PartitionRuns:
 class Scanner:
     """Turns records into runs; memory grows with shapes and alternations, not with records."""
 
-    def __init__(self, reading: DecodeContext, *, quick: bool = True) -> None:
-        self.prober = Prober(reading, quick=quick)
+    def __init__(self, reading: DecodeContext, *, quick: bool = True, prober: Prober | None = None) -> None:
+        self.prober = prober or Prober(reading, quick=quick)
         self._contents = ContentCache(reading)
         self._quick = quick
         self._partitions: dict[TopicPartition, _PartitionRuns] = {}
@@ -174,10 +175,10 @@ def parse_last(last: LastRecord) -> Record:
     """Parses the last record of a run, whose bytes have proven that it is a record."""
     if isinstance(last, Record):
         return last
-    parse, number, line = last
-    record = parse(number, line)
+    make, *arguments = last
+    record = make(*arguments)
     if not isinstance(record, Record):
-        raise AssertionError(f"bytes have proven a record, but line {number} is none: {record}")
+        raise AssertionError(f"bytes have proven a record, but there is none: {record}")
     return record
 
 

@@ -26,7 +26,7 @@ from schemaman.debezium.records import Record
 from schemaman.debezium.wire_format import Headers
 from schemaman.errors import BadReference, EngineUnavailable, UnreadableInput
 from schemaman.ingest.console_lines import is_console_line, split_console_line
-from schemaman.ingest.line_batches import LineBatch, UnreadableItem
+from schemaman.ingest.line_batches import Item, LineBatch, Row, RowBatch, UnreadableItem
 from schemaman.io.folders import (
     REGISTRY,
     Kind,
@@ -181,6 +181,8 @@ def read_records(
         if isinstance(item, LineBatch):
             lines = enumerate(item.lines, item.number)
             yield from (item.parse(number, line) for number, line in lines if line.strip())
+        elif isinstance(item, RowBatch):
+            yield from (item.check(number, row) for number, row in enumerate(item.rows, item.number))
         else:
             yield item
 
@@ -192,7 +194,7 @@ def read_batches(
     limit: int = RECORD_LIMIT,
     count_bytes: Callable[[int], None] = lambda _: None,
     note_schema: NoteSchema = lambda id, text: None,
-) -> Iterator[Record | UnreadableItem | LineBatch]:
+) -> Iterator[Item]:
     """Reads a file as `read_records` does, but leaves whole lines unparsed. Raises like `read_records`."""
     if file.kind == "parquet":
         avro_schema = None if file.place is None else _find_row_schema(file.path)
@@ -223,7 +225,11 @@ def read_row_groups(
     file: File, groups: Sequence[int], limit: int = RECORD_LIMIT
 ) -> Iterator[Record | UnreadableItem]:
     """Reads the records of some row groups of a Parquet file. Raises like `read_records`."""
-    return _read_parquet(file.path, groups, limit)
+    for item in _read_parquet(file.path, groups, limit):
+        if isinstance(item, RowBatch):
+            yield from (item.check(number, row) for number, row in enumerate(item.rows, item.number))
+        else:
+            yield item
 
 
 class _Unpacker(Protocol):
@@ -294,7 +300,7 @@ def _read_bodies(
 
 def _read_line_batches(
     file: File, topic: str | None, limit: int, count_bytes: Callable[[int], None]
-) -> Iterator[Record | UnreadableItem | LineBatch]:
+) -> Iterator[Item]:
     number = 1
     place = file.place or (None if topic is None else SinkPlace(topic, 0, 0, has_console_lines=True))
     parse = partial(_read_record, file.path, place=place, is_whole=True)
@@ -625,18 +631,26 @@ def _read_parquet(
     groups: Sequence[int] | None = None,
     limit: int = RECORD_LIMIT,
     count_bytes: Callable[[int], None] = lambda _: None,
-) -> Iterator[Record | UnreadableItem]:
+) -> Iterator[Record | UnreadableItem | RowBatch]:
+    """Reads rows in batches; rows with headers are read one by one."""
     file = _open_parquet(path)
     row_bytes = Path(path).stat().st_size / max(file.metadata.num_rows, 1)
     chosen = [c for c in (*_COLUMNS, "timestamp", "headers") if c in file.schema_arrow.names]
     numbers = _number_rows(file.metadata, groups)
+    check = partial(_check_plain_row, path, limit=limit)
     try:
         for batch in file.iter_batches(
             batch_size=_ROWS, row_groups=groups, columns=chosen, use_threads=False
         ):
             count_bytes(round(batch.num_rows * row_bytes))
-            for number, row in zip(islice(numbers, batch.num_rows), _convert_rows(batch), strict=True):
-                yield _check_row(path, number, row, limit)
+            of_batch = list(islice(numbers, batch.num_rows))
+            if not of_batch:
+                continue
+            if "headers" in chosen or of_batch[-1] - of_batch[0] != len(of_batch) - 1:
+                for number, row in zip(of_batch, _convert_rows(batch), strict=True):
+                    yield _check_row(path, number, row, limit)
+            else:
+                yield RowBatch(_list_rows(batch), of_batch[0], check, limit)
     except (OSError, ValueError) as error:
         raise UnreadableInput(f"{path}: damaged ({error})") from error
 
@@ -697,6 +711,18 @@ def _check_row(path: str, number: int, row: Record, limit: int) -> Record | Unre
     except ValueError as error:
         return UnreadableItem(path, number, str(error), _hash_bytes(row.value or b""))
     return row
+
+
+def _check_plain_row(path: str, number: int, row: Row, *, limit: int) -> Record | UnreadableItem:
+    return _check_row(path, number, Record(*row), limit)
+
+
+def _list_rows(batch: Any) -> list[Row]:
+    columns = {name: batch.column(name) for name in batch.schema.names}
+    times = columns.get("timestamp")
+    millis = [None] * batch.num_rows if times is None else _convert_times(times)
+    topic, partition, offset, key, value = (columns[name].to_pylist() for name in _COLUMNS)
+    return list(zip(topic, partition, offset, millis, key, value, strict=True))
 
 
 def _convert_rows(batch: Any) -> Iterator[Record]:

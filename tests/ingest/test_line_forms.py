@@ -7,11 +7,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as arrow
+import pyarrow.parquet as parquet
 import pytest
 
 from schemaman.debezium.records import Record
 from schemaman.ingest.chunks import ChunkPart, KnownOffsets, build_reading, read_chunks
-from schemaman.ingest.line_batches import LineBatch, UnreadableItem
+from schemaman.ingest.line_batches import Item, LineBatch, UnreadableItem
 from schemaman.ingest.line_forms import is_string_content
 from schemaman.io import files
 from schemaman.store.edge_hashes import EdgeHashes
@@ -21,14 +23,13 @@ from tests.support.damaged_lines import format_line, make_lines
 from tests.support.recordings import recorded, registry
 
 RUNS = sorted(str(path.parent.relative_to(CAPTURES)) for path in CAPTURES.glob("*/*/records.*"))
-LINES = 250_000 if PROOF else 700
+LINES = 50_000 if PROOF else 700
 
 
 Parts = list[tuple[int, ChunkPart]]
-Items = Iterable[Record | UnreadableItem | LineBatch]
 
 
-def read_parts(items: Items, run: str, known: KnownOffsets, size: int) -> Parts:
+def read_parts(items: Iterable[Item], run: str, known: KnownOffsets, size: int) -> Parts:
     return list(read_chunks(items, known, build_reading(registry(run)), size=size))
 
 
@@ -64,6 +65,21 @@ def test_recordings_in_lines(tmp_path: Path, run: str) -> None:
     assert require_same(path, run) == len(found)
 
 
+@pytest.mark.parametrize("run", RUNS)
+def test_recordings_in_parquet(tmp_path: Path, run: str) -> None:
+    found = recorded(run)
+    columns = {
+        "topic": [r.topic for r in found],
+        "partition": [r.partition for r in found],
+        "offset": [r.offset for r in found],
+        "timestamp": arrow.array([r.timestamp_ms for r in found], arrow.timestamp("ms")),
+        "key": arrow.array([r.key for r in found], arrow.binary()),
+        "value": arrow.array([r.value for r in found], arrow.binary()),
+    }
+    parquet.write_table(arrow.table(columns), tmp_path / "records.parquet", row_group_size=300)
+    assert require_same(tmp_path / "records.parquet", run) == len(found)
+
+
 def repeat(records: Sequence[Record], times: int) -> list[Record]:
     return [replace(r, offset=i) for i, r in enumerate(list(records) * times)]
 
@@ -81,7 +97,7 @@ def test_values_alone(tmp_path: Path) -> None:
 
 def test_lines_that_are_otherwise_than_they_look(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
-    for seed in range(4 if PROOF else 1):
+    for seed in range(20 if PROOF else 1):
         mutator = Mutator(random.Random(seed), registry("postgres/shop-json"))
         lines = make_lines(orders(), mutator, LINES)
         path.write_bytes(b"".join(line.replace(b"\n", b" ") + b"\n" for line in lines))
@@ -98,9 +114,7 @@ def test_most_lines_are_not_parsed(tmp_path: Path) -> None:
     assert len(parsed) < 30
 
 
-def count_parses(
-    item: Record | UnreadableItem | LineBatch, note: Callable[[int], None]
-) -> Record | UnreadableItem | LineBatch:
+def count_parses(item: Item, note: Callable[[int], None]) -> Item:
     if not isinstance(item, LineBatch):
         return item
     inner = item.parse
