@@ -20,6 +20,7 @@ from schemaman_cli.source_options import count_versions, rate_rejects, source_op
     "ingest",
     "schemaman ingest records.jsonl.gz",
     "schemaman ingest 'kafka://broker:9092/shop.*' --stream prod",
+    "schemaman ingest table:ice.raw.events --engine spark",
 )
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @source_options
@@ -50,7 +51,8 @@ def ingest(
 
     A SOURCE is a file of kcat -J lines (.jsonl, .gz, .zst), Parquet with the columns of Spark's Kafka source,
     a folder that contains records.*, - for standard input, or kafka://BROKERS/TOPIC[,TOPIC...|*]. From Kafka,
-    it reads the unread records in the topics. With --follow, it also reads later records, and prints a report
+    it reads the unread records in the topics. Spark also reads table:NAME, and with --engine spark folders,
+    patterns and addresses of Parquet files. With --follow, it also reads later records, and prints a report
     whenever there are new ones.
     """
     workspace = make_workspace(context)

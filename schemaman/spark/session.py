@@ -236,18 +236,19 @@ def _connect(address: str, settings: Mapping[str, str]) -> SparkSession:
     except ImportError as error:
         hint = install_hint("connect")
         raise EngineUnavailable(
-            f"Spark Connect needs a package: {_find_first_line(error)}", hint=hint
+            f"Spark Connect needs a package: {find_first_line(error)}", hint=hint
         ) from error
     except PySparkException as error:
         raise EngineUnavailable(
-            f"the Spark Connect server {shown} refused the session: {_find_first_line(error)}",
+            f"the Spark Connect server {shown} refused the session: {find_first_line(error)}",
             hint="the server must run Spark 4.1; settings of its start must be set on the server",
         ) from error
     _silence_loggers()
     return spark
 
 
-def _find_first_line(error: Exception) -> str:
+def find_first_line(error: Exception) -> str:
+    """Find the first line of an error with text; the name of its class if there is none."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
