@@ -43,8 +43,8 @@ RUNS = (
 )
 """The columns of a run: consecutive records of one table and one shape in a partition of a topic.
 
-Runs end at the ends of tasks. `fault` says why records cannot be read; a piece of a file that is no record has
-the path as its topic, the partition -1, and its line as both offsets."""
+Runs end at the ends of tasks. `fault` says why records cannot be read; a piece of a file that is no record
+has the path as its topic, the partition -1, and its line as both offsets."""
 
 _ROWS = ("records", "runs")
 _KAFKA = "kafka."
@@ -92,7 +92,7 @@ class RecordReader(DataSourceReader):
         self._options = {name.lower(): value for name, value in options.items()}
         self._rows = _choose_rows(options)
 
-    def partitions(self) -> list[_Task]:  # type: ignore[override]
+    def partitions(self) -> list[_Task]:
         """Plan the tasks. Raises like `files.find_file` and `kafka.read_records`."""
         path = self._options.get("path", "")
         if not path:

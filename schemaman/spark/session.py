@@ -27,20 +27,14 @@ try:
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException
     from pyspark.java_gateway import launch_gateway
-    from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
+
+    from schemaman.spark.versions import find_packages, silence_logger
 except ImportError as error:
     raise EngineUnavailable(
         f"this needs Spark, but its Python package is not installed ({error})",
         hint=install_hint("spark"),
     ) from error
-
-PACKAGES = (
-    "io.delta:delta-spark_4.1_2.13:4.4.0",
-    "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0",
-    "org.xerial:sqlite-jdbc:3.50.3.0",
-)
-"""Maven coordinates. A Delta or Iceberg runtime fits one minor version of Spark: change all together."""
 
 DEFAULT_CATALOG = "ice"
 _OLDEST_JAVA = 17
@@ -81,7 +75,7 @@ def start_session(
         require_java()
     os.environ["PYSPARK_PYTHON"] = sys.executable
     ours = make_session_settings(folder, catalog, master)
-    ours["spark.jars.packages"] = ",".join((*PACKAGES, *packages))
+    ours["spark.jars.packages"] = ",".join((*find_packages(), *packages))
     chosen = ours | dict(settings or {})
     _silence_loggers()
     spark = _start(SparkConf(loadDefaults=False).setAll(list(chosen.items())), log)
@@ -126,7 +120,7 @@ def make_session_settings(warehouse: Path, catalog: str, master: str) -> dict[st
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.jars.packages": ",".join(PACKAGES),
+        "spark.jars.packages": ",".join(find_packages()),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension,"
         "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -197,7 +191,7 @@ def _silence_loggers() -> None:
     py4j logs Ctrl-C by the root logger. Source: py4j 0.10.9.9, GatewayClient.send_command.
     """
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
+        silence_logger(name)
     logging.getLogger().addFilter(_is_no_interrupt)
 
 

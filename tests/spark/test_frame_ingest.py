@@ -111,7 +111,7 @@ def test_a_folder_a_pattern_and_a_table_are_sources(spark: Any, run: Run, tmp_pa
     ):
         (tmp_path / "s.db").unlink(missing_ok=True)
         done = run("ingest", source, "--engine", "spark", "--store", tmp_path / "s.db", "--format", "json")
-        assert (done.code, done.json["records"]) == (0, len(SHOP)), done.err
+        assert (done.code, done.json["records"]["new"]) == (0, len(SHOP)), done.err
         with sm.open(tmp_path / "s.db") as registry:
             assert [history.versions for history in registry.tables()] == expected
     spark.sql("DROP TABLE raw_events")
