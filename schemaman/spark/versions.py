@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pyarrow as arrow
 import pyspark
@@ -60,9 +60,11 @@ def find_packages(version: str = pyspark.__version__) -> tuple[str, ...]:
 
 def collect_arrow(frame: DataFrame) -> arrow.Table:
     """Collect a data frame as an Arrow table. Source: `DataFrame.toArrow`, since PySpark 4.0."""
-    if hasattr(type(frame), "toArrow"):
-        return frame.toArrow()
-    return arrow.Table.from_batches(frame._collect_as_arrow(), to_arrow_schema(frame.schema))
+    collect: Callable[[DataFrame], arrow.Table] | None = getattr(type(frame), "toArrow", None)
+    if collect is not None:
+        return collect(frame)
+    batches = frame._collect_as_arrow()  # type: ignore[operator]  # PySpark 3.5 has no public way
+    return arrow.Table.from_batches(batches, to_arrow_schema(frame.schema))
 
 
 def silence_logger(name: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -81,10 +82,10 @@ def test_ranges_of_offsets_give_the_log_of_one_reading(
     assert there.registry.tables() == here.registry.tables()
 
 
-def test_the_data_source_reads_topics(spark: Any, broker: str) -> None:
+def test_the_data_source_reads_topics(spark: Any, broker: str, tmp_path: Path) -> None:
     send_shop(broker, "frame.")
     spark.dataSource.register(sm.spark.RecordDataSource)
     frame = spark.read.format("schemaman").option("maxPartitionOffsets", "100")
     records = frame.load(f"kafka://{broker}/frame.*")
-    with sm.open("sqlite://", create=True) as registry:
+    with sm.open(tmp_path / "s.db", create=True) as registry:
         assert registry.ingest(records).new == len(recorded("postgres/shop-json"))

@@ -93,6 +93,8 @@ def write_folder(folder: Path, pieces: int) -> None:
         first, end = (n * len(SHOP) // pieces for n in (number, number + 1))
         rows = [asdict(record) for record in SHOP[first:end]]
         table = arrow.Table.from_pylist(rows).drop_columns(["headers", "timestamp_ms", "is_key_known"])
+        times = [record.timestamp_ms for record in SHOP[first:end]]
+        table = table.append_column("timestamp", arrow.array(times, arrow.timestamp("ms", "UTC")))
         parquet.write_table(table, folder / f"part-{pieces - number}.parquet")
     (folder / "_SUCCESS").write_text("")
 
