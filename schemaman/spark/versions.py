@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 
 import pyarrow as arrow
 import pyspark
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -65,6 +66,13 @@ def collect_arrow(frame: DataFrame) -> arrow.Table:
         return collect(frame)
     batches = frame._collect_as_arrow()  # type: ignore[operator]  # PySpark 3.5 has no public way
     return arrow.Table.from_batches(batches, to_arrow_schema(frame.schema))
+
+
+def read_condition(error: PySparkException) -> str | None:
+    """Read the error condition. Source: `getCondition`, since PySpark 4.0; before, `getErrorClass`."""
+    read = getattr(error, "getCondition", None) or error.getErrorClass
+    found: str | None = read()
+    return found
 
 
 def silence_logger(name: str) -> None:
