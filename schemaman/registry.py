@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
-from typing import Protocol
+from typing import Any, Protocol
 
 from schemaman.compat.gate import CheckResult
 from schemaman.compat.impact.impact import Impact
@@ -48,6 +48,7 @@ from schemaman.migration.target_id import canonicalize_target
 from schemaman.model.printable import escape_invisible
 from schemaman.model.schema import DEFAULT_STREAM, TableId, TableSchema
 from schemaman.model.table_patterns import is_matched
+from schemaman.plugins import Port
 from schemaman.resolve import HISTORY_ONLY, ReferenceReaders, ResolvedSchema, resolve
 from schemaman.settings import Settings
 from schemaman.store import offsets as coverage
@@ -73,6 +74,10 @@ from schemaman.store.summary_json import StoredSummary, make_stored_summary
 
 _ATTEMPTS = 1000
 """A failed attempt means that another writer succeeded, so only a defect reaches this limit."""
+
+
+INGEST: Port[Callable[..., Any]] = Port("ingest records")
+"""The function of the API; its result is a `Summary`, which a package above defines."""
 
 
 class RegistryStore(Store, Projections, Leases, Protocol):
@@ -205,6 +210,13 @@ class Registry:
             CouldNotDo: the source that the REF names cannot be read.
         """
         return self.resolve(ref) if self._services is None else self._services.show(self, ref)
+
+    def ingest(self, source: object, **options: Any) -> Any:
+        """Read records into the history, and return a `Summary`; see `schemaman.ingest` for all arguments.
+
+        `source` is a path, an address, records, or a Spark DataFrame with the columns of its Kafka source.
+        """
+        return INGEST.load()(source, self, **options)
 
     def check(
         self,

@@ -20,6 +20,7 @@ from schemaman_cli.source_options import count_versions, rate_rejects, source_op
     "ingest",
     "schemaman ingest records.jsonl.gz",
     "schemaman ingest 'kafka://broker:9092/shop.*' --stream prod",
+    "schemaman ingest table:ice.raw.events --engine spark",
 )
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @source_options
@@ -52,8 +53,9 @@ def ingest(
     source, a file that a sink of Kafka Connect wrote (TOPIC+PARTITION+OFFSET.json, .avro, .parquet), a folder
     of such files or with one records.*, a pattern such as 'dump/**/*.parquet', - for standard input, or
     kafka://BROKERS/TOPIC[,TOPIC...|*]. With --topic, lines are values, or what kafka-console-consumer prints.
-    From Kafka, it reads the unread records in the topics. With --follow, it also reads later records, and
-    prints a report whenever there are new ones.
+    From Kafka, it reads the unread records in the topics. Spark also reads table:NAME, and with --engine spark
+    folders, patterns and addresses of Parquet files. With --follow, it also reads later records, and prints a
+    report whenever there are new ones.
     """
     workspace = make_workspace(context)
     found = find_sources(workspace, sources, topic=topic, keep_payload=keep_payload, since=since)

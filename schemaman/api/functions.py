@@ -111,7 +111,8 @@ def ingest(
 
     Args:
         source: a path, a folder or a URL of recorded records, `kafka://BROKERS/TOPIC[,TOPIC…|*]`, an iterable
-            of `Record`, or a Spark DataFrame with the columns of Spark's Kafka source.
+            of `Record`, `table:NAME` for a table of Spark, or a Spark DataFrame with the columns of Spark's
+            Kafka source.
         registry: the registry that keeps the history.
         stream: the name of the stream; by default that of the settings.
         schema_registry: the address or the export of the schema registry that Avro needs.

@@ -115,6 +115,10 @@ class RowStream:
         Raises:
             CouldNotDo: a source, the store or the quarantine is not available, or Spark does not start.
         """
+        if self.sources.on_spark:
+            raise UsageError(
+                "rows are written from files and Kafka topics alone", hint="omit the table and --engine spark"
+            )
         known = self.registry.offsets(self.workspace.settings.stream.value)
         for source in self.sources.found:
             is_kafka = isinstance(source, kafka.Topics)

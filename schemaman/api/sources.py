@@ -11,7 +11,13 @@ from pathlib import Path
 
 from schemaman.api.client_options import open_schema_registry, read_client_options
 from schemaman.api.reading_progress import ReadingProgress
-from schemaman.api.spark_session import ingest_on_spark
+from schemaman.api.spark_session import (
+    ingest_folder_on_spark,
+    ingest_frame_on_spark,
+    ingest_on_spark,
+    ingest_topics_on_spark,
+)
+from schemaman.api.spark_sources import Folder, SparkSource, find_spark_source
 from schemaman.api.workspace import Workspace
 from schemaman.debezium.payload import SchemaLookup
 from schemaman.debezium.wire_format import SchemaId
@@ -55,6 +61,7 @@ class RecordSources:
 
     `topic` is the topic of a file with bare values. `since_ms` is the time from which topics are read.
     `unread` has the number of unread offsets of each partition of Kafka at the start of the last reading.
+    `on_spark` are sources that only Spark reads.
     """
 
     names: tuple[str, ...]
@@ -65,6 +72,7 @@ class RecordSources:
     keep_payload: bool = False
     since_ms: int | None = None
     unread: dict[Partition, int] = field(default_factory=dict, compare=False)
+    on_spark: tuple[SparkSource, ...] = ()
 
 
 def find_sources(
@@ -81,13 +89,19 @@ def find_sources(
         UsageError: options contradict each other, or a time is malformed.
         CouldNotDo: a file is missing.
     """
-    found = tuple(source for name in names for source in _find_source(name))
+    chosen = workspace.settings.engine.value
+    on_spark = {name: source for name in names if (source := find_spark_source(name, chosen)) is not None}
+    found = tuple(source for name in names if name not in on_spark for source in _find_source(name))
     since_ms = None if since is None else _parse_time(since)
-    if since_ms is not None and not all(isinstance(source, kafka.Topics) for source in found):
+    if since_ms is not None and (on_spark or not all(isinstance(s, kafka.Topics) for s in found)):
         raise UsageError("--from works only with Kafka topics; files are read as a whole", hint="omit --from")
-    engine = _choose_engine(workspace.settings.engine.value, found)
+    if on_spark and chosen != "spark" and found:
+        raise UsageError("a table and other sources need one engine", hint="use --engine spark for all")
+    engine = "spark" if on_spark else _choose_engine(chosen, found)
     schema_registry = open_schema_registry(workspace.settings)
-    return RecordSources(names, found, engine, schema_registry, topic, keep_payload, since_ms)
+    return RecordSources(names, found, engine, schema_registry, topic, keep_payload, since_ms,
+        on_spark=tuple(on_spark.values()),
+    )  # fmt: skip
 
 
 def read_sources(workspace: Workspace, registry: Registry, sources: RecordSources) -> Summary:
@@ -103,6 +117,8 @@ def read_sources(workspace: Workspace, registry: Registry, sources: RecordSource
     progress = ReadingProgress(sum(sizes) if all(sizes) else 0, workspace.messages.progress)
     for schemas, found in _group_by_registry(sources.schema_registry, sources.found):
         done += _read_group(workspace, registry, sources, found, schemas, progress)
+    for source in sources.on_spark:
+        done += _read_on_spark(workspace, registry, sources, source)
     return done
 
 
@@ -118,7 +134,7 @@ def follow_sources(
         UsageError: a source is a file, which cannot be followed.
         CouldNotDo: as `read_sources`, in the first round; errors of the store always.
     """
-    if not all(isinstance(source, kafka.Topics) for source in sources.found):
+    if sources.on_spark or not all(isinstance(source, kafka.Topics) for source in sources.found):
         raise UsageError("only Kafka topics can be followed, not files", hint="kafka://BROKERS/TOPIC")
     yield read_sources(workspace, registry, sources)
     waiting = pause
@@ -161,12 +177,18 @@ def _parse_time(text: str) -> int:
 
 def _choose_engine(chosen: str, found: Sequence[FoundSource]) -> str:
     is_kafka = any(isinstance(source, kafka.Topics) for source in found)
-    if chosen == "spark" and is_kafka:
-        raise UsageError("the Spark engine cannot read from Kafka", hint="use --engine local")
     if chosen != "auto" or is_kafka:
         return "local" if chosen == "auto" else chosen
-    size = sum(source.bytes for source in found if isinstance(source, files.File))
+    on_disk = [source for source in found if isinstance(source, files.File)]
+    if any(_is_only_local(file) for file in on_disk):
+        return "local"
+    size = sum(file.bytes for file in on_disk)
     return "spark" if size >= files.SPARK_FROM_BYTES else "local"
+
+
+def _is_only_local(file: files.File) -> bool:
+    """Whether the tasks of Spark cannot read the file."""
+    return file.kind == "avro" or file.place is not None
 
 
 def _group_by_registry(
@@ -224,9 +246,19 @@ def _read_group(
         if sources.topic is not None:
             raise UsageError("the Spark engine cannot read bare values", hint="use --engine local")
         on_disk = [source for source in found if isinstance(source, files.File)]
-        if any(file.kind == "avro" for file in on_disk):
-            raise UsageError("the Spark engine cannot read Avro files", hint="use --engine local")
-        return ingest_on_spark(workspace, on_disk, registry, schemas, sources.keep_payload, report)
+        if any(map(_is_only_local, on_disk)):
+            raise UsageError(
+                "the Spark engine reads no Avro files and no files of Connect's sinks", hint="use --engine local"
+            )
+        done = ingest_on_spark(workspace, on_disk, registry, schemas, sources.keep_payload, report)
+        for source in found:
+            if isinstance(source, kafka.Topics):
+                options = read_client_options(workspace.settings.kafka_config)
+                done += ingest_topics_on_spark(
+                    workspace, source, options, registry, schemas, sources.keep_payload,
+                    sources.since_ms, sources.unread,
+                )  # fmt: skip
+        return done
     done = Summary()
     stream, forms = workspace.settings.stream.value, workspace.settings.forms
     known_schemas = FileSchemas(schemas)
@@ -238,3 +270,15 @@ def _read_group(
             records, registry, stream, known_schemas, sources.keep_payload, forms=forms, prober=prober
         )
     return done
+
+
+def _read_on_spark(
+    workspace: Workspace, registry: Registry, sources: RecordSources, source: SparkSource
+) -> Summary:
+    if sources.topic is not None:
+        raise UsageError("the Spark engine cannot read bare values", hint="use --engine local")
+    export = source.registry if isinstance(source, Folder) else None
+    schemas = sources.schema_registry or (NO_REGISTRY if export is None else load_export(export))
+    if isinstance(source, Folder):
+        return ingest_folder_on_spark(workspace, source.files, registry, schemas, sources.keep_payload)
+    return ingest_frame_on_spark(workspace, source, registry, schemas, sources.keep_payload)

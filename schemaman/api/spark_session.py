@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from schemaman.api.settings_files import resolve_path
+from schemaman.api.spark_sources import SparkPath, SparkTable
 from schemaman.api.workspace import Workspace
 from schemaman.debezium.payload import SchemaLookup
 from schemaman.debezium.records import Record
 from schemaman.errors import BadReference, CouldNotDo, EngineUnavailable, NoHistory, UsageError
 from schemaman.ingest.summary import Summary
 from schemaman.io.files import File
+from schemaman.io.kafka import Topics
 from schemaman.migration.settings import list_packages, spark_settings
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.model.schema import TableSchema
 from schemaman.registry import Registry
 from schemaman.sink.waiting_records import WaitingRecords, format_waiting_query, read_waiting
 from schemaman.spark.streaming.batch_report import BatchReport
+from schemaman.store.offsets import Partition
 
 
 def open_executor(workspace: Workspace) -> Executor:
@@ -61,6 +64,61 @@ def ingest_on_spark(
 
     stream, forms = workspace.settings.stream.value, workspace.settings.forms
     return ingest(spark, found, registry, stream, schemas, keep_payload, progress, forms=forms)
+
+
+def ingest_folder_on_spark(
+    workspace: Workspace, found: Sequence[File], registry: Registry, schemas: SchemaLookup, keep_payload: bool
+) -> Summary:
+    """Read the files of a folder with executors, as one source. Raises as `ingest_on_spark`."""
+    spark = _open_session(workspace)
+    from schemaman.spark.ingest import ingest_folder  # the open session proves that pyspark is installed
+
+    settings = workspace.settings
+    stream, forms, limit = settings.stream.value, settings.forms, settings.record_limit.value
+    return ingest_folder(spark, found, registry, stream, schemas, keep_payload, forms=forms, limit=limit)
+
+
+def ingest_frame_on_spark(
+    workspace: Workspace,
+    source: SparkTable | SparkPath,
+    registry: Registry,
+    schemas: SchemaLookup,
+    keep_payload: bool,
+) -> Summary:
+    """Read a table, or Parquet files on any file system, with executors.
+
+    Raises:
+        UnreadableInput: there is no such table or path.
+        CouldNotDo: as `schemaman.spark.frame_ingest.ingest_frame`, and `EngineUnavailable`.
+    """
+    spark = _open_session(workspace)
+    from schemaman.spark.frame_ingest import ingest_frame, open_parquet, open_table
+
+    opened = (
+        open_table(spark, source.name) if isinstance(source, SparkTable) else open_parquet(spark, source.path)
+    )
+    stream, forms = workspace.settings.stream.value, workspace.settings.forms
+    return ingest_frame(opened, registry, stream, schemas, keep_payload, forms)
+
+
+def ingest_topics_on_spark(
+    workspace: Workspace,
+    source: Topics,
+    options: Mapping[str, str],
+    registry: Registry,
+    schemas: SchemaLookup,
+    keep_payload: bool,
+    since_ms: int | None,
+    unread: dict[Partition, int],
+) -> Summary:
+    """Read Kafka topics with executors. Raises as `schemaman.spark.ingest.ingest_topics`."""
+    spark = _open_session(workspace)
+    from schemaman.spark.ingest import ingest_topics  # the open session proves that pyspark is installed
+
+    stream, forms = workspace.settings.stream.value, workspace.settings.forms
+    return ingest_topics(
+        spark, source, options, registry, stream, schemas, keep_payload, forms, since_ms, unread
+    )
 
 
 def read_lake_schema(workspace: Workspace, table: str) -> TableSchema:

@@ -10,6 +10,7 @@ _HOMES = {
     "Executor": "schemaman.spark.executor:SparkExecutor",
     "LakeSink": "schemaman.spark.streaming.sink:LakeSink",
     "Quarantine": "schemaman.spark.streaming.quarantine:Quarantine",
+    "RecordDataSource": "schemaman.spark.data_source:RecordDataSource",
     "read_views": "schemaman.spark.views:read_views",
     "start_session": "schemaman.spark.session:start_session",
 }

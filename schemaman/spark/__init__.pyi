@@ -1,4 +1,5 @@
 from schemaman.sink.values.connector_modes import ConnectorModes as ConnectorModes
+from schemaman.spark.data_source import RecordDataSource as RecordDataSource
 from schemaman.spark.executor import SparkExecutor as Executor
 from schemaman.spark.session import start_session as start_session
 from schemaman.spark.streaming.batch_report import BatchReport as BatchReport
@@ -12,6 +13,7 @@ __all__ = [
     "Executor",
     "LakeSink",
     "Quarantine",
+    "RecordDataSource",
     "read_views",
     "start_session",
 ]

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from functools import reduce
 
 import pyarrow as arrow
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from schemaman.debezium.payload import SchemaLookup
@@ -24,6 +25,7 @@ from schemaman.ingest.ingest import Intake, Summary
 from schemaman.registry import Registry
 from schemaman.spark.ingest import Row, scan_segments
 from schemaman.spark.record_source import SCHEMA, build_row, forget_jars
+from schemaman.spark.session import find_first_line
 from schemaman.spark.streaming.micro_batch import read_records, select_raw_columns
 from schemaman.store.offsets import Partition, Ranges
 
@@ -78,6 +80,32 @@ def ingest_frame(
         )
     intake.enter(taken)
     return intake.summary
+
+
+def open_table(spark: SparkSession, name: str) -> DataFrame:
+    """Open a table by its name in SQL. Raises `UnreadableInput` if Spark does not find it."""
+    try:
+        found: DataFrame = spark.table(name)
+        found.columns  # noqa: B018 - Spark Connect looks for the table only now
+        return found
+    except PySparkException as error:
+        raise UnreadableInput(
+            f"Spark cannot read the table {name}: {find_first_line(error)}",
+            hint="use the name of a table in SQL: table:catalog.namespace.table",
+        ) from error
+
+
+def open_parquet(spark: SparkSession, path: str) -> DataFrame:
+    """Open a Parquet file, a folder with its subfolders, or a pattern. Raises `UnreadableInput` likewise."""
+    try:
+        found: DataFrame = spark.read.option("recursiveFileLookup", "true").parquet(path)
+        found.columns  # noqa: B018 - Spark Connect looks for the files only now
+        return found
+    except (PySparkException, Py4JError) as error:
+        raise UnreadableInput(
+            f"Spark cannot read {path}: {find_first_line(error)}",
+            hint="the session needs the connector of this file system, and permission to read",
+        ) from error
 
 
 def skip_known(records: DataFrame, known: Mapping[Partition, Ranges]) -> DataFrame:

@@ -27,20 +27,14 @@ try:
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException
     from pyspark.java_gateway import launch_gateway
-    from pyspark.logger import PySparkLogger
     from pyspark.sql import SparkSession
+
+    from schemaman.spark.versions import find_packages, silence_logger
 except ImportError as error:
     raise EngineUnavailable(
         f"this needs Spark, but its Python package is not installed ({error})",
         hint=install_hint("spark"),
     ) from error
-
-PACKAGES = (
-    "io.delta:delta-spark_4.1_2.13:4.4.0",
-    "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0",
-    "org.xerial:sqlite-jdbc:3.50.3.0",
-)
-"""Maven coordinates. A Delta or Iceberg runtime fits one minor version of Spark: change all together."""
 
 DEFAULT_CATALOG = "ice"
 _OLDEST_JAVA = 17
@@ -81,7 +75,7 @@ def start_session(
         require_java()
     os.environ["PYSPARK_PYTHON"] = sys.executable
     ours = make_session_settings(folder, catalog, master)
-    ours["spark.jars.packages"] = ",".join((*PACKAGES, *packages))
+    ours["spark.jars.packages"] = ",".join((*find_packages(), *packages))
     chosen = ours | dict(settings or {})
     _silence_loggers()
     spark = _start(SparkConf(loadDefaults=False).setAll(list(chosen.items())), log)
@@ -126,7 +120,7 @@ def make_session_settings(warehouse: Path, catalog: str, master: str) -> dict[st
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        "spark.jars.packages": ",".join(PACKAGES),
+        "spark.jars.packages": ",".join(find_packages()),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension,"
         "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -197,7 +191,7 @@ def _silence_loggers() -> None:
     py4j logs Ctrl-C by the root logger. Source: py4j 0.10.9.9, GatewayClient.send_command.
     """
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
+        silence_logger(name)
     logging.getLogger().addFilter(_is_no_interrupt)
 
 
@@ -236,18 +230,19 @@ def _connect(address: str, settings: Mapping[str, str]) -> SparkSession:
     except ImportError as error:
         hint = install_hint("connect")
         raise EngineUnavailable(
-            f"Spark Connect needs a package: {_find_first_line(error)}", hint=hint
+            f"Spark Connect needs a package: {find_first_line(error)}", hint=hint
         ) from error
     except PySparkException as error:
         raise EngineUnavailable(
-            f"the Spark Connect server {shown} refused the session: {_find_first_line(error)}",
+            f"the Spark Connect server {shown} refused the session: {find_first_line(error)}",
             hint="the server must run Spark 4.1; settings of its start must be set on the server",
         ) from error
     _silence_loggers()
     return spark
 
 
-def _find_first_line(error: Exception) -> str:
+def find_first_line(error: Exception) -> str:
+    """Find the first line of an error with text; the name of its class if there is none."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 

@@ -12,6 +12,7 @@ from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from schemaman.errors import SessionLost, StatementConflict, StatementFailed
+from schemaman.spark.versions import read_condition
 from schemaman.store.urls import without_secrets
 
 RAISED = (PySparkException, Py4JError, ConnectionError)
@@ -35,20 +36,20 @@ _CONFLICTS = (
 
 def is_absent(error: Exception) -> bool:
     """Whether the table, or the namespace that it should be in, is not there."""
-    if isinstance(error, PySparkException) and error.getCondition() in _ABSENT:
+    if isinstance(error, PySparkException) and read_condition(error) in _ABSENT:
         return True
     return any(words in str(error) for words in _ABSENT_WORDS)
 
 
 def find_condition(error: Exception) -> str:
     """The error's condition without its second part; empty where it has none."""
-    condition = error.getCondition() if isinstance(error, PySparkException) else None
+    condition = read_condition(error) if isinstance(error, PySparkException) else None
     return (condition or "").split(".")[0]
 
 
 def make_failure(error: Exception, statement: str) -> StatementFailed:
     """The error as one line: its condition, or the Java class where the format gives none."""
-    condition = error.getCondition() if isinstance(error, PySparkException) else None
+    condition = read_condition(error) if isinstance(error, PySparkException) else None
     text = _find_text(error)
     line = next((line.strip() for line in text.splitlines() if line.strip()), type(error).__name__)
     if condition and condition.split(".")[0] not in line:

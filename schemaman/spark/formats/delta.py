@@ -40,6 +40,7 @@ from schemaman.spark.formats._java import find_class
 from schemaman.spark.spark_format import RecordedBatch
 from schemaman.spark.sql_errors import RAISED
 from schemaman.spark.statements import collect_rows, query_rows, read_table_schema
+from schemaman.spark.versions import read_condition
 
 EXTENSION = "io.delta.sql.DeltaSparkSessionExtension"
 CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
@@ -129,7 +130,7 @@ class DeltaOnSpark:
         if (
             created is None
             or not isinstance(error, PySparkException)
-            or error.getCondition() not in _TABLE_EXISTS
+            or read_condition(error) not in _TABLE_EXISTS
         ):
             return False
         parts = split_table_name(created[1])

@@ -21,6 +21,7 @@ from schemaman.spark.streaming.row_staging import ReadingContext
 from schemaman.spark.streaming.table_writer import FindUnread, FindWaiting
 from schemaman.spark.streaming.unread_records import UnreadRecords
 from schemaman.spark.streaming.unread_records import make_unread_records as unread_of
+from schemaman.spark.versions import collect_arrow
 
 MAX_KNOWN = 10_000
 """How many unread records are kept one by one; of more only the first offsets."""
@@ -73,7 +74,7 @@ def make_unread_query(
     @cache
     def ask() -> UnreadRecords:
         records = quarantine.read_records(spark, stream, QuarantinedTable(UNKNOWN_TABLE, "", come, 0))
-        few = records.select("topic", "partition", "offset", "key").limit(MAX_KNOWN + 1).toArrow()
+        few = collect_arrow(records.select("topic", "partition", "offset", "key").limit(MAX_KNOWN + 1))
         if few.num_rows <= MAX_KNOWN:
             return unread_of((tuple(row.values()) for row in few.to_pylist()), lost=lost)
         first = records.groupBy("topic", "partition").agg(F.min("offset")).collect()

@@ -41,6 +41,7 @@ from schemaman.spark.streaming.staged_columns import (
     make_staged_schema,
 )
 from schemaman.spark.streaming.unread_records import NO_UNREAD, UnreadRecords
+from schemaman.spark.versions import collect_arrow
 
 SMALL = 10_000
 """The largest number of records that this process decodes whatever their size: tasks would take longer."""
@@ -398,7 +399,7 @@ class ExecutorBatch:
 
     def map_waiting(self, to: RowMap) -> arrow.Table:
         """See `DecodedBatch`."""
-        return self._map_changes(ChangeMapper(to, waiting=True)).toArrow()
+        return collect_arrow(self._map_changes(ChangeMapper(to, waiting=True)))
 
     def _map_changes(self, mapper: ChangeMapper) -> DataFrame:
         taken = self.rows.where("op <> 't'") if mapper.to.key else self.rows

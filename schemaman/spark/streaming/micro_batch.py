@@ -25,6 +25,7 @@ from schemaman.errors import CouldNotDo, UsageError
 from schemaman.ingest.chunks import CHUNK, ChunkPart, KnownOffsets, build_reading, merge_parts, read_chunks
 from schemaman.ingest.ingest import Intake, Summary
 from schemaman.registry import Registry
+from schemaman.spark.versions import collect_arrow
 from schemaman.store.edge_hashes import Extents
 
 HEADERS = "array<struct<key: string, value: binary>>"
@@ -76,7 +77,7 @@ def sort_records(batch: arrow.Table) -> arrow.Table:
 
 def gather_rows(batch: DataFrame, most: int) -> arrow.Table | None:
     """Collect the batch in this process if it has at most `most` records; otherwise None."""
-    found = batch.limit(most + 1).toArrow()
+    found = collect_arrow(batch.limit(most + 1))
     return found if found.num_rows <= most else None
 
 

@@ -1,0 +1,124 @@
+"""`python -m bench.cluster` compares the Spark engine with what a user would write, in one session.
+
+`--mb` is the size of the values, `--files` are numbers of files. Each time counts only with a correct result;
+the session start does not count. Prints wall seconds, CPU seconds of all processes, and ratios to
+`sum(crc32)`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyspark
+from pyspark.sql import functions as F
+
+from bench.cluster_events import WrittenEvents, write_files
+from bench.processes import read_tree_cpu
+from schemaman.io.file_patterns import find_files
+from schemaman.io.schema_registry import NO_REGISTRY
+from schemaman.registry import Registry
+from schemaman.spark.frame_ingest import ingest_frame
+from schemaman.spark.ingest import ingest_folder
+from schemaman.spark.session import start_session
+from schemaman.store.memory import MemoryStore
+
+_SETTINGS = {
+    "spark.sql.parquet.columnarReaderBatchSize": "512",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
+}
+"""Batches of values of five kilobytes must not take 25 MB each."""
+
+
+def main() -> None:
+    """Print the figures, then one line of JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mb", type=int, default=300)
+    parser.add_argument("--files", type=int, nargs="+", default=[1, 200, 5000])
+    parser.add_argument("--topics", type=int, default=100)
+    parser.add_argument("--slow", action="store_true", help="also from_json and json.loads in an RDD")
+    options = parser.parse_args()
+    found: dict[str, dict[str, float]] = {}
+    with tempfile.TemporaryDirectory() as name:
+        spark = start_session(warehouse=Path(name) / "lake", settings=_SETTINGS)
+        for files in options.files:
+            folder = Path(name) / f"files-{files}"
+            written = write_files(folder, options.mb, files, options.topics)
+            for variant, run in _list_variants(spark, folder, written, slow=options.slow).items():
+                found[f"{files} files: {variant}"] = _measure(run)
+            floor = found[f"{files} files: sum(crc32)"]
+            for title, figures in found.items():
+                if title.startswith(f"{files} files: "):
+                    ratio = figures["wall"] / floor["wall"], figures["cpu"] / floor["cpu"]
+                    print(
+                        f"{title:45} wall {figures['wall']:7.2f} s ({ratio[0]:5.2f}x)"
+                        f"  CPU {figures['cpu']:7.2f} s ({ratio[1]:5.2f}x)"
+                    )
+        spark.stop()
+    print(json.dumps({"spark": pyspark.__version__, "mb": options.mb, "figures": found}))
+
+
+def _list_variants(
+    spark: Any, folder: Path, written: WrittenEvents, *, slow: bool
+) -> dict[str, Callable[[], None]]:
+    """List the variants; each ends the benchmark if its result is wrong."""
+
+    def open_frame() -> Any:
+        return spark.read.parquet(str(folder))
+
+    def read_checksums() -> None:
+        counted = open_frame().agg(F.sum(F.crc32("value")), F.count("value")).collect()[0]
+        _require(counted[1], written.records)
+
+    def read_folder() -> None:
+        registry = Registry(MemoryStore(lambda: 0), lambda: 0)
+        done = ingest_folder(spark, find_files(str(folder)) or (), registry, "main", NO_REGISTRY)
+        _require((done.new, done.observations), (written.records, written.runs))
+
+    def read_frame() -> None:
+        registry = Registry(MemoryStore(lambda: 0), lambda: 0)
+        done = ingest_frame(open_frame(), registry, "main", NO_REGISTRY)
+        _require((done.new, done.observations), (written.records, written.runs))
+
+    def group_by_text() -> None:
+        schema = F.get_json_object(F.col("value").cast("string"), "$.schema")
+        _require(open_frame().groupBy("topic", schema).count().count(), written.schemas)
+
+    def group_by_struct() -> None:
+        parsed = F.from_json(F.col("value").cast("string"), "schema string, payload string")
+        _require(open_frame().groupBy("topic", parsed["schema"]).count().count(), written.schemas)
+
+    def group_in_python() -> None:
+        rows = open_frame().select("topic", "value").rdd
+        keys = rows.map(lambda row: (row[0], json.dumps(json.loads(row[1])["schema"], sort_keys=True)))
+        _require(keys.map(lambda key: (key, 1)).reduceByKey(int.__add__).count(), written.schemas)
+
+    read_checksums()  # warms up the files and the JVM
+    fast = {
+        "sum(crc32)": read_checksums,
+        "schemaman, files": read_folder,
+        "schemaman, data frame": read_frame,
+        "get_json_object and groupBy": group_by_text,
+    }
+    odd = {"from_json and groupBy": group_by_struct, "json.loads in an RDD": group_in_python}
+    return {**fast, **(odd if slow else {})}
+
+
+def _measure(run: Callable[[], None]) -> dict[str, float]:
+    cpu, start = read_tree_cpu(), time.monotonic()
+    run()
+    return {"wall": time.monotonic() - start, "cpu": read_tree_cpu() - cpu}
+
+
+def _require(found: object, expected: object) -> None:
+    if found != expected:
+        raise SystemExit(f"wrong result: {found} instead of {expected}")
+
+
+if __name__ == "__main__":
+    main()

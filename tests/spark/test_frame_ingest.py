@@ -1,0 +1,143 @@
+"""Frames, tables and folders as sources: the log of one local reading, wherever the rows are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as arrow
+import pyarrow.parquet as parquet
+import pytest
+
+import schemaman as sm
+from schemaman.errors import UnreadableInput, UsageError
+from schemaman.ingest.ingest import Summary, ingest
+from schemaman.io.files import File
+from schemaman.io.kafka import Span
+from schemaman.io.schema_registry import NO_REGISTRY
+from schemaman.registry import Registry
+from schemaman.spark import frame_ingest
+from schemaman.spark.frame_ingest import ingest_frame
+from schemaman.spark.record_source import FilePart, pack_parts, parse_bytes, split_spans
+from schemaman.spark.streaming.micro_batch import RAW
+from schemaman.store.log import LogEntry
+from schemaman.store.memory import MemoryStore
+from tests.support.command_line import Run
+from tests.support.recordings import recorded
+
+pytestmark = pytest.mark.spark
+SHOP = sorted(recorded("postgres/shop-json"), key=lambda r: (r.topic, r.partition, r.offset))
+Result = tuple[Summary, list[LogEntry]]
+
+
+def make_frame(spark: Any, records: Sequence[sm.Record]) -> Any:
+    rows = [(r.topic, r.partition, r.offset, _read_time(r), r.key, r.value, list(r.headers)) for r in records]
+    return spark.createDataFrame(rows, RAW)
+
+
+def _read_time(record: sm.Record) -> datetime | None:
+    return None if record.timestamp_ms is None else datetime.fromtimestamp(record.timestamp_ms / 1000, UTC)
+
+
+def read_frame(frame: Any) -> Result:
+    store = MemoryStore(lambda: 0)
+    summary = ingest_frame(frame, Registry(store, lambda: 0), "main", NO_REGISTRY)
+    return summary, list(store.read())
+
+
+def read_here(records: Sequence[sm.Record] = SHOP) -> Result:
+    store = MemoryStore(lambda: 0)
+    summary = ingest(records, Registry(store, lambda: 0), "main", NO_REGISTRY)
+    return summary, list(store.read())
+
+
+def test_the_partitioning_of_a_frame_changes_nothing(spark: Any) -> None:
+    frame, expected = make_frame(spark, SHOP), read_here()
+    assert expected[0].observations > 20
+    assert read_frame(frame.coalesce(1)) == expected
+    assert read_frame(frame.repartition(3)) == expected
+    assert read_frame(frame.union(frame.limit(40))) == expected
+
+
+def test_offsets_with_two_records_or_none_are_refused(spark: Any) -> None:
+    frame = make_frame(spark, [*SHOP, replace(SHOP[0], value=b"{}")])
+    with pytest.raises(UnreadableInput, match="two different records"):
+        read_frame(frame)
+    with pytest.raises(UsageError, match="no offset"):
+        read_frame(make_frame(spark, [replace(SHOP[0], offset=None)]))  # type: ignore[arg-type]
+
+
+def test_what_the_history_knows_is_filtered_out(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frame_ingest, "WORTH_SKIPPING", 20)
+    frame = make_frame(spark, SHOP)
+    store = MemoryStore(lambda: 0)
+    registry = Registry(store, lambda: 0)
+    early = [record for record in SHOP if record.offset < 60]
+    ingest(early, registry, "main", NO_REGISTRY)
+    again = ingest_frame(frame, registry, "main", NO_REGISTRY)
+    assert again.new == len(SHOP) - len(early)
+    assert again.read < len(SHOP)
+    other = Registry(MemoryStore(lambda: 0), lambda: 0)
+    ingest(early, other, "main", NO_REGISTRY)
+    ingest(SHOP, other, "main", NO_REGISTRY)
+    assert registry.tables() == other.tables()
+    assert ingest_frame(frame, registry, "main", NO_REGISTRY).new == 0
+
+
+def write_folder(folder: Path, pieces: int) -> None:
+    folder.mkdir()
+    for number in range(pieces):
+        first, end = (n * len(SHOP) // pieces for n in (number, number + 1))
+        rows = [asdict(record) for record in SHOP[first:end]]
+        table = arrow.Table.from_pylist(rows).drop_columns(["headers", "timestamp_ms", "is_key_known"])
+        times = [record.timestamp_ms for record in SHOP[first:end]]
+        table = table.append_column("timestamp", arrow.array(times, arrow.timestamp("ms", "UTC")))
+        parquet.write_table(table, folder / f"part-{pieces - number}.parquet")
+    (folder / "_SUCCESS").write_text("")
+
+
+def test_a_folder_a_pattern_and_a_table_are_sources(spark: Any, run: Run, tmp_path: Path) -> None:
+    write_folder(tmp_path / "raw", 7)
+    with sm.open(tmp_path / "local.db", create=True) as registry:
+        sm.ingest(SHOP, registry)
+        expected = [history.versions for history in registry.tables()]
+    spark.read.parquet(str(tmp_path / "raw")).write.format("delta").saveAsTable("raw_events")
+    for source in (
+        tmp_path / "raw",
+        f"{tmp_path}/ra*/*.parquet",
+        f"file://{tmp_path}/raw",
+        "table:raw_events",
+    ):
+        (tmp_path / "s.db").unlink(missing_ok=True)
+        done = run("ingest", source, "--engine", "spark", "--store", tmp_path / "s.db", "--format", "json")
+        assert (done.code, done.json["records"]["new"]) == (0, len(SHOP)), done.err
+        with sm.open(tmp_path / "s.db") as registry:
+            assert [history.versions for history in registry.tables()] == expected
+    spark.sql("DROP TABLE raw_events")
+    assert run("ingest", "table:nowhere", "--engine", "spark").code == 3
+    assert run("ingest", "table:raw_events", "--engine", "local").code == 2
+
+
+def test_parts_are_packed_by_bytes_and_ranges_by_offsets() -> None:
+    parts = [FilePart(File("f", "lines"), bytes=size) for size in (5, 5, 20, 1, 1)]
+    assert pack_parts(parts, 10) == [(0, 1), (2,), (3, 4)]
+    assert pack_parts([], 10) == []
+    assert [parse_bytes(text) for text in ("128m", "134217728b", "1GB", "5")] == [2**27, 2**27, 2**30, 5]
+    spans = list(split_spans([Span("t", 0, 5, 12)], 4))
+    assert [(span.start, span.end) for span in spans] == [(5, 9), (9, 12)]
+
+
+def test_the_data_source_gives_records_and_runs(spark: Any, tmp_path: Path) -> None:
+    write_folder(tmp_path / "raw", 3)
+    spark.dataSource.register(sm.spark.RecordDataSource)
+    reading = spark.read.format("schemaman").option("maxPartitionBytes", "20k")
+    records = reading.load(f"{tmp_path}/raw")
+    assert records.rdd.getNumPartitions() == 3
+    found, log = read_frame(records)
+    assert (found.read, len(log)) == (len(SHOP), len(read_here()[1]))
+    runs = reading.option("rows", "runs").load(f"{tmp_path}/raw").collect()
+    assert sum(row["records"] for row in runs) == len(SHOP)
+    assert any(row["table"] and row["table"].endswith("orders") for row in runs)
