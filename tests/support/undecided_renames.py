@@ -76,7 +76,8 @@ class UndecidedRenames:
 
     def answer(self, store: SqlStore, known: Decisions, share: float = 1.0) -> Decisions:
         """The decisions of a person who answers a share of the questions, each with the truth."""
-        done = {(d.table, d.old, d.new) for d in (*known.renames, *known.not_renames)}
+        done = {(d.table, d.old, d.new) for d in known.renames}
+        done |= {(d.table, d.old, d.new) for d in known.not_renames}
         for history in filter(None, map(store.history, store.tables())):
             for version in history.versions:
                 for old, new, is_rename in self._list_questions(history, version):

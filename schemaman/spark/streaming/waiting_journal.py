@@ -86,7 +86,7 @@ def _describe_table(report: TableReport, sink_table: SinkTable) -> Waiting:
     plan = report.plan
     asks = plan is not None and bool(plan.approvals_needed) and not plan.refusals
     format, table = sink_table.target.format, sink_table.lake_table
-    files = ("-o", "waiting.plan.json")
+    files: tuple[str, ...] = ("-o", "waiting.plan.json")
     if plan is not None and plan.phase is not None:
         files = ("--recipe", "-o", "waiting.plans")
     options = ("--target", format, "--table", table, *files)
