@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from schemaman.debezium.records import Record
+from tests.spark.meanwhile import LakeFolder, MeanwhileReader
 from tests.spark.test_cli import checked
 from tests.spark.test_sync import settings
 from tests.streaming.test_autopilot import told
 from tests.support.checkout import PROOF
 from tests.support.command_line import Run
+from tests.support.lake_reader import list_faults
 
 pytestmark = pytest.mark.spark
 
@@ -45,6 +47,17 @@ def test_a_column_goes_on_beside_until_the_bounds_let_it_be_rewritten(
         Path("schemaman.toml").write_text("\n".join((profile, *lines, Path("schemaman.toml").read_text())))
 
     lake = f"delta.`{tmp_path}/lake/t`" if format == "delta" else "ice.synced.t"
+    place = f"{tmp_path}/lake" if format == "delta" else "ice.synced"
+    folder = LakeFolder(format, place, tables=("t",))
+
+    def sync_beside_reader(records: Path) -> dict[str, Any]:
+        before = folder.read(spark, "before")
+        with MeanwhileReader(spark, folder) as reader:
+            found = sync(run, records)
+        assert reader.faults == []
+        assert list_faults(before, reader.readings, folder.read(spark, "the end")) == []
+        return found
+
     numbers = write(tmp_path, "numbers", told(0, {"id": 1, "price": 5}), told(1, {"id": 2, "price": 6}))
     texts = write(tmp_path, "texts", told(2, {"id": 3, "price": "7.50"}))
     doubles = write(tmp_path, "doubles", told(3, {"id": 3, "price": 7.5}))
@@ -56,7 +69,7 @@ def test_a_column_goes_on_beside_until_the_bounds_let_it_be_rewritten(
         assert run("ingest", texts).code == 0
         assert run("plan", "t", "--recipe", "--phase", "expand", "-o", "first.plan.json").code == 0
         assert run("apply", "first.plan.json").code == 0
-    swapped = sync(run, texts)
+    swapped = sync_beside_reader(texts)
     assert swapped["state"] == "applied", swapped
     assert [s.split()[0] for s in swapped["statements"]].count("UPDATE") == 1
     found = spark.sql(f"SELECT id, price, price__old FROM {lake} ORDER BY id").collect()
@@ -69,7 +82,7 @@ def test_a_column_goes_on_beside_until_the_bounds_let_it_be_rewritten(
     bounded('max_rewrite = "1KB"')
     assert any("would be rewritten, and max_rewrite is 1 KB" in r for r in sync(run, doubles)["reasons"])
     bounded('max_rewrite = "1GB"')
-    united = sync(run, doubles)
+    united = sync_beside_reader(doubles)
     assert (united["state"], united["reasons"]) == ("applied", [])
     found = spark.sql(f"SELECT id, price, price__2 FROM {lake} ORDER BY id").collect()
     assert [tuple(row) for row in found] == [
