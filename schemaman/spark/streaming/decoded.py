@@ -186,8 +186,11 @@ class LocalBatch:
 
     def find_progress(self) -> list[tuple[str, str, int, str, LastRecord]]:
         """See `DecodedBatch`."""
-        rows = self.table.filter(compute.is_null(self.table["reason"]))
-        rows = rows.filter(compute.is_valid(rows["row_order"]))
+        has_value = compute.is_valid(self.table["value"])
+        # without the values, which a filter would copy
+        rows = self.table.select([*_REACH, "offset", "op", "key", "row_order", "reason"])
+        rows = rows.append_column("has_value", has_value)
+        rows = rows.filter(compute.and_(compute.is_null(rows["reason"]), compute.is_valid(rows["row_order"])))
         placed = rows.select(list(_REACH)).append_column(
             "last", arrow.array(range(rows.num_rows), arrow.int64())
         )
@@ -208,7 +211,8 @@ class LocalBatch:
 
     def select_table(self, source_table: str) -> LocalBatch:
         """See `DecodedBatch`."""
-        mine = self.table.filter(compute.equal(self.table["source_table"], source_table))
+        is_mine = compute.fill_null(compute.equal(self.table["source_table"], source_table), False)
+        mine = self.table if compute.all(is_mine).as_py() else self.table.filter(is_mine)
         return LocalBatch(self.spark, mine, self.plain)
 
     def use_session(self, spark: SparkSession) -> LocalBatch:
@@ -433,8 +437,8 @@ def _select_orders(rows: arrow.Table, reach: Sequence[object]) -> list[str]:
 
 def _read_last(rows: arrow.Table, index: int) -> LastRecord:
     """Read the offset of a decoded record, and its key if it is a delete with a value."""
-    offset, op, key, value = (rows[name][index] for name in ("offset", "op", "key", "value"))
-    return offset.as_py(), key.as_py() if op.as_py() == "d" and value.is_valid else None
+    offset, op, key, has_value = (rows[name][index].as_py() for name in ("offset", "op", "key", "has_value"))
+    return offset, key if op == "d" and has_value else None
 
 
 def _unpickle_change(data: bytes) -> RowChange:
