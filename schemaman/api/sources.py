@@ -248,7 +248,8 @@ def _read_group(
         on_disk = [source for source in found if isinstance(source, files.File)]
         if any(map(_is_only_local, on_disk)):
             raise UsageError(
-                "the Spark engine reads no Avro files and no files of Connect's sinks", hint="use --engine local"
+                "the Spark engine reads no Avro files and no files of Connect's sinks",
+                hint="use --engine local",
             )
         done = ingest_on_spark(workspace, on_disk, registry, schemas, sources.keep_payload, report)
         for source in found:
