@@ -375,6 +375,7 @@ REVIEWED = {
         "the source table went before a record could confirm its key, or rows contradict the key"
     ),
     "is not confirmed that its key is now": "the table begins with a key that no record confirms",
+    "the delete may not name its row": "an index other than the key identifies the rows at the source",
     "its key is uncertain": "two rows of the lake may be meant, and nothing in the record tells which",
 }
 """What no rule can settle, by a part of the normalised reason, and why."""

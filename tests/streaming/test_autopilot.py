@@ -411,4 +411,4 @@ def test_tables_wait_only_for_reviewed_reasons_and_no_value_is_wrong(format: str
         total.add(measure(name, format, Policy(profile="autopilot"), 20))
     assert [total.examples[text] for text in total.reasons if not is_reviewed(text)] == []
     assert total.wrong == 0
-    assert total.stopped + total.waiting <= (15 if PROOF else 2)
+    assert total.stopped + total.waiting <= (8 if PROOF else 2)
