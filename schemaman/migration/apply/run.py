@@ -177,8 +177,8 @@ class PlanRun:
         self.mark = RunMark(plan, name, options.store)
         self.lines = PendingLines(journal, self.set_fence)
         self.executor: Executor = JournalledExecutor(executor, self.lines)
-        self.sent: set[int] = set()
-        self.unrecorded: frozenset[int] = frozenset()
+        # The steps that were sent and whose end no line records, each with whether this run sent it.
+        self.sent: dict[int, bool] = {}
 
     def run(self) -> Migration:
         """Run every step from the resume point on."""
@@ -271,7 +271,7 @@ class PlanRun:
         self.require_ours(lake)
         before = self.journal.read_target_lines(self.target)
         own = [line for line in before if line.plan == self.name]
-        self.unrecorded = list_unrecorded_steps(own)
+        self.sent = dict.fromkeys(list_unrecorded_steps(own), False)
         point = resume_plan(self.plan, lake, *count_progress(own))
         self.plan, at = point.plan, point.done
         require_undeleting_drops(self.plan, lake, at)
@@ -322,7 +322,7 @@ class PlanRun:
         if self.options.clock() - self.inspected_ms > FRESH_MS:
             lake = self.inspect_again(number, lake)
         if step.postcondition and self.is_met(lake, step.postcondition):
-            if number in self.sent:
+            if self.sent.get(number):
                 self.record_done(number, step, lake, began_ms)
             else:
                 self.skip_step(number, step, lake)
@@ -483,7 +483,7 @@ class PlanRun:
         self.options.require_lease()
         self.write_line(number + 1, "intent", before, step.statement)
         if self.run_statement(self.mark.complete_statement(number + 1, step)) is None:
-            self.sent.add(number + 1)
+            self.sent[number + 1] = True
 
     def claim(self, lake: LakeTable | None) -> LakeTable | None:
         """Mark the table, so that others see its run, and this run sees whether it was replaced."""
@@ -530,7 +530,7 @@ class PlanRun:
 
     def skip_step(self, number: int, step: Step, lake: LakeTable | None) -> None:
         """Record a step that the table already shows, as done if a killed run sent it and recorded no end."""
-        self.add_line(number, "done" if number in self.unrecorded else "skipped", lake, step.statement)
+        self.add_line(number, "done" if number in self.sent else "skipped", lake, step.statement)
         self.outcomes.append(Outcome(number, "skipped", step.statement, _version(lake)))
 
     def inspect(self) -> LakeTable | None:
