@@ -60,6 +60,13 @@ class PlainRows:
     changes: list[PlainChange] = field(default_factory=list)
 
 
+class PlainRun(NamedTuple):
+    """Plain changes of one table that follow each other in a partition."""
+
+    rows: PlainRows
+    changes: Sequence[PlainChange]
+
+
 PlainEvent = tuple[Op, Mapping[str, Any], Row, Any]
 """The operation of an event, its source block, its key, and its parsed row; None instead of a deleted row."""
 
@@ -72,7 +79,7 @@ class PlainForm:
     """The form of plain events of one table.
 
     `names` identify the table in the source block, `field_names` are those of the payload and of the row.
-    `fields` are the attributes of parsed rows with the `cells`.
+    `fields` are the indices of the `cells` in parsed rows.
     """
 
     value_prefix: bytes
@@ -83,8 +90,13 @@ class PlainForm:
     parse_key: Callable[[bytes], Mapping[str, object]]
     decode_key: Decoder
     cells: tuple[Cell, ...]
-    fields: tuple[str, ...]
+    fields: tuple[int, ...]
     rows: PlainRows
+
+    @property
+    def connector(self) -> object:
+        """The name of the connector in the source blocks."""
+        return self.names[0]
 
     def is_like(self, other: PlainForm) -> bool:
         """Whether the events of another form have the same schemas, members and table."""
@@ -123,14 +135,15 @@ class PlainForm:
     def read_cells(self, rows: Sequence[Any]) -> tuple[list[Sequence[Value]], set[int]]:
         """Read the cells of rows, column by column, and the indices of rows that are not plain."""
         bad: set[int] = set()
+        values = list(zip(*map(msgspec.structs.astuple, rows), strict=True))
         columns = [
-            _read_column(cell, [getattr(row, name) for row in rows], bad)
-            for cell, name in zip(self.cells, self.fields, strict=True)
+            _read_column(cell, values[index], bad)
+            for cell, index in zip(self.cells, self.fields, strict=True)
         ]
         return columns, bad
 
 
-def _read_column(cell: Cell, values: list[Any], bad: set[int]) -> Sequence[Value]:
+def _read_column(cell: Cell, values: Sequence[Any], bad: set[int]) -> Sequence[Value]:
     """Read the cells of a column; the indices of those that are unavailable or unreadable go to `bad`."""
     _, _, placeholders, expected, convert = cell
     if any(word in values for word in placeholders):
@@ -192,7 +205,8 @@ def make_plain_form(
         parse, parse_key = _make_parser(event, value), _make_parser(dict[str, Any], key)
     except (TypeError, ValueError):  # such as half a surrogate pair in a name
         return None
-    fields = tuple(attributes[cell[0]] for cell in decoder.cells)
+    indices = {name: index for index, name in enumerate(row)}
+    fields = tuple(indices[cell[0]] for cell in decoder.cells)
     rows = PlainRows(change, tuple(cell[1] for cell in decoder.cells))
     return PlainForm(
         value.prefix, key.prefix, names, (frozenset(payload), frozenset(row)), parse, parse_key, decode_key,

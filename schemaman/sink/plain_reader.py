@@ -11,7 +11,7 @@ from itertools import islice
 
 from schemaman.debezium.raw_record import read_epoch_ms
 from schemaman.debezium.records import Record
-from schemaman.sink.plain_events import PlainChange, PlainEvent, PlainForm, PlainRows
+from schemaman.sink.plain_events import PlainChange, PlainEvent, PlainForm, PlainRows, PlainRun
 from schemaman.sink.reader import RowReader, read_table_names
 from schemaman.sink.row_change import RowChange, RowOutcome
 from schemaman.sink.values.values import Value
@@ -64,26 +64,25 @@ class PlainReader:
         """The plain changes that were read so far, by table and structure."""
         return tuple(rows for rows in self._tables if rows.changes)
 
-    def read_all(self, records: Iterable[Record]) -> Iterator[RowOutcome | tuple[PlainRows, PlainChange]]:
-        """Read the outcome of each record, in order; a plain change comes with its table."""
+    def read_all(self, records: Iterable[Record]) -> Iterator[RowOutcome | PlainRun]:
+        """Read the outcomes of records, in order; plain changes come in runs."""
         remaining, place, size = iter(records), 0, min(self._in_full + 1, self._chunk)
         while chunk := list(islice(remaining, size)):
             yield from self._read_chunk(chunk, place)
             place, size = place + len(chunk), min(2 * size, self._chunk)
 
-    def _read_chunk(
-        self, chunk: Sequence[Record], start: int
-    ) -> Iterator[RowOutcome | tuple[PlainRows, PlainChange]]:
+    def _read_chunk(self, chunk: Sequence[Record], start: int) -> Iterator[RowOutcome | PlainRun]:
         events, cells = self._parse_events(chunk)
         index = end = 0
         while index < len(chunk):
             end = end if index < end else _find_run_end(chunk, events, index)
             if index < end:
-                form = events[index][0]
-                for change in self._order_run(chunk, events, cells, range(index, end), start):
-                    form.rows.changes.append(change)
-                    yield form.rows, change
-                    index += 1
+                rows = events[index][0].rows
+                changes = self._order_run(chunk, events, cells, range(index, end), start)
+                if changes:
+                    rows.changes.extend(changes)
+                    yield PlainRun(rows, changes)
+                    index += len(changes)
                 if index == end:
                     continue
             outcome = self._read(chunk[index])
@@ -101,10 +100,11 @@ class PlainReader:
         start: int,
     ) -> list[PlainChange]:
         """The first changes of a run of plain events of one form and partition, in an order beyond doubt."""
-        table = events[run.start][0].rows.sample.table
+        form = events[run.start][0]
         sources = ((chunk[index], events[index][1][1]) for index in run)
+        orders = self._reader.order_plain_events(form.rows.sample.table, form.connector, sources)
         changes = []
-        for index, order in zip(run, self._reader.order_plain_events(table, sources), strict=False):
+        for index, order in zip(run, orders, strict=False):
             (op, source, key, _), record = events[index][1], chunk[index]
             place, at = start + index, (record.topic, record.partition, record.offset)
             changes.append(

@@ -7,7 +7,7 @@ row.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from schemaman.debezium.connector import find_connector
@@ -29,6 +29,7 @@ from schemaman.debezium.raw_record import TOMBSTONE, is_snapshot_read, read_epoc
 from schemaman.debezium.records import (
     Coordinates,
     Position,
+    Rank,
     Record,
 )
 from schemaman.debezium.source_block import Origin, read_origin
@@ -41,7 +42,7 @@ from schemaman.sink.payloads import BodyReader, BodySchema
 from schemaman.sink.plain_events import PlainForm, make_plain_form
 from schemaman.sink.progress import GreatestOrders, OrderAmbiguity, ReadOrders, ReadProgress, lacks_commit
 from schemaman.sink.row_change import Op, RecordOffset, Row, RowChange, RowOutcome
-from schemaman.sink.row_order import POSITION_LIMIT, format_position
+from schemaman.sink.row_order import POSITION_LIMIT, format_rank
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.sink.values.row_decoder import DecodedRow, Decoder, UnreadableCell
 from schemaman.sink.values.unavailable import PLACEHOLDER
@@ -130,14 +131,15 @@ class RowReader:
         return make_plain_form(payload, (form, key_form), names, made, cast(Decoder, decode_key), change)
 
     def order_plain_events(
-        self, table: TableId, events: Iterable[tuple[Record, Mapping[str, Any]]]
+        self, table: TableId, connector: object, events: Iterable[tuple[Record, Mapping[str, Any]]]
     ) -> list[str]:
         """Find the orders of the first of some plain events that follow each other in a partition.
 
-        Each event has its record and its source block. Their orders are beyond doubt. Nothing is remembered
-        of the others, and `read` has to read the next.
+        `connector` is the name in all their source blocks. Each event has its record and its source block.
+        Their orders are beyond doubt. Nothing is remembered of the others, and `read` has to read the next.
         """
-        placed = ((record, _read_position_text(source)) for record, source in events)
+        format_source = _make_position_formatter(connector)
+        placed = ((record, format_source(source)) for record, source in events)
         return self._progress.order_run(table, placed)
 
     def remember_last(self, record: Record, *, is_delete: bool) -> None:
@@ -492,23 +494,39 @@ def _find_row_node(schema: Node) -> Node:
 def _read_position(connector: object, source: Mapping[str, Any]) -> Position:
     try:
         position = find_connector(connector).position(source)
-        rank = position.rank
-        f"{position.value}{position.commit}".encode()  # half a surrogate pair is no position
+        is_great = _is_too_great(_rank_position(position))
     except (ValueError, TypeError) as fault:
         raise UnreadableInput(f"a position that cannot be read: {fault}") from None
-    if any(isinstance(part, int) and part >= POSITION_LIMIT for part in rank):
+    if is_great:
         raise UnreadableInput(f"a position that cannot be read: {position.kind} {position.value[:40]!r}")
     return position
 
 
-def _read_position_text(source: Mapping[str, Any]) -> str | None:
-    """The position of a streamed change as text; None if it has none, or lacks its commit."""
-    try:
-        position = _read_position(source.get("connector"), source)
-    except UnreadableInput:
-        return None
-    is_partial = position.kind == "none" or lacks_commit(position, source)
-    return None if is_partial else format_position(position)
+def _rank_position(position: Position) -> Rank:
+    """The rank of a position. Raises ValueError for one that has none, or has half a surrogate pair."""
+    f"{position.value}{position.commit}".encode()
+    return position.rank
+
+
+def _is_too_great(rank: Rank) -> bool:
+    return any(isinstance(part, int) and part >= POSITION_LIMIT for part in rank)
+
+
+def _make_position_formatter(connector: object) -> Callable[[Mapping[str, Any]], str | None]:
+    """Make the function that formats the position of a streamed change; None without one or its commit."""
+    read = find_connector(connector).position
+
+    def format_source(source: Mapping[str, Any]) -> str | None:
+        try:
+            position = read(source)
+            rank = _rank_position(position)
+        except (ValueError, TypeError):
+            return None
+        if position.kind == "none" or _is_too_great(rank) or lacks_commit(position, source):
+            return None
+        return format_rank(position.kind, rank)
+
+    return format_source
 
 
 def _make_coordinates(

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from schemaman.debezium.connector import find_connector
-from schemaman.debezium.records import Position
+from schemaman.debezium.records import Position, PositionKind, Rank
 
 NO_POSITION_TEXT = "-"
 """The text of an unknown position; it sorts before digits, and so before all positions."""
@@ -55,17 +55,23 @@ def parse_offset(order: str) -> int:
 
 def format_position(position: Position) -> str:
     """Format a position as text that compares in the source's order."""
-    match position.kind:
+    return format_rank(position.kind, position.rank)
+
+
+def format_rank(kind: PositionKind, rank: Rank) -> str:
+    """Format the rank of a position of a kind as `format_position` does."""
+    match kind:
         case "none":
             return NO_POSITION_TEXT
         case "binlog":
             # the number identifies a file: its name may change while the numbers continue
-            _, index, at, row = position.rank
+            _, index, at, row = rank
             return f"{index:012d}.{at:020d}.{row:010d}"
         case "lsn" | "scn" | "mongo":
-            return ".".join(f"{part:020d}" for part in position.rank)
+            first, second = rank
+            return f"{first:020d}.{second:020d}"
         case _:
-            return "/".join(f"{part:010d}" if isinstance(part, int) else part for part in position.rank)
+            return "/".join(f"{part:010d}" if isinstance(part, int) else part for part in rank)
 
 
 def read_stream_position(source: Mapping[str, object]) -> Position | None:

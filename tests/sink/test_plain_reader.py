@@ -12,6 +12,7 @@ from schemaman.ingest.ingest import ingest
 from schemaman.io.schema_registry import NO_REGISTRY
 from schemaman.registry import Registry
 from schemaman.sink.decoders import Histories
+from schemaman.sink.plain_events import PlainRun
 from schemaman.sink.plain_reader import PlainReader
 from schemaman.sink.reader import RowReader
 from schemaman.sink.row_change import RowChange
@@ -55,7 +56,12 @@ def require_same(
     single, other = (RowReader(histories, stream=stream) for _ in range(2))
     expected = list(single.read_all(read))
     plain = PlainReader(other, in_full=1, chunk=chunk)
-    found = list(plain.read_all(read))
+    found: list[object] = []
+    for read_outcome in plain.read_all(read):
+        if isinstance(read_outcome, PlainRun):
+            found += [(read_outcome.rows, change) for change in read_outcome.changes]
+        else:
+            found.append(read_outcome)
     assert len(found) == len(expected)
     for index, (outcome, wanted) in enumerate(zip(found, expected, strict=True)):
         assert describe(outcome, index) == describe(wanted, index)

@@ -6,7 +6,7 @@ Law: both give the same rows, counts and reasons; they differ only in speed.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -36,9 +36,11 @@ from schemaman.spark.streaming.row_staging import (
 )
 from schemaman.spark.streaming.staged_columns import (
     HelperColumns,
+    list_staged_columns,
     make_staged_ddl,
     make_staged_helpers,
     make_staged_schema,
+    make_table_ddl,
 )
 from schemaman.spark.streaming.unread_records import NO_UNREAD, UnreadRecords
 from schemaman.spark.versions import collect_arrow
@@ -170,19 +172,15 @@ class LocalBatch:
 
     def count_records(self) -> dict[str | None, RecordCount]:
         """See `DecodedBatch`."""
-        found: dict[str | None, RecordCount] = {}
-        names = ("source_table", "op", "row_order", "reason", "version")
-        columns = (self.table.column(n).to_pylist() for n in names)
-        for table, op, order, reason, version in zip(*columns, strict=True):
-            if table is None and reason is None:
-                continue
-            count = found.get(table, RecordCount())
-            newest = max(count.truncated or "", order) if op == "t" else count.truncated
-            new = version is not None and version not in count.versions
-            found[table] = RecordCount(
-                count.records + 1, newest, count.versions | ({version} if new else set())
-            )
-        return found
+        rows = self.table.select(["source_table", "op", "row_order", "reason", "version"])
+        rows = rows.filter(compute.or_(*(compute.is_valid(rows[n]) for n in ("source_table", "reason"))))
+        truncates = rows.filter(compute.fill_null(compute.equal(rows["op"], "t"), False))
+        newest = _group_rows(truncates, "row_order", "max")
+        versions = _group_rows(rows, "version", "distinct")
+        return {
+            table: RecordCount(count, newest.get(table), frozenset(versions[table]) - {None})
+            for table, count in _group_rows(rows, "source_table", "count").items()
+        }
 
     def find_progress(self) -> list[tuple[str, str, int, str, LastRecord]]:
         """See `DecodedBatch`."""
@@ -191,13 +189,14 @@ class LocalBatch:
         rows = self.table.select([*_REACH, "offset", "op", "key", "row_order", "reason"])
         rows = rows.append_column("has_value", has_value)
         rows = rows.filter(compute.and_(compute.is_null(rows["reason"]), compute.is_valid(rows["row_order"])))
-        placed = rows.select(list(_REACH)).append_column(
+        placed = rows.select([*_REACH, "row_order"]).append_column(
             "last", arrow.array(range(rows.num_rows), arrow.int64())
         )
-        found = placed.group_by(list(_REACH)).aggregate([("last", "max")])
+        found = placed.group_by(list(_REACH)).aggregate([("row_order", "max"), ("last", "max")])
+        names = (*_REACH, "row_order_max", "last_max")
         return [
-            (*reach, max(_select_orders(rows, reach)), _read_last(rows, last))
-            for *reach, last in zip(*(found[n].to_pylist() for n in (*_REACH, "last_max")), strict=True)
+            (*reach, order, _read_last(rows, last))
+            for *reach, order, last in zip(*(found[n].to_pylist() for n in names), strict=True)
         ]
 
     def find_ambiguous(self) -> list[AmbiguousRecord]:
@@ -246,13 +245,14 @@ class LocalBatch:
         unwritable = _collect_unwritable(faults)
         ordered = (helpers.unsent, helpers.since, helpers.fresh, helpers.alike)
         is_ordered = reduce(compute.or_, (compute.is_valid(good[name]) for name in ordered))
-        probes = compute.or_kleene(good[helpers.needs_row], is_ordered)
-        needing = sum(map(bool, probes.to_pylist()))
+        needing = _count_true(compute.or_kleene(good[helpers.needs_row], is_ordered))
         has_kept = compute.greater(compute.list_value_length(good[helpers.kept]), 0)
-        keeping = sum(
-            map(bool, compute.or_kleene(has_kept, compute.is_valid(good[helpers.words])).to_pylist())
-        )
-        frame = _create_frame(self.spark, good, make_staged_ddl(to))
+        keeping = _count_true(compute.or_kleene(has_kept, compute.is_valid(good[helpers.words])))
+        if keeping or needing:
+            frame = _create_frame(self.spark, good, make_staged_ddl(to))
+        else:  # no statement reads the helper columns, and the engine would convert them
+            named = good.select([column.name for column in list_staged_columns(to)])
+            frame = _create_frame(self.spark, named, make_table_ddl(to))
         return StagedRows(frame, good.num_rows, keeping, needing, ended, unwritable)
 
     def fold_rows(
@@ -429,10 +429,16 @@ class ExecutorBatch:
         self.rows.unpersist()
 
 
-def _select_orders(rows: arrow.Table, reach: Sequence[object]) -> list[str]:
-    """Select the orders of a table in a partition."""
-    each = (compute.equal(rows[name], value) for name, value in zip(_REACH, reach, strict=True))
-    return list(rows["row_order"].filter(reduce(compute.and_, each)).to_pylist())
+def _count_true(values: arrow.ChunkedArray) -> int:
+    return compute.sum(values).as_py() or 0
+
+
+def _group_rows(rows: arrow.Table, name: str, how: str) -> dict[str | None, Any]:
+    """Aggregate a column for each source table; `count` counts the rows."""
+    options = compute.CountOptions("all") if how == "count" else None
+    found = rows.group_by("source_table").aggregate([(name, how, options)])
+    keys = found["source_table"].to_pylist()
+    return dict(zip(keys, found[f"{name}_{how}"].to_pylist(), strict=True))
 
 
 def _read_last(rows: arrow.Table, index: int) -> LastRecord:

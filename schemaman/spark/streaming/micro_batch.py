@@ -6,11 +6,11 @@ Law: a batch adds the same facts to the registry as an `ingest` of its records; 
 from __future__ import annotations
 
 import pickle
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
+from typing import Any
 
 import pyarrow as arrow
 import pyarrow.compute as compute
@@ -24,6 +24,7 @@ from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import CouldNotDo, UsageError
 from schemaman.ingest.chunks import CHUNK, ChunkPart, KnownOffsets, build_reading, merge_parts, read_chunks
 from schemaman.ingest.ingest import Intake, Summary
+from schemaman.ingest.line_batches import Item, RowBatch
 from schemaman.registry import Registry
 from schemaman.spark.versions import collect_arrow
 from schemaman.store.edge_hashes import Extents
@@ -35,6 +36,7 @@ RAW = (
 )
 """The columns of a batch, as Spark's Kafka source names them."""
 
+_ORDER = ("topic", "partition", "offset")
 COLUMNS = ("topic", "partition", "offset", "timestamp", "key", "value", "headers")
 _TAKES = "take binary"
 _ARROW_TAKES = arrow.schema([("take", arrow.binary())])
@@ -69,23 +71,25 @@ def spread_records(batch: DataFrame) -> DataFrame:
 
 def sort_records(batch: arrow.Table) -> arrow.Table:
     """Sort records by topic, partition and offset; those that are in this order are not copied."""
-    order = [(name, "ascending") for name in ("topic", "partition", "offset")]
-    indices = compute.sort_indices(batch, order)
-    is_sorted = indices.equals(arrow.array(range(batch.num_rows), indices.type))
-    return batch if is_sorted else batch.take(indices)
+    if _is_sorted(batch):
+        return batch
+    return batch.take(compute.sort_indices(batch, [(name, "ascending") for name in _ORDER]))
+
+
+def _is_sorted(batch: arrow.Table) -> bool:
+    """Whether no record comes after one with a greater topic, partition or offset, in this order."""
+    is_after = is_same = arrow.scalar(True)
+    for name in reversed(_ORDER):
+        before, after = batch[name].slice(0, max(0, batch.num_rows - 1)), batch[name].slice(1)
+        is_same = compute.equal(before, after)
+        is_after = compute.or_(compute.less(before, after), compute.and_(is_same, is_after))
+    return compute.all(is_after).as_py() is not False
 
 
 def gather_rows(batch: DataFrame, most: int) -> arrow.Table | None:
     """Collect the batch in this process if it has at most `most` records; otherwise None."""
     found = collect_arrow(batch.limit(most + 1))
     return found if found.num_rows <= most else None
-
-
-def gather_light_rows(batch: DataFrame, most: int, most_bytes: int) -> arrow.Table | None:
-    """Collect a cached batch here; None for more than `most` records, or more bytes of keys and values."""
-    sizes = (F.coalesce(F.octet_length(name), F.lit(0)).cast("long") for name in ("key", "value"))
-    records, size = batch.agg(F.count("*"), F.sum(reduce(add, sizes))).collect()[0]
-    return batch.toArrow() if records <= most and (size or 0) <= most_bytes else None
 
 
 @contextmanager
@@ -147,10 +151,7 @@ def _find_extents(batch: DataFrame) -> Extents:
 
 def _scan_batch(batch: DataFrame | arrow.Table, scanner: BatchScanner) -> Iterator[ChunkPart]:
     if isinstance(batch, arrow.Table):
-        ordered = sort_records(batch)
-        yield from scanner.scan_records(
-            record for part in ordered.to_batches() for record in read_records(part)
-        )
+        yield from scanner.scan_batches(sort_records(batch).to_batches())
         return
     try:
         rows = batch.mapInArrow(scanner, _TAKES).collect()
@@ -169,26 +170,43 @@ class BatchScanner:
 
     def __call__(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[arrow.RecordBatch]:
         """Scan the records, chunk by chunk."""
-        for taken in self.scan_records(record for batch in batches for record in read_records(batch)):
+        for taken in self.scan_batches(batches):
             yield arrow.RecordBatch.from_pylist([{"take": pickle.dumps(taken)}], _ARROW_TAKES)
 
-    def scan_records(self, records: Iterable[Record]) -> Iterator[ChunkPart]:
+    def scan_batches(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[ChunkPart]:
         """Scan records, which are in the order of their offsets."""
-        for _, taken in read_chunks(records, self.known, build_reading(self.schemas, self.forms), size=CHUNK):
+        items = (item for batch in batches for item in _list_items(batch))
+        for _, taken in read_chunks(items, self.known, build_reading(self.schemas, self.forms), size=CHUNK):
             yield taken
+
+
+def _list_items(batch: arrow.RecordBatch) -> Iterable[Item]:
+    """List the records of a batch for the scan; those without headers are made only where it needs them."""
+    *columns, headers = (batch.column(batch.schema.get_field_index(name)) for name in COLUMNS)
+    if len(headers.flatten()):
+        return read_records(batch)
+    rows = list(zip(*_list_columns(*columns), strict=True))
+    return [RowBatch(rows, 1, lambda _, row: Record(*row), sys.maxsize)] if rows else []
 
 
 def read_records(batch: arrow.RecordBatch) -> Iterator[Record]:
     """Convert the rows of an Arrow batch of `RAW` to records."""
-    columns = [batch.column(batch.schema.get_field_index(name)) for name in COLUMNS]
-    topics, partitions, offsets, timestamps, keys, values, headers = columns
-    plain = (column.to_pylist() for column in (topics, partitions, offsets))
-    bodies = (column.to_pylist() for column in (keys, values))
-    times = _read_milliseconds(timestamps)
-    for topic, partition, offset, time, key, value, pairs in zip(
-        *plain, times, *bodies, _read_headers(headers), strict=True
-    ):
-        yield Record(topic, partition, offset, time, key, value, pairs)
+    *columns, headers = (batch.column(batch.schema.get_field_index(name)) for name in COLUMNS)
+    return map(Record, *_list_columns(*columns), _read_headers(headers))
+
+
+def _list_columns(
+    topics: arrow.Array,
+    partitions: arrow.Array,
+    offsets: arrow.Array,
+    timestamps: arrow.Array,
+    keys: arrow.Array,
+    values: arrow.Array,
+) -> tuple[list[Any], ...]:
+    """List the columns of records in the order of their fields; NumPy makes objects of them at once."""
+    places = (column.to_numpy(zero_copy_only=False).tolist() for column in (topics, partitions, offsets))
+    bodies = (column.to_numpy(zero_copy_only=False).tolist() for column in (keys, values))
+    return (*places, _read_milliseconds(timestamps), *bodies)
 
 
 def _read_milliseconds(moments: arrow.Array) -> list[int | None]:

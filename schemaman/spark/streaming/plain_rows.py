@@ -15,7 +15,7 @@ import pyarrow as arrow
 import pyarrow.compute as compute
 
 from schemaman.migration.row_columns import DELETED, ORDER
-from schemaman.sink.plain_events import PlainChange, PlainRows
+from schemaman.sink.plain_events import PlainRows, PlainRun
 from schemaman.sink.plain_mapping import Key, PlainMapping, fold_plain_rows, map_plain_rows
 from schemaman.sink.plain_reader import READ_IN_FULL, PlainReader
 from schemaman.sink.row_change import RowOutcome
@@ -59,12 +59,11 @@ def decode_records(
     plain = PlainReader(reader, lambda record: read_record(reader.read, record), in_full=in_full)
     records = (record for batch in raw.to_batches() for record in read_records(batch))
     columns: tuple[list[object], ...] = tuple([] for _ in DECODED_COLUMNS)
-    add = [column.append for column in columns]
     texts: dict[int, str] = {}
     with _paused_collector():
         for outcome in plain.read_all(records):
-            for append, value in zip(add, _describe(outcome, texts), strict=True):
-                append(value)
+            for column, values in zip(columns, _describe(outcome, texts), strict=True):
+                column.extend(values)
     decoded = raw.select(list(COLUMNS))
     for (name, type), values in zip(DECODED_COLUMNS, columns, strict=True):
         decoded = decoded.append_column(name, arrow.array(values, type))
@@ -87,16 +86,21 @@ def _paused_collector() -> Iterator[None]:
             gc.enable()
 
 
-def _describe(outcome: RowOutcome | tuple[PlainRows, PlainChange], texts: dict[int, str]) -> Iterable[object]:
-    """The outcome of a record in the order of `DECODED_COLUMNS`; `texts` names the tables of plain rows."""
-    if not isinstance(outcome, tuple):
+def _describe(outcome: RowOutcome | PlainRun, texts: dict[int, str]) -> Iterable[Iterable[object]]:
+    """Describe an outcome, or those of a run, as parts of the `DECODED_COLUMNS`.
+
+    `texts` names the tables of plain rows.
+    """
+    if not isinstance(outcome, PlainRun):
         found = describe_outcome(outcome)
-        return [found.get(name) for name, _ in DECODED_COLUMNS]
-    rows, change = outcome
+        return [(found.get(name),) for name, _ in DECODED_COLUMNS]
+    rows, changes = outcome
     text = texts.get(id(rows))
     if text is None:
         text = texts[id(rows)] = str(describe_outcome(rows.sample)["source_table"])
-    return (text, change.order, change.op, None, None, rows.sample.version)
+    count = len(changes)
+    orders, ops = [change.order for change in changes], [change.op for change in changes]
+    return [text] * count, orders, ops, [None] * count, [None] * count, [rows.sample.version] * count
 
 
 _StagedRows = tuple[arrow.Table, list[dict[str, object]]]

@@ -46,16 +46,13 @@ from schemaman.spark.streaming.blocked_rows import make_unread_query
 from schemaman.spark.streaming.blocked_rows import make_waiting_query as others_of
 from schemaman.spark.streaming.conflicts import ATTEMPTS, rest_after
 from schemaman.spark.streaming.decoded import LARGER, LIGHT, SMALL, DecodedBatch, RecordCount
+from schemaman.spark.streaming.gathered_batch import BatchGatherer
 from schemaman.spark.streaming.history_changes import HistoryChanges
 from schemaman.spark.streaming.lake_progress import LakeDecoder
 from schemaman.spark.streaming.micro_batch import (
-    cached_records,
     copy_records,
-    gather_light_rows,
-    gather_rows,
     record_batch,
     select_raw_columns,
-    spread_records,
 )
 from schemaman.spark.streaming.migration_context import MigrationContext, TableContext
 from schemaman.spark.streaming.progress import StreamProgress
@@ -159,6 +156,7 @@ class LakeSink:
         self._stamps = BatchCommits()
         self._side_by_side = SideBySide()
         self._small = small
+        self._gatherer = BatchGatherer(small, small * LARGER, LIGHT)
         self._attempts = RetryLog()
         self._history_changes = HistoryChanges(store, stream, modes, self.list_sink_tables)
         self._store = store
@@ -186,17 +184,8 @@ class LakeSink:
         """
         raw = select_raw_columns(batch)
         position = self._store.end()
-        few = gather_rows(raw, self._small)
-        if few is not None:
-            self._show_report(self._write_batch(raw.sparkSession, few, number), position)
-            return
-        with cached_records(raw) as cached:
-            few = gather_light_rows(cached, self._small * LARGER, LIGHT)
-            if few is None:
-                with cached_records(spread_records(cached)) as spread:
-                    self._show_report(self._write_batch(raw.sparkSession, spread, number), position)
-        if few is not None:
-            self._show_report(self._write_batch(raw.sparkSession, few, number), position)
+        with self._gatherer.gather(raw) as records:
+            self._show_report(self._write_batch(raw.sparkSession, records, number), position)
 
     def _show_report(self, report: BatchReport, position: int) -> None:
         self._on_report(report)

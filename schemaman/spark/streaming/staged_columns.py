@@ -24,11 +24,16 @@ _RECORD_ARROW = arrow.struct([
 ])  # fmt: skip
 
 
+def make_table_ddl(to: RowMap) -> str:
+    """The columns of staged rows as Spark DDL, without helper columns."""
+    return ", ".join(f"{quote_name(c.name)} {_format_staged_type(c.type)}" for c in list_staged_columns(to))
+
+
 def make_staged_ddl(to: RowMap) -> str:
     """The columns of staged rows as Spark DDL; the last ones are helper columns."""
-    members = [f"{quote_name(c.name)} {_format_staged_type(c.type)}" for c in list_staged_columns(to)]
     helpers = make_staged_helpers(to)
-    members += [
+    members = [
+        make_table_ddl(to),
         f"{quote_name(helpers.kept)} array<int>",
         f"{quote_name(helpers.words)} map<int, string>",
         f"{quote_name(helpers.needs_row)} boolean",
