@@ -17,6 +17,7 @@ import pyarrow.compute as compute
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from schemaman.model.ddl import quote_name
 from schemaman.sink.plain_events import PlainRows
 from schemaman.sink.reader import LastRecord
 from schemaman.sink.row_change import RowChange
@@ -77,14 +78,15 @@ class StagedRows:
     """Rows ready to be written, as a data frame to merge from; and the records that cannot be, with reasons.
 
     `keeping` of the rows keep a value of the table, or may. `needing_probe` of the rows need a probe of the
-    table: it must have a value, or may have a newer one. `ended_incarnation` records belong to an earlier
-    incarnation.
+    table: it must have a value, or may have a newer one. `null_keys` of the rows have NULL in their key.
+    `ended_incarnation` records belong to an earlier incarnation.
     """
 
     rows: DataFrame
     count: int
     keeping: int
     needing_probe: int
+    null_keys: int
     ended_incarnation: int
     unwritable: Mapping[TopicOffset, str]
 
@@ -253,7 +255,8 @@ class LocalBatch:
         else:  # no statement reads the helper columns, and the engine would convert them
             named = good.select([column.name for column in list_staged_columns(to)])
             frame = _create_frame(self.spark, named, make_table_ddl(to))
-        return StagedRows(frame, good.num_rows, keeping, needing, ended, unwritable)
+        nulls = sum(good[name].null_count for name in to.key)
+        return StagedRows(frame, good.num_rows, keeping, needing, nulls, ended, unwritable)
 
     def fold_rows(
         self,
@@ -392,14 +395,15 @@ class ExecutorBatch:
         helpers = make_staged_helpers(to)
         reason, needed = F.col(helpers.reason), _needs_probe(helpers)
         keeps = (F.size(helpers.kept) > 0) | F.col(helpers.words).isNotNull()
-        found = (reason.isNull(), keeps, needed, reason == ENDED_INCARNATION)
-        count, keeping, needing, ended = [
+        has_null = reduce(or_, (F.col(quote_name(name)).isNull() for name in to.key), F.lit(False))
+        found = (reason.isNull(), keeps, needed, reason.isNull() & has_null, reason == ENDED_INCARNATION)
+        count, keeping, needing, nulls, ended = [
             number or 0 for number in rows.agg(*map(F.count_if, found)).collect()[0]
         ]
         faults = rows.where(reason.isNotNull() & (reason != ENDED_INCARNATION)).select(reason, helpers.places)
         unwritable = _collect_unwritable((f[0], f[1]) for f in faults.toLocalIterator())
         good = rows.where(reason.isNull())
-        return StagedRows(good, count, keeping, needing, ended, unwritable)
+        return StagedRows(good, count, keeping, needing, nulls, ended, unwritable)
 
     def map_waiting(self, to: RowMap) -> arrow.Table:
         """See `DecodedBatch`."""

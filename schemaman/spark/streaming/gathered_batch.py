@@ -127,11 +127,11 @@ class BatchGatherer:
 
 def _select_few(records: arrow.Table) -> arrow.Table:
     """Select the first and the last record with a value of each topic."""
-    there = records.filter(compute.is_valid(records["value"]))
-    placed = there.select(["topic"]).append_column("at", arrow.array(range(there.num_rows), arrow.int64()))
+    at = arrow.array(range(records.num_rows), arrow.int64())
+    placed = arrow.table({"topic": records["topic"], "at": at}).filter(compute.is_valid(records["value"]))
     found = placed.group_by("topic").aggregate([("at", "min"), ("at", "max")])
     few = sorted({*found["at_min"].to_pylist(), *found["at_max"].to_pylist()})
-    return there.take(arrow.array(few, arrow.int64()))
+    return arrow.concat_tables([records.slice(index, 1) for index in few] or [records.slice(0, 0)])
 
 
 def _add_prefixes(known: tuple[bytes, ...], bodies: Iterable[bytes | None]) -> tuple[bytes, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as arrow
@@ -155,7 +155,7 @@ class TableWriter:
         rows = found.count - len(lacking)
         again = False
         if rows or (keyed and changes.truncated):
-            again = self._merge_rows(good, changes, batch, keeps=found.keeping > 0) == "used"
+            again = self._merge_rows(replace(found, rows=good), changes, batch) == "used"
         return WriteResult(rows, found.ended_incarnation, len(unwritable), again)
 
     def _stage_after_waiting(
@@ -267,24 +267,19 @@ class TableWriter:
         return {_read_records(row[0]): OTHER_ROW for row in found}
 
     def _merge_rows(
-        self, rows: DataFrame, changes: TableChanges, batch: StreamBatch | None, *, keeps: bool
+        self, staged: StagedRows, changes: TableChanges, batch: StreamBatch | None
     ) -> CommitState:
-        columns: tuple[Column, ...] = list_staged_columns(self._row_map)
         if not self._row_map.key:
             # Of two appends at once, neither sees the records of the other, and both are committed.
             with self._take_turn():
-                return self._commit_rows(rows, changes, batch, columns, keeps=keeps)
-        return self._commit_rows(rows, changes, batch, columns, keeps=keeps)
+                return self._commit_rows(staged, changes, batch)
+        return self._commit_rows(staged, changes, batch)
 
     def _commit_rows(
-        self,
-        rows: DataFrame,
-        changes: TableChanges,
-        batch: StreamBatch | None,
-        columns: tuple[Column, ...],
-        *,
-        keeps: bool,
+        self, staged: StagedRows, changes: TableChanges, batch: StreamBatch | None
     ) -> CommitState:
+        columns: tuple[Column, ...] = list_staged_columns(self._row_map)
+        needs = {"keeps": staged.keeping > 0, "has_null_keys": staged.null_keys > 0}
         name, format = self._follower.name, self._follower.target.format
         state = self._stamps.find_state(self._spark, format, name, batch) if batch else "new"
         if state == "written":
@@ -293,11 +288,11 @@ class TableWriter:
         if at and self._row_map.metadata_columns:
             metadata = fill_truncate_metadata(changes.rows.find_truncate(at), self._row_map)
         with (
-            create_view(rows, _VIEW, self._spark) as view,
+            create_view(staged.rows, _VIEW, self._spark) as view,
             self._stamps.set_commit_metadata(self._spark, format, name, batch, state),
         ):
             self._executor.run(
-                format_merge(name, view, columns, self._row_map.key, at, metadata, keeps=keeps)
+                format_merge(name, view, columns, self._row_map.key, at, metadata, **needs)
                 if self._row_map.key
                 else format_append(name, view, columns)
             )
