@@ -6,6 +6,7 @@ A moment is just before something lasts: a statement, rows that are merged, a tr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -113,6 +114,15 @@ def play(way: Way, store: SqlStore, format: str, moments: Moments) -> MemorySink
             now_ms += 2 * LEASE_MS
             sink = attach(sink, store, Moments(), now_ms)
             sink.decisions = batch.decide(store)
+            sink.take(batch.records)
+    return sink
+
+
+def play_until_killed(way: Way, store: SqlStore, format: str, moments: Moments) -> MemorySink:
+    """The batches of a way until the process is killed."""
+    sink = attach(begin(way, store, format), store, moments, 0)
+    with suppress(Crash):
+        for batch in way.batches:
             sink.take(batch.records)
     return sink
 
