@@ -144,7 +144,8 @@ class TableMover:
         """Move the table of an ended incarnation to where its source went, or out of the way."""
         other = self._find_adopter(history, lake)
         if other is not None:
-            return self._finish_move(lake, address, other, turn)
+            restored = self._restore_stamp(history, lake, address, other)
+            return restored or self._finish_move(lake, address, other, turn)
         incarnation = find_incarnation(lake, history)
         end = next(
             (e for e in history.events if e.incarnation == incarnation and e.kind in ("dropped", "renamed")),
@@ -186,6 +187,25 @@ class TableMover:
         """The source that a table names; None if it names none that the store has."""
         name = read_record(lake.properties).source
         return next((table for table in self.registry.store.tables() if str(table) == name), None)
+
+    def _restore_stamp(
+        self, history: TableHistory, lake: LakeTable, address: str, other: TableId
+    ) -> tuple[str, ...]:
+        """Give a table its own stamp back that got the one of an earlier table of its name.
+
+        A job that slept for longer than its turn, and was killed then, wrote it. By its last plan, the table
+        is of an incarnation of the source that did not become the other one.
+        """
+        own = self._find_last_stamp(lake)
+        if own is None or own[SOURCE_PROPERTY] != str(history.table):
+            return ()
+        before = find_incarnation(replace(lake, properties={**lake.properties, **own}), history)
+        renamed = {e.incarnation for e in history.events if e.kind == "renamed" and e.other == other}
+        if before is None or before in renamed:
+            return ()
+        statement = set_properties(TARGETS.get(self.target.format).table_name(address), own)
+        self.executor.run(statement)
+        return (statement,)
 
     def _find_adopter(self, history: TableHistory, lake: LakeTable) -> TableId | None:
         """The new name of a source in whose lake table it stands already, which a killed run did not move."""

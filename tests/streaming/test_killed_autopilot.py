@@ -46,8 +46,9 @@ class Runs:
     def kill(self, last: int) -> dict[str, Any]:
         return self.describe(lambda store: play(self.way, store, self.format, Moments(last)))
 
-    def race(self, at: int, later_ms: int) -> dict[str, Any]:
-        return self.describe(lambda store: race(self.way, store, self.format, at, later_ms))
+    def race(self, at: int, later_ms: int, *, is_killed: bool = False) -> dict[str, Any]:
+        how = (self.format, at, later_ms)
+        return self.describe(lambda store: race(self.way, store, *how, is_killed=is_killed))
 
     def describe(self, run: Callable[[SqlStore], MemorySink]) -> dict[str, Any]:
         self.number += 1
@@ -80,16 +81,20 @@ def test_a_second_job_that_takes_the_same_batch_meanwhile_changes_nothing(
         assert list_differences(keep_values(runs.expected), keep_values(runs.race(at, later_ms))) == [], at
 
 
-@pytest.mark.parametrize("later_ms", [0, 2 * LEASE_MS])
+@pytest.mark.parametrize(("later_ms", "is_killed"), [(0, False), (2 * LEASE_MS, False), (2 * LEASE_MS, True)])
 def test_of_two_jobs_amid_an_exchange_of_tables_neither_moves_what_the_other_moved(
-    tmp_path: Path, later_ms: int
+    tmp_path: Path, later_ms: int, is_killed: bool
 ) -> None:
-    """Once its turn has ended, a job may write a stamp into another table, or move it: it takes that back."""
+    """Once its turn has ended, a job may write a stamp into another table, or move it: it takes that back.
+
+    If it is killed just then, the next job does.
+    """
     runs = Runs(tmp_path, "table names exchanged", "iceberg")
     moves = find_moves(runs)
     assert len(moves) > 3
     for at in moves if PROOF else moves[later_ms // LEASE_MS : 4 + later_ms // LEASE_MS]:
-        assert list_differences(keep_values(runs.expected), keep_values(runs.race(at, later_ms))) == [], at
+        found = runs.race(at, later_ms, is_killed=is_killed)
+        assert list_differences(keep_values(runs.expected), keep_values(found)) == [], at
 
 
 def test_a_killed_exchange_is_finished_though_no_record_of_its_tables_comes(tmp_path: Path) -> None:

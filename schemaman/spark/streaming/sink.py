@@ -107,8 +107,8 @@ class LakeSink:
         small: the number of records that this process decodes, whatever their size. Of 20 times as many it
             decodes those of up to 256 MB; executors decode larger batches.
 
-    Only one LakeSink should write a table. Where two of one store meet, as while a job is replaced, commits
-    that conflict are tried again, and each row is written once.
+    Several sinks of one store may write the same tables, as while a job is replaced: commits that conflict
+    are tried again, and each row is written once. A second one makes nothing faster.
 
     Raises:
         UsageError: an argument is of the wrong type.
