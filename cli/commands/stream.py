@@ -63,8 +63,9 @@ def stream(
 ) -> int:
     """Read each SOURCE into the history, migrate the tables of its records, and write their rows.
 
-    Only one process may write the rows of a table. Records that cannot be written wait in the quarantine, and
-    are written when their table can take them. Each batch is a report; with --format json, one line.
+    Two processes of one store may write the same tables, as while one is replaced: each row is written once.
+    Records that cannot be written wait in the quarantine, and are written when their table can take them.
+    Each batch is a report; with --format json, one line.
 
     This process reads the records. For many records a second, use a LakeSink in a streaming job of Spark.
     With --once, the exit code is 1 if a record waits or was rejected.

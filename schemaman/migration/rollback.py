@@ -29,7 +29,7 @@ from schemaman.migration.properties.names import KEY_PROPERTY, RECIPE_PROPERTY
 from schemaman.migration.properties.table_record import ColumnSwap, read_record
 from schemaman.migration.recipes.phases import count_differing, count_unfit_keys
 from schemaman.migration.row_columns import DELETED
-from schemaman.migration.statement_check import find_structure_after
+from schemaman.migration.statement_check import find_structure_after, read_moved_table
 from schemaman.migration.target import TARGETS, LakeTable, Target
 from schemaman.migration.view_steps import VIEW_KINDS, undo_view_steps
 from schemaman.model.ddl import quote_name
@@ -82,6 +82,8 @@ def plan_rollback(plan: Plan, lake: LakeTable | None, done: int) -> Plan:
             f"{plan.table} is not as the plan left it: it was changed since then",
             hint=suggest_resume(lake) if lake is not None and is_between_names(lake) else _PLAN_AGAIN,
         )
+    if lake is not None and taken and taken[0].kind == "rename-table" and taken[0].undo is not None:
+        return _plan_move_back(plan, taken[0], taken[0].undo, lake)
     target = TARGETS.get(plan.format)
     gates = _list_gates(plan, target.table_name(plan.table), taken)
     undone: list[tuple[Step, str]] = []
@@ -108,6 +110,13 @@ def plan_rollback(plan: Plan, lake: LakeTable | None, done: int) -> Plan:
     approvals = tuple(f"{each.kind}: {each.statement} ({why})" for each, why in undone if why)
     notes = (*back.notes, *kept, *(_list_notes(taken) if undone else ()))
     return replace(back, approvals_needed=approvals, notes=notes)
+
+
+def _plan_move_back(plan: Plan, step: Step, statement: str, lake: LakeTable) -> Plan:
+    """Plan to give a table its former name back, if no other table has it by then."""
+    back = replace(step, statement=statement, undo=step.statement)
+    made = _make_plan(plan, None, lake, (back,), ())
+    return replace(made, table=read_moved_table(step))
 
 
 def is_whole(plan: Plan, back: Plan) -> bool:

@@ -11,14 +11,20 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 
-from schemaman.errors import StatementFailed
+from schemaman.errors import Locked, SchemamanError, StatementFailed
 from schemaman.history.versions import TableHistory
 from schemaman.migration.apply.lease import TargetLease
 from schemaman.migration.conditions import find_unmet_query
-from schemaman.migration.plan import Plan, Policy, Refusal
+from schemaman.migration.plan import MigrationSource, Plan, Policy, Refusal
+from schemaman.migration.plan_file import from_text
 from schemaman.migration.planner import make_plan
 from schemaman.migration.policy import ChangeKind
-from schemaman.migration.properties.names import BEGAN_PROPERTY, SOURCE_PROPERTY, VERSION_PROPERTY
+from schemaman.migration.properties.names import (
+    BEGAN_PROPERTY,
+    PLAN_PROPERTY,
+    SOURCE_PROPERTY,
+    VERSION_PROPERTY,
+)
 from schemaman.migration.properties.stamped_version import format_began
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.recipes.move_table import name_displaced, plan_move
@@ -36,6 +42,9 @@ from schemaman.sink.preflight import Preflight
 Turn = AbstractContextManager[TargetLease]
 Apply = Callable[[Plan], tuple[str, ...]]
 """Applies a plan: the statements that were run, none if it was refused."""
+
+
+_MOVED_MEANWHILE = "another job has moved {} meanwhile"
 
 
 def has_moved(history: TableHistory) -> bool:
@@ -135,14 +144,17 @@ class TableMover:
         """Move the table of an ended incarnation to where its source went, or out of the way."""
         other = self._find_adopter(history, lake)
         if other is not None:
-            return self._finish_move(lake, address, other, turn)
+            restored = self._restore_stamp(history, lake, address, other)
+            return restored or self._finish_move(lake, address, other, turn)
         incarnation = find_incarnation(lake, history)
         end = next(
             (e for e in history.events if e.incarnation == incarnation and e.kind in ("dropped", "renamed")),
             None,
         )
         is_own = read_record(lake.properties).source == str(history.table)
-        if not is_own or end is None or incarnation in (None, history.latest.incarnation):
+        if not is_own:
+            return self._move_home(lake, address)
+        if end is None or incarnation in (None, history.latest.incarnation):
             return ()
         if not self._is_automatic(history.table, "drop-table" if end.kind == "dropped" else "rename-table"):
             return ()
@@ -154,7 +166,46 @@ class TableMover:
                 if moved:
                     return moved
         free = name_displaced(address, lambda name: self._inspect(name) is None)
-        return () if free is None else self._move(history, lake, (address, free), turn)
+        return () if free is None else self._move(migration_source(history), lake, (address, free), turn)
+
+    def _move_home(self, lake: LakeTable, address: str) -> tuple[str, ...]:
+        """Move a table that stands under the name of another source to its own name, if that is free.
+
+        A job that slept for longer than its turn, and was killed then, left it there.
+        """
+        own = self._find_source(lake)
+        if own is None or not self.target.has_table(own) or not self._is_automatic(own, "rename-table"):
+            return ()
+        home = self.target.address(own)
+        if home == address or self._inspect(home) is not None:
+            return ()
+        history, target = self.registry.history(own), TARGETS.get(self.target.format)
+        plan = plan_move(migration_source(history), lake, address, home, target, self.target.name)
+        return () if plan is None else self.apply(plan)
+
+    def _find_source(self, lake: LakeTable) -> TableId | None:
+        """The source that a table names; None if it names none that the store has."""
+        name = read_record(lake.properties).source
+        return next((table for table in self.registry.store.tables() if str(table) == name), None)
+
+    def _restore_stamp(
+        self, history: TableHistory, lake: LakeTable, address: str, other: TableId
+    ) -> tuple[str, ...]:
+        """Give a table its own stamp back that got the one of an earlier table of its name.
+
+        A job that slept for longer than its turn, and was killed then, wrote it. By its last plan, the table
+        is of an incarnation of the source that did not become the other one.
+        """
+        own = self._find_last_stamp(lake)
+        if own is None or own[SOURCE_PROPERTY] != str(history.table):
+            return ()
+        before = find_incarnation(replace(lake, properties={**lake.properties, **own}), history)
+        renamed = {e.incarnation for e in history.events if e.kind == "renamed" and e.other == other}
+        if before is None or before in renamed:
+            return ()
+        statement = set_properties(TARGETS.get(self.target.format).table_name(address), own)
+        self.executor.run(statement)
+        return (statement,)
 
     def _find_adopter(self, history: TableHistory, lake: LakeTable) -> TableId | None:
         """The new name of a source in whose lake table it stands already, which a killed run did not move."""
@@ -173,7 +224,8 @@ class TableMover:
             return ()
         if self._inspect(str(to)) is not None:
             to = name_displaced(address, lambda name: self._inspect(name) is None)
-        return () if to is None else self._move(self.registry.history(other), lake, (address, to), turn)
+        followed = self._find_followed(lake, other) or migration_source(self.registry.history(other))
+        return () if to is None else self._move(followed, lake, (address, to), turn)
 
     def _bring_table_along(self, history: TableHistory, address: str, turn: TargetLease) -> tuple[str, ...]:
         """Move the lake table of the previous name of a source to the present one."""
@@ -199,23 +251,53 @@ class TableMover:
         run that stops in between goes on.
         """
         address, to = names
-        steps: tuple[str, ...] = ()
-        if read_record(lake.properties).source != str(other):
-            updated, steps = self._bring_up_to_date(history, lake, address)
-            stamp = self._find_stamp(updated, other)
-            if stamp is None:
-                return ()
-            target = TARGETS.get(self.target.format)
-            if target.rename_table(address, to) is None:
-                return ()
-            name, before = target.table_name(address), updated.properties
-            turn.require_held()
-            self.executor.run(set_properties(name, stamp))
-            moved = self._move(self.registry.history(other), self._inspect(address) or lake, names, turn)
-            if not moved:
-                self.executor.run(set_properties(name, {n: before[n] for n in stamp if n in before}))
-            return (*steps, *moved)
-        return (*steps, *self._move(self.registry.history(other), lake, names, turn))
+        if read_record(lake.properties).source == str(other):
+            known = self._find_followed(lake, other) or migration_source(self.registry.history(other))
+            return self._move(known, lake, names, turn)
+        updated, steps = self._bring_up_to_date(history, lake, address)
+        followed = self._find_followed(updated, other)
+        if followed is None or TARGETS.get(self.target.format).rename_table(address, to) is None:
+            return ()
+        stamp, before = _make_stamp(followed), updated.properties
+        turn.require_held()
+        stamped = self._stamp(updated, address, stamp)
+        moved = self._move(followed, stamped, names, turn)
+        if not moved:
+            self._stamp(stamped, address, {n: before[n] for n in stamp if n in before})
+        return (*steps, *moved)
+
+    def _stamp(self, lake: LakeTable, address: str, stamp: Mapping[str, str]) -> LakeTable:
+        """Write a stamp into a table that is still under its name, and return it.
+
+        A job that slept for longer than its turn may have written it into another table: that one gets the
+        stamp of its own last plan back.
+
+        Raises:
+            Locked: another table has the name by now.
+        """
+        self._require_there(lake, address)
+        name = TARGETS.get(self.target.format).table_name(address)
+        self.executor.run(set_properties(name, stamp))
+        found = self._inspect(address)
+        if found is not None and _is_same(found, lake):
+            return found
+        own = None if found is None else self._find_last_stamp(found)
+        if own is not None:
+            self.executor.run(set_properties(name, own))
+        raise Locked(_MOVED_MEANWHILE.format(address))
+
+    def _require_there(self, lake: LakeTable, address: str) -> None:
+        """Require that a table is still under its name. Raises `Locked`."""
+        found = self._inspect(address)
+        if found is None or not _is_same(found, lake):
+            raise Locked(_MOVED_MEANWHILE.format(address))
+
+    def _find_last_stamp(self, lake: LakeTable) -> Mapping[str, str] | None:
+        """The stamp that the last plan of a table left, by the journal; None if it has no such plan."""
+        plan = lake.properties.get(PLAN_PROPERTY)
+        lines = self.registry.journal(plan=plan) if plan else ()
+        text = next((line.statement for line in lines if line.state == "started"), None)
+        return None if text is None else _make_stamp(from_text(text).source)
 
     def _bring_up_to_date(
         self, history: TableHistory, lake: LakeTable, address: str
@@ -232,8 +314,8 @@ class TableMover:
         steps = () if plan.refusals or not plan.steps else self.apply(plan)
         return self._inspect(address) or lake, steps
 
-    def _find_stamp(self, lake: LakeTable, other: TableId) -> Mapping[str, str] | None:
-        """The version stamp of a table under the new name of its source; None if its version is unknown."""
+    def _find_followed(self, lake: LakeTable, other: TableId) -> MigrationSource | None:
+        """The version of a table under the new name of its source; None if its version is unknown."""
         history = self.registry.history(other)
         id = read_record(lake.properties).version
         own = (v for v in history.versions if v.incarnation == history.latest.incarnation)
@@ -241,25 +323,37 @@ class TableMover:
         if version is None:
             return None
         cut = replace(history, versions=tuple(v for v in history.versions if v.number <= version.number))
-        began = format_began(migration_source(cut).began)
-        return {SOURCE_PROPERTY: str(other), VERSION_PROPERTY: version.id, BEGAN_PROPERTY: began}
+        return migration_source(cut)
 
     def _move(
-        self, history: TableHistory, lake: LakeTable, names: tuple[str, str], turn: TargetLease
+        self, source: MigrationSource, lake: LakeTable, names: tuple[str, str], turn: TargetLease
     ) -> tuple[str, ...]:
-        target, name = TARGETS.get(self.target.format), self.target.name
-        plan = plan_move(migration_source(history), lake, *names, target, name)
+        """Rename a table that is still under its name; no statement if its catalogue renames none.
+
+        Raises:
+            Locked: another table had the name: a job that slept for longer than its turn moves it back.
+        """
+        plan = plan_move(source, lake, *names, TARGETS.get(self.target.format), self.target.name)
         turn.require_held()
-        try:
-            steps = () if plan is None else self.apply(plan)
-            moved = self._inspect(names[1]) if steps and lake.identity else None
-            if moved is not None and moved.identity != lake.identity:
-                # This job slept for longer than its turn: the name was that of another table by then.
-                back = plan_move(migration_source(history), moved, names[1], names[0], target, name)
-                steps = () if back is None else (*steps, *self.apply(back))
-            return steps
-        except StatementFailed:  # catalogues of Hadoop's rename no table: both tables are as before
+        if plan is None:
             return ()
+        self._require_there(lake, names[0])
+        try:
+            steps = self.apply(plan)
+        except StatementFailed:  # catalogues of Hadoop's rename no table: both tables are as before
+            steps = ()
+        except SchemamanError:
+            self._return_other_table(lake, names)
+            raise
+        self._return_other_table(lake, names)
+        return steps
+
+    def _return_other_table(self, lake: LakeTable, names: tuple[str, str]) -> None:
+        """Move another table back that got the name of this one. Raises `Locked` if there is another."""
+        moved = self._inspect(names[1])
+        if moved is not None and not _is_same(moved, lake):
+            self._move_home(moved, names[1])
+            raise Locked(_MOVED_MEANWHILE.format(names[0]))
 
     def _inspect(self, address: str) -> LakeTable | None:
         return self.executor.inspect(address, self.target.format)
@@ -267,3 +361,14 @@ class TableMover:
     def _is_automatic(self, table: TableId, kind: ChangeKind) -> bool:
         ruling = self.policy.find_ruling(kind, str(table), self.target.name, self.target.format)
         return ruling.level == "auto"
+
+
+def _make_stamp(source: MigrationSource) -> dict[str, str]:
+    """The version stamp of a table that follows a version."""
+    began = format_began(source.began)
+    return {SOURCE_PROPERTY: source.table, VERSION_PROPERTY: source.id, BEGAN_PROPERTY: began}
+
+
+def _is_same(found: LakeTable, lake: LakeTable) -> bool:
+    """Whether an inspection shows the table of an earlier one; a format without ids tells no difference."""
+    return not lake.identity or found.identity == lake.identity

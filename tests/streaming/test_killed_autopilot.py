@@ -10,25 +10,29 @@ from typing import Any
 import pytest
 
 from schemaman.migration.apply.apply import LEASE_MS
+from schemaman.migration.properties.table_record import read_record
 from schemaman.spark.streaming.row_staging import ENDED_INCARNATION
 from schemaman.store.sql.store import SqlStore
 from tests.streaming.automatic_ways import WAYS
+from tests.streaming.test_autopilot import told
 from tests.support.checkout import PROOF
-from tests.support.killed_sink import Moments, describe_end, list_differences, play, race
+from tests.support.killed_sink import (
+    Moments,
+    attach,
+    describe_end,
+    list_differences,
+    play,
+    play_until_killed,
+    race,
+)
 from tests.support.memory_sink import MemorySink
 
 CASES = [(name, format) for name, way in WAYS.items() for format in way.formats]
 KILLED = CASES if PROOF else Random(30).sample(CASES, 3)
 RACED = CASES if PROOF else Random(31).sample(CASES, 1)
 KILLS, RACES = (100, 20) if PROOF else (4, 2)
-RACED_AT = [
-    (name, format, later_ms)
-    for name, format in RACED
-    for later_ms in (0, 2 * LEASE_MS)
-    if not (later_ms and name.startswith("table "))
-]
-"""While a lease holds, and once it has ended. A catalogue renames whatever has a name, so that a job must not
-sleep for longer than its lease just before it renames a table."""
+RACED_AT = [(name, format, later_ms) for name, format in RACED for later_ms in (0, 2 * LEASE_MS)]
+"""While a lease holds, and once it has ended."""
 
 
 class Runs:
@@ -42,8 +46,9 @@ class Runs:
     def kill(self, last: int) -> dict[str, Any]:
         return self.describe(lambda store: play(self.way, store, self.format, Moments(last)))
 
-    def race(self, at: int, later_ms: int) -> dict[str, Any]:
-        return self.describe(lambda store: race(self.way, store, self.format, at, later_ms))
+    def race(self, at: int, later_ms: int, *, is_killed: bool = False) -> dict[str, Any]:
+        how = (self.format, at, later_ms)
+        return self.describe(lambda store: race(self.way, store, *how, is_killed=is_killed))
 
     def describe(self, run: Callable[[SqlStore], MemorySink]) -> dict[str, Any]:
         self.number += 1
@@ -76,14 +81,42 @@ def test_a_second_job_that_takes_the_same_batch_meanwhile_changes_nothing(
         assert list_differences(keep_values(runs.expected), keep_values(runs.race(at, later_ms))) == [], at
 
 
-def test_of_two_jobs_amid_an_exchange_of_tables_neither_moves_what_the_other_moved(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("later_ms", "is_killed"), [(0, False), (2 * LEASE_MS, False), (2 * LEASE_MS, True)])
+def test_of_two_jobs_amid_an_exchange_of_tables_neither_moves_what_the_other_moved(
+    tmp_path: Path, later_ms: int, is_killed: bool
+) -> None:
+    """Once its turn has ended, a job may write a stamp into another table, or move it: it takes that back.
+
+    If it is killed just then, the next job does.
+    """
     runs = Runs(tmp_path, "table names exchanged", "iceberg")
-    moves = [
-        n for n, what in enumerate(runs.moments.passed) if "(names of tables)" in what or "RENAME" in what
-    ]
+    moves = find_moves(runs)
     assert len(moves) > 3
-    for at in moves if PROOF else moves[:4]:
-        assert list_differences(keep_values(runs.expected), keep_values(runs.race(at, 0))) == [], at
+    for at in moves if PROOF else moves[later_ms // LEASE_MS : 4 + later_ms // LEASE_MS]:
+        found = runs.race(at, later_ms, is_killed=is_killed)
+        assert list_differences(keep_values(runs.expected), keep_values(found)) == [], at
+
+
+def test_a_killed_exchange_is_finished_though_no_record_of_its_tables_comes(tmp_path: Path) -> None:
+    runs = Runs(tmp_path, "table names exchanged", "iceberg")
+    (first, *_, last) = [n for n, what in enumerate(runs.moments.passed) if "RENAME" in what]
+    both = {address for address in runs.expected["tables"] if not address.endswith("x`")}
+    moments = range(first + 1, last + 1)
+    for at in moments if PROOF else moments[:: len(moments) // 3]:
+        with SqlStore.open(f"sqlite:///{tmp_path / f'other{at}.db'}", create=True) as store:
+            sink = play_until_killed(runs.way, store, "iceberg", Moments(at))
+            sink = attach(sink, store, Moments(), 2 * LEASE_MS)
+            sink.take([told(0, {"id": 1})])
+            named = {address: table.live for address, table in sink.tables.items() if table.live is not None}
+            assert both <= named.keys(), at
+            sources = {address: read_record(named[address].properties).source or "" for address in both}
+            assert all(address.endswith(f"{name.rpartition('.')[2]}`") for address, name in sources.items())
+
+
+def find_moves(runs: Runs) -> list[int]:
+    """The moments at which a job moves tables, or marks them for it."""
+    words = ("(names of tables)", "RENAME", "SET TBLPROPERTIES ('schemaman.began'")
+    return [n for n, what in enumerate(runs.moments.passed) if any(word in what for word in words)]
 
 
 def keep_values(end: dict[str, Any]) -> dict[str, Any]:

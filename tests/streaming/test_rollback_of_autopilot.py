@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,11 +11,14 @@ from schemaman.debezium.records import Record
 from schemaman.errors import StalePlan
 from schemaman.migration.apply.apply import LEASE_MS, StoreJournal, apply
 from schemaman.migration.apply.journal import count_progress
-from schemaman.migration.plan import Plan
+from schemaman.migration.plan import Plan, Refusal
 from schemaman.migration.plan_file import from_text, plan_hash
+from schemaman.migration.policy import PROFILES, ChangeKind, Policy, PolicyRule
 from schemaman.migration.rollback import plan_rollback
 from schemaman.registry import Registry
+from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_autopilot import lake, told
+from tests.streaming.test_levels_of_kinds import HISTORIES
 from tests.support.killed_sink import Moments, attach
 from tests.support.memory_lake import Crash, MemoryTable
 from tests.support.memory_sink import MemorySink
@@ -114,6 +118,80 @@ def test_a_kind_is_taken_back_whose_first_job_was_killed_behind_its_statement(
             take_back(lake, table, run)
         plans.add(plan)
     assert shape(table) == before
+
+
+MADE = {"the plan created the table, and its rows may be needed"}
+STAYS: dict[ChangeKind, str] = {
+    "widen": "stays BIGINT",
+    "integer-to-decimal": "stays DECIMAL(12,2)",
+    "integer-to-double": "stays DOUBLE",
+    "upgrade": "stay enabled",
+    "drop-not-null": "may hold NULL",
+}
+"""What no statement undoes and loses nothing, as the rollback says it."""
+REFUSED: dict[ChangeKind, set[str]] = {
+    # No table is dropped by a rollback; what led rows into a successor is taken back.
+    "new-table": MADE, "on-key-changed": MADE, "on-key-lost": MADE, "untyped-json": MADE,
+    "drop-table": MADE | {"ice.raw.`shop..t` was created after the plan was made"},
+}  # fmt: skip
+NO_STEP: set[ChangeKind] = {"change-default", "change-representation", "truncate"}
+"""They change how values are read or nothing at all, and no table; rows of a TRUNCATE need Spark."""
+AUTOMATIC = [
+    (kind, HISTORIES[kind].formats[-1]) for kind, level in PROFILES["autopilot"].items() if level == "auto"
+]
+
+
+@pytest.mark.parametrize(("kind", "format"), AUTOMATIC)
+def test_each_kind_that_autopilot_makes_has_a_way_back_or_a_reason(
+    store: SqlStore, kind: ChangeKind, format: str
+) -> None:
+    history = HISTORIES[kind]
+    rules = tuple(PolicyRule(level, (name,)) for name, level in (history.rules or {}).items())
+    policy = Policy(profile="autopilot", rules=rules, projections=history.projections)
+    sink = MemorySink(store, lambda _: None, format, policy, lambda _: True)
+    before: list[str] = []
+    names: dict[str, object] = {}
+    for number, batch in enumerate(history.batches):
+        if number == history.at:
+            history.prepare(sink)
+            before, names = list_runs(sink), read_names(sink)
+        sink.decisions = batch.decide(store)
+        sink.take(batch.records)
+    refused: set[str] = set()
+    notes: list[str] = []
+    runs = [run for run in list_runs(sink) if run not in before]
+    for run in reversed(runs):
+        back = take_back_if_able(sink, format, run)
+        refused |= {refusal.reason for refusal in back.refusals}
+        notes += back.notes
+    assert bool(runs) == (kind not in NO_STEP)
+    assert refused == REFUSED.get(kind, set())
+    assert STAYS.get(kind, "") in "; ".join(notes)
+    if not refused and kind not in STAYS:
+        assert read_names(sink) == names
+
+
+def read_names(sink: MemorySink) -> dict[str, object]:
+    """The columns and the key of each table."""
+    return {a: (t.live.schema.names, t.live.schema.key) for a, t in sink.tables.items() if t.live is not None}
+
+
+def take_back_if_able(sink: MemorySink, format: str, run: str) -> Plan:
+    """Plan the rollback of a run, and apply it if nothing of it is refused."""
+    registry, lake = Registry(sink.store, lambda: 0), sink.open_lake()
+    (text, *_) = [line.statement for line in registry.journal(run=run) if line.state == "started"]
+    done = from_text(text)
+    lines = registry.journal(plan=plan_hash(done))
+    back = plan_rollback(done, lake.inspect(done.table, format), count_progress(lines)[0])
+    if not back.refusals:
+        journal, name = StoreJournal(sink.store), f"back-{run}"
+        try:
+            applied = apply(back, lake, journal, lambda: 0, run=name, approved=True, store=sink.store.id)
+        except StalePlan as error:
+            return replace(back, refusals=(Refusal(back.table, error.message, ""),))
+        assert applied.state in ("applied", "unchanged")
+        assert applied.differences == ()
+    return back
 
 
 def test_a_key_is_not_taken_back_once_rows_share_the_former_one(lake: MemorySink) -> None:

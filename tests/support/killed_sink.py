@@ -6,6 +6,7 @@ A moment is just before something lasts: a statement, rows that are merged, a tr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -117,22 +118,39 @@ def play(way: Way, store: SqlStore, format: str, moments: Moments) -> MemorySink
     return sink
 
 
-def race(way: Way, store: SqlStore, format: str, at: int, later_ms: int) -> MemorySink:
+def play_until_killed(way: Way, store: SqlStore, format: str, moments: Moments) -> MemorySink:
+    """The batches of a way until the process is killed."""
+    sink = attach(begin(way, store, format), store, moments, 0)
+    with suppress(Crash):
+        for batch in way.batches:
+            sink.take(batch.records)
+    return sink
+
+
+def race(
+    way: Way, store: SqlStore, format: str, at: int, later_ms: int, *, is_killed: bool = False
+) -> MemorySink:
     """All batches of a way; at a moment another job takes the very batch that the first one is taking.
 
     `later_ms` is how much later it is for the other job: after `LEASE_MS` no lease of the first one holds.
+    `is_killed`: the first job is killed once it has done what it was about to do at that moment.
     """
-    moments = Moments(at=at)
+    moments = Moments(at + 1 if is_killed else None, at=at)
     sink = attach(begin(way, store, format), store, moments, 0)
     for batch in way.batches:
         sink.decisions = batch.decide(store)
 
-        def meanwhile(batch: Batch = batch) -> None:
-            other = attach(sink, store, Moments(), later_ms)
+        def meanwhile(batch: Batch = batch, first: MemorySink = sink) -> None:
+            other = attach(first, store, Moments(), later_ms)
             other.take(batch.records)
 
         moments.meanwhile = meanwhile
-        sink.take(batch.records)
+        try:
+            sink.take(batch.records)
+        except Crash:
+            sink = attach(sink, store, Moments(), 3 * LEASE_MS)
+            sink.decisions = batch.decide(store)
+            sink.take(batch.records)
     # Records that waited for the other job's lease are taken with the next batches.
     for number in range(3):
         sink = attach(sink, store, Moments(), (4 + number) * LEASE_MS)

@@ -11,6 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any
 
 import pyarrow as arrow
@@ -350,6 +351,10 @@ def _lacks(
     return older or bool(unread and not is_in_span(old[ORDER], unread))
 
 
+_NUMBERS = count(1)
+"""Numbers of tables: a table that was moved is told from another one by its own."""
+
+
 @dataclass
 class MemoryLake:
     """Several tables by their addresses; a statement finds its table by the name that SQL has for it."""
@@ -380,10 +385,12 @@ class MemoryLake:
         view = re.fullmatch(rf"(CREATE|CREATE OR REPLACE|DROP) VIEW ({_PATH})(.*)", statement, re.DOTALL)
         if moved:
             catalog, to = _parts(moved[1])[0], _parts(moved[2])
+            address = self._find_address(quote_table_name((catalog, *to)))
+            if self.table(address).live is not None:
+                raise StatementFailed(f"[TABLE_OR_VIEW_ALREADY_EXISTS] {statement}")
             table = self.tables.pop(self._find_address(moved[1]))
-            table.table = self._find_address(quote_table_name((catalog, *to)))
+            table.table = address
             assert table.live is not None
-            assert self.table(table.table).live is None
             table.live = replace(table.live, name=table.table)
             self.tables[table.table] = table
         elif statement.startswith("INSERT INTO"):
@@ -398,7 +405,11 @@ class MemoryLake:
         elif not statement.startswith("CREATE NAMESPACE"):
             found = re.match(_ALTERED, statement)
             assert found, statement
-            self._named(found[1]).run(statement)
+            table = self._named(found[1])
+            is_new = table.live is None
+            table.run(statement)
+            if is_new and table.live is not None:
+                table.live = replace(table.live, identity=f"table {next(_NUMBERS)}")
 
     def query(self, statement: str) -> tuple[tuple[object, ...], ...]:
         if statement.startswith("SHOW TBLPROPERTIES "):

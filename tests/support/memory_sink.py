@@ -35,6 +35,7 @@ from schemaman.sink.row_mapping import RowMap, fill_truncate_metadata
 from schemaman.sink.upsert import TopicOffset
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.sink.values.values import find_unfit_columns
+from schemaman.spark.streaming.batch_report import TableReport
 from schemaman.spark.streaming.history_changes import HistoryChanges
 from schemaman.spark.streaming.lake_progress import OrderQuery, resolve_ambiguity
 from schemaman.spark.streaming.micro_batch import record_batch
@@ -58,6 +59,7 @@ from schemaman.spark.streaming.sink_table import Blocked, SinkTable
 from schemaman.spark.streaming.staged_columns import HelperColumns, make_staged_helpers
 from schemaman.spark.streaming.table_migration import migrate_table
 from schemaman.spark.streaming.truncate import decide_truncate
+from schemaman.spark.streaming.unfinished_moves import UnfinishedMoves
 from schemaman.spark.streaming.unread_records import make_unread_records
 from schemaman.store.sql.store import SqlStore
 from tests.lake_state.lake_comparison import ComparedTable
@@ -136,6 +138,8 @@ class MemorySink:
     view: str = ""
     """The pattern of views for readers; without it there are none."""
 
+    moves: UnfinishedMoves | None = field(default=None, init=False)
+
     def __post_init__(self) -> None:
         self.reached = StreamProgress(self.store.load)
         self.learnt = HistoryChanges(self.store, "main", self.modes, lambda table: [self._follower(table)])
@@ -146,10 +150,14 @@ class MemorySink:
         batch = batch_of(records)
         _, extents = record_batch(batch, registry, "main", self.schemas)
         self.learnt.read_changes(extents)
+        context = MigrationContext(
+            self.store, registry, self.policy, self.clock, self.approve, self._decided, self.modes
+        )
+        for report in self._finish_moves(context):
+            self.steps += report.steps
         topics = {topic for topic, _ in extents} | {topic for topic, *_ in self.unplaced}
         tables = {t for topic in topics for t in self.store.find_by_alias(topic)} | set(self.sources.values())
-        found = ((table, self.store.history(table)) for table in tables)
-        histories = {table: self._decided(h) for table, h in found if h is not None}
+        histories = self._load(tables)
         past = self.reached.find_orders(histories)
         last = dict(self.reached.last)
         reading = ReadingContext(
@@ -160,9 +168,6 @@ class MemorySink:
         decoded = self._told(reading, _ordered(batch), gaps=False)
         self._reject(decoded)
         self.meanwhile()
-        context = MigrationContext(
-            self.store, registry, self.policy, self.clock, self.approve, self._decided, self.modes
-        )
         renamed = {t for t, h in histories.items() if any(alias.kind == "table" for alias in h.aliases)}
         seen: list[SinkTable] = []
         for table in sorted(histories, key=lambda table: (table in renamed, table)):
@@ -171,6 +176,17 @@ class MemorySink:
             self._follow(table, mine, context, reading)
             self.reached.add_batch(_reach(table, row) for row in mine if row["reason"] is None)
         self._without_rows(seen)
+
+    def _finish_moves(self, context: MigrationContext) -> Sequence[TableReport]:
+        """What a killed job left of exchanges, before the first batch."""
+        if self.moves is None:
+            how = (context, self._load, lambda table: [self._follower(table)])
+            self.moves = UnfinishedMoves(self.store, "main", *how)
+        return self.moves.finish_moves(self.open_lake())
+
+    def _load(self, tables: Iterable[TableId]) -> dict[TableId, TableHistory]:
+        found = ((table, self.store.history(table)) for table in tables)
+        return {table: self._decided(h) for table, h in found if h is not None}
 
     def _without_rows(self, seen: Collection[SinkTable]) -> None:
         """The tables that got no rows, and would take none after what was told of them."""

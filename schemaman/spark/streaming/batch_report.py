@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from schemaman.migration.plan import Plan
 from schemaman.model.display import count_noun
@@ -60,6 +61,14 @@ class BatchReport:
     untargeted: int = 0
     rejected: int = 0
     waiting: tuple[WaitingRecords, ...] = ()
+
+    def add_moves(self, moved: Iterable[TableReport]) -> BatchReport:
+        """The report with the statements that moved tables before the batch."""
+        tables = {(table.source_table, table.lake_table): table for table in self.tables}
+        for move in moved:
+            found = tables.get((move.source_table, move.lake_table), replace(move, steps=()))
+            tables[move.source_table, move.lake_table] = replace(found, steps=(*move.steps, *found.steps))
+        return replace(self, tables=tuple(tables.values()))
 
     def __str__(self) -> str:
         lines = [f"batch {self.number}"]

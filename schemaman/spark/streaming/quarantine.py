@@ -5,7 +5,9 @@ Law: a record is in it at most once for each lake table, and leaves it only afte
 
 from __future__ import annotations
 
+import secrets
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -54,7 +56,8 @@ class QuarantinedTable:
 
     `waiting` of them wait for another record, `truncated` of them since a TRUNCATE of the source table.
     `checksum` is equal for equal offsets, and almost never for others. `oldest_ms` is the timestamp of the
-    oldest one (epoch ms), `reason` the most frequent reason.
+    oldest one (epoch ms), `reason` the most frequent reason. `additions` identify the commits that added the
+    records: another job may add some of them again, or others, meanwhile.
     """
 
     lake_table: str
@@ -65,6 +68,7 @@ class QuarantinedTable:
     checksum: int = 0
     oldest_ms: int | None = None
     reason: str = ""
+    additions: tuple[str, ...] = ()
 
 
 class RetryLog:
@@ -129,7 +133,8 @@ class Quarantine:
             "SELECT lake_table, source_table, unix_millis(min(`timestamp`)), mode(reason, true), count(*), "
             f"count_if(reason IN ({', '.join(map(literal, WAITING_REASONS))})), "
             f"count_if(startswith(reason, {literal(TRUNCATED)})), "
-            f"bit_xor(xxhash64(topic, `partition`, `offset`)) FROM {self.name} "
+            "bit_xor(xxhash64(topic, `partition`, `offset`)), collect_set(attempt) "
+            f"FROM {self.name} "
             f"WHERE stream = {literal(stream)} "
             "GROUP BY lake_table, source_table ORDER BY lake_table, source_table"
         )
@@ -142,16 +147,19 @@ class Quarantine:
         return read_waiting(SparkExecutor(spark).query(format_waiting_query(self.name, stream)))
 
     def read_records(self, spark: SparkSession, stream: str, quarantined: QuarantinedTable) -> DataFrame:
-        """Read the quarantined records, with the columns of a batch."""
-        mine = (F.col("stream") == stream) & (F.col("lake_table") == quarantined.lake_table)
-        mine &= F.col("source_table") == quarantined.source_table
+        """Read the records that are quarantined now, with the columns of a batch."""
+        mine = _format_condition(stream, quarantined)
         return spark.table(self.name).where(mine).select(*COLUMNS)
 
     def add_records(
         self, rows: DataFrame, stream: str, lake_table: str, source_table: str, attempt: str
     ) -> None:
-        """Add records with their `reason`; a record that is already here gets the new reason."""
+        """Add records with their `reason`; a record that is already here gets the new reason.
+
+        All of them get the same `attempt`, with a suffix that no other addition has.
+        """
         spark = rows.sparkSession
+        addition = f"{attempt}/{secrets.token_hex(6)}"
         none = {} if self.keep_bytes else {n: F.lit(None) for n in ("key", "value", "headers")}
         kept = rows.select(
             F.lit(lake_table).alias("lake_table"),
@@ -159,7 +167,7 @@ class Quarantine:
             F.lit(stream).alias("stream"),
             *(none.get(n, F.col(n)).cast(_find_type(n)).alias(n) for n in COLUMNS),
             F.col("reason"),
-            F.lit(attempt).alias("attempt"),
+            F.lit(addition).alias("attempt"),
         ).dropDuplicates(list(_RECORD_KEY))
         same = " AND ".join(f"q.`{n}` = s.`{n}`" for n in _RECORD_KEY)
         with self._writing, create_view(kept, _VIEW):
@@ -172,16 +180,13 @@ class Quarantine:
             )
             retry_conflicts(lambda: SparkExecutor(spark).run(merge))
 
-    def release_records(
-        self, spark: SparkSession, stream: str, quarantined: QuarantinedTable, attempt: str
-    ) -> None:
-        """Delete the quarantined records but those that this attempt has added again."""
-        delete = (
-            f"DELETE FROM {self.name} WHERE stream = {literal(stream)} "
-            f"AND lake_table = {literal(quarantined.lake_table)} "
-            f"AND source_table = {literal(quarantined.source_table)} "
-            f"AND attempt <> {literal(attempt)}"
-        )
+    def release_records(self, spark: SparkSession, stream: str, quarantined: QuarantinedTable) -> None:
+        """Delete the listed records, but for those that any job has added again since."""
+        listed = ", ".join(map(literal, quarantined.additions))
+        if not listed:
+            return
+        mine = _format_condition(stream, quarantined)
+        delete = f"DELETE FROM {self.name} WHERE {mine} AND attempt IN ({listed})"
         with self._writing:
             retry_conflicts(lambda: SparkExecutor(spark).run(delete))
 
@@ -198,12 +203,29 @@ class Quarantine:
         self._there = True
 
 
+def _format_condition(stream: str, quarantined: QuarantinedTable) -> str:
+    """Format the condition of the records of a source table for a lake table."""
+    return (
+        f"stream = {literal(stream)} AND lake_table = {literal(quarantined.lake_table)} "
+        f"AND source_table = {literal(quarantined.source_table)}"
+    )
+
+
 def _read_quarantined(row: tuple[object, ...]) -> QuarantinedTable:
-    lake_table, source_table, oldest, reason, *numbers = row
+    lake_table, source_table, oldest, reason, *numbers, additions = row
+    assert isinstance(additions, Iterable)
     records, waiting, truncated, checksum = (int(str(number)) for number in numbers)
     oldest_ms = None if oldest is None else int(str(oldest))
     return QuarantinedTable(
-        str(lake_table), str(source_table), records, waiting, truncated, checksum, oldest_ms, str(reason)
+        str(lake_table),
+        str(source_table),
+        records,
+        waiting,
+        truncated,
+        checksum,
+        oldest_ms,
+        str(reason),
+        tuple(sorted(map(str, additions))),
     )
 
 

@@ -61,7 +61,7 @@ class UnknownRecords:
         if now == self.last_attempt:
             return False
         self._hand_over(spark, records, histories, attempt)
-        self.quarantine.release_records(spark, self.stream, unknown, attempt)
+        self.quarantine.release_records(spark, self.stream, unknown)
         self.last_attempt = now
         return True
 

@@ -72,6 +72,7 @@ from schemaman.spark.streaming.table_writer import (
 )
 from schemaman.spark.streaming.truncate import TableTruncated, decide_truncate
 from schemaman.spark.streaming.truncate_run import record_truncate
+from schemaman.spark.streaming.unfinished_moves import UnfinishedMoves
 from schemaman.spark.streaming.waiting_journal import WaitingJournal
 
 _QUERY = "sql.streaming.queryId"
@@ -103,8 +104,8 @@ class LakeSink:
         small: the number of records that this process decodes, whatever their size. Of 20 times as many it
             decodes those of up to 256 MB; executors decode larger batches.
 
-    Only one LakeSink should write a table. Where two of one store meet, as while a job is replaced, commits
-    that conflict are tried again, and each row is written once.
+    Several sinks of one store may write the same tables, as while a job is replaced: commits that conflict
+    are tried again, and each row is written once. A second one makes nothing faster.
 
     Raises:
         UsageError: an argument is of the wrong type.
@@ -173,6 +174,9 @@ class LakeSink:
         self._lake_decoder = LakeDecoder(*quarantine_settings, self.list_sink_tables, self._progress)
         how = (self._policy, clock, approved or self._is_approved, self._apply_decisions, self._modes)
         self._migration = MigrationContext(store, self._registry, *how)
+        self._unfinished_moves = UnfinishedMoves(
+            store, stream, self._migration, self._load_histories, self.list_sink_tables
+        )
         self._waiting_journal = WaitingJournal(self._registry, self._migration.journal, quarantine)
 
     def __call__(self, batch: DataFrame, number: int) -> None:
@@ -196,11 +200,11 @@ class LakeSink:
     def _write_batch(self, spark: SparkSession, raw: DataFrame | arrow.Table, number: int) -> BatchReport:
         _, extents = record_batch(raw, self._registry, self._stream, self._schemas, self._forms)
         self._history_changes.read_changes(extents)
+        moved = self._unfinished_moves.finish_moves(SparkExecutor(spark))
         tables = {
             t for topic, _ in extents for t in self._store.find_by_alias(topic) if t.stream == self._stream
         }
         held_back = self._quarantine.list_tables(spark, self._stream)
-        # an attempt id of its own: the run releases only records that other attempts added
         if self._retry.retry_records(spark, held_back, f"placed:{number}:{time.time_ns()}"):
             held_back = self._quarantine.list_tables(spark, self._stream)
         waiting = _index_waiting(held_back)
@@ -210,6 +214,7 @@ class LakeSink:
         histories = self._load_histories(tables)
         offsets = hash_offsets(extents)
         report = _BatchRun(self, spark, number, histories, waiting, offsets).write_tables(raw)
+        report = report.add_moves(reversed(moved))
         if report.rejected or any(table.quarantined or table.replayed for table in report.tables):
             held_back = self._quarantine.list_tables(spark, self._stream)
         sink_tables = [each for table in histories for each in self.list_sink_tables(table)]
@@ -472,8 +477,6 @@ class _BatchRun:
                 return replace(report, plan=migrated.plan, blocked=migrated.reason)
             outcome, later = migrated, migrated.later
             self.waiting = _index_waiting(self.quarantine.list_tables(self.spark, self.stream))
-            # Only records of other attempts are released: those of this batch are of an earlier one by now.
-            self.attempt += "+"
             replayed = self._replay(sink_table, self._make_writer(sink_table, outcome), outcome)
             report = replace(
                 report,
@@ -600,7 +603,7 @@ class _BatchRun:
                 ).quarantined
                 writer.truncated_at = other.truncated_at
                 self._record_truncate(sink_table, other, changes)
-            self.quarantine.release_records(self.spark, self.stream, quarantined, self.attempt)
+            self.quarantine.release_records(self.spark, self.stream, quarantined)
             tried.record_attempt(quarantined, writer.lake, history)
             return count - quarantined_count
         finally:
