@@ -135,7 +135,7 @@ class LakePlanner:
 
     def _keeps_both(self, table: TargetTable) -> bool:
         """Whether the lake gets both columns of a suspected rename without an answer."""
-        return self.policy.is_made("rename-unanswered", str(table.history.table), table.target, table.format)
+        return self.policy.keeps_both(str(table.history.table), table.target, table.format)
 
 
 def _refuse_lost_successor(table: TargetTable, successor: str) -> Refusal:

@@ -22,6 +22,7 @@ from schemaman.migration.policy import ChangeKind, Level, Ruling
 from schemaman.migration.policy_checks import PolicyCheck, classify_change, refuse_blocked
 from schemaman.migration.projection.project import Projection
 from schemaman.migration.properties.column_swaps import refuse_during_swap
+from schemaman.migration.properties.table_record import find_newest_part, read_record
 from schemaman.migration.step_order import is_inside, list_dropped_columns, place_at_end, rename_columns
 from schemaman.migration.target import Draft, LakeTable, Target
 from schemaman.model.ddl import format_type
@@ -301,6 +302,9 @@ def _explain_approval(inputs: PlanInputs, change: Change, kinds: Sequence[Change
     asked = [inputs.check.ask(kind) for kind in kinds if kind != "upgrade"]
     why = "; ".join(r.why for r in asked if r.level == "approve")
     kept = isinstance(change, DropColumn) and change.path in inputs.projection.kept
+    if kept and inputs.lake is not None and len(change.path) == 1:
+        # An earlier part of a split column was kept for its type, before the source dropped the column.
+        kept = find_newest_part(read_record(inputs.lake.properties).split, change.path[0]) is None
     return why or (_KEPT_BEFORE if kept else "")
 
 

@@ -72,7 +72,7 @@ MEANINGS: Mapping[ChangeKind, str] = {
     "rename-suspected": "a rename that may also be a drop and an addition, or of a column that another "
     "writer added: a person has to decide",
     "rename-unanswered": "a suspected rename that nobody has answered: `auto` keeps the old column, adds the "
-    "new one, and leaves the question open",
+    "new one, and leaves the question open; it needs `drop-column` at `ignore`",
     "unite-columns": "a rename that was answered after the lake had got both columns: rows that were not "
     "written since get the earlier value, and the earlier column stays",
     "change-key": "other key columns: the rows were merged by the old ones",
@@ -336,6 +336,14 @@ class Policy:
     def takes_proof(self, table: str, *targets: str) -> bool:
         """Whether a rename by column order counts as one, also where the lake keeps the old name."""
         return self.find_ruling("rename-proven", table, *targets).level in ("auto", "approve", "ignore")
+
+    def keeps_both(self, table: str, *targets: str) -> bool:
+        """Whether the lake has both columns of a suspected rename while nobody has answered.
+
+        Where dropped columns are dropped from the lake, none is kept: the question then waits for its answer.
+        """
+        is_kept = not self.is_made("drop-column", table, *targets)
+        return is_kept and self.find_ruling("rename-unanswered", table, *targets).level == "auto"
 
     def list_levels(self) -> tuple[Ruling, ...]:
         """List the level of each kind where no rule that selects tables or targets applies."""

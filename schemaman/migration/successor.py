@@ -2,10 +2,12 @@
 
 Law: a table that has a successor keeps its name and all its rows. Nothing is moved, so a reader of the table
 sees at each moment what it saw before, and the newer rows are in the successor.
+The same holds for its view.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -38,6 +40,17 @@ def name_successor(address: str, number: int) -> str:
     except BadReference:
         return f"{address}__{number}"
     return format_table_name((*parts, f"{last.rstrip('/')}__{number}"))
+
+
+def name_successor_view(view: str, lake: LakeTable, address: str) -> str:
+    """Name the view of a lake table: a successor has a view of its own, with the number of its address.
+
+    The view of the first table keeps its rows, as that table does.
+    """
+    number = re.search(r"__(\d+)`?$", address)
+    if number is None or read_record(lake.properties).predecessor is None:
+        return view
+    return name_successor(view, int(number[1]))
 
 
 def list_successors(inspect: Inspect, address: str) -> tuple[LakeTableAt, ...]:

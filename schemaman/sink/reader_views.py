@@ -22,6 +22,7 @@ from schemaman.migration.settings import ViewSetting
 from schemaman.migration.source import migration_source
 from schemaman.migration.spark_sql import quote_table_name, split_table_name
 from schemaman.migration.split_columns import split_columns
+from schemaman.migration.successor import name_successor_view
 from schemaman.migration.target import TARGETS, Executor, LakeTable
 from schemaman.migration.type_mapping import list_common_types
 from schemaman.migration.view_steps import (
@@ -82,7 +83,7 @@ class ReaderViews:
         after = _find_table_after(plan, lake)
         renames = list_renames(lines, plan, now_ms - setting.alias_ms) if setting.alias_ms else ()
         columns = list_view_columns(history, after, renames)
-        name = quote_table_name(split_table_name(setting.name))
+        name = quote_table_name(split_table_name(name_successor_view(setting.name, after, plan.table)))
         table = TARGETS.get(plan.format).table_name(plan.table)
         where = f"{quote_name(DELETED)} IS NOT TRUE" if DELETED in after.schema.names else ""
         mark = _hash_view(columns, table, where, after.schema)

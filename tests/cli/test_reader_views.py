@@ -8,10 +8,15 @@ from pathlib import Path
 import pytest
 
 from schemaman.errors import StatementFailed
+from schemaman.migration.policy import Policy
+from schemaman.store.sql.store import SqlStore
+from tests.streaming.conftest import store
+from tests.streaming.test_autopilot import told
 from tests.support.memory_commands import Commands
 from tests.support.memory_commands import commands as run
+from tests.support.memory_sink import MemorySink
 
-__all__ = ["run"]
+__all__ = ["run", "store"]
 
 VIEW = "`ice`.`pub`.`orders`"
 TARGET = """
@@ -142,3 +147,17 @@ def test_a_view_has_a_name_of_its_own_without_one_in_the_settings(run: Commands)
     Path("schemaman.toml").write_text(text, encoding="utf-8")
     synced(run, *WAS)
     assert list(run.lake.views) == ["`ice`.`raw`.`orders_view`"]
+
+
+def test_the_view_of_a_table_with_a_successor_keeps_its_rows_and_the_successor_has_its_own(
+    store: SqlStore,
+) -> None:
+    autopilot = Policy(profile="autopilot")
+    lake = MemorySink(store, lambda _: None, "iceberg", autopilot, lambda _: False, view="ice.pub.{table}")
+    lake.take([told(0, {"id": 1, "n": 1}), told(1, {"id": 2, "n": 1})])
+    first = dict(lake.views)
+    lake.take([told(2, {"id": 3, "n": 7}, key=("n",)), told(3, {"id": 4, "n": 8}, key=("n",))])
+    assert {name: text for name, text in lake.views.items() if name in first} == first
+    (successor,) = lake.views.keys() - first
+    assert successor == "`ice`.`pub`.`t__2`"
+    assert "FROM `ice`.`raw`.`shop.public.t__2` WHERE" in lake.views[successor]

@@ -412,3 +412,28 @@ def test_tables_wait_only_for_reviewed_reasons_and_no_value_is_wrong(format: str
     assert [total.examples[text] for text in total.reasons if not is_reviewed(text)] == []
     assert total.wrong == 0
     assert total.stopped + total.waiting <= (8 if PROOF else 2)
+
+
+@pytest.mark.parametrize("level", ["auto", "approve"])
+def test_a_rule_that_drops_columns_drops_none_that_the_source_has_or_may_have(
+    lake: MemorySink, level: Any
+) -> None:
+    lake.policy = Policy(profile="autopilot", rules=(PolicyRule(level, ("drop-column",)),))
+    lake.take([told(0, {"id": 1, "p": 5, "q": 1}), told(1, {"id": 2, "p": 6, "q": 2})])
+    lake.take([told(2, {"id": 2, "p": "six", "q": 3}, "u")])
+    assert alive(lake) == [{"id": 1, "p": 5, "q": 1}, {"id": 2, "p__2": "six", "q": 3}]
+    assert lake.notes == ["`p`: newer values have another type and go into `p__2`"]
+    # An open question is no drop: the table waits for its answer.
+    lake.take([told(3, {"id": 2, "p": "six", "r": 4}, "u")])
+    assert alive(lake)[0] == {"id": 1, "p": 5, "q": 1}
+    (reason,) = lake.withheld().values()
+    assert "use `schemaman decide` to state whether `q` became `r`" in reason
+
+
+def test_a_split_column_that_the_source_drops_is_dropped_with_its_parts(lake: MemorySink) -> None:
+    lake.policy = Policy(profile="autopilot", rules=(PolicyRule("auto", ("drop-column",)),))
+    lake.take([told(0, {"id": 1, "p": 5, "q": 1})])
+    lake.take([told(1, {"id": 2, "p": "six", "q": 3})])
+    lake.take([told(2, {"id": 1, "q": 4}, "u")])
+    assert lake.withheld() == {}
+    assert alive(lake) == [{"id": 1, "q": 4}, {"id": 2, "q": 3}]

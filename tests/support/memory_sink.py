@@ -245,6 +245,7 @@ class MemorySink:
         target = TargetSetting("lake", self.format, ("*",), table="ice.raw.`{database}.{schema}.{table}`")
         if self.format == "delta":
             target = TargetSetting("lake", "delta", ("*",), path="/lake/{database}.{schema}.{table}")
+        target = replace(target, view=self.view or None)
         return SinkTable(table, target, target.address(table))
 
     def _follow(

@@ -54,7 +54,7 @@ from schemaman.migration.properties.names import (
     format_property,
 )
 from schemaman.migration.properties.stamped_version import find_stamped_version
-from schemaman.migration.properties.table_record import read_record
+from schemaman.migration.properties.table_record import find_newest_part, read_record
 from schemaman.migration.row_columns import ORDER, is_unfilled, refuse_key, refuse_numbered, refuse_unfilled
 from schemaman.migration.target import LakeTable, Target, find_column, has_known_key, is_same_key
 from schemaman.migration.type_mapping import Representation
@@ -324,7 +324,8 @@ def _follow_columns(
     raw = {c.name: c for c in source.schema.columns}
     columns, dropped, foreign = list[Column](), list[str](), list[str]()
     others, own = read_foreign(lake), list_own_columns(lake)
-    texts = {part for part, each in read_record(lake.properties).split.items() if each.holds}
+    parts = read_record(lake.properties).split
+    texts = {part for part, each in parts.items() if each.holds}
     unrecorded = find_unrecorded_columns(source, lake)
     for column in lake.schema.columns:
         name = match.partners.get(column.name)
@@ -349,7 +350,9 @@ def _follow_columns(
             followed = _follow_column(column, raw[name], held[name], match.renames, widening)
             columns.append(_follow_in_sink(tables, followed, column, name))
         elif column.name.lower() in known and unrecorded.get(column.name) != _DROPPED:
-            staying = _follow_dropped(lake, column, split, notes)
+            newest = find_newest_part(parts, column.name)
+            is_split = newest in match.partners or newest not in lake.schema.names
+            staying = _follow_dropped(lake, column, split, newest if is_split else None, notes)
             columns += [staying] if staying else []
             dropped += [column.name] if staying else []
         else:
@@ -392,10 +395,16 @@ def _displace_column(lake: Column, name: str, notes: PlanNotes) -> Column:
 
 
 def _follow_dropped(
-    lake: LakeTable, column: Column, split: Mapping[str, str], notes: PlanNotes
+    lake: LakeTable, column: Column, split: Mapping[str, str], newer_part: str | None, notes: PlanNotes
 ) -> Column | None:
-    """A live column that the source has dropped; None where it goes."""
+    """A live column that the source does not fill any more; None where it goes.
+
+    A source that fills a newer part of the column has dropped nothing.
+    """
     path = (column.name,)
+    if newer_part is not None:
+        notes.add_note(path, f"newer values have another type and go into {quote_name(newer_part)}")
+        return replace(column, nullable=True)
     if is_moved_out(lake, column.name):
         notes.add_note(path, "it was displaced by another column, and is kept until a recipe drops it")
         return replace(column, nullable=True)

@@ -221,6 +221,18 @@ def format_split(columns: Mapping[str, SplitColumn]) -> str:
     return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
+def find_newest_part(parts: Mapping[str, SplitColumn], name: str) -> str | None:
+    """Find the part that has the newer values of a split column; None if `name` is the newest, or not split.
+
+    Columns of texts are no parts here: they have values of every version.
+    """
+    own = parts[name].column if name in parts else name
+    typed = {n: part for n, part in parts.items() if not part.holds}
+    found = [n for n, part in typed.items() if part.column == own or part.beside == name]
+    newest = max(found, key=lambda n: (len(n), n), default=name)
+    return None if newest == name else newest
+
+
 def _make_displaced(entries: Mapping[str, str | Mapping[str, str]]) -> Mapping[str, DisplacedColumn]:
     return MappingProxyType({name: _parse_displaced(entry) for name, entry in entries.items()})
 

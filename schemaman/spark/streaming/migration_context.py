@@ -69,7 +69,8 @@ class TableContext:
     @property
     def keeps_both(self) -> bool:
         """Whether the lake gets both columns of a suspected rename without an answer."""
-        return self.find_level("rename-unanswered") == "auto"
+        target, table = self.sink_table.target, str(self.sink_table.table)
+        return self.shared.policy.keeps_both(table, target.name, target.format)
 
     @property
     def splits_columns(self) -> bool:

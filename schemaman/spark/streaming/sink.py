@@ -481,7 +481,7 @@ class _BatchRun:
             report = replace(
                 report,
                 steps=(*report.steps, *outcome.steps),
-                notes=(*report.notes, *outcome.notes),
+                notes=tuple(dict.fromkeys((*report.notes, *outcome.notes))),
                 rows=report.rows + replayed,
                 quarantined=max(0, report.quarantined - replayed),
             )
