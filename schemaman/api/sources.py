@@ -6,17 +6,13 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from importlib import import_module
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from schemaman.api.client_options import open_schema_registry, read_client_options
 from schemaman.api.reading_progress import ReadingProgress
-from schemaman.api.spark_session import (
-    ingest_folder_on_spark,
-    ingest_frame_on_spark,
-    ingest_on_spark,
-    ingest_topics_on_spark,
-)
 from schemaman.api.spark_sources import Folder, SparkSource, find_spark_source
 from schemaman.api.workspace import Workspace
 from schemaman.debezium.payload import SchemaLookup
@@ -251,11 +247,14 @@ def _read_group(
                 "the Spark engine reads no Avro files and no files of Connect's sinks",
                 hint="use --engine local",
             )
-        done = ingest_on_spark(workspace, on_disk, registry, schemas, sources.keep_payload, report)
+        spark: Any = import_module("schemaman.api.spark_session")  # the local engine needs no session
+        done: Summary = spark.ingest_on_spark(
+            workspace, on_disk, registry, schemas, sources.keep_payload, report
+        )
         for source in found:
             if isinstance(source, kafka.Topics):
                 options = read_client_options(workspace.settings.kafka_config)
-                done += ingest_topics_on_spark(
+                done += spark.ingest_topics_on_spark(
                     workspace, source, options, registry, schemas, sources.keep_payload,
                     sources.since_ms, sources.unread,
                 )  # fmt: skip
@@ -280,6 +279,11 @@ def _read_on_spark(
         raise UsageError("the Spark engine cannot read bare values", hint="use --engine local")
     export = source.registry if isinstance(source, Folder) else None
     schemas = sources.schema_registry or (NO_REGISTRY if export is None else load_export(export))
-    if isinstance(source, Folder):
-        return ingest_folder_on_spark(workspace, source.files, registry, schemas, sources.keep_payload)
-    return ingest_frame_on_spark(workspace, source, registry, schemas, sources.keep_payload)
+    spark: Any = import_module("schemaman.api.spark_session")
+    read, found = (
+        (spark.ingest_folder_on_spark, source.files)
+        if isinstance(source, Folder)
+        else (spark.ingest_frame_on_spark, source)
+    )
+    done: Summary = read(workspace, found, registry, schemas, sources.keep_payload)
+    return done
