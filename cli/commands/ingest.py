@@ -6,6 +6,7 @@ import click
 
 from schemaman.api.sources import RecordSources, find_sources, follow_sources, read_sources
 from schemaman.ingest.ingest import Summary
+from schemaman.io.reading_processes import count_cores
 from schemaman.registry import Registry
 from schemaman.report.document import Report
 from schemaman.report.views.ingest import build_ingest_report
@@ -31,6 +32,12 @@ from schemaman_cli.source_options import count_versions, rate_rejects, source_op
     is_flag=True,
     help="Keep the bytes of rejected records; they may contain personal data.",
 )
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Processes that read a large file of lines (default: one per core).",
+)
 @click.option("--follow", is_flag=True, help="Keep reading new records until the command is stopped.")
 @interval_option("With --follow: pause between two reads of the topics.")
 @format_option("text", "json", "markdown")
@@ -42,6 +49,7 @@ def ingest(
     max_rejects: int | None,
     keep_payload: bool,
     since: str | None,
+    jobs: int | None,
     follow: bool,
     interval: float,
     format: str,
@@ -58,7 +66,9 @@ def ingest(
     prints a report whenever there are new ones.
     """
     workspace = make_workspace(context)
-    found = find_sources(workspace, sources, topic=topic, keep_payload=keep_payload, since=since)
+    found = find_sources(
+        workspace, sources, topic=topic, keep_payload=keep_payload, since=since, jobs=jobs or count_cores()
+    )
     registry = open_registry(context, create=True)
     if not follow:
         done = read_sources(workspace, registry, found)

@@ -45,6 +45,12 @@ class ReadingProgress:
                 self.report(self.describe())
             yield record
 
+    def count_part(self, size: int, records: int) -> None:
+        """Count bytes and records that another process has read, and report."""
+        self.bytes += size
+        self.records += records
+        self.report(self.describe())
+
     def describe(self) -> str:
         """Describe the reading: `12 000 records read · 8 000/s · 25 % · 3 s left`."""
         spent = self.clock() - self.start

@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from schemaman.api.arguments import require_executor, require_known, require_text
-from schemaman.api.checking import check_tables
-from schemaman.api.readership import find_impact
-from schemaman.api.references import resolve_reference
 from schemaman.api.workspace import Workspace
 from schemaman.compat.gate import CheckResult
 from schemaman.compat.impact.impact import Impact
@@ -57,7 +54,9 @@ class RegistryServices:
     def show(self, registry: Registry, ref: str) -> ResolvedSchema:
         """Resolve a REF to its schema. Raises as `resolve_reference`."""
         require_text("ref", ref, "registry.show('orders@3'); history[3] has a schema of its own")
-        return resolve_reference(self.workspace, registry, ref)
+        references = import_module("schemaman.api.references")  # reading records resolves no REF
+        found: ResolvedSchema = references.resolve_reference(self.workspace, registry, ref)
+        return found
 
     def check(
         self,
@@ -76,7 +75,11 @@ class RegistryServices:
         against = None if since is None else str(since)
         if against is not None and not against.strip():
             raise UsageError("since is empty", hint=hint)
-        return check_tables(self.workspace, registry, tables, against=against, level=level, fail_on=fail_on)
+        checking = import_module("schemaman.api.checking")  # reading records needs no gate
+        found: CheckResult = checking.check_tables(
+            self.workspace, registry, tables, against=against, level=level, fail_on=fail_on
+        )
+        return found
 
     def plan(
         self,
@@ -110,7 +113,9 @@ class RegistryServices:
     def impact(self, registry: Registry, name: str) -> Impact:
         """Find who depends on a table or a column. Raises as `find_impact`."""
         require_text("name", name, "registry.impact('orders.total')")
-        return find_impact(self.workspace, registry, name)
+        readership = import_module("schemaman.api.readership")  # reading records asks for no consumers
+        found: Impact = readership.find_impact(self.workspace, registry, name)
+        return found
 
     def open_schema_registry(self) -> SchemaLookup | None:
         """Open the schema registry or the export of the settings; None without one."""

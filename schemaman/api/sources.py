@@ -6,28 +6,24 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from importlib import import_module
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from schemaman.api.client_options import open_schema_registry, read_client_options
 from schemaman.api.reading_progress import ReadingProgress
-from schemaman.api.spark_session import (
-    ingest_folder_on_spark,
-    ingest_frame_on_spark,
-    ingest_on_spark,
-    ingest_topics_on_spark,
-)
 from schemaman.api.spark_sources import Folder, SparkSource, find_spark_source
 from schemaman.api.workspace import Workspace
 from schemaman.debezium.payload import SchemaLookup
 from schemaman.debezium.wire_format import SchemaId
 from schemaman.errors import BadReference, Conflict, RegistryUnavailable, UnreadableInput, UsageError
 from schemaman.ingest.chunks import build_reading
-from schemaman.ingest.ingest import Summary
+from schemaman.ingest.ingest import Intake, Summary
 from schemaman.ingest.ingest import ingest as ingest_records
 from schemaman.ingest.line_batches import Item
 from schemaman.ingest.probe import Prober
-from schemaman.io import files, kafka
+from schemaman.io import files, kafka, reading_processes
 from schemaman.io.schema_registry import NO_REGISTRY, AnyRegistry, load_export
 from schemaman.registry import Registry
 from schemaman.report.views.words import format_number
@@ -61,7 +57,7 @@ class RecordSources:
 
     `topic` is the topic of a file with bare values. `since_ms` is the time from which topics are read.
     `unread` has the number of unread offsets of each partition of Kafka at the start of the last reading.
-    `on_spark` are sources that only Spark reads.
+    `on_spark` are sources that only Spark reads. Up to `jobs` processes read one file.
     """
 
     names: tuple[str, ...]
@@ -73,6 +69,7 @@ class RecordSources:
     since_ms: int | None = None
     unread: dict[Partition, int] = field(default_factory=dict, compare=False)
     on_spark: tuple[SparkSource, ...] = ()
+    jobs: int = 1
 
 
 def find_sources(
@@ -82,8 +79,9 @@ def find_sources(
     topic: str | None = None,
     keep_payload: bool = False,
     since: str | None = None,
+    jobs: int = 1,
 ) -> RecordSources:
-    """Find the SOURCEs with these names.
+    """Find the SOURCEs with these names; up to `jobs` processes read one file.
 
     Raises:
         UsageError: options contradict each other, or a time is malformed.
@@ -100,7 +98,7 @@ def find_sources(
     engine = "spark" if on_spark else _choose_engine(chosen, found)
     schema_registry = open_schema_registry(workspace.settings)
     return RecordSources(names, found, engine, schema_registry, topic, keep_payload, since_ms,
-        on_spark=tuple(on_spark.values()),
+        on_spark=tuple(on_spark.values()), jobs=jobs,
     )  # fmt: skip
 
 
@@ -251,11 +249,14 @@ def _read_group(
                 "the Spark engine reads no Avro files and no files of Connect's sinks",
                 hint="use --engine local",
             )
-        done = ingest_on_spark(workspace, on_disk, registry, schemas, sources.keep_payload, report)
+        spark: Any = import_module("schemaman.api.spark_session")  # the local engine needs no session
+        done: Summary = spark.ingest_on_spark(
+            workspace, on_disk, registry, schemas, sources.keep_payload, report
+        )
         for source in found:
             if isinstance(source, kafka.Topics):
                 options = read_client_options(workspace.settings.kafka_config)
-                done += ingest_topics_on_spark(
+                done += spark.ingest_topics_on_spark(
                     workspace, source, options, registry, schemas, sources.keep_payload,
                     sources.since_ms, sources.unread,
                 )  # fmt: skip
@@ -265,6 +266,17 @@ def _read_group(
     known_schemas = FileSchemas(schemas)
     prober = Prober(build_reading(known_schemas, forms))
     for source in found:
+        # A registry's client is one of this process alone; a file of schemas is not.
+        is_shared = sources.jobs > 1 and sources.schema_registry is None
+        if is_shared and isinstance(source, files.File) and reading_processes.is_divisible(source):
+            intake = Intake(registry, stream, schemas, keep_payload=sources.keep_payload, forms=forms)
+            limit = workspace.settings.record_limit.value
+            reading = reading_processes.RangeReading(
+                source, sources.topic, limit, intake.known.load_hashes(), schemas, forms
+            )
+            parts = reading_processes.read_in_processes(reading, sources.jobs, progress.count_part)
+            done += intake.enter_all(parts)
+            continue
         opened = _open_records(workspace, registry, sources, source, progress, known_schemas)
         records = progress.count_records(opened)
         done += ingest_records(
@@ -280,6 +292,11 @@ def _read_on_spark(
         raise UsageError("the Spark engine cannot read bare values", hint="use --engine local")
     export = source.registry if isinstance(source, Folder) else None
     schemas = sources.schema_registry or (NO_REGISTRY if export is None else load_export(export))
-    if isinstance(source, Folder):
-        return ingest_folder_on_spark(workspace, source.files, registry, schemas, sources.keep_payload)
-    return ingest_frame_on_spark(workspace, source, registry, schemas, sources.keep_payload)
+    spark: Any = import_module("schemaman.api.spark_session")
+    read, found = (
+        (spark.ingest_folder_on_spark, source.files)
+        if isinstance(source, Folder)
+        else (spark.ingest_frame_on_spark, source)
+    )
+    done: Summary = read(workspace, found, registry, schemas, sources.keep_payload)
+    return done

@@ -16,9 +16,8 @@ from schemaman.api.files import read_text, read_text_if_present
 from schemaman.api.messages import LogMessages, Messages
 from schemaman.api.settings_files import resolve_path, resolve_store_url
 from schemaman.compat.consumers import Readership
-from schemaman.compat.counterexample import add_counterexamples
 from schemaman.compat.gate import GatePolicy
-from schemaman.compat.judge import RULES, Reader, Severity, Transition, judge_transition
+from schemaman.compat.judge import RULES, Finding, Reader, Severity, Transition, judge_transition
 from schemaman.compat.waivers import Waiver, parse_waivers, select_unexpired
 from schemaman.debezium.payload import SchemaLookup
 from schemaman.history.decisions import Decisions, parse
@@ -108,9 +107,12 @@ class Workspace:
         known = readership or Readership(tuple(declared))
         policy = GatePolicy(self.list_readers(), self.rule_overrides(), readership=known)
         rules, waivers = RULES.load_all(), self.read_waivers()
+        examples = import_module("schemaman.compat.counterexample")  # most commands judge nothing
 
         def judge(transition: Transition) -> tuple[JudgedFinding, ...]:
-            found = add_counterexamples(transition, judge_transition(transition, rules))
+            found: tuple[Finding, ...] = examples.add_counterexamples(
+                transition, judge_transition(transition, rules)
+            )
             return tuple(
                 JudgedFinding(f, policy.rate(f), known.list_affected(f), waivers.get(f.fingerprint))
                 for f in found

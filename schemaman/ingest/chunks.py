@@ -351,7 +351,7 @@ class _PartReader:
             item = batch.parse(number, line)
             self._add_item(item)
             if learn is not None and isinstance(item, Record):
-                learn(line, item)
+                learn(line, item, is_known=self._is_known(item))
 
     def _add_rows(self, batch: RowBatch) -> None:
         match, advance, places = self._scanner.prober.match_parts, self._scanner.advance, self._places
@@ -455,6 +455,12 @@ class _PartReader:
             return False
         progress.highest = offset
         return True
+
+    def _is_known(self, record: Record) -> bool:
+        """Returns whether a record that was added just now was read before."""
+        progress = self._places[record.topic, record.partition]
+        behind = bisect_right(progress.firsts, record.offset) if progress.firsts else 0
+        return behind > 0 and progress.lasts[behind - 1] >= record.offset
 
     def _add(self, record: Record) -> None:
         offset = record.offset

@@ -71,11 +71,9 @@ def ingest(
     """
     intake = Intake(registry, stream, schemas, keep_payload=keep_payload, forms=forms)
     reading = build_reading(schemas, forms)
-    for _, taken in read_chunks(records, intake.known, reading, size=size, prober=prober):
-        intake.enter(taken)
-        if progress is not None:
-            progress(intake.summary)
-    return intake.summary
+    return intake.enter_all(
+        read_chunks(records, intake.known, reading, size=size, prober=prober), progress=progress
+    )
 
 
 class Intake:
@@ -135,6 +133,19 @@ class Intake:
             recorded.shifts,
             tuple(sorted({unread.source for unread in taken.unreadable if unread.is_end})),
         )
+
+    def enter_all(
+        self,
+        chunks: Iterable[tuple[int, ChunkPart]],
+        *,
+        progress: Callable[[Summary], None] | None = None,
+    ) -> Summary:
+        """Records the chunks of the source, in order; `progress` is called after each. Raises as `enter`."""
+        for _, taken in chunks:
+            self.enter(taken)
+            if progress is not None:
+                progress(self.summary)
+        return self.summary
 
     def _follow(self, taken: ChunkPart) -> None:
         """Requires that offsets increase from chunk to chunk."""

@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
+import msgspec
+
 from schemaman.debezium.raw_record import SOURCE
 from schemaman.debezium.records import Record
 from schemaman.ingest.probe import KnownForms, ProbeForm, Prober
@@ -25,7 +27,6 @@ _PLACE_NUMBER = rb"(0|[1-9][0-9]{0,17})"
 _TEXT = rb'[^"\\\x00-\x1f\x80-\xff]*+(?:\\["\\/bfnrt][^"\\\x00-\x1f\x80-\xff]*+)*+'
 """The content of a JSON string in ASCII without escapes by code; a line with others is parsed."""
 
-_CONTROLS = bytes(range(32))
 _KEPT_HEADS = 20_000
 _KEPT_FORMS = 8
 _LINES_BEFORE_FORM = 8
@@ -79,31 +80,31 @@ class LineForm:
 
     def is_parsable(self, line: bytes, start: int) -> bool:
         """Returns whether the rest of the line proves that it can be parsed."""
-        return is_string_content(line[start : len(line) - len(self.ending)])
+        return _is_string(line[start : len(line) - len(self.ending)])
 
 
 def is_string_content(data: bytes) -> bool:
-    """Returns whether bytes are surely the content of a JSON string in UTF-8 without escapes by code.
+    """Returns whether bytes are surely the content of a JSON string in UTF-8 without escapes by code."""
+    return _CODE(data) is None and _is_string(data)
 
-    Removing all escapes of quotes leaves a quote or a backslash exactly if there is anything else.
+
+def _is_string(data: bytes) -> bool:
+    """Returns whether bytes are the content of a JSON string in UTF-8, as Python's parser reads it.
+
+    Source: msgspec refuses control characters, unknown escapes and halves of surrogate pairs. It checks UTF-8
+    only in a value that it decodes.
     """
-    rest = data.replace(rb"\"", b"")
-    if b"\\" in rest:
-        rest = data.replace(rb"\\", b"").replace(rb"\"", b"")
-        if b"\\" in rest:
-            return _IS_CONTENT(data) is not None
-    if b'"' in rest or len(rest.translate(None, _CONTROLS)) != len(rest):
-        return False
-    if rest.isascii():
-        return True
+    quoted = b'"' + data + b'"'
     try:
-        data.decode()
-    except UnicodeDecodeError:
+        _SKIP(quoted) if data.isascii() else _DECODE(quoted)
+    except (msgspec.DecodeError, UnicodeDecodeError):
         return False
     return True
 
 
-_IS_CONTENT = re.compile(_TEXT + rb"\Z").match
+_CODE = re.compile(rb"\\u").search
+_SKIP = msgspec.json.Decoder(msgspec.Raw).decode
+_DECODE = msgspec.json.Decoder(str).decode
 
 
 @dataclass(slots=True)
@@ -125,8 +126,8 @@ class LineForms:
         self._last = forms
         return forms
 
-    def learn(self, line: bytes, record: Record) -> None:
-        """Learns from a line that was parsed, and whose record was probed if it was new."""
+    def learn(self, line: bytes, record: Record, *, is_known: bool = False) -> None:
+        """Learns from a parsed line; its record was probed, or `is_known` from an earlier reading."""
         head = _cut_head(line)
         if len(self._parsed) > _KEPT_HEADS:
             self._parsed.clear()
@@ -136,12 +137,20 @@ class LineForms:
         known = self.prober.find_forms(record)
         forms = self._forms.get(head, [])
         is_new = known is not None and all((form.value, form.proof) != (known[0], known[2]) for form in forms)
-        if not is_new and parsed % _LINES_BEFORE_FORM:
+        if (
+            not is_new
+            and parsed % _LINES_BEFORE_FORM
+            and not (is_known and self._is_first(line, forms, parsed))
+        ):
             return
         form = learn_form(line, record, known)
         if form is not None and form.head == head:
             self._forms[head] = [form, *forms][:_KEPT_FORMS]
             self._last = []
+
+    def _is_first(self, line: bytes, forms: list[LineForm], parsed: int) -> bool:
+        """Returns whether a line of known records is the first one of its form: no probe shows its schema."""
+        return parsed <= _KEPT_FORMS and not any(form.find_offset(line) for form in forms)
 
 
 def _cut_head(line: bytes) -> bytes:

@@ -63,6 +63,7 @@ from schemaman.ingest.probe_json import (
 from schemaman.ingest.probe_patterns import (
     QUOTED,
     Outline,
+    TailPatterns,
     Texts,
     learn_outline,
     learn_payload_pattern,
@@ -70,8 +71,12 @@ from schemaman.ingest.probe_patterns import (
 
 _KEPT_FORMS = 64
 _KEPT_OUTLINES = 16
+_NEIGHBOURS = 4
 _PROBES_BEFORE_OUTLINE = 8
-"""Looks at records of one form before an outline is learned, since that costs as much as a hundred looks."""
+"""Looks at records of one form before a pattern is compiled, which costs as much as a hundred looks."""
+
+_PROBES_BEFORE_TRY = 2
+"""Looks before an outline with a known pattern is learned, which costs as much as a look."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +150,7 @@ class Prober:
         self._topics: dict[str, _TopicForms] = {}
         self._shapes: dict[tuple[bytes, bytes, tuple[str, ...]], str] = {}
         self._layouts: dict[bytes, bytes] = {}
+        self._patterns = TailPatterns()
         self._names: dict[SchemaId, tuple[str, bool]] = {}
 
     def match_outline(self, record: Record) -> tuple[Outline, str, Texts] | None:
@@ -222,7 +228,8 @@ class Prober:
             at, tail = found
             facts = read_facts(tail, form.name)
             if not facts.bare and names_table(facts.source):
-                return self._learned(form, value[at:], key, facts, self._seen(record, form.proof, key, facts))
+                probe = self._seen(record, form.proof, key, facts)
+                return self._learned(forms.values, form, value[at:], key, facts, probe)
         payload = read_payload_after(value, form.size)
         if payload is not None:
             event = self._restored(record, payload[0], form.name)
@@ -343,14 +350,31 @@ class Prober:
             del forms[_KEPT_FORMS:]
         return form
 
-    def _learned(self, form: ProbeForm, tail: bytes, key: bytes, facts: RecordFacts, probe: Probe) -> Probe:
+    def _learned(
+        self,
+        forms: list[ProbeForm],
+        form: ProbeForm,
+        tail: bytes,
+        key: bytes,
+        facts: RecordFacts,
+        probe: Probe,
+    ) -> Probe:
         """Adds the texts of the position to a probe; the outline of the tail is kept for later records."""
         form.looks += 1
         known = next((o for o in form.outlines if o.match(tail, 0)), None)
         if known is None:
-            if form.looks % _PROBES_BEFORE_OUTLINE:
+            known = _copy_outline(forms, tail, facts.table)
+            if known is not None:
+                form.outlines.insert(0, known)
+                del form.outlines[_KEPT_OUTLINES:]
+        if known is None:
+            if form.looks % _PROBES_BEFORE_TRY:
                 return probe
-            known = learn_outline(tail, facts.table, self._reading.order_of(facts.connector))
+            order, may_compile = (
+                self._reading.order_of(facts.connector),
+                not form.looks % _PROBES_BEFORE_OUTLINE,
+            )
+            known = learn_outline(tail, facts.table, order, self._patterns, may_compile=may_compile)
             if known is None:
                 return probe
             if known.layout is not None:
@@ -424,7 +448,7 @@ class Prober:
             fields = parse_struct_text(key)
             return _UNREAD_KEY if fields is None else _digest(b"text of " + encode_names(fields))
         form.looks += 1
-        if form.behind is None and form.looks % _PROBES_BEFORE_OUTLINE == 0:
+        if form.behind is None and form.looks % _PROBES_BEFORE_TRY == 0:
             form.behind = learn_payload_pattern(key[form.size :])
             form.behind_quoted = learn_payload_pattern(key[form.size :], QUOTED)
         return form.proof
@@ -481,6 +505,15 @@ def _match_value(forms: list[ProbeForm], value: bytes, key_proof: bytes) -> tupl
             shape = known.shapes.get(key_proof)
             return None if shape is None else (known, shape, known.texts(match))
     return None
+
+
+def _copy_outline(forms: list[ProbeForm], tail: bytes, table: tuple[str, ...]) -> Outline | None:
+    """Copies an outline of a neighbouring schema, without shapes: a new version seldom has another tail."""
+    found = (
+        o for form in forms[:_NEIGHBOURS] for o in form.outlines if o.table == table and o.match(tail, 0)
+    )
+    outline = next(found, None)
+    return None if outline is None else replace(outline, shapes={})
 
 
 def _match_key(forms: list[ProbeForm], key: bytes) -> bytes | None:

@@ -26,6 +26,12 @@ _LITERAL = frozenset(
 )
 """The part of a record that identifies the table and the proof of a run; it is compared byte by byte."""
 
+_NAMES = frozenset({b"db", b"schema", b"table", b"collection", b"keyspace"})
+"""What differs from table to table. Patterns capture it, so that the tables of a connector share them."""
+
+_NAME = re.compile(rb'"[^"\\\x00-\x1f\x80-\xff]*"')
+_KEPT_PATTERNS = 1024
+
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
@@ -77,24 +83,87 @@ class Outline:
     shapes: dict[bytes, str] = field(default_factory=dict)
 
 
-def learn_outline(tail: bytes, table: tuple[str, ...], order: Order) -> Outline | None:
-    """Learns the outline of a parsed tail; None if no pattern can recognize its form."""
-    bare, groups, first, layout = _build_tail_pattern(tail, order, BARE)
-    if not bare.match(tail):
+@dataclass(slots=True)
+class TailPatterns:
+    """The compiled patterns of tails; to compile one costs as much as to parse some dozen records."""
+
+    _compiled: dict[bytes, re.Pattern[bytes]] = field(default_factory=dict)
+
+    def find(self, pattern: bytes) -> re.Pattern[bytes] | None:
+        """Finds a pattern that was compiled before; None for another one."""
+        return self._compiled.get(pattern)
+
+    def compile(self, pattern: bytes) -> re.Pattern[bytes]:
+        """Compiles a pattern once."""
+        found = self._compiled.get(pattern)
+        if found is None:
+            if len(self._compiled) >= _KEPT_PATTERNS:
+                self._compiled.clear()
+            found = self._compiled[pattern] = re.compile(pattern)
+        return found
+
+
+def learn_outline(
+    tail: bytes,
+    table: tuple[str, ...],
+    order: Order,
+    patterns: TailPatterns | None = None,
+    *,
+    may_compile: bool = True,
+) -> Outline | None:
+    """Learns the outline of a parsed tail; None if no pattern can recognize its form.
+
+    Tables share `patterns`. Without `may_compile`, the result is also None if they lack the pattern.
+    """
+    patterns = TailPatterns() if patterns is None else patterns
+    bare = _build_tail_pattern(tail, order, BARE)
+    if not may_compile and patterns.find(bare.text) is None:
         return None
-    quoted, *_ = _build_tail_pattern(tail, order, QUOTED)
-    return Outline(bare.match, quoted.match, table, _build_extractor(groups, first), layout)
+    match = _match_named(patterns.compile(bare.text), bare)
+    if not match(tail, 0):
+        return None
+    quoted = _build_tail_pattern(tail, order, QUOTED)
+    match_quoted = _match_named(patterns.compile(quoted.text), quoted)
+    return Outline(match, match_quoted, table, _build_extractor(bare.groups, bare.first), bare.layout)
 
 
-def _build_tail_pattern(
-    tail: bytes, order: Order, spelling: Spelling
-) -> tuple[re.Pattern[bytes], list[int], int, bytes | None]:
-    """Builds the pattern of a tail, the groups of its position, how many are one number, and the layout."""
+@dataclass(frozen=True, slots=True)
+class _TailPattern:
+    """The pattern of a tail: the groups of its position, how many are one number, and the layout.
+
+    `names` are the captured names with the numbers of their groups.
+    """
+
+    text: bytes
+    groups: list[int]
+    first: int
+    layout: bytes | None
+    names: tuple[tuple[int, bytes], ...]
+
+
+def _match_named(pattern: re.Pattern[bytes], tail: _TailPattern) -> Callable[..., re.Match[bytes] | None]:
+    """Makes a function that matches a pattern, and requires the names that it captures."""
+    match = pattern.match
+    if not tail.names:
+        return match
+    take = methodcaller("group", *(group for group, _ in tail.names))
+    names = tuple(name for _, name in tail.names)
+    wanted = names if len(names) > 1 else names[0]
+
+    def match_names(data: bytes, *span: int) -> re.Match[bytes] | None:
+        found = match(data, *span)
+        return found if found is not None and take(found) == wanted else None
+
+    return match_names
+
+
+def _build_tail_pattern(tail: bytes, order: Order, spelling: Spelling) -> _TailPattern:
     names = dict.fromkeys(name for part in order for name in ((part,) if isinstance(part, str) else part))
     wanted = {name.encode(): place for place, name in enumerate(names)}
     parts: list[bytes] = []
     texts: list[bytes] = []
     found: dict[int, tuple[bytes, range]] = {}
+    captured_names: list[tuple[int, bytes]] = []
     path: list[bytes] = []
     key = b""
     for token in _TOKEN.finditer(tail):
@@ -111,6 +180,10 @@ def _build_tail_pattern(
             before = len(texts)
             parts.append(_build_ordered_pattern(text, texts, spelling))
             found[wanted[key]] = (parts[-1], range(before, len(texts)))
+        elif key in _NAMES and _NAME.fullmatch(text):
+            texts.append(b"")  # a position repeats no empty text, so no part of it refers to this group
+            parts.append(b"(" + spelling.simple + b")")
+            captured_names.append((len(texts), spelling.quote(text)))
         else:
             parts.append(_build_value_pattern(key, text, spelling))
     groups = [i + 1 for place in sorted(found) for i in found[place][1]]
@@ -120,7 +193,7 @@ def _build_tail_pattern(
     layout = (
         b"\n".join(b"%d %s" % (place, found[place][0]) for place in sorted(found)) if comparable else None
     )
-    return re.compile(b"".join(parts) + rb"\Z"), groups, sum(numbers), layout
+    return _TailPattern(b"".join(parts) + rb"\Z", groups, sum(numbers), layout, tuple(captured_names))
 
 
 def _build_extractor(groups: list[int], first: int) -> Callable[[re.Match[bytes]], Texts]:
@@ -181,7 +254,7 @@ def _build_ordered_pattern(text: bytes, texts: list[bytes], spelling: Spelling) 
 
 
 def _capture(text: bytes, pattern: bytes, texts: list[bytes]) -> bytes:
-    if text in texts:
+    if text and text in texts:
         return rb"(?:\%d)" % (texts.index(text) + 1)
     texts.append(text)
     return b"(" + pattern + b")"

@@ -37,6 +37,7 @@ from schemaman.io.folders import (
     list_endings,
     sort_files,
 )
+from schemaman.io.line_ranges import LineRange
 from schemaman.io.sink_files import (
     NoteSchema,
     SinkPlace,
@@ -194,8 +195,12 @@ def read_batches(
     limit: int = RECORD_LIMIT,
     count_bytes: Callable[[int], None] = lambda _: None,
     note_schema: NoteSchema = lambda id, text: None,
+    lines: LineRange | None = None,
 ) -> Iterator[Item]:
-    """Reads a file as `read_records` does, but leaves whole lines unparsed. Raises like `read_records`."""
+    """Reads a file as `read_records` does, but leaves whole lines unparsed. Raises like `read_records`.
+
+    `lines` is the range of a file of lines that is read; None for the whole.
+    """
     if file.kind == "parquet":
         avro_schema = None if file.place is None else _find_row_schema(file.path)
         if file.place is None or avro_schema is None:
@@ -211,7 +216,7 @@ def read_batches(
         return (_check_row(file.path, n, record, limit) for n, record in enumerate(records, 1))
     if file.place is not None and (file.kind == "avro" or file.place.keys):
         return _read_sink_records(file, file.place, limit, note_schema)
-    return _read_line_batches(file, topic, limit, count_bytes)
+    return _read_line_batches(file, topic, limit, count_bytes, lines)
 
 
 def measure_row_groups(file: File) -> tuple[tuple[int, int], ...]:
@@ -299,12 +304,22 @@ def _read_bodies(
 
 
 def _read_line_batches(
-    file: File, topic: str | None, limit: int, count_bytes: Callable[[int], None]
+    file: File,
+    topic: str | None,
+    limit: int,
+    count_bytes: Callable[[int], None],
+    line_range: LineRange | None = None,
 ) -> Iterator[Item]:
-    number = 1
+    number = 1 if line_range is None else line_range.number
     place = file.place or (None if topic is None else SinkPlace(topic, 0, 0, has_console_lines=True))
     parse = partial(_read_record, file.path, place=place, is_whole=True)
-    blocks = _strip_mark(file.path, _read_blocks(file, count_bytes))
+    blocks = (
+        _strip_mark(file.path, _read_blocks(file, count_bytes))
+        if line_range is None or not line_range.begin
+        else _read_later_range(file.path, line_range)
+    )
+    if line_range is not None and not line_range.begin:
+        blocks = _cut_blocks(blocks, line_range.end)
     try:
         for lines, is_whole in _split_lines(blocks, limit):
             if is_whole and not isinstance(lines, _LongLine):
@@ -322,6 +337,23 @@ def _read_line_batches(
         yield UnreadableItem(file.path, number, reason, _hash_bytes(b""), is_end=True)
     except OSError as error:
         raise UnreadableInput(f"{file.path}: {error.strerror or error}") from error
+
+
+def _read_later_range(path: str, line_range: LineRange) -> Iterator[bytes]:
+    with Path(path).open("rb") as data:
+        data.seek(line_range.begin)
+        end = None if line_range.end is None else line_range.end - line_range.begin
+        yield from _cut_blocks(_read_stream(data, lambda _: None), end)
+
+
+def _cut_blocks(blocks: Iterable[bytes], size: int | None) -> Iterator[bytes]:
+    """Cuts blocks behind a number of bytes; the blocks of a range end with a line."""
+    for block in blocks:
+        if size is not None and len(block) >= size:
+            yield block[:size]
+            return
+        size = None if size is None else size - len(block)
+        yield block
 
 
 def _strip_mark(path: str, blocks: Iterable[bytes]) -> Iterator[bytes]:

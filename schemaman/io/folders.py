@@ -23,6 +23,7 @@ _CANDIDATES = 10
 
 _LINES = (".jsonl", ".ndjson", ".json")
 _PACKED: tuple[Literal["", ".gz", ".zst"], ...] = ("", ".gz", ".zst")
+_LOOSE = tuple(ending + packing for ending in (".jsonl", ".ndjson") for packing in _PACKED)
 
 
 def find_in_folder(folder: Path) -> Path:
@@ -70,14 +71,17 @@ def _list_candidates(folder: Path) -> str:
 
 
 def list_data_files(folder: Path) -> list[Path]:
-    """Lists the Parquet and Avro files and those of Kafka Connect's sinks in a folder and below it, in order.
+    """Lists the files of records in a folder and below it, in order.
 
-    Hidden names and names that begin with `_` are no data, as in Spark. Files of a partition are in the order
-    of their offsets.
+    Parquet, Avro, `.jsonl` and `.ndjson` files are data, and so are those of Kafka Connect's sinks. Another
+    `.json` file may be anything. A `records.*` belongs to a recording, which is a SOURCE of its own. Hidden
+    names and names that begin with `_` are no data, as in Spark. Files of a partition are in the order of
+    their offsets.
     """
     found = []
     for path in folder.rglob("*"):
-        is_data = path.name.endswith((".parquet", ".avro")) or find_place(path) is not None
+        is_lines = path.name.endswith(_LOOSE) and not path.name.startswith("records.")
+        is_data = path.name.endswith((".parquet", ".avro")) or is_lines or find_place(path) is not None
         if is_data and is_data_name(path.relative_to(folder).parts) and path.is_file():
             found.append(path)
     return sort_files(found)

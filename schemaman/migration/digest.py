@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Literal
 
 from schemaman.history.open_questions import OpenQuestion
@@ -15,8 +16,6 @@ from schemaman.history.recorded_table import RecordedTable
 from schemaman.history.versions import TableEvent, TableHistory
 from schemaman.migration.apply.waiting import Waiting
 from schemaman.migration.plan import Plan, Step
-from schemaman.migration.plan_file import read_known_plan
-from schemaman.migration.rollback import describe_staying
 from schemaman.model.display import DisplayedValue, count_noun
 from schemaman.store.log import MigrationEntry
 
@@ -224,7 +223,7 @@ def _digest_run(
 ) -> RunDigest:
     first, last = every[0][2], every[-1][2]
     text = next((line.statement for _, _, line in every if line.state == "started" and line.statement), "")
-    plan = read_known_plan(text)
+    plan: Plan | None = import_module("schemaman.migration.plan_file").read_known_plan(text)
     steps = _digest_steps(plan, recent)
     numbers = {step.number for step in steps}
     done = {line.step for _, _, line in every if line.step is not None and line.state == "done"}
@@ -308,7 +307,10 @@ def _find_way_back(run: str, plan: Plan | None, done: Collection[int], later: tu
 
 def _is_undone(step: Step) -> bool:
     """Whether a rollback undoes a step, or leaves what does no harm."""
-    return step.undo is not None or step.kind == "create-namespace" or bool(describe_staying(step))
+    if step.undo is not None or step.kind == "create-namespace":
+        return True
+    rollback = import_module("schemaman.migration.rollback")  # only a digest needs the planner's recipes
+    return bool(rollback.describe_staying(step))
 
 
 def _has_changed(lines: Iterable[DatedLine]) -> bool:

@@ -159,17 +159,21 @@ def test_records_in_avro(tmp_path: Path) -> None:
 
 
 def test_patterns_and_folders(tmp_path: Path) -> None:
-    for name in ("b/2.jsonl", "a/1.jsonl", "a/x.txt", ".hidden/3.parquet", "_delta_log/4.parquet"):
+    for name in ("b/2.jsonl", "a/1.jsonl", "a/x.txt", ".hidden/3.parquet", "_delta_log/4.parquet", "d/x.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
     assert [Path(f.path).name for f in files.find_files(f"{tmp_path}/**/*.*")] == ["1.jsonl", "2.jsonl"]
     with pytest.raises(UnreadableInput, match="no file of records matches"):
         files.find_files(f"{tmp_path}/*.avro")
     with pytest.raises(BadReference, match="no records"):
-        files.find_files(str(tmp_path))
-    for name in ("part-1.parquet", "part-0.parquet"):
+        files.find_files(str(tmp_path / "d"))
+    for name in ("part-1.parquet", "part-0.parquet", "3.ndjson.gz", "package.json", "c/records.jsonl"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).touch()
-    assert [Path(f.path).name for f in files.find_files(str(tmp_path))] == [
+    assert [str(Path(f.path).relative_to(tmp_path)) for f in files.find_files(str(tmp_path))] == [
+        "3.ndjson.gz",
         "part-0.parquet",
         "part-1.parquet",
+        "a/1.jsonl",
+        "b/2.jsonl",
     ]

@@ -17,6 +17,7 @@ from sqlalchemy.schema import CreateSchema
 
 from schemaman.errors import Conflict, EngineUnavailable, SchemamanError, StoreUnavailable, UsageError
 from schemaman.plugins import install_hint
+from schemaman.store.sql.subject_tables import restrict_live_versions
 from schemaman.store.sql.tables import BY_HASH, META, METADATA, RESTORE
 
 SCHEMES = ("postgresql", "postgres")
@@ -193,6 +194,7 @@ def open_schema(url: str, busy_ms: int) -> PostgresqlSchema:
     """
     address, schema = _parse_address(url)
     _require_unique(address)
+    restrict_live_versions()
     try:
         engine = create_engine(
             address,

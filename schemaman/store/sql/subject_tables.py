@@ -13,6 +13,20 @@ _NUMBER = BigInteger().with_variant(Integer, "sqlite")
 _TEXT = Text().with_variant(Text(collation="C"), "postgresql")
 """Ordered by bytes, as SQLite orders text."""
 
+LIVE_VERSIONS = Index(
+    "ix_subject_version_live",
+    "context",
+    "subject",
+    "schema_id",
+    unique=True,
+    sqlite_where=text("NOT is_deleted"),
+)
+
+
+def restrict_live_versions() -> None:
+    """Restricts the index of live versions in PostgreSQL, too; a SQLite store does not load that dialect."""
+    LIVE_VERSIONS.dialect_options["postgresql"]["where"] = text("NOT is_deleted")
+
 
 SCHEMA_ID = Table(
     "subject_context",
@@ -60,15 +74,7 @@ VERSION = Table(
     Column("is_deleted", Boolean, nullable=False),
     Column("actor", Text, nullable=False),
     Index("ix_subject_version_schema", "context", "schema_id"),
-    Index(
-        "ix_subject_version_live",
-        "context",
-        "subject",
-        "schema_id",
-        unique=True,
-        sqlite_where=text("NOT is_deleted"),
-        postgresql_where=text("NOT is_deleted"),
-    ),
+    LIVE_VERSIONS,
     ForeignKeyConstraint(["context", "schema_id"], ["subject_schema.context", "subject_schema.id"]),
 )
 SETTINGS = Table(
