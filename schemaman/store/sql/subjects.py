@@ -26,6 +26,7 @@ from schemaman.store.sql.subject_tables import REFERENCE, SCHEMA, SCHEMA_ID, SET
 from schemaman.store.sql.tables import make_damaged_error
 from schemaman.store.subject_names import parse_subject
 from schemaman.store.subjects import (
+    QuarantinedVersion,
     RegisteredSchema,
     SchemaContent,
     SchemaReference,
@@ -204,10 +205,7 @@ class SqlSubjectRows:
     def list_settings(self, scopes: Iterable[str]) -> Mapping[str, SubjectSettings]:
         """Read the settings of several scopes; one without settings is left out."""
         rows = self._connection.execute(_SETTINGS_OF_SCOPES, {"wanted": tuple(scopes)})
-        return {
-            row.scope: SubjectSettings(None if row.config is None else _load(row.config), row.mode)
-            for row in rows
-        }
+        return {row.scope: _read_settings(row) for row in rows}
 
     def write_settings(self, scope: str, settings: SubjectSettings) -> None:
         """Replace the settings of a scope."""
@@ -216,10 +214,16 @@ class SqlSubjectRows:
             row = {
                 "scope": scope,
                 "context": parse_subject(scope).context,
-                "config": None if settings.config is None else _dump(settings.config),
+                "config": _format_settings(settings),
                 "mode": settings.mode,
             }
             self._connection.execute(insert(SETTINGS).values(row))
+
+    def list_quarantining(self) -> tuple[SubjectName, ...]:
+        """List the subjects that have a quarantined version, by context and name."""
+        query = select(SETTINGS).where(SETTINGS.c.config.contains('"quarantine":', autoescape=True))
+        found = [row.scope for row in self._connection.execute(query) if _read_settings(row).quarantine]
+        return tuple(sorted(map(parse_subject, found)))
 
     def clear_modes(self, context: str) -> None:
         """Take the mode of each subject of a context away."""
@@ -297,6 +301,39 @@ def _read_schema(row: Row[Any]) -> RegisteredSchema:
     except (KeyError, TypeError) as error:
         raise make_damaged_error(f"schema {row.id} of context {row.context} is malformed") from error
     return RegisteredSchema(row.context, row.id, row.guid, content)
+
+
+_OWN = "schemaman"
+"""The member of the settings that clients neither write nor see."""
+
+
+def _format_settings(settings: SubjectSettings) -> str | None:
+    own: dict[str, object] = {}
+    if settings.policy:
+        own["policy"] = settings.policy
+    if settings.quarantine:
+        own["quarantine"] = [
+            [one.number, one.schema_id, one.at_ms, list(one.failures)] for one in settings.quarantine
+        ]
+    config = {**(settings.config or {}), **({_OWN: own} if own else {})}
+    return _dump(config) if config or settings.config is not None else None
+
+
+def _read_settings(row: Row[Any]) -> SubjectSettings:
+    if row.config is None:
+        return SubjectSettings(None, row.mode)
+    config = _load(row.config)
+    own: Any = config.pop(_OWN, None)
+    if own is None:
+        return SubjectSettings(config, row.mode)
+    try:
+        quarantine = tuple(
+            QuarantinedVersion(number, schema_id, at_ms, tuple(failures))
+            for number, schema_id, at_ms, failures in own.get("quarantine", ())
+        )
+        return SubjectSettings(config or None, row.mode, own.get("policy", ""), quarantine)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise make_damaged_error(f"the settings of {row.scope} are malformed") from error
 
 
 def _read_version(row: Row[Any]) -> SubjectVersion:
