@@ -140,7 +140,8 @@ _COMPONENTS: Json = {
     ),
     "Source": _closed(
         subject=_TEXT, part=_TEXT_OR_NULL, strategy=_TEXT, topic=_TEXT_OR_NULL, record=_TEXT_OR_NULL,
-        tables=_list(_refer("Table")), table=_TEXT_OR_NULL, history_version=_or_null(_refer("HistoryVersion")), belongs=_FLAG,
+        tables=_list(_refer("Table")), table=_TEXT_OR_NULL,
+        history_version=_or_null(_refer("HistoryVersion")), belongs=_FLAG,
         columns=_list(_closed(column=_TEXT_OR_NULL, field=_TEXT_OR_NULL, type=_TEXT, key=_FLAG)),
         collisions=_list(_list(_TEXT)),
     ),

@@ -117,18 +117,19 @@ def list_partners(name: str) -> tuple[str, ...]:
     return ()
 
 
-def join_parts(key: EventStructure | None, value: EventStructure | None) -> TableSchema | None:
+def join_parts(key: EventStructure | None, value: EventStructure | None, part: Part | None) -> TableSchema:
     """Join the structures of key and value to one table; a column of the key alone comes first.
 
-    Without a value the table has the columns of its key. None without both.
+    A column of both is as it is in `part`, by default in the value. Without a value the table has the columns
+    of its key, and without a key it has none.
     """
-    if key is None and value is None:
-        return None
-    names = () if key is None else tuple(column.name for column in key.columns)
+    keys = () if key is None else key.columns
     columns = () if value is None else value.columns
     known = {column.name for column in columns}
-    only = () if key is None else tuple(column for column in key.columns if column.name not in known)
-    return TableSchema((*only, *columns), names)
+    only = tuple(column for column in keys if column.name not in known)
+    of_key = {column.name: column for column in keys} if part == "key" else {}
+    joined = (*only, *(of_key.get(column.name, column) for column in columns))
+    return TableSchema(joined, tuple(column.name for column in keys))
 
 
 def _find_part(record: str) -> Part | None:

@@ -203,7 +203,7 @@ def _make_side(
     if structure is None:
         return SchemaSide(avro=avro, digest=digest)
     key, value = (structure, partner) if part == "key" else (partner, structure)
-    return SchemaSide(join_parts(key, value), avro, digest=digest)
+    return SchemaSide(join_parts(key, value, part), avro, digest=digest)
 
 
 def _is_comparable(sides: Sequence[SchemaSide], is_first: bool) -> bool:

@@ -54,6 +54,11 @@ class Registration:
     policy: str = DEFAULT_POLICY
     accepted: tuple[SubjectVersion, ...] = ()
 
+    @property
+    def is_new(self) -> bool:
+        """Whether a client brings a new version now; an import repeats what happened elsewhere."""
+        return self.existing is None and not self.is_import
+
 
 def prepare_registration(
     rows: SubjectRows, subject: SubjectName, request: SchemaRequest, *, normalize: bool

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TypeVar
 
+from schemaman.store.log import RegistrationEntry
 from schemaman.store.subject_names import ALL_CONTEXTS, GLOBAL_CONTEXT, format_context, parse_subject
 from schemaman.store.subjects import (
     DEFAULT_CONTEXT,
@@ -24,6 +25,7 @@ from schemaman.store.subjects import (
 from schemaman.subjects import deletion, lookup
 from schemaman.subjects.compatibility import SubjectVerdict, check_content
 from schemaman.subjects.contents import make_content
+from schemaman.subjects.evidence import make_evidence
 from schemaman.subjects.faults import (
     RefusedRequest,
     make_schema_missing,
@@ -31,7 +33,7 @@ from schemaman.subjects.faults import (
     make_version_missing,
 )
 from schemaman.subjects.lookup import VersionedSchema
-from schemaman.subjects.policies import Gate, list_accepted
+from schemaman.subjects.policies import Gate, list_accepted, load_text
 from schemaman.subjects.registration import prepare_registration, register_schema
 from schemaman.subjects.requests import (
     LATEST,
@@ -53,13 +55,13 @@ Requested = SchemaRequest | str
 class Surroundings:
     """What a registry uses beyond its subjects, and whom it tells.
 
-    `gate` judges for the policies. `histories` find source tables. `record` takes each new version, and
-    `notify` each quarantined one, when they are durable.
+    `gate` judges for the policies. `histories` find source tables. `record` takes the evidence of each new
+    version, and `notify` each quarantined one, when they are durable.
     """
 
     gate: Gate = field(default_factory=Gate)
     histories: TableHistories | None = None
-    record: Callable[[VersionedSchema], None] | None = None
+    record: Callable[[RegistrationEntry], None] | None = None
     notify: Callable[[VersionedSchema], None] | None = None
 
 
@@ -105,8 +107,8 @@ class SchemaRegistry:
         with self._store.writing_subjects() as rows:
             prepared = prepare_registration(rows, name, request, normalize=normalize)
             found = register_schema(rows, prepared, actor, self._surroundings.gate)
-        if prepared.existing is None:
-            self.announce(found)
+        if prepared.is_new:
+            self._announce(found)
         return found
 
     def register_pair(
@@ -119,16 +121,20 @@ class SchemaRegistry:
             for name, schema in zip(name_parts(topic, self.context), (key, value), strict=True):
                 prepared = prepare_registration(rows, name, _make_request(schema), normalize=False)
                 found.append(register_schema(rows, prepared, actor, self._surroundings.gate))
-                fresh += found[-1:] if prepared.existing is None else ()
+                fresh += found[-1:] if prepared.is_new else ()
         for each in fresh:
-            self.announce(each)
+            self._announce(each)
         return found[0], found[1]
 
-    def announce(self, found: VersionedSchema) -> None:
+    def _announce(self, found: VersionedSchema) -> None:
         """Tell the surroundings of a new version: its evidence, and its quarantine."""
         around = self._surroundings
         if around.record is not None:
-            around.record(found)
+            with self._store.reading_subjects() as rows:
+                text = load_text(rows, found)
+            evidence = make_evidence(found, text, around.histories)
+            if evidence is not None:
+                around.record(evidence)
         if around.notify is not None and found.quarantine is not None:
             around.notify(found)
 

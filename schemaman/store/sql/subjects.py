@@ -65,7 +65,7 @@ class SqlSubjectRows:
     def find_schema(self, context: str, id: int) -> RegisteredSchema | None:
         """Find a schema by its id."""
         row = self._connection.execute(_SCHEMA_OF_ID, {"here": context, "wanted": id}).one_or_none()
-        return None if row is None else _read_schema(row)
+        return None if row is None else read_schema(row)
 
     def find_id(self, context: str, fingerprint: str) -> int | None:
         """Find the id of a content by its fingerprint."""
@@ -74,7 +74,7 @@ class SqlSubjectRows:
     def list_by_guid(self, guid: str) -> tuple[RegisteredSchema, ...]:
         """List the schemas with a guid, one a context."""
         query = select(SCHEMA).where(SCHEMA.c.guid == guid).order_by(SCHEMA.c.context, SCHEMA.c.id)
-        return tuple(map(_read_schema, self._connection.execute(query)))
+        return tuple(map(read_schema, self._connection.execute(query)))
 
     def add_schema(self, schema: RegisteredSchema, fingerprint: str) -> None:
         """Add a schema with an id that is free, and its references."""
@@ -86,7 +86,7 @@ class SqlSubjectRows:
             "body": _format_content(schema.content),
         }
         self._connection.execute(insert(SCHEMA).values(row))
-        for subject, number in dict.fromkeys(_list_referenced(schema)):
+        for subject, number in dict.fromkeys(list_referenced(schema)):
             values = {
                 "context": subject.context,
                 "subject": subject.name,
@@ -205,7 +205,7 @@ class SqlSubjectRows:
     def list_settings(self, scopes: Iterable[str]) -> Mapping[str, SubjectSettings]:
         """Read the settings of several scopes; one without settings is left out."""
         rows = self._connection.execute(_SETTINGS_OF_SCOPES, {"wanted": tuple(scopes)})
-        return {row.scope: _read_settings(row) for row in rows}
+        return {row.scope: read_settings(row) for row in rows}
 
     def write_settings(self, scope: str, settings: SubjectSettings) -> None:
         """Replace the settings of a scope."""
@@ -222,7 +222,7 @@ class SqlSubjectRows:
     def list_quarantining(self) -> tuple[SubjectName, ...]:
         """List the subjects that have a quarantined version, by context and name."""
         query = select(SETTINGS).where(SETTINGS.c.config.contains('"quarantine":', autoescape=True))
-        found = [row.scope for row in self._connection.execute(query) if _read_settings(row).quarantine]
+        found = [row.scope for row in self._connection.execute(query) if read_settings(row).quarantine]
         return tuple(sorted(map(parse_subject, found)))
 
     def clear_modes(self, context: str) -> None:
@@ -241,7 +241,7 @@ class SqlSubjectRows:
         for first in range(0, len(ordered), 300):
             chosen = tuple_(SCHEMA.c.context, SCHEMA.c.id).in_(ordered[first : first + 300])
             for row in self._connection.execute(select(SCHEMA).where(chosen)):
-                found[row.context, row.id] = _read_schema(row)
+                found[row.context, row.id] = read_schema(row)
         return found
 
     def _count(self, subject: SubjectName, live: int, total: int) -> None:
@@ -272,7 +272,8 @@ def _limit(wanted: SubjectFilter) -> int:
     return _UNLIMITED if wanted.limit is None else wanted.limit
 
 
-def _list_referenced(schema: RegisteredSchema) -> list[tuple[SubjectName, int]]:
+def list_referenced(schema: RegisteredSchema) -> list[tuple[SubjectName, int]]:
+    """List the versions that a schema refers to."""
     return [(parse_subject(r.subject, schema.context), r.version) for r in schema.content.references]
 
 
@@ -289,7 +290,8 @@ def _format_content(content: SchemaContent) -> str:
     return _dump(body)
 
 
-def _read_schema(row: Row[Any]) -> RegisteredSchema:
+def read_schema(row: Row[Any]) -> RegisteredSchema:
+    """Read a row of a schema. Raises `StoreUnavailable` for a malformed one."""
     body: Any = _load(row.body)
     try:
         references = tuple(SchemaReference(*one) for one in body.get("references", ()))
@@ -319,7 +321,8 @@ def _format_settings(settings: SubjectSettings) -> str | None:
     return _dump(config) if config or settings.config is not None else None
 
 
-def _read_settings(row: Row[Any]) -> SubjectSettings:
+def read_settings(row: Row[Any]) -> SubjectSettings:
+    """Read a row of settings. Raises `StoreUnavailable` for a malformed one."""
     if row.config is None:
         return SubjectSettings(None, row.mode)
     config = _load(row.config)
