@@ -17,7 +17,7 @@ from schemaman.store.log import RegistrationEntry
 from schemaman.store.sql.memory_subjects import MemorySubjects
 from schemaman.store.sql.store import SqlStore
 from schemaman.subjects.lookup import VersionedSchema
-from schemaman.subjects.policies import Gate
+from schemaman.subjects.policies import RegistrationGate
 from schemaman.subjects.schema_registry import SchemaRegistry, Surroundings
 from schemaman.subjects.source_tables import find_tables
 
@@ -39,7 +39,7 @@ def open_schema_registry(store: str | None = None, *, create: bool = False) -> S
     registry = Registry(opened, opened.now_ms)
     histories = DecidedHistories(registry)
     around = Surroundings(
-        Gate(find_table=histories.find_table), histories, RegistrationRecorder(registry).record
+        RegistrationGate(find_table=histories.find_table), histories, RegistrationRecorder(registry).record
     )
     return SchemaRegistry(opened, surroundings=around)
 
@@ -54,7 +54,7 @@ def make_served_registry(workspace: Workspace, store: SqlStore) -> SchemaRegistr
     """
     registry = Registry(store, workspace.clock, RegistryServices(workspace))
     histories = DecidedHistories(registry)
-    gate = Gate(make_policy(workspace, None, None, lambda _: ()), histories.find_table)
+    gate = RegistrationGate(make_policy(workspace, None, None, lambda _: ()), histories.find_table)
     around = Surroundings(
         gate,
         histories,

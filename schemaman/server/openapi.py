@@ -28,7 +28,10 @@ QUERY: Mapping[Callable[[Call], object], Sequence[str]] = {
     e.find_text: ("subject", "format"),
     e.list_subjects_of_schema: ("subject", "deleted", *_PAGE),
     e.list_versions_of_schema: ("subject", "deleted", *_PAGE),
-    e.list_schemas: ("subjectPrefix", "deleted", "latestOnly", *_PAGE),
+    e.list_schemas: (
+        "subjectPrefix", "deleted", "latestOnly", "ruleType", "resourceType", "associationType", "lifecycle",
+        *_PAGE,
+    ),
     e.find_guid: _FORMAT,
     e.list_subjects: ("subjectPrefix", "deleted", "deletedOnly", *_PAGE),
     e.look_up_schema: ("normalize", "deleted", "format"),
@@ -51,12 +54,26 @@ QUERY: Mapping[Callable[[Call], object], Sequence[str]] = {
     t.judge_next: ("against",),
     t.judge_version: ("against",),
     t.judge_schemas: ("table",),
-}
+}  # fmt: skip
 """The parameters of the query of each function that reads some."""
 
 _NUMBERS = frozenset(_PAGE)
 _TEXTS = frozenset(
-    {"subject", "subjectPrefix", "contextPrefix", "format", "key", "value", "when", "against", "table"}
+    {
+        "subject",
+        "subjectPrefix",
+        "contextPrefix",
+        "format",
+        "key",
+        "value",
+        "when",
+        "against",
+        "table",
+        "ruleType",
+        "resourceType",
+        "associationType",
+        "lifecycle",
+    }
 )
 _REPEATED = frozenset({"key", "value"})
 _REQUIRED = frozenset({"when"})
@@ -80,12 +97,12 @@ def _or_null(schema: Json) -> Json:
     return {"oneOf": [schema, {"type": "null"}]}
 
 
-def _closed(**members: Json) -> Json:
-    """An object that always has each of these members, and no other one."""
+def _closed(**properties: Json) -> Json:
+    """An object that always has each of these properties, and no other one."""
     return {
         "type": "object",
-        "properties": members,
-        "required": list(members),
+        "properties": properties,
+        "required": list(properties),
         "additionalProperties": False,
     }
 
@@ -106,9 +123,29 @@ _CONTENT: Json = {
     "metadata": {"type": "object"},
     "ruleSet": {"type": "object"},
 }
+_TAGS: Json = {
+    "type": "object",
+    "properties": {
+        "schemaEntity": {
+            "type": "object",
+            "properties": {"entityPath": _TEXT, "entityType": {"enum": ["SR_RECORD", "SR_FIELD"]}},
+            "required": ["entityPath", "entityType"],
+        },
+        "tags": _list(_TEXT),
+    },
+    "required": ["schemaEntity", "tags"],
+}
 _COMPONENTS: Json = {
     "Error": _closed(error_code=_NUMBER, message=_TEXT),
-    "SchemaRequest": {"type": "object", "properties": {**_CONTENT, "id": _NUMBER, "version": _NUMBER}},
+    "SchemaRequest": {"type": "object", "properties": {**_CONTENT, "id": _NUMBER, "version": _NUMBER,
+        "schemaTagsToAdd": _list(_TAGS), "schemaTagsToRemove": _list(_TAGS)}},
+    "TagRequest": {
+        "type": "object",
+        "properties": {
+            "newVersion": _NUMBER, "tagsToAdd": _list(_TAGS), "tagsToRemove": _list(_TAGS),
+            "metadata": {"type": "object"}, "ruleSet": {"type": "object"},
+        },
+    },
     "Version": {
         "type": "object",
         "properties": {
@@ -182,6 +219,7 @@ _COMPONENTS: Json = {
 _BODIES: Mapping[Callable[[Call], object], str] = {
     e.look_up_schema: "SchemaRequest",
     e.register_schema: "SchemaRequest",
+    e.change_version_tags: "TagRequest",
     e.check_version: "SchemaRequest",
     e.check_versions: "SchemaRequest",
     e.update_config: "Config",
@@ -197,6 +235,7 @@ _ANSWERS: Mapping[Callable[[Call], object], Json] = {
     e.find_version: _refer("Version"),
     e.look_up_schema: _refer("Version"),
     e.register_schema: _refer("Version"),
+    e.change_version_tags: _refer("Version"),
     e.find_by_metadata: _refer("Version"),
     e.list_schemas: _list(_refer("Version")),
     e.list_subjects: _list(_TEXT),

@@ -79,7 +79,7 @@ def _name_table(names: Sequence[str]) -> TableId:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class RegistrationGate:
     """Judges registrations: the settings of the gate, and what finds the table of a topic or a record.
 
     Without a known table a finding is about a table with the name of the topic.

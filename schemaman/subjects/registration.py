@@ -23,8 +23,8 @@ from schemaman.subjects.contents import compute_fingerprint, compute_guid, keep_
 from schemaman.subjects.faults import RefusedRequest
 from schemaman.subjects.lookup import VersionedSchema, fix_references, list_referenced_texts, load_version
 from schemaman.subjects.policies import (
-    Gate,
     RegisteredText,
+    RegistrationGate,
     describe_level,
     format_refusal,
     select_accepted,
@@ -97,7 +97,7 @@ def prepare_registration(
 
 
 def register_schema(
-    rows: SubjectRows, prepared: Registration, actor: str, gate: Gate | None = None
+    rows: SubjectRows, prepared: Registration, actor: str, gate: RegistrationGate | None = None
 ) -> VersionedSchema:
     """Write a registration in the transaction in which it was prepared.
 
@@ -110,7 +110,7 @@ def register_schema(
     if prepared.existing is not None:
         return load_version(rows, prepared.existing)
     number = _choose_number(prepared)
-    failures = () if prepared.is_import else _list_failures(rows, prepared, gate or Gate())
+    failures = () if prepared.is_import else _list_failures(rows, prepared, gate or RegistrationGate())
     subject = prepared.subject
     id = prepared.known_id or _add_schema(rows, prepared)
     _drop_former(rows, prepared, id)
@@ -198,7 +198,9 @@ def _choose_number(prepared: Registration) -> int:
     return wanted
 
 
-def _list_failures(rows: SubjectRows, prepared: Registration, gate: Gate) -> tuple[JsonObject, ...]:
+def _list_failures(
+    rows: SubjectRows, prepared: Registration, gate: RegistrationGate
+) -> tuple[JsonObject, ...]:
     """List why a version is to be quarantined; empty for one that passes.
 
     Raises:

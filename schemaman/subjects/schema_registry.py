@@ -33,7 +33,7 @@ from schemaman.subjects.faults import (
     make_version_missing,
 )
 from schemaman.subjects.lookup import VersionedSchema
-from schemaman.subjects.policies import Gate, list_accepted, load_text
+from schemaman.subjects.policies import RegistrationGate, list_accepted, load_text
 from schemaman.subjects.registration import prepare_registration, register_schema
 from schemaman.subjects.requests import (
     LATEST,
@@ -59,7 +59,7 @@ class Surroundings:
     version, and `notify` each quarantined one, when they are durable.
     """
 
-    gate: Gate = field(default_factory=Gate)
+    gate: RegistrationGate = field(default_factory=RegistrationGate)
     histories: TableHistories | None = None
     record: Callable[[RegistrationEntry], None] | None = None
     notify: Callable[[VersionedSchema], None] | None = None

@@ -26,9 +26,9 @@ from schemaman.subjects.faults import RefusedRequest, make_subject_missing
 from schemaman.subjects.lookup import VersionedSchema
 from schemaman.subjects.policies import (
     POLICIES,
-    Gate,
     Judgement,
     RegisteredText,
+    RegistrationGate,
     list_accepted,
     load_text,
 )
@@ -93,7 +93,7 @@ class TableSubjects:
         self,
         store: SubjectStore,
         context: str,
-        gate: Gate,
+        gate: RegistrationGate,
         histories: TableHistories | None,
     ) -> None:
         self._store = store

@@ -12,7 +12,7 @@ import schemaman as sm
 from schemaman.compat.gate import GatePolicy
 from schemaman.store.sql.memory_subjects import MemorySubjects
 from schemaman.subjects.lookup import VersionedSchema
-from schemaman.subjects.policies import Gate
+from schemaman.subjects.policies import RegistrationGate
 from schemaman.subjects.schema_registry import SchemaRegistry, Surroundings
 from tests.server.conftest import Answer
 
@@ -164,12 +164,12 @@ def test_quarantine_is_told_once_with_its_rules() -> None:
 def test_the_settings_of_the_gate_decide() -> None:
     changed = row(nr="int", sum=decimal(3), at=named(MILLIS))
     for policy in (GatePolicy(fail_on="off"), GatePolicy(overrides={"decimal-scale-changed": "note"})):
-        registry = SchemaRegistry(MemorySubjects(), surroundings=Surroundings(Gate(policy)))
+        registry = SchemaRegistry(MemorySubjects(), surroundings=Surroundings(RegistrationGate(policy)))
         registry.tables.set_policy({"policy": "CDC"})
         registry.register("t-value", BILL)
         fingerprint = registry.tables.judge("t-value", sm.SchemaRequest(changed)).findings[0][0].fingerprint
         assert registry.register("t-value", changed).version.number == 2
-    waiving = Surroundings(Gate(GatePolicy(waived=[fingerprint])))
+    waiving = Surroundings(RegistrationGate(GatePolicy(waived=[fingerprint])))
     registry = SchemaRegistry(MemorySubjects(), surroundings=waiving)
     registry.tables.set_policy({"policy": "CDC"})
     registry.register("t-value", BILL)

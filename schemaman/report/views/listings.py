@@ -49,7 +49,7 @@ from schemaman.report.views.epochs import build_epochs_grid, build_keys_grid
 from schemaman.report.views.findings import build_remark_notice
 from schemaman.report.views.overview import shorten_names
 from schemaman.report.views.registrations import (
-    RegisteredSchema,
+    ShownRegistration,
     build_registered_document,
     build_registered_grids,
 )
@@ -147,7 +147,7 @@ def build_history_report(
     whole: TableHistory | None = None,
     notes: Sequence[Note] = (),
     extent: Extent = NO_EXTENT,
-    registered: Sequence[RegisteredSchema] = (),
+    registered: Sequence[ShownRegistration] = (),
 ) -> Report:
     """Build the report of `history TABLE`; `whole` is the whole history if the chapter has the last versions.
 
@@ -178,7 +178,7 @@ def build_history_data(
     notes: Sequence[Note] = (),
     extent: Extent = NO_EXTENT,
     whole: TableHistory | None = None,
-    registered: Sequence[RegisteredSchema] = (),
+    registered: Sequence[ShownRegistration] = (),
 ) -> Report:
     """Build the JSON document of `history TABLE`, without diffs and findings.
 

@@ -17,7 +17,7 @@ _PARTS: dict[str, Part] = {"key": "key", "value": "value"}
 
 
 @dataclass(frozen=True, slots=True)
-class RegisteredSchema:
+class ShownRegistration:
     """A registration (epoch ms), and the numbers of the versions that it belongs to; none before a record."""
 
     at_ms: int
@@ -27,10 +27,10 @@ class RegisteredSchema:
 
 def find_registered(
     history: TableHistory, registrations: Iterable[tuple[int, RegistrationEntry]]
-) -> tuple[RegisteredSchema, ...]:
+) -> tuple[ShownRegistration, ...]:
     """Find the versions that each registration belongs to."""
     return tuple(
-        RegisteredSchema(at_ms, entry, _list_versions(history, entry)) for at_ms, entry in registrations
+        ShownRegistration(at_ms, entry, _list_versions(history, entry)) for at_ms, entry in registrations
     )
 
 
@@ -40,7 +40,7 @@ def _list_versions(history: TableHistory, entry: RegistrationEntry) -> tuple[int
     return tuple(one.version.number for one in fitting)
 
 
-def build_registered_document(registered: Sequence[RegisteredSchema]) -> Document:
+def build_registered_document(registered: Sequence[ShownRegistration]) -> Document:
     """Build the member of the document of a history; none without registrations."""
     if not registered:
         return {}
@@ -60,7 +60,7 @@ def build_registered_document(registered: Sequence[RegisteredSchema]) -> Documen
     }
 
 
-def build_registered_grids(registered: Sequence[RegisteredSchema]) -> tuple[Block, ...]:
+def build_registered_grids(registered: Sequence[ShownRegistration]) -> tuple[Block, ...]:
     """Build the table of registrations, unless there are none."""
     if not registered:
         return ()

@@ -29,7 +29,8 @@ def find_subject_faults(connection: Connection) -> Iterator[str]:
         schema = read_schema(row)
         name = f"schema {schema.id} of context {schema.context}"
         ids.add((schema.context, schema.id))
-        if compute_fingerprint(schema.content) != row.fingerprint:
+        # What follows the fingerprint tells further ids of one content apart.
+        if not row.fingerprint.startswith(compute_fingerprint(schema.content)):
             yield f"{name} was altered: its content does not match its fingerprint"
         if not 1 <= schema.id <= largest.get(schema.context, 0):
             yield f"{name} has an id that was never given"
