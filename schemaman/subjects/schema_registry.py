@@ -33,7 +33,7 @@ from schemaman.subjects.faults import (
     make_version_missing,
 )
 from schemaman.subjects.lookup import VersionedSchema
-from schemaman.subjects.policies import RegistrationGate, list_accepted, load_text
+from schemaman.subjects.policies import RegisteredText, RegistrationGate, list_accepted, load_text
 from schemaman.subjects.registration import prepare_registration, register_schema
 from schemaman.subjects.requests import (
     LATEST,
@@ -130,8 +130,10 @@ class SchemaRegistry:
         """Tell the surroundings of a new version: its evidence, and its quarantine."""
         around = self._surroundings
         if around.record is not None:
-            with self._store.reading_subjects() as rows:
-                text = load_text(rows, found)
+            text = RegisteredText(found.schema.content)
+            if text.content.references:
+                with self._store.reading_subjects() as rows:
+                    text = load_text(rows, found)
             evidence = make_evidence(found, text, around.histories)
             if evidence is not None:
                 around.record(evidence)

@@ -79,7 +79,7 @@ def _parse_change(value: object, is_removal: bool) -> TagChange:
             return TagChange(path, kind == "SR_FIELD", tuple(tags), is_removal)
     raise RefusedRequest(
         42201,
-        f"Invalid schema: tags have a schemaEntity with entityPath and entityType {_RECORD} or {_FIELD}",
+        "Invalid schema: tags need a schemaEntity, with entityPath and an entityType: SR_RECORD or SR_FIELD",
     )
 
 
