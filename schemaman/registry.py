@@ -64,6 +64,7 @@ from schemaman.store.log import (
     NoteEntry,
     ObservationEntry,
     Projections,
+    RegistrationEntry,
     RejectEntry,
     RenumberingEntry,
     Store,
@@ -515,6 +516,16 @@ class Registry:
             if isinstance(entry, RenumberingEntry) and entry.table == table
         )
 
+    def registrations(self, history: TableHistory) -> tuple[tuple[int, RegistrationEntry], ...]:
+        """Returns the registrations of event schemas under names of a table (epoch ms), in order."""
+        names = {alias.name for alias in history.aliases if alias.kind != "table"}
+        found = ((s.at_ms, s.entry) for s in self._store.read(kinds=[RegistrationEntry]))
+        return tuple(
+            (at_ms, entry)
+            for at_ms, entry in found
+            if isinstance(entry, RegistrationEntry) and not names.isdisjoint(entry.names)
+        )
+
     def journal(
         self, *, run: str | None = None, plan: str | None = None, target: str | None = None
     ) -> tuple[MigrationEntry, ...]:
@@ -589,8 +600,8 @@ class Registry:
         found = fold(earlier, table, UNDECIDED) if earlier else None
         return None if found is None else _apply_decisions(found, decisions)
 
-    def note(self, *lines: MigrationEntry) -> int:
-        """Writes lines into the journal, all or none; returns the new end of the log."""
+    def note(self, *lines: MigrationEntry | RegistrationEntry) -> int:
+        """Writes lines of the journal, or registrations, all or none; returns the new end of the log."""
         for _ in range(_ATTEMPTS):
             try:
                 return self._store.append(lines, self._store.end())

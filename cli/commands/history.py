@@ -6,6 +6,7 @@ import click
 
 from schemaman.report.views.coverage import Extent
 from schemaman.report.views.listings import build_history_data, build_history_report, select_notes
+from schemaman.report.views.registrations import find_registered
 from schemaman.report.views.table_changes import build_chapter, build_recent_chapter, keep_recent_versions
 from schemaman.store import offsets as coverage
 from schemaman_cli.group import command
@@ -26,12 +27,13 @@ def history(context: CommandContext, table: str, last: int | None, format: str) 
     shown = found if last is None else keep_recent_versions(found, last)
     read = registry.offsets(found.table.stream, {version.at.topic for version in shown.versions})
     extent = Extent(coverage.find_holes(shown, read), registry.renumberings(found.table))
+    registered = find_registered(found, registry.registrations(found))
     if format == "json":
-        context.console.show(build_history_data(shown, notes, extent, found), format)
+        context.console.show(build_history_data(shown, notes, extent, found, registered), format)
         return
     judge = make_workspace(context).build_judge()
     chapter = build_chapter(found, judge) if last is None else build_recent_chapter(found, last, judge)
-    context.console.show(build_history_report(chapter, found, notes, extent), format)
+    context.console.show(build_history_report(chapter, found, notes, extent, registered), format)
 
 
 COMMAND = history

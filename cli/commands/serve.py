@@ -9,9 +9,8 @@ import click
 
 from schemaman.errors import EngineUnavailable, UsageError
 from schemaman.plugins import install_hint
-from schemaman.subjects.schema_registry import SchemaRegistry
 from schemaman_cli.group import command
-from schemaman_cli.library import open_store
+from schemaman_cli.library import make_workspace, open_store
 from schemaman_cli.options import CommandContext, with_context
 
 
@@ -85,10 +84,16 @@ def serve(
     )
     listener = running.Listener(host, port, certificate, key)
     running.require_protected(listener, options, insecure)
-    registry = SchemaRegistry(open_store(context, create=True))
-    running.run_server(
-        registry, listener, options, lambda url: context.console.inform(f"serving {url}; Ctrl-C stops it")
-    )
+    from schemaman.api.schema_registries import make_served_registry
+
+    registry = make_served_registry(make_workspace(context), open_store(context, create=True))
+
+    def announce(url: str) -> None:
+        if not sys.stdout.isatty():
+            context.console.write(f"{url}\n")
+        context.console.inform(f"serving {url}; Ctrl-C stops it")
+
+    running.run_server(registry, listener, options, announce)
 
 
 def _write_line(line: str) -> None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
 
-from schemaman.api.checking_files import SchemaSide, judge_sides, list_side_relations, read_side
+from schemaman.api.checking_files import list_side_relations, read_side
 from schemaman.api.checking_migrations import BranchProposals, find_branch_proposals
 from schemaman.api.files import read_text
 from schemaman.api.finding_places import find_line, place_in_repository
@@ -24,6 +24,7 @@ from schemaman.compat.consumers import SchemaReader
 from schemaman.compat.gate import CheckResult, judge_files
 from schemaman.compat.impact.relations import Relation
 from schemaman.compat.judge import Finding, Severity
+from schemaman.compat.schema_pair import SchemaSide, judge_sides
 from schemaman.errors import UnreadableInput, UsageError
 from schemaman.io import git
 from schemaman.model.schema import TableId, TableSchema

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from difflib import unified_diff
 from pathlib import Path
 
-from schemaman.api.checking_files import SchemaSide, judge_sides, read_side
+from schemaman.api.checking_files import read_side
 from schemaman.api.workspace import Workspace
 from schemaman.compat.judge import rate_finding
+from schemaman.compat.schema_pair import SchemaSide, judge_sides
 from schemaman.errors import SchemamanError
 from schemaman.model.column_list import format_columns
 from schemaman.model.schema import TableId, TableSchema

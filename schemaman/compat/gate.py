@@ -126,6 +126,10 @@ class GatePolicy:
             raise UnknownName(f"no compatibility level {self.level!r}; there are: {', '.join(LEVELS)}")
         return LEVELS[self.level] if self.level is not None else None
 
+    def is_failing(self, severity: Severity) -> bool:
+        """Whether a finding of this severity fails."""
+        return self.fail_on != "off" and SEVERITIES.index(severity) >= SEVERITIES.index(self.fail_on)
+
     def rate(self, finding: Finding) -> Severity:
         """Return the severity of a finding: the worst verdict among readers and consumers that it concerns.
 

@@ -6,8 +6,8 @@ Source: Confluent Schema Registry, REST API, and its OpenAPI document (`schema-r
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from schemaman.plugins import find_version as find_release
@@ -16,8 +16,10 @@ from schemaman.store.subject_names import ALL_CONTEXTS
 from schemaman.store.subjects import DEFAULT_CONTEXT
 from schemaman.subjects.contents import SCHEMA_TYPES, find_served_text
 from schemaman.subjects.faults import RefusedRequest
+from schemaman.subjects.lookup import VersionedSchema
 from schemaman.subjects.requests import LARGEST_VERSION, parse_schema_request, parse_version
 from schemaman.subjects.schema_registry import SchemaRegistry, paginate
+from schemaman.subjects.tags import change_tags, parse_tag_changes
 
 _SCHEMAS_A_PAGE = 1000
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -139,15 +141,41 @@ def list_types(_: Call) -> object:
 
 def list_schemas(call: Call) -> object:
     """List versions with their schemas."""
+    if any(call.read_text(name) for name in ("resourceType", "associationType", "lifecycle")):
+        return []  # these filters choose schemas with associations, and there are none
     offset, limit = call.read_page(_SCHEMAS_A_PAGE)
-    found = call.registry.list_schemas(
+    kind = call.read_text("ruleType")
+    found: Iterable[VersionedSchema]
+    if kind:
+        chosen = (version for page in _list_pages(call) for version in page if _has_rule(version, kind))
+        found = paginate(chosen, offset, limit)
+    else:
+        found = _list_page(call, offset, limit)
+    return [answers.build_version(version) for version in found]
+
+
+def _list_pages(call: Call) -> Iterator[Sequence[VersionedSchema]]:
+    offset = 0
+    while page := _list_page(call, offset, _SCHEMAS_A_PAGE):
+        yield page
+        offset += len(page)
+
+
+def _list_page(call: Call, offset: int, limit: int | None) -> Sequence[VersionedSchema]:
+    return call.registry.list_schemas(
         call.prefix,
         deleted=call.is_true("deleted"),
         latest_only=call.is_true("latestOnly"),
         offset=offset,
         limit=limit,
     )
-    return [answers.build_version(version) for version in found]
+
+
+def _has_rule(version: VersionedSchema, kind: str) -> bool:
+    """Whether a rule set has a rule of that type."""
+    parts = (version.schema.content.rule_set or {}).values()
+    rules = (rule for part in parts if isinstance(part, list) for rule in part)
+    return any(isinstance(rule, Mapping) and rule.get("type") == kind for rule in rules)
 
 
 def find_guid(call: Call) -> object:
@@ -219,13 +247,37 @@ def list_versions(call: Call) -> object:
 
 def register_schema(call: Call) -> object:
     """Register a schema under a subject."""
+    request = parse_schema_request(call.body)
+    changes = parse_tag_changes(call.body, "schemaTagsToAdd", "schemaTagsToRemove")
+    if changes and request.text is None:
+        latest = call.registry.find_version(call.subject).schema.content
+        request = replace(request, text=latest.text, type=latest.type, references=latest.references)
     found = call.registry.register(
         call.subject,
-        parse_schema_request(call.body),
+        change_tags(request, changes),
         normalize=call.is_true("normalize"),
         actor=call.actor,
     )
     return answers.build_version(found, _choose_text(call, found.schema))
+
+
+def change_version_tags(call: Call) -> object:
+    """Register a version with other tags, metadata or rules as the next one."""
+    body = call.body if isinstance(call.body, Mapping) else {}
+    sent = {name: body[name] for name in ("metadata", "ruleSet") if name in body}
+    request = parse_schema_request({**sent, "version": body.get("newVersion")})
+    content = call.registry.find_version(call.subject, call.version).schema.content
+    request = replace(
+        request,
+        text=find_served_text(content),
+        type=content.type,
+        references=content.references,
+        metadata=content.metadata if request.metadata is None else request.metadata,
+        rule_set=content.rule_set if request.rule_set is None else request.rule_set,
+    )
+    changes = parse_tag_changes(body, "tagsToAdd", "tagsToRemove")
+    found = call.registry.register(call.subject, change_tags(request, changes), actor=call.actor)
+    return answers.build_version(found)
 
 
 def find_version(call: Call) -> object:
@@ -376,7 +428,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("GET", "/", show_root),
     Endpoint("POST", "/", show_root),
     Endpoint("GET", "/health", show_root, note="not of Confluent's"),
-    Endpoint("GET", "/schemas", list_schemas, note="aliases, rules and resources do not filter"),
+    Endpoint("GET", "/schemas", list_schemas, note="aliases do not filter"),
     Endpoint("GET", "/schemas/types", list_types),
     Endpoint("GET", "/schemas/ids/{id}", find_schema),
     Endpoint("GET", "/schemas/ids/{id}/schema", find_text),
@@ -388,11 +440,12 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("POST", _SUBJECT, look_up_schema),
     Endpoint("DELETE", _SUBJECT, delete_subject, True),
     Endpoint("GET", f"{_SUBJECT}/versions", list_versions),
-    Endpoint("POST", f"{_SUBJECT}/versions", register_schema, True, "tags in a request are ignored"),
+    Endpoint("POST", f"{_SUBJECT}/versions", register_schema, True, "tags do not propagate"),
     Endpoint("GET", f"{_SUBJECT}/metadata", find_by_metadata),
     Endpoint("GET", _VERSION, find_version),
     Endpoint("DELETE", _VERSION, delete_version, True),
     Endpoint("GET", f"{_VERSION}/schema", find_version_text),
+    Endpoint("POST", f"{_VERSION}/tags", change_version_tags, True, "without the property confluent:version"),
     Endpoint("GET", f"{_VERSION}/referencedby", list_referrers),
     Endpoint("POST", _CHECK, check_versions),
     Endpoint("POST", f"{_CHECK}/{{version}}", check_version),

@@ -7,12 +7,17 @@ from dataclasses import dataclass
 from urllib.parse import unquote
 
 from schemaman.server.endpoints import ENDPOINTS, Endpoint
+from schemaman.server.openapi import DOCUMENT_ENDPOINTS
+from schemaman.server.table_endpoints import TABLE_ENDPOINTS
 from schemaman.store.subjects import DEFAULT_CONTEXT
 from schemaman.subjects.faults import RefusedRequest
 from schemaman.subjects.requests import parse_name
 
-_IN_CONTEXT = frozenset({"subjects", "config", "mode", "schemas", "compatibility"})
+_IN_CONTEXT = frozenset({"subjects", "config", "mode", "schemas", "compatibility", "schemaman"})
 """What may follow `/contexts/{context}`. Source: Confluent documentation, "Schema contexts"."""
+
+ROUTED: tuple[Endpoint, ...] = (*ENDPOINTS, *TABLE_ENDPOINTS, *DOCUMENT_ENDPOINTS)
+"""Every endpoint of the server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +45,7 @@ def _split_pattern(endpoint: Endpoint) -> _Pattern:
 
 
 _BY_LENGTH: dict[int, dict[_Pattern, dict[str, Endpoint]]] = defaultdict(lambda: defaultdict(dict))
-for _endpoint in ENDPOINTS:
+for _endpoint in ROUTED:
     _BY_LENGTH[len(_split_pattern(_endpoint))][_split_pattern(_endpoint)][_endpoint.method] = _endpoint
 
 

@@ -23,6 +23,7 @@ from schemaman.store.log import (
     MigrationEntry,
     NoteEntry,
     ObservationEntry,
+    RegistrationEntry,
     RejectEntry,
     RenumberingEntry,
     VersionMove,
@@ -77,6 +78,8 @@ def to_json(entry: Entry) -> Json:
             return {"v": VERSION, "kind": "renumbered", "table": table_to_json(table), "moved": rows}
         case MigrationEntry():
             return {"v": VERSION, "kind": "migrated", **_migrated_to_json(entry)}
+        case RegistrationEntry():
+            return {"v": VERSION, "kind": "registered", **_registered_to_json(entry)}
         case _:
             assert_never(entry)
 
@@ -333,6 +336,30 @@ def _migrated_from_json(value: Parsed) -> MigrationEntry:
     )
 
 
+def _registered_to_json(registered: RegistrationEntry) -> Json:
+    return {
+        "subject": registered.subject,
+        "version": registered.version,
+        "id": registered.schema_id,
+        "guid": registered.guid,
+        "names": list(registered.names),
+        "part": registered.part,
+        "schema": schema_to_json(registered.schema),
+    }
+
+
+def _registered_from_json(value: Parsed) -> RegistrationEntry:
+    return RegistrationEntry(
+        value["subject"],
+        value["version"],
+        value["id"],
+        value["guid"],
+        tuple(value["names"]),
+        value["part"],
+        schema_from_json(value["schema"]),
+    )
+
+
 _READERS: dict[str, Callable[[Parsed], Entry]] = {
     "observed": lambda value: ObservationEntry(observation_from_json(value)),
     "rejected": lambda value: RejectEntry(reject_from_json(value)),
@@ -342,6 +369,7 @@ _READERS: dict[str, Callable[[Parsed], Entry]] = {
         table_from_json(value["table"]), tuple(VersionMove(id, was, now) for id, was, now in value["moved"])
     ),
     "migrated": _migrated_from_json,
+    "registered": _registered_from_json,
 }
 
 _KINDS: dict[type[Entry], str] = {
@@ -351,5 +379,6 @@ _KINDS: dict[type[Entry], str] = {
     CoveredRange: "covered",
     RenumberingEntry: "renumbered",
     MigrationEntry: "migrated",
+    RegistrationEntry: "registered",
 }
 """The values of `kind` in every log, whatever the classes are called."""

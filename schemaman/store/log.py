@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 from schemaman.debezium.observation import Note, Observation, Reject
 from schemaman.history.versions import TableHistory
-from schemaman.model.schema import TableId
+from schemaman.model.schema import TableId, TableSchema
 from schemaman.store.summary_json import StoredSummary
 
 StepState = Literal["intent", "done", "skipped", "failed"]
@@ -106,7 +106,33 @@ class RenumberingEntry:
     moves: tuple[VersionMove, ...]
 
 
-Entry = ObservationEntry | RejectEntry | NoteEntry | CoveredRange | RenumberingEntry | MigrationEntry
+@dataclass(frozen=True, slots=True)
+class RegistrationEntry:
+    """A client registered the schema of events: evidence of the event schema, without a source position.
+
+    No fold makes a version of it, since it tells neither when the table changed nor whether it did. `names`
+    are the topic and the record name by which a history knows the table. `part` is `key` or `value`, empty if
+    nothing tells it; `schema` has the columns of that part alone, and no key.
+    """
+
+    subject: str
+    version: int
+    schema_id: int
+    guid: str
+    names: tuple[str, ...]
+    part: str
+    schema: TableSchema
+
+
+Entry = (
+    ObservationEntry
+    | RejectEntry
+    | NoteEntry
+    | CoveredRange
+    | RenumberingEntry
+    | MigrationEntry
+    | RegistrationEntry
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,11 +72,29 @@ class SubjectVersion:
 
 
 @dataclass(frozen=True, slots=True)
+class QuarantinedVersion:
+    """A version that was accepted although it fails; it stays so until somebody releases it.
+
+    `failures` are JSON objects with texts: `rule`, `path`, `message` and `fix`.
+    """
+
+    number: int
+    schema_id: int
+    at_ms: int
+    failures: tuple[JsonObject, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SubjectSettings:
-    """The settings of a subject or of a context; `mode` is empty, and `config` None, where there is none."""
+    """The settings of a subject or of a context; `mode` is empty, and `config` None, where there is none.
+
+    Clients of Confluent's API never see `policy` and `quarantine`; an empty policy is inherited.
+    """
 
     config: JsonObject | None = None
     mode: str = ""
+    policy: str = ""
+    quarantine: tuple[QuarantinedVersion, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +173,9 @@ class SubjectRows(Protocol):
 
     def write_settings(self, scope: str, settings: SubjectSettings) -> None:
         """Replace the settings of a scope."""
+
+    def list_quarantining(self) -> tuple[SubjectName, ...]:
+        """List the subjects that have a quarantined version, by context and name."""
 
     def clear_modes(self, context: str) -> None:
         """Take the mode of each subject of a context away."""

@@ -6,16 +6,16 @@ are sent; two JSON texts with the same compact form are one content.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
-import uuid
 from collections.abc import Sequence
 from functools import lru_cache
 
 from schemaman.compat.avro.schema import PRIMITIVES, AvroSchema, InvalidAvroSchema, parse_schema
 from schemaman.compat.avro.schema_text import format_json, format_schema, normalize_schema
 from schemaman.errors import SchemamanError
+from schemaman.store.subject_hashes import compute_fingerprint as compute_fingerprint
+from schemaman.store.subject_hashes import compute_guid as compute_guid
 from schemaman.store.subjects import SchemaContent
 from schemaman.subjects.faults import RefusedRequest
 from schemaman.subjects.requests import SchemaRequest
@@ -91,28 +91,6 @@ def keep_as_sent(request: SchemaRequest) -> SchemaContent:
 def find_served_text(content: SchemaContent) -> str:
     """The text that clients get: Avro's in Java's form, any other as it was sent."""
     return content.text if content.type == "AVRO" else content.sent
-
-
-def compute_fingerprint(content: SchemaContent) -> str:
-    """SHA-256 over all that identifies a content, as hexadecimal digits."""
-    parts: list[object] = [
-        content.type,
-        content.text,
-        [[r.name, r.subject, r.version] for r in content.references],
-    ]
-    parts += [content.metadata, content.rule_set]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-
-
-def compute_guid(content: SchemaContent) -> str:
-    """The MD5 over text, references, metadata and rule set as a UUID; of a plain schema, over its text."""
-    digest = hashlib.md5(content.text.encode(), usedforsecurity=False)
-    for reference in content.references:
-        digest.update(f"{reference.name}{reference.subject}{reference.version}".encode())
-    for part in (content.metadata, content.rule_set):
-        if part is not None:
-            digest.update(json.dumps(part, sort_keys=True).encode())
-    return str(uuid.UUID(bytes=digest.digest()))
 
 
 def resolve_text(content: SchemaContent, referenced: Sequence[str]) -> str:

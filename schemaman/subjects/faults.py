@@ -21,6 +21,8 @@ FAULTS: Mapping[int, str] = {
     40408: "subject has no compatibility level of its own",
     40409: "subject has no mode of its own",
     40410: "association not found",
+    40471: "no table, or no version that early, in the history",
+    40472: "version is not quarantined",
     409: "incompatible schema",
     42201: "invalid schema",
     42202: "invalid version",
@@ -34,8 +36,10 @@ FAULTS: Mapping[int, str] = {
     42210: "invalid rule set",
     42211: "context is not empty",
     42212: "invalid association",
+    42271: "invalid or uncertain position or time",
+    42272: "invalid policy",
 }
-"""Code → meaning. The first three digits are the HTTP status."""
+"""Code → meaning. The first three digits are the HTTP status. Codes that end in 71 to 79 are our own."""
 
 
 class RefusedRequest(CouldNotDo):

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from schemaman.store.subjects import (
+    QuarantinedVersion,
     RegisteredSchema,
     SchemaContent,
     SchemaReference,
@@ -25,10 +26,14 @@ from schemaman.subjects.requests import LATEST, SchemaRequest, parse_name
 
 @dataclass(frozen=True, slots=True)
 class VersionedSchema:
-    """A version of a subject with its schema."""
+    """A version of a subject with its schema.
+
+    `quarantine` is there if the version was accepted just now, and quarantined.
+    """
 
     version: SubjectVersion
     schema: RegisteredSchema
+    quarantine: QuarantinedVersion | None = None
 
 
 def list_versions(rows: SubjectRows, subject: SubjectName, *, deleted: bool = False) -> list[SubjectVersion]:

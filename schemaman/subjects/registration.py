@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from schemaman.store.subjects import (
     JsonObject,
+    QuarantinedVersion,
     RegisteredSchema,
     SchemaContent,
     SubjectName,
@@ -21,15 +22,23 @@ from schemaman.subjects.compatibility import check_content
 from schemaman.subjects.contents import compute_fingerprint, compute_guid, keep_as_sent, make_content
 from schemaman.subjects.faults import RefusedRequest
 from schemaman.subjects.lookup import VersionedSchema, fix_references, list_referenced_texts, load_version
+from schemaman.subjects.policies import (
+    RegisteredText,
+    RegistrationGate,
+    describe_level,
+    format_refusal,
+    select_accepted,
+)
 from schemaman.subjects.requests import LARGEST_VERSION, SchemaRequest
-from schemaman.subjects.scopes import require_writable
+from schemaman.subjects.scopes import DEFAULT_POLICY, require_writable
 
 
 @dataclass(frozen=True, slots=True)
 class Registration:
     """A request that is ready to be registered; `known_id` is the id of its content, 0 for a new one.
 
-    `existing` is the live version that has the content already.
+    `existing` is the live version that has the content already. `accepted` are the live versions that are not
+    quarantined: only they decide about the next one.
     """
 
     subject: SubjectName
@@ -42,6 +51,13 @@ class Registration:
     is_import: bool
     known_id: int
     existing: SubjectVersion | None
+    policy: str = DEFAULT_POLICY
+    accepted: tuple[SubjectVersion, ...] = ()
+
+    @property
+    def is_new(self) -> bool:
+        """Whether a client brings a new version now; an import repeats what happened elsewhere."""
+        return self.existing is None and not self.is_import
 
 
 def prepare_registration(
@@ -75,28 +91,38 @@ def prepare_registration(
         raise RefusedRequest(42207, f"The id of the schema is {known_id}, not {request.id}")
     existing = next((v for v in live if known_id and v.schema_id == known_id), None)
     return Registration(
-        subject, request, content, fingerprint, referenced, versions, config, is_import, known_id, existing
-    )
+        subject, request, content, fingerprint, referenced, versions, config, is_import, known_id, existing,
+        scope.policy, select_accepted(versions, scope.quarantine),
+    )  # fmt: skip
 
 
-def register_schema(rows: SubjectRows, prepared: Registration, actor: str) -> VersionedSchema:
+def register_schema(
+    rows: SubjectRows, prepared: Registration, actor: str, gate: RegistrationGate | None = None
+) -> VersionedSchema:
     """Write a registration in the transaction in which it was prepared.
 
+    `gate` judges for the policies CDC and QUARANTINE.
+
     Raises:
-        RefusedRequest: 409 for an incompatible content, 42201 for a number that is not the next one, 42205
-            for an id or a number that is taken.
+        RefusedRequest: 409 for an incompatible content, or one that the policy refuses, 42201 for a number
+            that is not the next one, 42205 for an id or a number that is taken.
     """
     if prepared.existing is not None:
         return load_version(rows, prepared.existing)
     number = _choose_number(prepared)
-    if not prepared.is_import:
-        _require_compatible(rows, prepared)
+    failures = () if prepared.is_import else _list_failures(rows, prepared, gate or RegistrationGate())
     subject = prepared.subject
     id = prepared.known_id or _add_schema(rows, prepared)
     _drop_former(rows, prepared, id)
     version = SubjectVersion(subject, number, id, rows.now_ms(), actor=actor)
     rows.add_version(version)
-    return load_version(rows, version)
+    found = load_version(rows, version)
+    if not failures:
+        return found
+    mark = QuarantinedVersion(number, id, version.at_ms, failures)
+    settings = rows.read_settings(str(subject))
+    rows.write_settings(str(subject), replace(settings, quarantine=(*settings.quarantine, mark)))
+    return replace(found, quarantine=mark)
 
 
 def _complete(
@@ -172,11 +198,34 @@ def _choose_number(prepared: Registration) -> int:
     return wanted
 
 
+def _list_failures(
+    rows: SubjectRows, prepared: Registration, gate: RegistrationGate
+) -> tuple[JsonObject, ...]:
+    """List why a version is to be quarantined; empty for one that passes.
+
+    Raises:
+        RefusedRequest: 409 for what level or policy refuse, 42203 without a verdict at the level.
+    """
+    text = RegisteredText(prepared.content, prepared.referenced)
+    if prepared.policy != "QUARANTINE":
+        _require_compatible(rows, prepared)
+    if prepared.policy == DEFAULT_POLICY:
+        return ()
+    failures = gate.list_failures(rows, prepared.subject, prepared.accepted, text)
+    if prepared.policy == "CDC" and failures:
+        raise RefusedRequest(409, format_refusal(prepared.subject, failures))
+    if prepared.policy == "QUARANTINE":
+        try:
+            _require_compatible(rows, prepared)
+        except RefusedRequest as error:
+            return (*failures, describe_level((error.message,)))
+    return failures
+
+
 def _require_compatible(rows: SubjectRows, prepared: Registration) -> None:
     if prepared.config.get("compatibilityLevel") == "NONE":
         return
-    earlier = [version for version in prepared.versions if not version.is_deleted]
-    verdict = check_content(rows, prepared.content, prepared.referenced, earlier, prepared.config)
+    verdict = check_content(rows, prepared.content, prepared.referenced, prepared.accepted, prepared.config)
     if not verdict.is_compatible:
         raise RefusedRequest(
             409,

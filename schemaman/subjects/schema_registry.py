@@ -5,11 +5,12 @@ Each call is one transaction of the store. Several registries may share a store,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import TypeVar
 
+from schemaman.store.log import RegistrationEntry
 from schemaman.store.subject_names import ALL_CONTEXTS, GLOBAL_CONTEXT, format_context, parse_subject
 from schemaman.store.subjects import (
     DEFAULT_CONTEXT,
@@ -18,13 +19,13 @@ from schemaman.store.subjects import (
     SubjectFilter,
     SubjectName,
     SubjectRows,
-    SubjectSettings,
     SubjectStore,
     SubjectVersion,
 )
 from schemaman.subjects import deletion, lookup
 from schemaman.subjects.compatibility import SubjectVerdict, check_content
 from schemaman.subjects.contents import make_content
+from schemaman.subjects.evidence import make_evidence
 from schemaman.subjects.faults import (
     RefusedRequest,
     make_schema_missing,
@@ -32,6 +33,7 @@ from schemaman.subjects.faults import (
     make_version_missing,
 )
 from schemaman.subjects.lookup import VersionedSchema
+from schemaman.subjects.policies import RegisteredText, RegistrationGate, list_accepted, load_text
 from schemaman.subjects.registration import prepare_registration, register_schema
 from schemaman.subjects.requests import (
     LATEST,
@@ -42,9 +44,25 @@ from schemaman.subjects.requests import (
     parse_prefix,
 )
 from schemaman.subjects.scopes import DEFAULT_CONFIG, DEFAULT_MODE, follow_alias, read_scope
+from schemaman.subjects.source_tables import TableHistories
+from schemaman.subjects.table_subjects import TableSubjects, name_parts
 
 V = TypeVar("V")
 Requested = SchemaRequest | str
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a registry uses beyond its subjects, and whom it tells.
+
+    `gate` judges for the policies. `histories` find source tables. `record` takes the evidence of each new
+    version, and `notify` each quarantined one, when they are durable.
+    """
+
+    gate: RegistrationGate = field(default_factory=RegistrationGate)
+    histories: TableHistories | None = None
+    record: Callable[[RegistrationEntry], None] | None = None
+    notify: Callable[[VersionedSchema], None] | None = None
 
 
 class SchemaRegistry:
@@ -55,13 +73,25 @@ class SchemaRegistry:
     `RefusedRequest`, whose `code` is that of the REST API, and `StoreUnavailable` as its store does.
     """
 
-    def __init__(self, store: SubjectStore, context: str = DEFAULT_CONTEXT) -> None:
+    def __init__(
+        self,
+        store: SubjectStore,
+        context: str = DEFAULT_CONTEXT,
+        surroundings: Surroundings | None = None,
+    ) -> None:
         self._store = store
+        self._surroundings = surroundings or Surroundings()
         self.context = context
 
     def in_context(self, context: str) -> SchemaRegistry:
         """The same registry, in which a name without a context is in this one."""
-        return SchemaRegistry(self._store, context)
+        return SchemaRegistry(self._store, context, self._surroundings)
+
+    @property
+    def tables(self) -> TableSubjects:
+        """What only this registry knows: source tables, verdicts of readers, policies, quarantine."""
+        around = self._surroundings
+        return TableSubjects(self._store, self.context, around.gate, around.histories)
 
     # Register and look up
 
@@ -76,7 +106,39 @@ class SchemaRegistry:
                 return register_schema(rows, prepared, actor)
         with self._store.writing_subjects() as rows:
             prepared = prepare_registration(rows, name, request, normalize=normalize)
-            return register_schema(rows, prepared, actor)
+            found = register_schema(rows, prepared, actor, self._surroundings.gate)
+        if prepared.is_new:
+            self._announce(found)
+        return found
+
+    def register_pair(
+        self, topic: str, key: Requested, value: Requested, *, actor: str = ""
+    ) -> tuple[VersionedSchema, VersionedSchema]:
+        """Register the schemas of key and value of a topic as one unit: both, or none if one is refused."""
+        found: list[VersionedSchema] = []
+        fresh: list[VersionedSchema] = []
+        with self._store.writing_subjects() as rows:
+            for name, schema in zip(name_parts(topic, self.context), (key, value), strict=True):
+                prepared = prepare_registration(rows, name, _make_request(schema), normalize=False)
+                found.append(register_schema(rows, prepared, actor, self._surroundings.gate))
+                fresh += found[-1:] if prepared.is_new else ()
+        for each in fresh:
+            self._announce(each)
+        return found[0], found[1]
+
+    def _announce(self, found: VersionedSchema) -> None:
+        """Tell the surroundings of a new version: its evidence, and its quarantine."""
+        around = self._surroundings
+        if around.record is not None:
+            text = RegisteredText(found.schema.content)
+            if text.content.references:
+                with self._store.reading_subjects() as rows:
+                    text = load_text(rows, found)
+            evidence = make_evidence(found, text, around.histories)
+            if evidence is not None:
+                around.record(evidence)
+        if around.notify is not None and found.quarantine is not None:
+            around.notify(found)
 
     def look_up(
         self, subject: str, schema: Requested, *, normalize: bool = False, deleted: bool = False
@@ -98,9 +160,9 @@ class SchemaRegistry:
         name, request = parse_name(subject, self.context), _make_request(schema)
         with self._store.reading_subjects() as rows:
             config = read_scope(rows, str(name), name.context).config
-            live = [v for v in rows.list_versions(name) if not v.is_deleted]
+            live = list(list_accepted(rows, name))
             if version not in (None, LATEST):
-                live = [v for v in live if v.number == version]
+                live = [v for v in rows.list_versions(name) if v.number == version and not v.is_deleted]
                 if not live:
                     raise make_version_missing(version)
             elif version == LATEST:
@@ -369,4 +431,4 @@ def _require_empty(rows: SubjectRows, scope: str, context: str) -> None:
     modes = {subject: rows.read_settings(str(subject)) for subject in subjects}
     deletion.empty_context(rows, subjects)
     for subject, settings in modes.items():
-        rows.write_settings(str(subject), SubjectSettings(settings.config, settings.mode))
+        rows.write_settings(str(subject), replace(settings, quarantine=()))

@@ -9,11 +9,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from schemaman.store.subject_names import GLOBAL_CONTEXT, format_context
-from schemaman.store.subjects import JsonObject, SubjectName, SubjectRows, SubjectSettings
+from schemaman.store.subjects import JsonObject, QuarantinedVersion, SubjectName, SubjectRows, SubjectSettings
 from schemaman.subjects.faults import RefusedRequest
 
 DEFAULT_CONFIG: Mapping[str, object] = {"compatibilityLevel": "BACKWARD"}
 DEFAULT_MODE = "READWRITE"
+DEFAULT_POLICY = "AVRO"
+"""The policy that asks for nothing beyond Avro's compatibility level."""
 
 
 def list_scopes(scope: str, context: str) -> Iterator[str]:
@@ -23,10 +25,15 @@ def list_scopes(scope: str, context: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The settings and the mode that hold for a subject or a context."""
+    """The settings, the mode and the policy that hold for a subject or a context.
+
+    `quarantine` are the quarantined versions of the subject itself.
+    """
 
     config: JsonObject
     mode: str
+    policy: str = DEFAULT_POLICY
+    quarantine: tuple[QuarantinedVersion, ...] = ()
 
 
 def read_scope(rows: SubjectRows, scope: str, context: str) -> Scope:
@@ -41,9 +48,11 @@ def read_scope(rows: SubjectRows, scope: str, context: str) -> Scope:
     for each in reversed(settings):
         config |= each.config or {}
     modes = [each.mode for each in settings]
+    policy = next((each.policy for each in settings if each.policy), DEFAULT_POLICY)
     if "READONLY_OVERRIDE" in modes[1:]:
-        return Scope(config, "READONLY_OVERRIDE")
-    return Scope(config, next((mode for mode in modes if mode), DEFAULT_MODE))
+        return Scope(config, "READONLY_OVERRIDE", policy, settings[0].quarantine)
+    mode = next((mode for mode in modes if mode), DEFAULT_MODE)
+    return Scope(config, mode, policy, settings[0].quarantine)
 
 
 def require_writable(rows: SubjectRows, subject: SubjectName) -> Scope:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from schemaman.server.endpoints import ENDPOINTS
+from schemaman.server.routes import ROUTED
+from schemaman.server.table_endpoints import OWN
 from schemaman.subjects.faults import FAULTS
 
 _FOLDER = Path(__file__).parent
@@ -38,9 +39,10 @@ def find_tests_of(method: str, path: str) -> list[str]:
 def tables() -> str:
     """The table of endpoints and the table of codes."""
     lines = ["| method | path | status | first test |", "|---|---|---|---|"]
-    for endpoint in ENDPOINTS:
+    for endpoint in ROUTED:
         tests = find_tests_of(endpoint.method, endpoint.path)
         status = f"deviates: {endpoint.note}" if endpoint.note else "as Confluent's"
+        status = "schemaman's own" if endpoint.path.startswith(OWN) else status
         lines.append(f"| {endpoint.method} | `{endpoint.path}` | {status} | {tests[0] if tests else '—'} |")
     lines += ["", "| code | meaning | first test |", "|---|---|---|"]
     for code, meaning in FAULTS.items():

@@ -300,6 +300,44 @@ def test_normal_texts_are_one_version(ask: Ask) -> None:
     assert ask("POST", "/subjects/s?normalize=true", body(same)).body["id"] == first["id"]
 
 
+def tagged(path: str, kind: str, *tags: str) -> list[dict[str, object]]:
+    return [{"schemaEntity": {"entityPath": path, "entityType": kind}, "tags": tags}]
+
+
+def test_tags_are_written_into_the_schema(ask: Ask) -> None:
+    inner = '{"type":"record","name":"B","fields":[{"name":"c","type":["null","int"]}]}'
+    text = f'{{"type":"record","name":"A","namespace":"n","fields":[{{"name":"b","type":{inner}}}]}}'
+    register(ask, "s", text, metadata={"properties": {"p": "v"}})
+    change = {"tagsToAdd": [*tagged("n.B.c", "SR_FIELD", "PII", "x"), *tagged("n.A", "SR_RECORD", "own")]}
+    found = ask("POST", "/subjects/s/versions/latest/tags", {"newVersion": 2, **change}).body
+    schema = json.loads(found["schema"])
+    assert (found["version"], schema["confluent:tags"]) == (2, ["own"])
+    assert schema["fields"][0]["type"]["fields"][0]["confluent:tags"] == ["PII", "x"]
+    assert found["metadata"] == {"properties": {"p": "v"}}
+    again = {"tagsToRemove": [*tagged("n.B.c", "SR_FIELD", "PII", "x"), *tagged("n.A", "SR_RECORD", "own")]}
+    assert ask("POST", "/subjects/s/versions/2/tags", again).body["version"] == 1
+    inline = register(ask, "t", text, schemaTagsToAdd=tagged("n.A.b", "SR_FIELD", "q"))
+    assert json.loads(inline["schema"])["fields"][0]["confluent:tags"] == ["q"]
+    bad: dict[str, object]
+    for bad in (
+        {"tagsToAdd": tagged("n.A.z", "SR_FIELD", "q")},
+        {"tagsToAdd": tagged("A", "SR_RECORD", "q")},
+        {"tagsToAdd": tagged("n.A", "x", "q")},
+        {"tagsToAdd": {}},
+    ):
+        assert fault(ask("POST", "/subjects/s/versions/1/tags", bad)) == (422, 42201)
+    register(ask, "j", "true", schemaType="JSON")
+    assert fault(ask("POST", "/subjects/j/versions/1/tags", change)) == (422, 42201)
+
+
+def test_schemas_are_chosen_by_their_rules(ask: Ask) -> None:
+    register(ask, "a")
+    register(ask, "b", ruleSet={"domainRules": [{"name": "r", "kind": "CONDITION", "type": "CEL"}]})
+    assert [v["subject"] for v in ask("GET", "/schemas?ruleType=CEL").body] == ["b"]
+    assert ask("GET", "/schemas?ruleType=CEL&offset=1").body == ask("GET", "/schemas?ruleType=X").body == []
+    assert ask("GET", "/schemas?resourceType=topic").body == []
+
+
 def test_the_rules_of_http(ask: Ask) -> None:
     assert (ask("GET", "/").body, ask("POST", "/").body, ask("GET", "/health").body) == ({}, {}, {})
     assert ask("GET", "/nowhere").status == ask("GET", "/subjects/a/b/c/d").status == 404

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
-from schemaman.server.endpoints import ENDPOINTS
+from schemaman.server.routes import ROUTED
 from schemaman.subjects.faults import FAULTS
 from tests.server.conftest import Answer
 from tests.support.checkout import PROOF
@@ -69,6 +69,10 @@ null
 {"schema":"true","schemaType":"JSON"}
 {"schema":"syntax = \"proto3\";","schemaType":"PROTOBUF"}
 {"alias":"s"}
+{"policy":"QUARANTINE"}
+{"policy":["CDC"]}
+{"key":{"schema":"\"int\""},"value":{"schema":"[]"}}
+{"old":{"schema":"\"int\""},"new":{"schema":"\"long\"","schemaType":"JSON"}}
 {"alias":"\u0000"}
 {"normalize":null,"compatibilityGroup":"\ud800"}"""
 DEEP = b"[" * 900 + b"]" * 900
@@ -123,7 +127,7 @@ HEADERS: tuple[dict[str, str], ...] = (
 
 def make_path(chance: random.Random) -> str:
     """The path of an endpoint with odd parts, cut or lengthened now and then."""
-    words = chance.choice(ENDPOINTS).path.split("/")
+    words = chance.choice(ROUTED).path.split("/")
     words = [chance.choice(PARTS) if word.startswith("{") else word for word in words]
     if chance.random() < 0.1:
         words.insert(chance.randrange(1, len(words) + 1), chance.choice(PARTS))

@@ -48,6 +48,11 @@ from schemaman.report.views.coverage import NO_EXTENT, Extent, build_extent_grid
 from schemaman.report.views.epochs import build_epochs_grid, build_keys_grid
 from schemaman.report.views.findings import build_remark_notice
 from schemaman.report.views.overview import shorten_names
+from schemaman.report.views.registrations import (
+    ShownRegistration,
+    build_registered_document,
+    build_registered_grids,
+)
 from schemaman.report.views.shared_topics import SharedTopics, find_shared_topics
 from schemaman.report.views.table_changes import TableChapter, select_shown_changes
 from schemaman.report.views.table_chapter import (
@@ -142,10 +147,12 @@ def build_history_report(
     whole: TableHistory | None = None,
     notes: Sequence[Note] = (),
     extent: Extent = NO_EXTENT,
+    registered: Sequence[ShownRegistration] = (),
 ) -> Report:
     """Build the report of `history TABLE`; `whole` is the whole history if the chapter has the last versions.
 
-    `notes` are the notes about its records; `extent` has the unread offsets and the renumbered versions.
+    `notes` are the notes about its records; `extent` has the unread offsets and the renumbered versions;
+    `registered` are the event schemas that clients registered.
     """
     history, every = story.history, whole or story.history
     earlier = len(every.versions) - len(history.versions)
@@ -160,9 +167,10 @@ def build_history_report(
         *build_epochs_grid(history),
         *build_questions(history),
         *build_extent_grids(extent),
+        *build_registered_grids(registered),
         *([_build_notes_grid(notes)] if notes else []),
     ]
-    return replace(build_history_data(history, notes, extent, every), blocks=tuple(blocks))
+    return replace(build_history_data(history, notes, extent, every, registered), blocks=tuple(blocks))
 
 
 def build_history_data(
@@ -170,6 +178,7 @@ def build_history_data(
     notes: Sequence[Note] = (),
     extent: Extent = NO_EXTENT,
     whole: TableHistory | None = None,
+    registered: Sequence[ShownRegistration] = (),
 ) -> Report:
     """Build the JSON document of `history TABLE`, without diffs and findings.
 
@@ -178,7 +187,8 @@ def build_history_data(
     data = table_documents.build_history(history, whole) | {
         "notes": [table_documents.build_note(n) for n in notes]
     }
-    return Report(str(history.table), (), dict(data | extent.build_document()))
+    more = extent.build_document() | build_registered_document(registered)
+    return Report(str(history.table), (), dict(data | more))
 
 
 def select_notes(history: TableHistory, notes: Iterable[Note]) -> tuple[Note, ...]:

@@ -33,6 +33,7 @@ from schemaman.store.sql import postgresql as _postgresql
 from schemaman.store.sql.database import Database
 from schemaman.store.sql.histories import SEALED_COLUMNS, StoredHistories, read_entry, read_sealed_entry
 from schemaman.store.sql.sqlite import SqliteFile
+from schemaman.store.sql.subject_faults import find_subject_faults
 from schemaman.store.sql.subjects import SqlSubjectRows
 from schemaman.store.sql.tables import (
     COVERED,
@@ -300,12 +301,13 @@ class SqlStore:
         return self._database.now_ms(connection) if self._database.has_clock else self._clock()
 
     def check(self) -> tuple[str, ...]:
-        """List the faults of the store: its file, its hash chain, its projections."""
+        """List the faults of the store: its file, its hash chain, its subjects, its projections."""
         with self._reading() as connection:
             found = [
                 *self._collect_faults(self._database.find_faults, connection),
                 *self._collect_faults(_check_identity, connection),
                 *self._collect_faults(partial(find_chain_faults, where=self.where), connection),
+                *self._collect_faults(find_subject_faults, connection),
             ]
             # A fold of altered entries proves nothing, and may fail in any way.
             written = partial(find_chain_faults, where=self.where, filing=False)

@@ -26,6 +26,7 @@ from schemaman.store.sql.subject_tables import REFERENCE, SCHEMA, SCHEMA_ID, SET
 from schemaman.store.sql.tables import make_damaged_error
 from schemaman.store.subject_names import parse_subject
 from schemaman.store.subjects import (
+    QuarantinedVersion,
     RegisteredSchema,
     SchemaContent,
     SchemaReference,
@@ -64,7 +65,7 @@ class SqlSubjectRows:
     def find_schema(self, context: str, id: int) -> RegisteredSchema | None:
         """Find a schema by its id."""
         row = self._connection.execute(_SCHEMA_OF_ID, {"here": context, "wanted": id}).one_or_none()
-        return None if row is None else _read_schema(row)
+        return None if row is None else read_schema(row)
 
     def find_id(self, context: str, fingerprint: str) -> int | None:
         """Find the id of a content by its fingerprint."""
@@ -73,7 +74,7 @@ class SqlSubjectRows:
     def list_by_guid(self, guid: str) -> tuple[RegisteredSchema, ...]:
         """List the schemas with a guid, one a context."""
         query = select(SCHEMA).where(SCHEMA.c.guid == guid).order_by(SCHEMA.c.context, SCHEMA.c.id)
-        return tuple(map(_read_schema, self._connection.execute(query)))
+        return tuple(map(read_schema, self._connection.execute(query)))
 
     def add_schema(self, schema: RegisteredSchema, fingerprint: str) -> None:
         """Add a schema with an id that is free, and its references."""
@@ -85,7 +86,7 @@ class SqlSubjectRows:
             "body": _format_content(schema.content),
         }
         self._connection.execute(insert(SCHEMA).values(row))
-        for subject, number in dict.fromkeys(_list_referenced(schema)):
+        for subject, number in dict.fromkeys(list_referenced(schema)):
             values = {
                 "context": subject.context,
                 "subject": subject.name,
@@ -204,10 +205,7 @@ class SqlSubjectRows:
     def list_settings(self, scopes: Iterable[str]) -> Mapping[str, SubjectSettings]:
         """Read the settings of several scopes; one without settings is left out."""
         rows = self._connection.execute(_SETTINGS_OF_SCOPES, {"wanted": tuple(scopes)})
-        return {
-            row.scope: SubjectSettings(None if row.config is None else _load(row.config), row.mode)
-            for row in rows
-        }
+        return {row.scope: read_settings(row) for row in rows}
 
     def write_settings(self, scope: str, settings: SubjectSettings) -> None:
         """Replace the settings of a scope."""
@@ -216,10 +214,16 @@ class SqlSubjectRows:
             row = {
                 "scope": scope,
                 "context": parse_subject(scope).context,
-                "config": None if settings.config is None else _dump(settings.config),
+                "config": _format_settings(settings),
                 "mode": settings.mode,
             }
             self._connection.execute(insert(SETTINGS).values(row))
+
+    def list_quarantining(self) -> tuple[SubjectName, ...]:
+        """List the subjects that have a quarantined version, by context and name."""
+        query = select(SETTINGS).where(SETTINGS.c.config.contains('"quarantine":', autoescape=True))
+        found = [row.scope for row in self._connection.execute(query) if read_settings(row).quarantine]
+        return tuple(sorted(map(parse_subject, found)))
 
     def clear_modes(self, context: str) -> None:
         """Take the mode of each subject of a context away."""
@@ -237,7 +241,7 @@ class SqlSubjectRows:
         for first in range(0, len(ordered), 300):
             chosen = tuple_(SCHEMA.c.context, SCHEMA.c.id).in_(ordered[first : first + 300])
             for row in self._connection.execute(select(SCHEMA).where(chosen)):
-                found[row.context, row.id] = _read_schema(row)
+                found[row.context, row.id] = read_schema(row)
         return found
 
     def _count(self, subject: SubjectName, live: int, total: int) -> None:
@@ -268,7 +272,8 @@ def _limit(wanted: SubjectFilter) -> int:
     return _UNLIMITED if wanted.limit is None else wanted.limit
 
 
-def _list_referenced(schema: RegisteredSchema) -> list[tuple[SubjectName, int]]:
+def list_referenced(schema: RegisteredSchema) -> list[tuple[SubjectName, int]]:
+    """List the versions that a schema refers to."""
     return [(parse_subject(r.subject, schema.context), r.version) for r in schema.content.references]
 
 
@@ -285,7 +290,8 @@ def _format_content(content: SchemaContent) -> str:
     return _dump(body)
 
 
-def _read_schema(row: Row[Any]) -> RegisteredSchema:
+def read_schema(row: Row[Any]) -> RegisteredSchema:
+    """Read a row of a schema. Raises `StoreUnavailable` for a malformed one."""
     body: Any = _load(row.body)
     try:
         references = tuple(SchemaReference(*one) for one in body.get("references", ()))
@@ -297,6 +303,40 @@ def _read_schema(row: Row[Any]) -> RegisteredSchema:
     except (KeyError, TypeError) as error:
         raise make_damaged_error(f"schema {row.id} of context {row.context} is malformed") from error
     return RegisteredSchema(row.context, row.id, row.guid, content)
+
+
+_OWN = "schemaman"
+"""The member of the settings that clients neither write nor see."""
+
+
+def _format_settings(settings: SubjectSettings) -> str | None:
+    own: dict[str, object] = {}
+    if settings.policy:
+        own["policy"] = settings.policy
+    if settings.quarantine:
+        own["quarantine"] = [
+            [one.number, one.schema_id, one.at_ms, list(one.failures)] for one in settings.quarantine
+        ]
+    config = {**(settings.config or {}), **({_OWN: own} if own else {})}
+    return _dump(config) if config or settings.config is not None else None
+
+
+def read_settings(row: Row[Any]) -> SubjectSettings:
+    """Read a row of settings. Raises `StoreUnavailable` for a malformed one."""
+    if row.config is None:
+        return SubjectSettings(None, row.mode)
+    config = _load(row.config)
+    own: Any = config.pop(_OWN, None)
+    if own is None:
+        return SubjectSettings(config, row.mode)
+    try:
+        quarantine = tuple(
+            QuarantinedVersion(number, schema_id, at_ms, tuple(failures))
+            for number, schema_id, at_ms, failures in own.get("quarantine", ())
+        )
+        return SubjectSettings(config or None, row.mode, own.get("policy", ""), quarantine)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise make_damaged_error(f"the settings of {row.scope} are malformed") from error
 
 
 def _read_version(row: Row[Any]) -> SubjectVersion:
