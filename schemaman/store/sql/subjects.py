@@ -43,8 +43,15 @@ _UNLIMITED = 1 << 62
 _SCHEMA_OF_ID = select(SCHEMA).where(
     SCHEMA.c.context == bindparam("here"), SCHEMA.c.id == bindparam("wanted")
 )
-_ID_OF_CONTENT = select(SCHEMA.c.id).where(
-    SCHEMA.c.context == bindparam("here"), SCHEMA.c.fingerprint == bindparam("wanted")
+# A fingerprint is of hexadecimal digits; that of a further id of one content goes on with an x.
+_IDS_OF_CONTENT = (
+    select(SCHEMA.c.id)
+    .where(
+        SCHEMA.c.context == bindparam("here"),
+        SCHEMA.c.fingerprint >= bindparam("first"),
+        SCHEMA.c.fingerprint <= bindparam("last"),
+    )
+    .order_by(SCHEMA.c.fingerprint, SCHEMA.c.id)
 )
 _VERSIONS_OF_SUBJECT = (
     select(VERSION)
@@ -66,9 +73,10 @@ class SqlSubjectRows:
         row = self._connection.execute(_SCHEMA_OF_ID, {"here": context, "wanted": id}).one_or_none()
         return None if row is None else _read_schema(row)
 
-    def find_id(self, context: str, fingerprint: str) -> int | None:
-        """Find the id of a content by its fingerprint."""
-        return self._connection.scalar(_ID_OF_CONTENT, {"here": context, "wanted": fingerprint})
+    def list_ids(self, context: str, fingerprint: str) -> tuple[int, ...]:
+        """List the ids of a content, the one that it was given first in front."""
+        wanted = {"here": context, "first": fingerprint, "last": f"{fingerprint}z"}
+        return tuple(self._connection.scalars(_IDS_OF_CONTENT, wanted))
 
     def list_by_guid(self, guid: str) -> tuple[RegisteredSchema, ...]:
         """List the schemas with a guid, one a context."""
@@ -77,23 +85,10 @@ class SqlSubjectRows:
 
     def add_schema(self, schema: RegisteredSchema, fingerprint: str) -> None:
         """Add a schema with an id that is free, and its references."""
-        row = {
-            "context": schema.context,
-            "id": schema.id,
-            "fingerprint": fingerprint,
-            "guid": schema.guid,
-            "body": _format_content(schema.content),
-        }
-        self._connection.execute(insert(SCHEMA).values(row))
-        for subject, number in dict.fromkeys(_list_referenced(schema)):
-            values = {
-                "context": subject.context,
-                "subject": subject.name,
-                "number": number,
-                "from_context": schema.context,
-                "from_id": schema.id,
-            }
-            self._connection.execute(insert(REFERENCE).values(values))
+        self._connection.execute(insert(SCHEMA), [_format_schema(schema, fingerprint)])
+        references = _format_references(schema)
+        if references:
+            self._connection.execute(insert(REFERENCE), references)
 
     def remove_schema(self, context: str, id: int) -> None:
         """Remove a schema and its references."""
@@ -127,16 +122,7 @@ class SqlSubjectRows:
 
     def add_version(self, version: SubjectVersion) -> None:
         """Add a version whose number is free."""
-        row = {
-            "context": version.subject.context,
-            "subject": version.subject.name,
-            "number": version.number,
-            "schema_id": version.schema_id,
-            "at_ms": version.at_ms,
-            "is_deleted": version.is_deleted,
-            "actor": version.actor,
-        }
-        self._connection.execute(insert(VERSION).values(row))
+        self._connection.execute(insert(VERSION), [_format_version(version)])
         self._count(version.subject, live=0 if version.is_deleted else 1, total=1)
 
     def mark_deleted(self, subject: SubjectName, numbers: tuple[int, ...]) -> None:
@@ -204,10 +190,12 @@ class SqlSubjectRows:
     def list_settings(self, scopes: Iterable[str]) -> Mapping[str, SubjectSettings]:
         """Read the settings of several scopes; one without settings is left out."""
         rows = self._connection.execute(_SETTINGS_OF_SCOPES, {"wanted": tuple(scopes)})
-        return {
-            row.scope: SubjectSettings(None if row.config is None else _load(row.config), row.mode)
-            for row in rows
-        }
+        return {row.scope: _read_settings(row) for row in rows}
+
+    def list_all_settings(self) -> Mapping[str, SubjectSettings]:
+        """Read the settings of every scope that has some, in order."""
+        rows = self._connection.execute(select(SETTINGS).order_by(SETTINGS.c.scope))
+        return {row.scope: _read_settings(row) for row in rows}
 
     def write_settings(self, scope: str, settings: SubjectSettings) -> None:
         """Replace the settings of a scope."""
@@ -225,6 +213,34 @@ class SqlSubjectRows:
         """Take the mode of each subject of a context away."""
         here = (SETTINGS.c.context == context) & (SETTINGS.c.scope != f":{context}:")
         self._connection.execute(update(SETTINGS).where(here).values(mode=""))
+
+    def add_copied(
+        self,
+        schemas: Sequence[tuple[RegisteredSchema, str]],
+        versions: Sequence[SubjectVersion],
+    ) -> None:
+        """Add schemas with their fingerprints, and then versions; none of them is there yet."""
+        used: set[tuple[str, str]] = set()
+        rows: list[dict[str, object]] = []
+        for schema, fingerprint in schemas:
+            key = schema.context, fingerprint
+            is_further = key in used or bool(self.list_ids(*key))
+            used.add(key)
+            rows.append(_format_schema(schema, f"{fingerprint}x{schema.id}" if is_further else fingerprint))
+        references = [row for schema, _ in schemas for row in _format_references(schema)]
+        counted: dict[SubjectName, tuple[int, int]] = {}
+        for version in versions:
+            live, total = counted.get(version.subject, (0, 0))
+            counted[version.subject] = live + (not version.is_deleted), total + 1
+        for table, added in (
+            (SCHEMA, rows),
+            (REFERENCE, references),
+            (VERSION, [_format_version(version) for version in versions]),
+        ):
+            if added:
+                self._connection.execute(insert(table), added)
+        for subject, (live, total) in counted.items():
+            self._count(subject, live, total)
 
     def remove_context(self, context: str) -> None:
         """Forget the largest id of a context without versions."""
@@ -272,6 +288,41 @@ def _list_referenced(schema: RegisteredSchema) -> list[tuple[SubjectName, int]]:
     return [(parse_subject(r.subject, schema.context), r.version) for r in schema.content.references]
 
 
+def _format_schema(schema: RegisteredSchema, fingerprint: str) -> dict[str, object]:
+    return {
+        "context": schema.context,
+        "id": schema.id,
+        "fingerprint": fingerprint,
+        "guid": schema.guid,
+        "body": _format_content(schema.content),
+    }
+
+
+def _format_references(schema: RegisteredSchema) -> list[dict[str, object]]:
+    return [
+        {
+            "context": subject.context,
+            "subject": subject.name,
+            "number": number,
+            "from_context": schema.context,
+            "from_id": schema.id,
+        }
+        for subject, number in dict.fromkeys(_list_referenced(schema))
+    ]
+
+
+def _format_version(version: SubjectVersion) -> dict[str, object]:
+    return {
+        "context": version.subject.context,
+        "subject": version.subject.name,
+        "number": version.number,
+        "schema_id": version.schema_id,
+        "at_ms": version.at_ms,
+        "is_deleted": version.is_deleted,
+        "actor": version.actor,
+    }
+
+
 def _format_content(content: SchemaContent) -> str:
     body: dict[str, object] = {"type": content.type, "text": content.text}
     if content.references:
@@ -302,6 +353,10 @@ def _read_schema(row: Row[Any]) -> RegisteredSchema:
 def _read_version(row: Row[Any]) -> SubjectVersion:
     subject = SubjectName(row.context, row.subject)
     return SubjectVersion(subject, row.number, row.schema_id, row.at_ms, row.is_deleted, row.actor)
+
+
+def _read_settings(row: Row[Any]) -> SubjectSettings:
+    return SubjectSettings(None if row.config is None else _load(row.config), row.mode)
 
 
 def _dump(value: object) -> str:
