@@ -15,7 +15,7 @@ SECTIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Inspect", ("tables", "history", "show", "blame", "diff", "names", "rejects", "impact", "report")),
     ("Check", ("check", "snapshot", "accept", "rules", "explain", "waive", "decide")),
     ("Use in git", ("textconv", "git-diff")),
-    ("Serve", ("serve",)),
+    ("Serve", ("serve", "registry")),
     (
         "Migrate",
         ("plan", "approve", "apply", "sync", "stream", "digest", "status", "resume", "unlock", "drift"),

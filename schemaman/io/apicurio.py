@@ -7,8 +7,6 @@ Source: Apicurio Registry core API v2 and v3: `/ids/globalIds/{id}`, `/ids/conte
 
 from __future__ import annotations
 
-import ssl
-from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
@@ -16,13 +14,9 @@ from schemaman.debezium.converters.avro_references import inline_references
 from schemaman.debezium.converters.registered import mark_text
 from schemaman.debezium.observation import AMBIGUOUS_FORM, UNKNOWN_SCHEMA
 from schemaman.debezium.wire_format import SchemaId
-from schemaman.errors import BadConfiguration, EngineUnavailable, UnreadableInput
-from schemaman.io.registry_client import TIMEOUT, RegistryClient
-from schemaman.plugins import install_hint
-
-_OPTIONS = ("basic.auth.user.info", "bearer.auth.token", "ssl.ca.location", "ssl.certificate.location",
-            "ssl.key.location", "ssl.key.password", "timeout")  # fmt: skip
-"""The option names are those of Confluent's client, so that users need only one set."""
+from schemaman.errors import UnreadableInput
+from schemaman.io.http_client import OPTIONS, open_http_client
+from schemaman.io.registry_client import RegistryClient
 
 _PATHS = {"globalId": "ids/globalIds", "contentId": "ids/contentIds", "contentHash": "ids/contentHashes"}
 _TYPE = "X-Registry-ArtifactType"
@@ -105,29 +99,13 @@ class Apicurio(RegistryClient):
             return None
         if answer.status_code != 200:
             raise self.build_refusal_error(
-                answer.status_code, f" for {path}", f"FILE with {', '.join(_OPTIONS)}"
+                answer.status_code, f" for {path}", f"FILE with {', '.join(OPTIONS)}"
             )
         return answer
 
     def _open_client(self) -> Any:
-        try:
-            import httpx2  # loaded only for a registry server
-        except ImportError as fault:
-            raise EngineUnavailable(
-                "access to a schema registry needs httpx2", hint=install_hint("kafka")
-            ) from fault
         if self._client is None:
-            unknown = next((name for name in self.options if name not in _OPTIONS), None)
-            if unknown is not None:
-                raise BadConfiguration(
-                    f"unknown option {unknown} of Apicurio's registry", hint=f"options: {', '.join(_OPTIONS)}"
-                )
-            try:
-                self._client = httpx2.Client(**_client_arguments(self.options))
-            except (ValueError, TypeError, OSError) as fault:
-                raise BadConfiguration(
-                    f"invalid option of the registry client: {fault}", hint="check --registry-config"
-                ) from None
+            self._client = open_http_client(self.options)
         return self._client
 
 
@@ -138,20 +116,3 @@ def _is_unknown(answer: Any) -> bool:
     except ValueError:
         return False
     return isinstance(body, dict) and "NotFound" in str(body.get("name"))
-
-
-def _client_arguments(options: Mapping[str, str]) -> dict[str, Any]:
-    context = ssl.create_default_context(cafile=options.get("ssl.ca.location"))
-    if "ssl.certificate.location" in options:
-        context.load_cert_chain(
-            options["ssl.certificate.location"],
-            options.get("ssl.key.location"),
-            options.get("ssl.key.password"),
-        )
-    arguments: dict[str, Any] = {"verify": context, "timeout": float(options.get("timeout", TIMEOUT))}
-    if "basic.auth.user.info" in options:
-        user, _, password = options["basic.auth.user.info"].partition(":")
-        arguments["auth"] = (user, password)
-    if "bearer.auth.token" in options:
-        arguments["headers"] = {"Authorization": f"Bearer {options['bearer.auth.token']}"}
-    return arguments

@@ -67,12 +67,13 @@ def open_registry(url: str, options: Mapping[str, str]) -> Confluent | Apicurio:
         BadReference: the address contains a user or password, or has no host.
     """
     for one in url.split(","):
-        _require_address(one.strip())
+        require_address(one.strip())
     plain = url.rstrip("/")
     return Apicurio(plain, options) if _APICURIO.search(plain) else Confluent(plain, options)
 
 
-def _require_address(url: str) -> None:
+def require_address(url: str) -> None:
+    """Raises `BadReference` for an address with a user or a password, or without a host."""
     if "@" in url.partition("://")[2].partition("/")[0]:
         raise BadReference(
             "the registry: an address must not contain a user or a password",
@@ -89,6 +90,8 @@ def _require_address(url: str) -> None:
 
 def load_export(path: str) -> RegistryExport:
     """Load an export: a JSON list of objects with `id`, `schema` and `schemaType` (default: Avro).
+
+    The document of `schemaman registry export` has that list as its member `schemas`.
 
     The objects may also have `guid`, and Apicurio's `globalId` and `contentId`. Schemas in their `references`
     (`name`, `subject`, `version`) are inlined.
@@ -143,6 +146,8 @@ def _read_entries(path: str) -> list[object]:
 
 
 def _require_list(path: str, document: object) -> list[object]:
+    if isinstance(document, dict) and isinstance(document.get("schemas"), list):
+        document = document["schemas"]
     if not isinstance(document, list):
         raise UnreadableInput(
             f"{path}: not the export of a registry", hint="it must be a list of {id, schema, …}"

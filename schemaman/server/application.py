@@ -22,6 +22,7 @@ from schemaman.errors import SchemamanError
 from schemaman.server import metrics
 from schemaman.server.answers import build_fault
 from schemaman.server.endpoints import NO_CONTENT, Call, RawText, register_schema
+from schemaman.server.kept_answers import KeptAnswers
 from schemaman.server.media_types import PRODUCED, choose_media_type, is_readable
 from schemaman.server.routes import NoRoute, Route, find_route
 from schemaman.server.users import Authenticator, User
@@ -89,6 +90,7 @@ class RegistryApplication:
     def __init__(self, registry: SchemaRegistry, options: ServerOptions | None = None) -> None:
         self._registry = registry
         self._options = options or ServerOptions()
+        self._kept = KeptAnswers()
         self.metrics = metrics.Metrics()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -127,11 +129,18 @@ class RegistryApplication:
             handled.route = route.endpoint.path
             if route.endpoint.is_write and handled.user is not None and not handled.user.may_write:
                 raise HttpFault(403)
+            asked = raw_path, request.scope.get("query_string", b""), media_type
+            change = self._registry.last_change
+            if route.endpoint.is_kept and (kept := self._kept.find(asked, change)) is not None:
+                return Response(kept, headers={"Content-Type": media_type})
             call = self._read_call(request, route, handled, data)
             answer = await run_in_threadpool(route.endpoint.answer, call)
             if route.endpoint.answer is register_schema:
                 self.metrics.registrations.inc()
-            return _make_response(answer, media_type)
+            response = _make_response(answer, media_type)
+            if route.endpoint.is_kept:
+                self._kept.keep(asked, change, bytes(response.body))
+            return response
         except RefusedRequest as error:
             handled.code = self._options.conflict_code if error.code == 409 else error.code
             return _make_response(build_fault(handled.code, error.message), media_type, error.status)

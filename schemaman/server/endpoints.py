@@ -80,13 +80,17 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A method, a path with parts in braces, and the function that answers; `note` names a deviation."""
+    """A method, a path with parts in braces, and the function that answers; `note` names a deviation.
+
+    The server gives an answer that `is_kept` again until something changes.
+    """
 
     method: str
     path: str
     answer: Callable[[Call], object]
     is_write: bool = False
     note: str = ""
+    is_kept: bool = False
 
 
 def _read_integer(text: str) -> int:
@@ -430,8 +434,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     Endpoint("GET", "/health", show_root, note="not of Confluent's"),
     Endpoint("GET", "/schemas", list_schemas, note="aliases do not filter"),
     Endpoint("GET", "/schemas/types", list_types),
-    Endpoint("GET", "/schemas/ids/{id}", find_schema),
-    Endpoint("GET", "/schemas/ids/{id}/schema", find_text),
+    Endpoint("GET", "/schemas/ids/{id}", find_schema, is_kept=True),
+    Endpoint("GET", "/schemas/ids/{id}/schema", find_text, is_kept=True),
     Endpoint("GET", "/schemas/ids/{id}/subjects", list_subjects_of_schema),
     Endpoint("GET", "/schemas/ids/{id}/versions", list_versions_of_schema),
     Endpoint("GET", "/schemas/guids/{guid}", find_guid),

@@ -6,7 +6,7 @@ a subject to a schema; its number is unique in the subject. Source: Confluent Sc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -118,8 +118,11 @@ class SubjectRows(Protocol):
     def find_schema(self, context: str, id: int) -> RegisteredSchema | None:
         """Find a schema by its id."""
 
-    def find_id(self, context: str, fingerprint: str) -> int | None:
-        """Find the id of a content by its fingerprint."""
+    def list_ids(self, context: str, fingerprint: str) -> tuple[int, ...]:
+        """List the ids of a content, the one that it was given first in front.
+
+        Several ids have one content only after an import from a registry that tells such contents apart.
+        """
 
     def list_by_guid(self, guid: str) -> tuple[RegisteredSchema, ...]:
         """List the schemas with a guid, one a context."""
@@ -171,6 +174,9 @@ class SubjectRows(Protocol):
     def list_settings(self, scopes: Iterable[str]) -> Mapping[str, SubjectSettings]:
         """Read the settings of several scopes; one without settings is left out."""
 
+    def list_all_settings(self) -> Mapping[str, SubjectSettings]:
+        """Read the settings of every scope that has some, in order."""
+
     def write_settings(self, scope: str, settings: SubjectSettings) -> None:
         """Replace the settings of a scope."""
 
@@ -180,12 +186,26 @@ class SubjectRows(Protocol):
     def clear_modes(self, context: str) -> None:
         """Take the mode of each subject of a context away."""
 
+    def add_copied(
+        self,
+        schemas: Sequence[tuple[RegisteredSchema, str]],
+        versions: Sequence[SubjectVersion],
+    ) -> None:
+        """Add schemas with their fingerprints, and then versions; none of them is there yet.
+
+        A content that has an id already may get another one.
+        """
+
     def remove_context(self, context: str) -> None:
         """Forget the largest id of a context without versions."""
 
 
 class SubjectStore(Protocol):
     """Transactions over subjects; of several writers, one writes at a time."""
+
+    @property
+    def last_subject_change(self) -> object:
+        """Stands for the last change through this store: another object after each one."""
 
     def reading_subjects(self) -> AbstractContextManager[SubjectRows]:
         """Begin a transaction that sees one moment."""

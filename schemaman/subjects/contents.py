@@ -80,12 +80,25 @@ def _write_avro(sent: str, referenced: tuple[str, ...], normalize: bool) -> str:
     return normalize_schema(schema, hidden) if normalize else format_schema(schema, hidden)
 
 
-def keep_as_sent(request: SchemaRequest) -> SchemaContent:
-    """Make the content of an imported request that no parser of today takes."""
+def restore_content(request: SchemaRequest, referenced: Sequence[str]) -> SchemaContent:
+    """Make the content of an imported request; its guid tells which form of the text identifies it.
+
+    A text that no parser of today takes is kept as it was sent.
+    """
     text = request.text or ""
-    return SchemaContent(
+    kept = SchemaContent(
         request.type.upper(), text, request.references, request.metadata, request.rule_set, text
     )
+    if request.guid and compute_guid(kept) == request.guid:
+        return kept
+    try:
+        usual = make_content(request, referenced, is_strict=False)
+        if not request.guid or compute_guid(usual) == request.guid:
+            return usual
+        normal = make_content(request, referenced, normalize=True, is_strict=False)
+    except RefusedRequest:
+        return kept
+    return normal if compute_guid(normal) == request.guid else usual
 
 
 def find_served_text(content: SchemaContent) -> str:

@@ -139,9 +139,9 @@ def find_by_content(
     request = fix_references(rows, request, context)
     referenced = list_referenced_texts(rows, request.references, context)
     content = make_content(request, referenced, normalize=normalize, is_strict=False)
-    id = rows.find_id(context, compute_fingerprint(content))
+    ids = rows.list_ids(context, compute_fingerprint(content))
     for version in reversed(versions):
-        if version.schema_id == id:
+        if version.schema_id in ids:
             return load_version(rows, version)
     if request.metadata is None and request.rule_set is None:
         for version in reversed(versions):

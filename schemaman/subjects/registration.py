@@ -19,7 +19,7 @@ from schemaman.store.subjects import (
     SubjectVersion,
 )
 from schemaman.subjects.compatibility import check_content
-from schemaman.subjects.contents import compute_fingerprint, compute_guid, keep_as_sent, make_content
+from schemaman.subjects.contents import compute_fingerprint, compute_guid, make_content, restore_content
 from schemaman.subjects.faults import RefusedRequest
 from schemaman.subjects.lookup import VersionedSchema, fix_references, list_referenced_texts, load_version
 from schemaman.subjects.policies import (
@@ -84,12 +84,17 @@ def prepare_registration(
     request = fix_references(rows, request, subject.context)
     referenced = list_referenced_texts(rows, request.references, subject.context, deleted=is_import)
     normal = not is_import and (normalize or config.get("normalize") is True)
-    content = _make_content(request, referenced, normal, is_import)
+    if is_import and request.text:
+        content = restore_content(request, referenced)
+    else:
+        content = make_content(request, referenced, normalize=normal)
     fingerprint = compute_fingerprint(content)
-    known_id = rows.find_id(subject.context, fingerprint) or 0
+    ids = rows.list_ids(subject.context, fingerprint)
+    known_id = request.id if request.id in ids else next(iter(ids), 0)
     if request.id and known_id and request.id != known_id:
         raise RefusedRequest(42207, f"The id of the schema is {known_id}, not {request.id}")
-    existing = next((v for v in live if known_id and v.schema_id == known_id), None)
+    wanted = [id for id in ids if request.id in (0, id)]
+    existing = next((version for version in live if version.schema_id in wanted), None)
     return Registration(
         subject, request, content, fingerprint, referenced, versions, config, is_import, known_id, existing,
         scope.policy, select_accepted(versions, scope.quarantine),
@@ -114,7 +119,8 @@ def register_schema(
     subject = prepared.subject
     id = prepared.known_id or _add_schema(rows, prepared)
     _drop_former(rows, prepared, id)
-    version = SubjectVersion(subject, number, id, rows.now_ms(), actor=actor)
+    at_ms = (prepared.request.at_ms if prepared.is_import else 0) or rows.now_ms()
+    version = SubjectVersion(subject, number, id, at_ms, actor=actor)
     rows.add_version(version)
     found = load_version(rows, version)
     if not failures:
@@ -170,17 +176,6 @@ def _merge_rules(*parts: object) -> JsonObject | None:
             if value:
                 merged[name] = value
     return merged or None
-
-
-def _make_content(
-    request: SchemaRequest, referenced: tuple[str, ...], normalize: bool, is_import: bool
-) -> SchemaContent:
-    try:
-        return make_content(request, referenced, normalize=normalize, is_strict=not is_import)
-    except RefusedRequest:
-        if not is_import or not request.text:
-            raise
-        return keep_as_sent(request)
 
 
 def _choose_number(prepared: Registration) -> int:
@@ -243,7 +238,7 @@ def _add_schema(rows: SubjectRows, prepared: Registration) -> int:
     if id > LARGEST_VERSION:
         raise RefusedRequest(42205, f"Context {context} has all ids that there are")
     rows.set_largest_id(context, max(largest, id))
-    guid = compute_guid(prepared.content)
+    guid = (prepared.request.guid if prepared.is_import else "") or compute_guid(prepared.content)
     rows.add_schema(RegisteredSchema(context, id, guid, prepared.content), prepared.fingerprint)
     return id
 

@@ -24,6 +24,7 @@ POLICIES = ("STRICT", "LENIENT", "LOGICAL")
 _LARGEST_NAME = 1_000
 """Bytes of a subject's name that a database can keep unique."""
 _CONTROL = re.compile("[\0-\x1f\x7f-\x9f\ud800-\udfff]")
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _RESERVED_NAMES = ("__GLOBAL", "__EMPTY")
 
 _LEVEL = "compatibilityLevel"
@@ -36,7 +37,10 @@ _CONFIG_KINDS: Mapping[str, type] = {
 
 @dataclass(frozen=True, slots=True)
 class SchemaRequest:
-    """What a client registers or looks up; no id and no version are 0. `text` is None to take the latest."""
+    """What a client registers or looks up; no id and no version are 0. `text` is None to take the latest.
+
+    `guid` and `at_ms` are those of a version that another server of schemaman has; only an import takes them.
+    """
 
     text: str | None
     type: str = "AVRO"
@@ -45,6 +49,8 @@ class SchemaRequest:
     rule_set: JsonObject | None = None
     id: int = 0
     version: int = 0
+    guid: str = ""
+    at_ms: int = 0
 
 
 def parse_schema_request(body: object) -> SchemaRequest:
@@ -62,7 +68,12 @@ def parse_schema_request(body: object) -> SchemaRequest:
     rule_set = _parse_rule_set(_read(body, "ruleSet", dict, None))
     id = _read_number(body, "id")
     version = _read_number(body, "version")
-    return SchemaRequest(text, kind, references, metadata, rule_set, id, version)
+    guid, at_ms = body.get("guid"), body.get("ts")
+    return SchemaRequest(
+        text, kind, references, metadata, rule_set, id, version,
+        guid.lower() if isinstance(guid, str) and _UUID.fullmatch(guid) else "",
+        at_ms if isinstance(at_ms, int) and 0 < at_ms < 2**53 else 0,
+    )  # fmt: skip
 
 
 def parse_name(text: str, context: str, *, may_be_global: bool = False) -> SubjectName:

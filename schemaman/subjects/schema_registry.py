@@ -25,6 +25,7 @@ from schemaman.store.subjects import (
 from schemaman.subjects import deletion, lookup
 from schemaman.subjects.compatibility import SubjectVerdict, check_content
 from schemaman.subjects.contents import make_content
+from schemaman.subjects.copies import RegistryCopy, read_registry, restore_registry
 from schemaman.subjects.evidence import make_evidence
 from schemaman.subjects.faults import (
     RefusedRequest,
@@ -92,6 +93,11 @@ class SchemaRegistry:
         """What only this registry knows: source tables, verdicts of readers, policies, quarantine."""
         around = self._surroundings
         return TableSubjects(self._store, self.context, around.gate, around.histories)
+
+    @property
+    def last_change(self) -> object:
+        """Stands for the last change in this process: another object after each one."""
+        return self._store.last_subject_change
 
     # Register and look up
 
@@ -383,6 +389,18 @@ class SchemaRegistry:
             if rows.list_subjects(SubjectFilter(context, deleted=True, limit=1)):
                 raise RefusedRequest(42211, f"Context '{context}' has subjects")
             rows.remove_context(context)
+
+    # Copies
+
+    def read_all(self) -> tuple[tuple[VersionedSchema, ...], RegistryCopy]:
+        """Read all versions of all contexts at one moment; the settings and largest ids are in the copy."""
+        with self._store.reading_subjects() as rows:
+            return read_registry(rows)
+
+    def restore(self, copy: RegistryCopy) -> None:
+        """Write a copy of a registry into this one. Raises as `restore_registry`; then nothing is written."""
+        with self._store.writing_subjects() as rows:
+            restore_registry(rows, copy)
 
     def _find_scope(self, subject: str | None) -> tuple[str, str]:
         """The scope of a subject's settings and its context; `:.team:` is the context itself."""

@@ -71,6 +71,7 @@ def list_successes(run: Run, place: Path) -> dict[str, list[str]]:
         "init": ["init"],
         "ingest": ["ingest", str(CAPTURES / "postgres" / "shop-json")],
         "names": ["names"],
+        "registry": ["registry", "export", "registry.json"],
         "rejects": ["rejects"],
         "report": ["report", "stock"],
         "rules": ["rules"],

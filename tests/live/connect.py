@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -102,16 +102,19 @@ class Worker:
 
 
 @contextmanager
-def connect_in(folder: Path, broker: str, flush_ms: int = 500) -> Iterator[Worker]:
+def connect_in(
+    folder: Path, broker: str, flush_ms: int = 500, converter: tuple[str, Sequence[Path]] | None = None
+) -> Iterator[Worker]:
     """A worker whose offsets, plugins and log lie in `folder`; it is killed, and can be started there again.
 
-    It stores offsets each `flush_ms` milliseconds and when a connector is stopped.
+    It stores offsets each `flush_ms` milliseconds and when a connector is stopped. `converter` is the class
+    and the jars of one that takes the place of Apicurio's.
 
     Raises:
         JarsUnreachable: the jars of Kafka or Debezium could not be fetched.
         NotReady: it did not come up.
     """
-    _plugins(folder / "plugins")
+    _plugins(folder / "plugins", *(converter or (AVRO_CONVERTER, jars("avro"))))
     url = f"http://127.0.0.1:{free_port()}"
     settings = folder / "worker.properties"
     settings.write_text(_settings(folder, broker, url, flush_ms), encoding="utf-8")
@@ -130,16 +133,16 @@ def connect_in(folder: Path, broker: str, flush_ms: int = 500) -> Iterator[Worke
         yield worker
 
 
-def _plugins(folder: Path) -> None:
+def _plugins(folder: Path, converter: str, converter_jars: Sequence[Path]) -> None:
     if folder.exists():
         return
-    for name in ("debezium", "avro"):
+    for name, found in (("debezium", jars("debezium")), ("avro", converter_jars)):
         (folder / name).mkdir(parents=True)
-        for jar in jars(name):
+        for jar in found:
             (folder / name / jar.name).symlink_to(jar)
-    # Connect finds plugins by their service files, and Apicurio's converter has none.
+    # Connect finds plugins by their service files, and these converters have none.
     with zipfile.ZipFile(folder / "avro" / "service.jar", "w") as service:
-        service.writestr("META-INF/services/org.apache.kafka.connect.storage.Converter", AVRO_CONVERTER)
+        service.writestr("META-INF/services/org.apache.kafka.connect.storage.Converter", converter)
 
 
 def _settings(folder: Path, broker: str, url: str, flush_ms: int) -> str:

@@ -65,7 +65,7 @@ def avro_with_ids(registered: Registered) -> Form:
 
     def envelope(record: Record) -> Envelope:
         value = record.value or b""
-        return _decoded(value[9:], registered.text(int.from_bytes(value[1:9], "big")))
+        return decoded(value[9:], registered.text(int.from_bytes(value[1:9], "big")))
 
     def options(folder: Path) -> list[str]:
         form = "apicurio-global-8"
@@ -79,7 +79,7 @@ def avro_with_headers(registered: Registered) -> Form:
 
     def envelope(record: Record) -> Envelope:
         id = dict(record.headers)["apicurio.value.globalId"] or b""
-        return _decoded(record.value or b"", registered.text(int.from_bytes(id, "big")))
+        return decoded(record.value or b"", registered.text(int.from_bytes(id, "big")))
 
     settings = _apicurio(registered, headers=True)
     return Form(settings, envelope, lambda folder: ["--registry", registered.url])
@@ -109,7 +109,8 @@ def _exported(registered: Registered, folder: Path) -> str:
     return str(path)
 
 
-def _decoded(body: bytes, text: str | None) -> Envelope:
+def decoded(body: bytes, text: str | None) -> Envelope:
+    """The value that Avro's bytes hold, by the text of its schema."""
     found = fastavro.schemaless_reader(io.BytesIO(body), fastavro.parse_schema(json.loads(text or "")))
     assert isinstance(found, dict)
     return found

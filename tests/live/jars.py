@@ -67,18 +67,19 @@ def classpath(*names: str) -> str:
     return os.pathsep.join(str(path) for name in names for path in jars(name))
 
 
-def _cache() -> Path:
+def cache_folder() -> Path:
+    """Where jars lie that were fetched once."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "schemaman" / "jars"
 
 
 def _jar(path: str, checksum: str) -> Path:
-    place = _cache() / path
-    if not (place.exists() and _checksum(place) == checksum):
+    place = cache_folder() / path
+    if not (place.exists() and checksum_of(place) == checksum):
         place.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=place.parent) as folder:
             fetched = Path(folder) / place.name
             _fetch(f"{repository()}/{path}", fetched)
-            if (found := _checksum(fetched)) != checksum:
+            if (found := checksum_of(fetched)) != checksum:
                 raise JarsUnreachable(f"{repository()}/{path} has the checksum {found}, expected {checksum}")
             fetched.replace(place)
     return place
@@ -99,7 +100,8 @@ def _fetch(url: str, place: Path) -> None:
                 ) from None
 
 
-def _checksum(path: Path) -> str:
+def checksum_of(path: Path) -> str:
+    """The SHA-256 of a file as hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -155,7 +157,7 @@ def _resolved(each: Mapping[str, list[str]]) -> dict[str, str]:
             stdout=sys.stderr,
         )
         root = Path(folder) / "jars"
-        found = {p.relative_to(root): _checksum(p) for p in sorted(root.glob("*/*/*/*.jar"))}
+        found = {p.relative_to(root): checksum_of(p) for p in sorted(root.glob("*/*/*/*.jar"))}
     return {f"{p.parts[0].replace('.', '/')}/{Path(*p.parts[1:])}": checksum for p, checksum in found.items()}
 
 

@@ -124,6 +124,19 @@ def build_store(
     }
 
 
+def build_registry(action: str, store: str, place: str, subjects: int, versions: int, schemas: int) -> Answer:
+    """The document of `registry`: what was copied between the store and a file or a server."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "action": action,
+        "store": store,
+        "place": place,
+        "subjects": subjects,
+        "versions": versions,
+        "schemas": schemas,
+    }
+
+
 def build_error(message: str, hint: str | None, code: int) -> Answer:
     """The error that ends a command, with its exit code."""
     error = {"message": message, "hint": hint or None, "exit_code": code}

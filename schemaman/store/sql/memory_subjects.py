@@ -21,6 +21,7 @@ class MemorySubjects:
     def __init__(self, clock: Clock = wall_clock) -> None:
         self._clock = clock
         self._lock = RLock()
+        self.last_subject_change = object()
         self._engine = create_engine(
             "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}
         )
@@ -37,6 +38,7 @@ class MemorySubjects:
         """Begin a transaction that writes."""
         with self._lock, self._engine.begin() as connection:
             yield SqlSubjectRows(connection, self._clock)
+        self.last_subject_change = object()
 
     def close(self) -> None:
         """Forget everything."""

@@ -31,6 +31,7 @@ from schemaman.store.sql import leases as _leases
 from schemaman.store.sql import names as _names
 from schemaman.store.sql import postgresql as _postgresql
 from schemaman.store.sql.database import Database
+from schemaman.store.sql.group_commit import GroupCommit
 from schemaman.store.sql.histories import SEALED_COLUMNS, StoredHistories, read_entry, read_sealed_entry
 from schemaman.store.sql.sqlite import SqliteFile
 from schemaman.store.sql.subject_faults import find_subject_faults
@@ -73,6 +74,8 @@ class SqlStore:
         self._clock = clock
         self._histories = StoredHistories(database.where, fold)
         self._is_closed = False
+        self._subject_writers = GroupCommit(self._begin_subjects)
+        self.last_subject_change = object()
         self.upgraded_from: int | None = None
         """The layout that the store had before it was opened, if that was an older one."""
 
@@ -291,11 +294,20 @@ class SqlStore:
 
     @contextmanager
     def writing_subjects(self) -> Iterator[SubjectRows]:
-        """Begin a transaction that writes subjects; other writers of subjects wait."""
+        """Begin a transaction that writes subjects; other writers of subjects wait.
+
+        Threads that write at the same time share a commit.
+        """
         self._require_open()
-        with self._explained(), self._database.writer.connect() as connection, connection.begin():
-            self._database.lock_subjects(connection)
+        with self._explained(), self._subject_writers.join() as connection:
             yield SqlSubjectRows(connection, partial(self._read_clock, connection))
+        self.last_subject_change = object()
+
+    @contextmanager
+    def _begin_subjects(self) -> Iterator[Connection]:
+        with self._database.writer.connect() as connection, connection.begin():
+            self._database.lock_subjects(connection)
+            yield connection
 
     def _read_clock(self, connection: Connection) -> int:
         return self._database.now_ms(connection) if self._database.has_clock else self._clock()

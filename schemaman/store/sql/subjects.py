@@ -44,14 +44,37 @@ _UNLIMITED = 1 << 62
 _SCHEMA_OF_ID = select(SCHEMA).where(
     SCHEMA.c.context == bindparam("here"), SCHEMA.c.id == bindparam("wanted")
 )
-_ID_OF_CONTENT = select(SCHEMA.c.id).where(
-    SCHEMA.c.context == bindparam("here"), SCHEMA.c.fingerprint == bindparam("wanted")
+# A fingerprint is of hexadecimal digits; that of a further id of one content goes on with an x.
+_IDS_OF_CONTENT = (
+    select(SCHEMA.c.id)
+    .where(
+        SCHEMA.c.context == bindparam("here"),
+        SCHEMA.c.fingerprint >= bindparam("first"),
+        SCHEMA.c.fingerprint <= bindparam("last"),
+    )
+    .order_by(SCHEMA.c.fingerprint, SCHEMA.c.id)
 )
 _VERSIONS_OF_SUBJECT = (
     select(VERSION)
     .where(VERSION.c.context == bindparam("here"), VERSION.c.subject == bindparam("wanted"))
     .order_by(VERSION.c.number)
 )
+_USES_OF_SCHEMA = (
+    select(VERSION)
+    .where(VERSION.c.context == bindparam("here"), VERSION.c.schema_id == bindparam("wanted"))
+    .order_by(VERSION.c.subject, VERSION.c.number)
+)
+_LARGEST_ID = select(SCHEMA_ID.c.largest_id).where(SCHEMA_ID.c.context == bindparam("here"))
+_SET_LARGEST_ID = (
+    update(SCHEMA_ID).where(SCHEMA_ID.c.context == bindparam("here")).values(largest_id=bindparam("id"))
+)
+_ADD_SCHEMA, _ADD_REFERENCE, _ADD_VERSION = insert(SCHEMA), insert(REFERENCE), insert(VERSION)
+_COUNT_VERSIONS = (
+    update(SUBJECT)
+    .where(SUBJECT.c.context == bindparam("here"), SUBJECT.c.name == bindparam("wanted"))
+    .values(live=SUBJECT.c.live + bindparam("more_live"), total=SUBJECT.c.total + bindparam("more"))
+)
+_ADD_SUBJECT = insert(SUBJECT)
 _SETTINGS_OF_SCOPES = select(SETTINGS).where(SETTINGS.c.scope.in_(bindparam("wanted", expanding=True)))
 
 
@@ -67,9 +90,10 @@ class SqlSubjectRows:
         row = self._connection.execute(_SCHEMA_OF_ID, {"here": context, "wanted": id}).one_or_none()
         return None if row is None else read_schema(row)
 
-    def find_id(self, context: str, fingerprint: str) -> int | None:
-        """Find the id of a content by its fingerprint."""
-        return self._connection.scalar(_ID_OF_CONTENT, {"here": context, "wanted": fingerprint})
+    def list_ids(self, context: str, fingerprint: str) -> tuple[int, ...]:
+        """List the ids of a content, the one that it was given first in front."""
+        wanted = {"here": context, "first": fingerprint, "last": f"{fingerprint}z"}
+        return tuple(self._connection.scalars(_IDS_OF_CONTENT, wanted))
 
     def list_by_guid(self, guid: str) -> tuple[RegisteredSchema, ...]:
         """List the schemas with a guid, one a context."""
@@ -78,23 +102,10 @@ class SqlSubjectRows:
 
     def add_schema(self, schema: RegisteredSchema, fingerprint: str) -> None:
         """Add a schema with an id that is free, and its references."""
-        row = {
-            "context": schema.context,
-            "id": schema.id,
-            "fingerprint": fingerprint,
-            "guid": schema.guid,
-            "body": _format_content(schema.content),
-        }
-        self._connection.execute(insert(SCHEMA).values(row))
-        for subject, number in dict.fromkeys(list_referenced(schema)):
-            values = {
-                "context": subject.context,
-                "subject": subject.name,
-                "number": number,
-                "from_context": schema.context,
-                "from_id": schema.id,
-            }
-            self._connection.execute(insert(REFERENCE).values(values))
+        self._connection.execute(_ADD_SCHEMA, [_format_schema(schema, fingerprint)])
+        references = _format_references(schema)
+        if references:
+            self._connection.execute(_ADD_REFERENCE, references)
 
     def remove_schema(self, context: str, id: int) -> None:
         """Remove a schema and its references."""
@@ -104,13 +115,11 @@ class SqlSubjectRows:
 
     def find_largest_id(self, context: str) -> int:
         """The largest id that was ever given in a context; 0 for none."""
-        query = select(SCHEMA_ID.c.largest_id).where(SCHEMA_ID.c.context == context)
-        return self._connection.scalar(query) or 0
+        return self._connection.scalar(_LARGEST_ID, {"here": context}) or 0
 
     def set_largest_id(self, context: str, id: int) -> None:
         """Remember the largest id of a context."""
-        here = SCHEMA_ID.c.context == context
-        if not self._connection.execute(update(SCHEMA_ID).where(here).values(largest_id=id)).rowcount:
+        if not self._connection.execute(_SET_LARGEST_ID, {"here": context, "id": id}).rowcount:
             self._connection.execute(insert(SCHEMA_ID).values(context=context, largest_id=id))
 
     def list_versions(self, subject: SubjectName) -> tuple[SubjectVersion, ...]:
@@ -122,22 +131,12 @@ class SqlSubjectRows:
 
     def list_uses(self, context: str, id: int) -> tuple[SubjectVersion, ...]:
         """List the versions that have a schema, also soft-deleted ones, by subject and number."""
-        here = (VERSION.c.context == context) & (VERSION.c.schema_id == id)
-        query = select(VERSION).where(here).order_by(VERSION.c.subject, VERSION.c.number)
-        return tuple(map(_read_version, self._connection.execute(query)))
+        found = self._connection.execute(_USES_OF_SCHEMA, {"here": context, "wanted": id})
+        return tuple(map(_read_version, found))
 
     def add_version(self, version: SubjectVersion) -> None:
         """Add a version whose number is free."""
-        row = {
-            "context": version.subject.context,
-            "subject": version.subject.name,
-            "number": version.number,
-            "schema_id": version.schema_id,
-            "at_ms": version.at_ms,
-            "is_deleted": version.is_deleted,
-            "actor": version.actor,
-        }
-        self._connection.execute(insert(VERSION).values(row))
+        self._connection.execute(_ADD_VERSION, [_format_version(version)])
         self._count(version.subject, live=0 if version.is_deleted else 1, total=1)
 
     def mark_deleted(self, subject: SubjectName, numbers: tuple[int, ...]) -> None:
@@ -207,6 +206,11 @@ class SqlSubjectRows:
         rows = self._connection.execute(_SETTINGS_OF_SCOPES, {"wanted": tuple(scopes)})
         return {row.scope: read_settings(row) for row in rows}
 
+    def list_all_settings(self) -> Mapping[str, SubjectSettings]:
+        """Read the settings of every scope that has some, in order."""
+        rows = self._connection.execute(select(SETTINGS).order_by(SETTINGS.c.scope))
+        return {row.scope: read_settings(row) for row in rows}
+
     def write_settings(self, scope: str, settings: SubjectSettings) -> None:
         """Replace the settings of a scope."""
         self._connection.execute(delete(SETTINGS).where(SETTINGS.c.scope == scope))
@@ -230,6 +234,34 @@ class SqlSubjectRows:
         here = (SETTINGS.c.context == context) & (SETTINGS.c.scope != f":{context}:")
         self._connection.execute(update(SETTINGS).where(here).values(mode=""))
 
+    def add_copied(
+        self,
+        schemas: Sequence[tuple[RegisteredSchema, str]],
+        versions: Sequence[SubjectVersion],
+    ) -> None:
+        """Add schemas with their fingerprints, and then versions; none of them is there yet."""
+        used: set[tuple[str, str]] = set()
+        rows: list[dict[str, object]] = []
+        for schema, fingerprint in schemas:
+            key = schema.context, fingerprint
+            is_further = key in used or bool(self.list_ids(*key))
+            used.add(key)
+            rows.append(_format_schema(schema, f"{fingerprint}x{schema.id}" if is_further else fingerprint))
+        references = [row for schema, _ in schemas for row in _format_references(schema)]
+        counted: dict[SubjectName, tuple[int, int]] = {}
+        for version in versions:
+            live, total = counted.get(version.subject, (0, 0))
+            counted[version.subject] = live + (not version.is_deleted), total + 1
+        for statement, added in (
+            (_ADD_SCHEMA, rows),
+            (_ADD_REFERENCE, references),
+            (_ADD_VERSION, [_format_version(version) for version in versions]),
+        ):
+            if added:
+                self._connection.execute(statement, added)
+        for subject, (live, total) in counted.items():
+            self._count(subject, live, total)
+
     def remove_context(self, context: str) -> None:
         """Forget the largest id of a context without versions."""
         self._connection.execute(delete(SCHEMA_ID).where(SCHEMA_ID.c.context == context))
@@ -246,13 +278,13 @@ class SqlSubjectRows:
 
     def _count(self, subject: SubjectName, live: int, total: int) -> None:
         """Add to the numbers of versions; a subject without versions has no row."""
-        c = SUBJECT.c
-        here = (c.context == subject.context) & (c.name == subject.name)
-        counted = update(SUBJECT).where(here).values(live=c.live + live, total=c.total + total)
-        if not self._connection.execute(counted).rowcount:
+        key = {"here": subject.context, "wanted": subject.name}
+        if not self._connection.execute(_COUNT_VERSIONS, key | {"more_live": live, "more": total}).rowcount:
             row = {"context": subject.context, "name": subject.name, "live": live, "total": total}
-            self._connection.execute(insert(SUBJECT).values(row))
+            self._connection.execute(_ADD_SUBJECT, row)
         elif total < 0:
+            c = SUBJECT.c
+            here = (c.context == subject.context) & (c.name == subject.name)
             self._connection.execute(delete(SUBJECT).where(here, c.total == 0))
 
 
@@ -275,6 +307,41 @@ def _limit(wanted: SubjectFilter) -> int:
 def list_referenced(schema: RegisteredSchema) -> list[tuple[SubjectName, int]]:
     """List the versions that a schema refers to."""
     return [(parse_subject(r.subject, schema.context), r.version) for r in schema.content.references]
+
+
+def _format_schema(schema: RegisteredSchema, fingerprint: str) -> dict[str, object]:
+    return {
+        "context": schema.context,
+        "id": schema.id,
+        "fingerprint": fingerprint,
+        "guid": schema.guid,
+        "body": _format_content(schema.content),
+    }
+
+
+def _format_references(schema: RegisteredSchema) -> list[dict[str, object]]:
+    return [
+        {
+            "context": subject.context,
+            "subject": subject.name,
+            "number": number,
+            "from_context": schema.context,
+            "from_id": schema.id,
+        }
+        for subject, number in dict.fromkeys(list_referenced(schema))
+    ]
+
+
+def _format_version(version: SubjectVersion) -> dict[str, object]:
+    return {
+        "context": version.subject.context,
+        "subject": version.subject.name,
+        "number": version.number,
+        "schema_id": version.schema_id,
+        "at_ms": version.at_ms,
+        "is_deleted": version.is_deleted,
+        "actor": version.actor,
+    }
 
 
 def _format_content(content: SchemaContent) -> str:

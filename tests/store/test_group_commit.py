@@ -1,0 +1,95 @@
+"""Registrations of several threads share a commit, and each has its own outcome."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+from sqlalchemy import create_engine, text
+from sqlalchemy.exc import OperationalError
+
+import schemaman as sm
+from schemaman.store.sql.group_commit import GroupCommit
+from schemaman.subjects.faults import RefusedRequest
+
+
+def test_threads_register_together_and_nothing_is_lost(tmp_path: Path) -> None:
+    registry = sm.open_schema_registry(f"sqlite:///{tmp_path / 'a.db'}", create=True)
+    start = Barrier(8)
+
+    def work(thread: int) -> list[int]:
+        start.wait()
+        ids = []
+        for number in range(6):
+            found = registry.register(f"s{number}", f'{{"type":"fixed","name":"F","size":{number + 1}}}')
+            ids.append(found.version.schema_id)
+            with pytest.raises(RefusedRequest):
+                registry.register(f"s{number}", f'{{"type":"fixed","name":"G{thread}","size":1}}')
+        return ids
+
+    with ThreadPoolExecutor(8) as pool:
+        results = list(pool.map(work, range(8)))
+    assert all(ids == results[0] for ids in results)
+    assert sorted(results[0]) == [1, 2, 3, 4, 5, 6]
+    assert [[v.number for v in registry.list_versions(f"s{n}")] for n in range(6)] == [[1]] * 6
+
+
+def test_a_part_that_fails_leaves_the_others(tmp_path: Path) -> None:
+    """Commits are fewer than writers, and a failed commit is told to each member."""
+    engine = create_engine(f"sqlite:///{tmp_path / 'a.db'}")
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE t (n INTEGER)"))
+    commits = []
+
+    @contextmanager
+    def begin():
+        with engine.connect() as connection, connection.begin():
+            yield connection
+            if fails:
+                raise OSError("the disk is full")
+            commits.append(1)
+
+    fails = False
+    group = GroupCommit(begin)
+    start = Barrier(8)
+
+    def write(number: int) -> str:
+        start.wait()
+        try:
+            with group.join() as connection:
+                connection.execute(text("INSERT INTO t VALUES (:n)"), {"n": number})
+                if number % 2:
+                    raise ValueError(number)
+        except (ValueError, OSError) as error:
+            return type(error).__name__
+        return "done"
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(write, range(8))) == ["done", "ValueError"] * 4
+        fails = True
+        assert set(pool.map(write, range(0, 16, 2))) == {"OSError"}
+    fails = False
+
+    def break_one(number: int) -> str:
+        start.wait()
+        try:
+            with group.join() as connection:
+                connection.execute(
+                    text("INSERT INTO t VALUES (:n)" if number else "INSERT INTO none"), {"n": 9}
+                )
+        except OperationalError:
+            return "fault"
+        return "done"
+
+    with ThreadPoolExecutor(8) as pool:
+        outcomes = list(pool.map(break_one, range(8)))
+    with engine.begin() as connection:
+        # Whoever shared the transaction of the fault was told, and all others are there.
+        removed = connection.execute(text("DELETE FROM t WHERE n = 9"))
+        assert removed.rowcount == outcomes.count("done")
+    with engine.connect() as connection:
+        assert sorted(connection.execute(text("SELECT n FROM t")).scalars()) == [0, 2, 4, 6]
+    assert 1 <= len(commits) <= 4
