@@ -23,6 +23,8 @@ from schemaman.sink.reader import LastRecord
 from schemaman.sink.row_change import RowChange
 from schemaman.sink.row_mapping import RowMap
 from schemaman.sink.upsert import TopicOffset
+from schemaman.spark.executor import SparkExecutor
+from schemaman.spark.session import is_classic
 from schemaman.spark.streaming.micro_batch import COLUMNS, RAW, sort_records
 from schemaman.spark.streaming.plain_rows import PlainBatch, decode_records, stage_plain_rows
 from schemaman.spark.streaming.row_staging import (
@@ -251,10 +253,10 @@ class LocalBatch:
         has_kept = compute.greater(compute.list_value_length(good[helpers.kept]), 0)
         keeping = _count_true(compute.or_kleene(has_kept, compute.is_valid(good[helpers.words])))
         if keeping or needing:
-            frame = _create_frame(self.spark, good, make_staged_ddl(to))
+            frame = self._make_staged_frame(good, make_staged_ddl(to))
         else:  # no statement reads the helper columns, and the engine would convert them
             named = good.select([column.name for column in list_staged_columns(to)])
-            frame = _create_frame(self.spark, named, make_table_ddl(to))
+            frame = self._make_staged_frame(named, make_table_ddl(to))
         nulls = sum(good[name].null_count for name in to.key)
         return StagedRows(frame, good.num_rows, keeping, needing, nulls, ended, unwritable)
 
@@ -323,6 +325,12 @@ class LocalBatch:
 
     def release(self) -> None:
         """See `DecodedBatch`."""
+
+    def _make_staged_frame(self, rows: arrow.Table, ddl: str) -> DataFrame:
+        """Make a frame of as many parts as tasks run at once; a task for each Arrow batch takes longer."""
+        frame = _create_frame(self.spark, rows, ddl)
+        is_small = rows.num_rows <= SMALL or not is_classic(self.spark)
+        return frame if is_small else frame.coalesce(SparkExecutor(self.spark).slots)
 
     def _make_frame(self, table: arrow.Table) -> DataFrame:
         return _create_frame(self.spark, table.select([*COLUMNS, "reason"]), f"{RAW}, reason string")

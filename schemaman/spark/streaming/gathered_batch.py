@@ -31,7 +31,6 @@ _SHORTEST = 100
 _MOST_PREFIXES = 32
 """The number of leading bytes that are compared with each record, for keys and for values."""
 
-
 _TO_END = 2**31 - 1
 
 
@@ -68,14 +67,19 @@ class Prefixes:
 
     def restore_table(self, stripped: arrow.Table) -> arrow.Table:
         """Restore the records of `strip` in this process."""
+        restored = [self._restore_part(part) for part in stripped.to_batches()]
+        return arrow.Table.from_batches(restored, stripped.select(list(COLUMNS)).schema)
+
+    def _restore_part(self, part: arrow.RecordBatch) -> arrow.RecordBatch:
+        columns = {name: part.column(part.schema.get_field_index(name)) for name in part.schema.names}
         for name in _BODIES:
-            prefixes = arrow.array(getattr(self, name), stripped.schema.field(name).type)
-            numbers = stripped[f"{name}_prefix"].combine_chunks()
+            prefixes = arrow.array(getattr(self, name), columns[name].type)
+            numbers = columns[f"{name}_prefix"]
             if len(prefixes) and numbers.null_count < len(numbers):
                 first = compute.fill_null(prefixes.take(numbers), b"")
-                whole = compute.binary_join_element_wise(first, stripped[name], b"")
-                stripped = stripped.set_column(stripped.schema.get_field_index(name), name, whole)
-        return stripped.select(list(COLUMNS))
+                columns[name] = compute.binary_join_element_wise(first, columns[name], b"")
+        fields = [part.schema.field(name) for name in COLUMNS]
+        return arrow.RecordBatch.from_arrays([columns[n] for n in COLUMNS], schema=arrow.schema(fields))
 
 
 @dataclass(slots=True)
