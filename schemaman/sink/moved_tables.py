@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from schemaman.errors import Locked, SchemamanError, StatementFailed
-from schemaman.history.versions import TableHistory
+from schemaman.history.versions import TableEvent, TableHistory
 from schemaman.migration.apply.lease import TargetLease
 from schemaman.migration.conditions import find_unmet_query
 from schemaman.migration.plan import MigrationSource, Plan, Policy, Refusal
@@ -33,10 +33,12 @@ from schemaman.migration.row_columns import ORDER, add_row_columns
 from schemaman.migration.settings import TargetSetting
 from schemaman.migration.source import migration_source
 from schemaman.migration.spark_sql import set_properties
+from schemaman.migration.successor import list_successors
 from schemaman.migration.target import TARGETS, Executor, LakeTable, query_number
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
 from schemaman.sink.column_mapping import find_incarnation
+from schemaman.sink.ended_incarnations import find_end
 from schemaman.sink.preflight import Preflight
 
 Turn = AbstractContextManager[TargetLease]
@@ -132,6 +134,43 @@ class TableMover:
         if unmet is not None:
             return (), (f"the rows of {found.address} stay there: {plan.phase and plan.phase.gate}: {unmet}",)
         return self.apply(plan), ()
+
+    def takes_ended_rows(self, history: TableHistory, end: TableEvent, address: str) -> bool:
+        """Whether the rows of an ended incarnation may be written before its table gives up the name.
+
+        So it is until the lake table has moved or has rows of a later incarnation, and where it moves by
+        itself. `history` is the whole one. Raises `StatementFailed`.
+        """
+        if not self._is_automatic(history.table, "drop-table" if end.kind == "dropped" else "rename-table"):
+            return False
+        tables = list_successors(self._inspect, address)
+        if not tables:
+            return not self._has_moved_away(history, end, address)
+        lake = tables[-1].lake
+        if read_record(lake.properties).source != str(history.table):
+            return False
+        incarnation = find_incarnation(lake, history)
+        return incarnation is not None and incarnation <= end.incarnation
+
+    def _has_moved_away(self, history: TableHistory, end: TableEvent, address: str) -> bool:
+        """Whether the lake table of an ended incarnation has another name already."""
+        for each in self.preflight.list_addresses(address, self.target.format)[1:]:
+            lake = self._inspect(each)
+            if lake is not None and find_incarnation(lake, history) == end.incarnation:
+                return True
+        other = None if end.other is None else self.registry.store.history(end.other)
+        if other is None or not self.target.has_table(other.table):
+            return False
+        begun = next((v.incarnation for v in other.versions if v.at == end.at), None)
+        if begun is None:
+            return False
+        to = self.target.address(other.table)
+        lake = self._inspect(to)
+        is_there = lake is not None and read_record(lake.properties).source == str(other.table)
+        if lake is not None and is_there and find_incarnation(lake, other) == begun:
+            return True
+        next_end = find_end(other, begun)
+        return next_end is not None and self._has_moved_away(other, next_end, to)
 
     def takes_rows_over(self, table: TableId, address: str) -> bool:
         """Whether a renamed table gets a new lake table with the rows of the earlier one, as paths do."""

@@ -162,6 +162,8 @@ class Preflight:
         # The plan of the new incarnation moved the table of the earlier one.
         if incarnation is not None and incarnation != history.latest.incarnation:
             return None
+        if not stamp and not _began_by_rename(history):
+            return None  # a table that only ever came by a rename was that of an earlier incarnation
         return MissingTable(
             f"{lake_table} no longer exists, but this store has migrated it before",
             "restore the table",
@@ -198,7 +200,7 @@ class Preflight:
             if end is None and (next != history.table or _was_renamed(recorded)):
                 continue
             incarnation = recorded.latest.incarnation if end is None else end.incarnation
-            for each in self._list_addresses(address(previous), format):
+            for each in self.list_addresses(address(previous), format):
                 lake = self.executor.inspect(each, format)
                 if lake is not None and each != lake_table:
                     is_adopted = read_record(lake.properties).source == str(history.table)
@@ -216,7 +218,7 @@ class Preflight:
         events = ((h.table, e.other) for h in histories for e in h.events if e.kind == "renamed")
         return [(table, other, None) for table, other in events if other and str(other) in names]
 
-    def _list_addresses(self, address: str, format: str) -> tuple[str, ...]:
+    def list_addresses(self, address: str, format: str) -> tuple[str, ...]:
         """The address of a lake table, and those of tables that made room for it."""
         displaced: list[str] = []
 
@@ -226,6 +228,14 @@ class Preflight:
 
         name_displaced(address, is_free)
         return (address, *displaced[:-1])
+
+
+def _began_by_rename(history: TableHistory) -> bool:
+    """Whether the newest incarnation may be a table that had another name before."""
+    newest = history.latest.incarnation
+    begin = next(v.at for v in history.versions if v.incarnation == newest)
+    renames = [alias.until for alias in history.aliases if alias.kind == "table"]
+    return newest == history.versions[0].incarnation or None in renames or begin in renames
 
 
 def _was_renamed(history: TableHistory) -> bool:

@@ -19,7 +19,7 @@ IN_PLACE = (
 )  # fmt: skip
 MOVING = {
     "renamed": ways._rename,
-    "swapped": ways._exchange,
+    "swapped": ways.exchange_tables,
     "rebuilt": ways._rebuild,
     "anew": ways._make_anew,
 }

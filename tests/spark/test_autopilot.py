@@ -23,7 +23,9 @@ from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.statements import run_statement
 from schemaman.spark.streaming.batch_report import BatchReport
 from schemaman.spark.streaming.micro_batch import RAW
+from tests.streaming.automatic_ways import exchange_tables
 from tests.streaming.test_autopilot import keyless, told
+from tests.streaming.test_moved_tables import Source
 from tests.support.checkout import PROOF
 from tests.support.command_line import Run
 from tests.support.recordings import recorded
@@ -260,3 +262,32 @@ def test_a_namespace_that_another_writer_makes_first_is_there(
     with pytest.raises(StatementFailed):
         executor.run("DROP NAMESPACE `ice`.`twice`")
     executor.run("DROP NAMESPACE `ice`.`twice`")
+
+
+@pytest.mark.parametrize("format", ["iceberg", *(["delta"] if PROOF else [])])
+def test_rows_from_before_an_exchange_of_names_in_one_batch_are_kept(
+    spark: SparkSession, tmp_path: Path, format: str
+) -> None:
+    source = Source(None)  # type: ignore[arg-type]
+    exchange_tables(source)
+    path, table = (f"{tmp_path}/{{table}}", "") if format == "delta" else ("", "ice.exchanged.{table}")
+    target = sm.TargetSetting("lake", format, ("*",), path=path or None, table=table or None)
+    reports: list[BatchReport] = []
+    with sm.open(f"sqlite:///{tmp_path / 'store.db'}", create=True) as registry:
+        sink = sm.spark.LakeSink(
+            registry,
+            [target],
+            sm.spark.Quarantine(f"ice.{tmp_path.name}.quarantine", "iceberg"),
+            policy=sm.Policy(profile="autopilot"),
+            on_report=reports.append,
+        )
+        for number in range(2):  # the batch comes again, as after a crash
+            sink(_make_frame(spark, source.connector.records), number)
+    assert not any(each.blocked or each.quarantined for report in reports for each in report.tables), reports
+    assert not any(each.ended_incarnation for each in reports[0].tables)
+    found = {}
+    for name in "ab":
+        rows = spark.table(TARGETS.get(format).table_name((table or path).replace("{table}", name)))
+        alive = rows.where("_row_deleted IS NOT TRUE").collect()
+        found[name] = {row.id: row.v for row in alive}
+    assert found == {"a": {2: "b2", 3: "a3"}, "b": {1: "a1", 4: "b4"}}

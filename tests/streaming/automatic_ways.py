@@ -32,7 +32,7 @@ def _rename(source: Source) -> None:
     source.write("b", 3)
 
 
-def _exchange(source: Source) -> None:
+def exchange_tables(source: Source) -> None:
     source.create("a", 1)
     source.create("b", 2)
     for old, new in (("a", "x"), ("b", "a"), ("x", "b")):
@@ -186,7 +186,7 @@ WAYS: dict[str, Way] = {
         )
     ),
     "table renamed": Way(_moved(_rename, 2), formats=("iceberg",)),
-    "table names exchanged": Way(_moved(_exchange, 3), formats=("iceberg",)),
+    "table names exchanged": Way(_moved(exchange_tables, 3), formats=("iceberg",)),
     "table rebuilt": Way(_moved(_rebuild, 4), formats=("iceberg",)),
     "table made anew": Way(_moved(_make_anew, 2), formats=("iceberg",)),
     "tables united after an answer": Way(

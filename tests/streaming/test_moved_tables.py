@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from schemaman.migration.policy import Policy
 from schemaman.migration.row_columns import DELETED
 from schemaman.store.sql.store import SqlStore
 from tests.cases.connector import INT, TEXT, Connector, entry
+from tests.support.checkout import PROOF
 from tests.support.memory_sink import MemorySink
 from tests.support.records import column, image, node, row_event
 
@@ -47,10 +49,11 @@ class Source:
         told = {**entry("DROP", f'"shop"."{table}"', IMAGE), "table": None}
         self.connector.change(told, table=table, ddl=f"DROP TABLE {table}")
 
-    def take(self) -> dict[str, dict[int, str]]:
-        """The live rows of each lake table, once all records are written."""
-        for record in self.connector.records:
-            self.lake.take([record])
+    def take(self, size: int = 1) -> dict[str, dict[int, str]]:
+        """The live rows of each lake table, once all records are written in batches of a size."""
+        records = self.connector.records
+        for start in range(0, len(records), size):
+            self.lake.take(records[start : start + size])
         assert (self.lake.withheld(), self.lake.stopped) == ({}, set())
         return {
             address.rpartition(".")[2].strip("`").rpartition(".")[2]: _read(table.read())
@@ -179,3 +182,68 @@ def test_a_table_that_went_on_beside_the_other_one_is_not_taken_over(source: Sou
     assert (lake.withheld(), lake.stopped) == ({}, set())
     assert any("gives 1, not 0" in note for note in lake.notes)
     assert _read(lake.tables["ice.raw.`shop.public.b`"].read()).keys() == {2, 8}
+
+
+def _exchange_twice(source: Source) -> None:
+    source.create("a", 1)
+    source.create("b", 2)
+    for aside, number in (("x", 3), ("y", 5)):
+        for old, new in (("a", aside), ("b", "a"), (aside, "b")):
+            source.rename(old, new)
+        source.write("a", number)
+        source.write("b", number + 1)
+
+
+def _rebuild_twice(source: Source) -> None:
+    source.create("t", 1, 2)
+    for number in (3, 4):
+        source.create("t_copy", 1, number)
+        source.rename("t", "t_old")
+        source.rename("t_copy", "t")
+        source.write("t", 1, f"new{number}", "u")
+        source.drop("t_old")
+
+
+def _make_anew_three_times(source: Source) -> None:
+    source.create("other", 1)
+    for number in range(3):
+        source.create("t", number, 10 + number)
+        source.write("other", 1, f"o{number}", "u")
+        source.drop("t")
+    source.create("t", 9)
+
+
+def _rename_twice_and_make_anew(source: Source) -> None:
+    source.create("z", 1)
+    for old, new, id in (("z", "y", 2), ("y", "x", 3)):
+        source.rename(old, new)
+        source.write(new, id)
+    source.create("z", 4)
+    source.drop("x")
+    source.create("x", 5)
+
+
+MOVES = (_exchange_twice, _rebuild_twice, _make_anew_three_times, _rename_twice_and_make_anew)
+
+
+@pytest.mark.parametrize("move", MOVES, ids=lambda move: move.__name__.strip("_"))
+@pytest.mark.parametrize("format", ["iceberg", *(["delta"] if PROOF else [])])
+def test_rows_do_not_depend_on_where_batches_end(
+    format: str, move: Callable[[Source], None], tmp_path: Path
+) -> None:
+    found = []
+    for size in (1, 3, 1000):
+        with SqlStore.open(f"sqlite:///{tmp_path}/{size}.db", create=True) as store:
+            lake = MemorySink(store, lambda _: None, format, Policy(profile="autopilot"), lambda _: False)
+            source = Source(lake)
+            move(source)
+            found.append(source.take(size))
+    assert found[1:] == found[:1] * 2
+    written = {f"{row['id']}" for record in source.connector.records if (row := _read_row(record))}
+    assert {str(id) for rows in found[0].values() for id in rows} == written
+
+
+def _read_row(record: Record) -> dict[str, object]:
+    """The row of a record after it; empty for a statement."""
+    payload = json.loads(record.value or b"{}").get("payload", {})
+    return payload.get("after") or {}

@@ -20,7 +20,7 @@ from schemaman.debezium.records import Record
 from schemaman.debezium.wire_format import AUTO
 from schemaman.history.decisions import Decisions, apply_decisions
 from schemaman.history.untyped_columns import read_as_texts
-from schemaman.history.versions import TableHistory
+from schemaman.history.versions import TableEvent, TableHistory
 from schemaman.migration.plan import Plan
 from schemaman.migration.policy import Policy, PolicyRule
 from schemaman.migration.properties.table_record import read_record
@@ -31,6 +31,7 @@ from schemaman.migration.successor import list_successors
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
 from schemaman.settings import TargetSetting
+from schemaman.sink.ended_incarnations import list_ended_rows, order_by_end
 from schemaman.sink.row_mapping import RowMap, fill_truncate_metadata
 from schemaman.sink.upsert import TopicOffset
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
@@ -168,12 +169,13 @@ class MemorySink:
         decoded = self._told(reading, _ordered(batch), gaps=False)
         self._reject(decoded)
         self.meanwhile()
-        renamed = {t for t, h in histories.items() if any(alias.kind == "table" for alias in h.aliases)}
         seen: list[SinkTable] = []
-        for table in sorted(histories, key=lambda table: (table in renamed, table)):
-            mine = [row for row in decoded if row["source_table"] == format_table(table)]
+        rows_of = self._write_ended(_split(histories, decoded), context, reading)
+        for table in order_by_end(histories.values()):
+            mine = rows_of[table]
             seen += [self._follower(table)] if mine or self.kept.get(self._follower(table).lake_table) else []
             self._follow(table, mine, context, reading)
+        for table, mine in _split(histories, decoded).items():
             self.reached.add_batch(_reach(table, row) for row in mine if row["reason"] is None)
         self._without_rows(seen)
 
@@ -187,6 +189,30 @@ class MemorySink:
     def _load(self, tables: Iterable[TableId]) -> dict[TableId, TableHistory]:
         found = ((table, self.store.history(table)) for table in tables)
         return {table: self._decided(h) for table, h in found if h is not None}
+
+    def _write_ended(
+        self,
+        rows_of: dict[TableId, list[dict[str, Any]]],
+        context: MigrationContext,
+        reading: ReadingContext,
+    ) -> dict[TableId, list[dict[str, Any]]]:
+        """Write the rows of ended incarnations, and return the others."""
+        versions = {t: frozenset(row["version"] for row in rows) - {None} for t, rows in rows_of.items()}
+
+        def is_due(history: TableHistory, end: TableEvent) -> bool:
+            follower = self._follower(history.table)
+            mover = context.open_table(follower, self.open_lake()).make_mover()
+            return mover.takes_ended_rows(history, end, follower.lake_table)
+
+        for ended in list_ended_rows(reading.histories, versions, is_due):
+            cut = ((table, ended.cut_history(history)) for table, history in reading.histories.items())
+            histories = {table: history for table, history in cut if history is not None}
+            for table, numbers in ended.versions.items():
+                mine = [row for row in rows_of[table] if row["version"] in numbers]
+                rows_of[table] = [row for row in rows_of[table] if row["version"] not in numbers]
+                earlier = replace(reading, histories=histories)
+                self._follow(table, mine, context.look_back(ended), earlier, replays=False)
+        return rows_of
 
     def _without_rows(self, seen: Collection[SinkTable]) -> None:
         """The tables that got no rows, and would take none after what was told of them."""
@@ -256,9 +282,11 @@ class MemorySink:
         reading: ReadingContext,
         versions: Collection[int] | None = None,
         unfit: frozenset[str] = frozenset(),
+        *,
+        replays: bool = True,
     ) -> None:
         follower = self._follower(table)
-        waiting = dict(self.kept.get(follower.lake_table, {}))
+        waiting = dict(self.kept.get(follower.lake_table, {})) if replays else {}
         if not rows and not waiting:
             return
         self.sources[follower.lake_table] = table
@@ -417,6 +445,13 @@ class MemorySink:
             for name, table in self.tables.items()
             if table.live is not None and name in sources
         ]
+
+
+def _split(
+    histories: Mapping[TableId, TableHistory], rows: Collection[dict[str, Any]]
+) -> dict[TableId, list[dict[str, Any]]]:
+    """The rows of each table."""
+    return {t: [row for row in rows if row["source_table"] == format_table(t)] for t in histories}
 
 
 _CHANGES = arrow.schema([("change", arrow.binary()), ("key", arrow.binary())])

@@ -6,7 +6,7 @@ Law: both give the same rows, counts and reasons; they differ only in speed.
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -117,6 +117,9 @@ class DecodedBatch(Protocol):
     def select_table(self, source_table: str) -> DecodedBatch:
         """The records of one table."""
 
+    def select_versions(self, versions: Collection[int], *, others: bool = False) -> DecodedBatch:
+        """The records of some versions; `others`: those of all other ones, and of no version."""
+
     def use_session(self, spark: SparkSession) -> DecodedBatch:
         """The same records for a copy of their session; records on executors stay in theirs."""
 
@@ -217,6 +220,12 @@ class LocalBatch:
         is_mine = compute.fill_null(compute.equal(self.table["source_table"], source_table), False)
         mine = self.table if compute.all(is_mine).as_py() else self.table.filter(is_mine)
         return LocalBatch(self.spark, mine, self.plain)
+
+    def select_versions(self, versions: Collection[int], *, others: bool = False) -> LocalBatch:
+        """See `DecodedBatch`."""
+        rows = self._read_in_full().table
+        wanted = compute.is_in(rows["version"], arrow.array(sorted(versions), rows["version"].type))
+        return LocalBatch(self.spark, rows.filter(compute.invert(wanted) if others else wanted))
 
     def use_session(self, spark: SparkSession) -> LocalBatch:
         """See `DecodedBatch`."""
@@ -371,6 +380,11 @@ class ExecutorBatch:
     def select_table(self, source_table: str) -> ExecutorBatch:
         """See `DecodedBatch`."""
         return ExecutorBatch(self.spark, self.rows.where(F.col("source_table") == source_table))
+
+    def select_versions(self, versions: Collection[int], *, others: bool = False) -> ExecutorBatch:
+        """See `DecodedBatch`."""
+        wanted = F.coalesce(F.col("version").isin(sorted(versions)), F.lit(False))
+        return ExecutorBatch(self.spark, self.rows.where(~wanted if others else wanted))
 
     def use_session(self, spark: SparkSession) -> ExecutorBatch:
         """See `DecodedBatch`."""

@@ -21,6 +21,7 @@ from schemaman.migration.row_columns import add_row_columns
 from schemaman.migration.target import TARGETS, Executor, LakeTable, Target
 from schemaman.model.ddl import quote_name
 from schemaman.registry import Registry, RegistryStore
+from schemaman.sink.ended_incarnations import EndedRows, open_earlier_store
 from schemaman.sink.moved_tables import TableMover
 from schemaman.sink.preflight import Preflight
 from schemaman.sink.reader_views import ReaderViews
@@ -47,6 +48,13 @@ class MigrationContext:
     def __post_init__(self) -> None:
         # One for all tables: each line of the log is read once, however many tables there are.
         object.__setattr__(self, "journal", StoreJournal(self.store))
+
+    def look_back(self, before: EndedRows) -> MigrationContext:
+        """The same with the histories that the source had before an event."""
+        store = open_earlier_store(self.store, before)
+        earlier = replace(self, store=store, registry=Registry(store, self.clock))
+        object.__setattr__(earlier, "journal", self.journal)
+        return earlier
 
     def open_table(self, sink_table: SinkTable, executor: Executor) -> TableContext:
         """The context of one lake table."""

@@ -22,7 +22,7 @@ from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import BadConfiguration, Locked, StatementConflict, StatementFailed, UsageError
 from schemaman.history.decisions import Decisions, apply_decisions
 from schemaman.history.untyped_columns import read_as_texts
-from schemaman.history.versions import TableHistory
+from schemaman.history.versions import TableEvent, TableHistory
 from schemaman.io.schema_registry import NO_REGISTRY, is_url, load_export, open_registry
 from schemaman.migration.apply.apply import LEASE_MS
 from schemaman.migration.apply.lease import TURN_MS
@@ -34,6 +34,7 @@ from schemaman.migration.target_id import target_id
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry, RegistryStore, Services
 from schemaman.settings import TargetSetting
+from schemaman.sink.ended_incarnations import EndedRows, list_ended_rows, order_by_end
 from schemaman.sink.upsert import TopicOffset
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.sink.values.unavailable import PLACEHOLDER
@@ -304,6 +305,7 @@ class _BatchRun:
         self.attempt = f"{query or 'called'}:{number}:{time.time_ns()}"
         self.tables = {format_table(table): table for table in histories}
         self.find_unread: FindUnread | None = None
+        self.migration = sink._migration
         self.later: frozenset[int] = frozenset()
         self.reasons: dict[str, set[str]] = {}
 
@@ -329,11 +331,15 @@ class _BatchRun:
         counted: Mapping[str | None, RecordCount],
         rejected: int,
     ) -> BatchReport:
+        ended, written_before = self._write_ended_rows(rows, counted)
         due: list[_Due] = []
         renamed: list[_Due] = []
         untargeted = 0
-        for text, table in sorted(self.tables.items()):
+        for table in order_by_end(self.histories.values()):
+            text = format_table(table)
             changes = _select_changes(rows, text, counted)
+            if table in written_before:
+                changes = _select_versions(changes, text, written_before[table], others=True)
             sink_tables = self.sink.list_sink_tables(table)
             untargeted += 0 if sink_tables else changes.count
             found = [(f, changes) for f in sink_tables if changes.count or _make_key(f) in self.waiting]
@@ -342,7 +348,7 @@ class _BatchRun:
         # The lake tables of their previous names must exist by now.
         outcomes += [self._write_alone(self.spark, each) for each in renamed]
         due += renamed
-        reports: list[TableReport] = []
+        reports: list[TableReport] = [*ended]
         locked: list[_Due] = []
         overtaken: list[SinkTable] = []
         for (sink_table, changes), written in zip(due, outcomes, strict=True):
@@ -363,6 +369,49 @@ class _BatchRun:
             lambda _: self.executor, {sink_table for sink_table, _ in due}
         )
         return BatchReport(self.number, tuple(reports), untargeted, rejected)
+
+    def _write_ended_rows(
+        self, rows: DecodedBatch, counted: Mapping[str | None, RecordCount]
+    ) -> tuple[list[TableReport], dict[TableId, frozenset[int]]]:
+        """Write the rows that come before a name is used again; the reports, and the versions of the rows."""
+        versions = {
+            table: counted[text].versions
+            for text, table in self.tables.items()
+            if counted.get(text) is not None
+        }
+        reports: list[TableReport] = []
+        written: dict[TableId, frozenset[int]] = {}
+        for ended in list_ended_rows(self.histories, versions, self._takes_ended_rows):
+            earlier = self._look_back(ended)
+            for table, numbers in ended.versions.items():
+                text = format_table(table)
+                changes = _select_versions(_select_changes(rows, text, counted), text, numbers)
+                for sink_table in self.sink.list_sink_tables(table):
+                    outcome = earlier._migrate_after_lease(sink_table, changes)
+                    reports.append(earlier._write_or_block(sink_table, outcome, changes))
+                written[table] = written.get(table, frozenset()) | numbers
+        return reports, written
+
+    def _takes_ended_rows(self, history: TableHistory, end: TableEvent) -> bool:
+        """Whether each lake table of a source may take the rows from before an event."""
+        tables = self.sink.list_sink_tables(history.table)
+        movers = [(self._open(each).make_mover(), each.lake_table) for each in tables]
+        return bool(movers) and all(
+            mover.takes_ended_rows(history, end, address) for mover, address in movers
+        )
+
+    def _look_back(self, before: EndedRows) -> _BatchRun:
+        """The run with the histories from before an event.
+
+        Its rows are written by their order alone: the table may get more rows of this batch under another
+        name. Records that wait are written by the batch itself.
+        """
+        earlier = copy.copy(self)
+        cut = ((table, before.cut_history(history)) for table, history in self.histories.items())
+        earlier.histories = {table: history for table, history in cut if history is not None}
+        earlier.migration = self.migration.look_back(before)
+        earlier.batch, earlier.waiting, earlier.reasons = None, {}, {}
+        return earlier
 
     def _read_again(
         self, raw: DataFrame | arrow.Table, sink_table: SinkTable, times: int = _MAX_REREADS
@@ -413,7 +462,7 @@ class _BatchRun:
         return migrate_table(self._open(sink_table), read_by, changes.versions, holds_key=holds_key)
 
     def _open(self, sink_table: SinkTable) -> TableContext:
-        return self.sink._migration.open_table(sink_table, self.executor)
+        return self.migration.open_table(sink_table, self.executor)
 
     def _migrate_after_lease(self, sink_table: SinkTable, changes: TableChanges) -> Ready | Blocked:
         """Migrate the table after its lease has expired: most likely a killed run of this job holds it."""
@@ -643,6 +692,14 @@ class _BatchRun:
 def _select_changes(rows: DecodedBatch, text: str, counted: Mapping[str | None, RecordCount]) -> TableChanges:
     count = counted.get(text, RecordCount())
     return TableChanges(rows.select_table(text), count.records, count.truncated, count.versions)
+
+
+def _select_versions(
+    changes: TableChanges, text: str, versions: frozenset[int], *, others: bool = False
+) -> TableChanges:
+    """The changes of some versions of a table, or of all others."""
+    rows = changes.rows.select_versions(versions, others=others)
+    return _select_changes(rows, text, rows.count_records())
 
 
 def _index_waiting(quarantined: Iterable[QuarantinedTable]) -> dict[tuple[str, str], QuarantinedTable]:
