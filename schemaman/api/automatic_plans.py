@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from schemaman.api.planning import LakePlanner
 from schemaman.api.target_tables import TargetTable
@@ -19,6 +19,7 @@ from schemaman.sink.answered_renames import find_former_columns, plan_answered_r
 from schemaman.sink.row_places import (
     find_key_begin,
     find_key_end,
+    find_retyped_key,
     find_types,
     is_of_sink,
     make_predecessor,
@@ -81,13 +82,18 @@ class AutomaticPlanner:
         `unproven`: its rows do not prove the key. The sink then writes the newer rows there, so that only
         tables of the sink have successors. Raises as `inspect`.
         """
-        if not tables or not self._is_automatic("on-key-changed" if unproven else "on-key-lost", table):
+        if not tables:
             return ()
         newest, history = tables[-1], self.planner.settle_renames(table)
         if "key" in history.latest.unconfirmed or not is_of_sink(newest.lake):
             return ()
-        end = find_types(history, newest.lake)
-        end = end or (find_key_begin(history) if unproven else find_key_end(history, newest, ()))
+        end = None
+        if self._is_automatic("on-key-changed" if unproven else "on-key-lost", table):
+            end = find_types(history, newest.lake)
+            end = end or (find_key_begin(history) if unproven else find_key_end(history, newest, ()))
+        if end is None and self._is_automatic("on-key-changed", table):
+            recipes = self.planner.make_recipes(replace(table, table=newest.address), newest.lake)
+            end = find_retyped_key(history, newest.lake, recipes.list_stuck_columns)
         if end is None:
             return ()
         names = str(table.history.table), table.target, table.format

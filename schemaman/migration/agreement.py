@@ -302,10 +302,14 @@ def _explain_approval(inputs: PlanInputs, change: Change, kinds: Sequence[Change
     asked = [inputs.check.ask(kind) for kind in kinds if kind != "upgrade"]
     why = "; ".join(r.why for r in asked if r.level == "approve")
     kept = isinstance(change, DropColumn) and change.path in inputs.projection.kept
-    if kept and inputs.lake is not None and len(change.path) == 1:
-        # An earlier part of a split column was kept for its type, before the source dropped the column.
-        kept = find_newest_part(read_record(inputs.lake.properties).split, change.path[0]) is None
-    return why or (_KEPT_BEFORE if kept else "")
+    return why or (_KEPT_BEFORE if kept and not _is_earlier_part(inputs, change) else "")
+
+
+def _is_earlier_part(inputs: PlanInputs, change: Change) -> bool:
+    """Whether a column was kept for its type, before the source dropped the column that it is a part of."""
+    if inputs.lake is None or not isinstance(change, DropColumn) or len(change.path) > 1:
+        return False
+    return find_newest_part(read_record(inputs.lake.properties).split, change.path[0]) is not None
 
 
 def find_approval_reason(reasons: ApprovalReasons, changes: Sequence[Change]) -> str:

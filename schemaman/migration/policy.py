@@ -76,8 +76,8 @@ MEANINGS: Mapping[ChangeKind, str] = {
     "unite-columns": "a rename that was answered after the lake had got both columns: rows that were not "
     "written since get the earlier value, and the earlier column stays",
     "change-key": "other key columns: the rows were merged by the old ones",
-    "on-key-changed": "another key that the rows do not prove: `auto` begins a successor `orders__2` for the "
-    "rows from there on, and `orders` keeps its rows",
+    "on-key-changed": "another key that the rows do not prove, or a type of it that the format does not make "
+    "in place: `auto` begins a successor `orders__2` for the rows from there on, and `orders` keeps its rows",
     "on-key-lost": "a table of the sink loses its key, or a log of changes gets one: `auto` begins a "
     "successor, as above",
     "change-layout-column": "another type of a column by which files are laid out",

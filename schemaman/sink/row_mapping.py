@@ -32,6 +32,7 @@ from schemaman.migration.source import migration_source
 from schemaman.migration.split_columns import list_text_parts
 from schemaman.migration.target import LakeTable, is_same_key
 from schemaman.model.schema import Column, TableSchema
+from schemaman.model.shell import build_command
 from schemaman.model.types import Type
 from schemaman.sink.field_mapping import find_field_renamings
 from schemaman.sink.progress import UNKNOWN_POSITION
@@ -57,6 +58,10 @@ _UNKNOWN_POSITION = (
 _EARLIER_KEY = (
     "the row may have been written under an earlier key: the connector reads keys late, and this one is "
     "certain only for later rows; read the table again (signal `execute-snapshot`)"
+)
+_OTHER_KEY = (
+    "the row was written when the key was {}: it names no row of the table; read the table again (signal "
+    "`execute-snapshot`), then delete the record from the quarantine"
 )
 _OPEN_KEY = (
     "it is not confirmed that the key was ({}) when the source wrote the row: it waits until a later record "
@@ -319,10 +324,14 @@ def find_undecided_columns(history: TableHistory, *, reused: bool = False) -> di
     now = {c.id: c.name for c in history.latest.schema.columns if c.id is not None}
     reach, found = dict(now), dict[int, str]()
     for before, after in reversed(list(pairwise(history.versions))):
+        names = {c.id: c.name for v in (before, after) for c in v.schema.columns if c.id is not None}
         for old, new, why in _list_candidates(before, after, reused=reused):
             if old not in now and new in reach:
                 reach.setdefault(old, reach[new])
-                found.setdefault(old, why or f"rename not decided: it may have become {reach[new]}")
+                step = f"{history.table}@{after.number}", names[old], names[new]
+                asked = f"`{build_command(('decide', 'rename'), step)}`, or not-rename, answers it"
+                became = f"rename not decided: it may have become {reach[new]}; {asked}"
+                found.setdefault(old, why or became)
     return found
 
 
@@ -437,7 +446,7 @@ def _map_key(change: RowChange, image: Mapping[str, object], to: RowMap) -> dict
         return UnfitColumn(to.key[0], _explain_open_key(change))
     if then and then != set(to.key):
         keys = f"({', '.join(change.schema.key)}), and the table's is ({', '.join(to.key)})"
-        return UnfitColumn(to.key[0], f"the row was written when the key was {keys}")
+        return UnfitColumn(to.key[0], _OTHER_KEY.format(keys))
     if change.op == "d" and to.has_replica_identity and is_key_made_up(change.before or {}, change.schema):
         return UnfitColumn(to.key[0], _MADE_UP_KEY)
     # A row that was created then is a new one by either key.

@@ -16,7 +16,12 @@ from schemaman.migration.row_columns import DELETED, KEYLESS
 from schemaman.migration.source import migration_source
 from schemaman.migration.successor import LakeTableAt
 from schemaman.migration.target import LakeTable, is_same_key
+from schemaman.migration.type_mapping import list_common_types
+from schemaman.model.types import String, Type, widens
 from schemaman.sink.column_mapping import find_incarnation
+
+ListStuck = Callable[[LakeTable], Collection[str]]
+"""Lists the source's columns whose new type the format of a lake table does not make in place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +75,14 @@ def find_place(
     *,
     begins_successors: bool,
     follows_names: bool = False,
+    list_stuck: ListStuck | None = None,
 ) -> RowPlace | None:
     """Find the table for the first of these versions; None if a table of the list has no known beginning.
 
     `tables` are the lake table of the source and its successors. `begins_successors`: the policy lets a
     table end where the source loses its key or gets one. `follows_names`: it lets one end whose source was
-    dropped or renamed, and which could make no room for the table that has its name now.
+    dropped or renamed, and which could make no room for the table that has its name now. `list_stuck` lets
+    one end where a column of its key gets a type that its format does not make in place.
     """
     firsts = [0]
     for each in tables[1:]:
@@ -97,6 +104,11 @@ def find_place(
         end = find_next_incarnation(history, newest.table.lake) or end
     if begins_successors and end is None:
         end = find_key_end(history, newest.table, versions)
+    if list_stuck is not None and end is None:
+        if newest.table is None:
+            end = find_retyped_key_among(history, versions)
+        else:
+            end = find_retyped_key(history, newest.table.lake, list_stuck)
     return newest if end is None else replace(newest, until=end.number)
 
 
@@ -129,6 +141,47 @@ def find_key_end(
         return None
     stamped = find_stamped_version(migration_source(history), table.lake)
     return begin if stamped is not None and own[stamped].number < begin.number else None
+
+
+def find_retyped_key(history: TableHistory, lake: LakeTable, list_stuck: ListStuck) -> SchemaVersion | None:
+    """Find the version from which the key has a type that the lake table cannot get; None if there is none.
+
+    A row is merged by the values of its key, so that such a column cannot be split.
+    """
+    own = [v for v in history.versions if v.incarnation == history.latest.incarnation]
+    stamped = find_stamped_version(migration_source(history), lake) if is_of_sink(lake) else None
+    if stamped is None:
+        return None
+    types = _list_key_types(own[stamped])
+    changed = {c.name: c.id for c in own[-1].schema.columns if types.get(c.id, c.type) != c.type}
+    stuck = {changed[name] for name in list_stuck(lake) if name in changed} if changed else set()
+    columns = ((v, c) for v in own[stamped:] for c in v.schema.columns if c.id in stuck)
+    return next((v for v, c in columns if c.type != types[c.id]), None)
+
+
+def find_retyped_key_among(history: TableHistory, versions: Collection[int]) -> SchemaVersion | None:
+    """Find the version from which a key has a type that does not hold the keys of rows before it.
+
+    `versions` are those of the rows, for which there is no table yet.
+    """
+    own = [v for v in history.versions if v.incarnation == history.latest.incarnation]
+    own = own[next((n for n, v in enumerate(own) if v.number in versions), len(own)) :]
+    for number, version in enumerate(own):
+        types = {c.id: c.type for c in version.schema.columns}
+        before = ((id, type) for v in own[:number] for id, type in _list_key_types(v).items() if id in types)
+        if not all(_is_type_held(type, types[id]) for id, type in before):
+            return version
+    return None
+
+
+def _list_key_types(version: SchemaVersion) -> dict[int | None, Type]:
+    key = version.schema.key
+    return {c.id: c.type for c in version.schema.columns if c.name in key and c.id is not None}
+
+
+def _is_type_held(old: Type, new: Type) -> bool:
+    """Whether a new table can have a type that holds the values of both."""
+    return new == String() or widens(old, new) or bool(list_common_types(old, new))
 
 
 def find_next_incarnation(history: TableHistory, lake: LakeTable) -> SchemaVersion | None:

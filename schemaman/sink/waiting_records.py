@@ -11,8 +11,10 @@ from datetime import UTC, datetime
 from schemaman.migration.spark_sql import literal
 from schemaman.model.display import count_noun
 from schemaman.model.schema import TableId
+from schemaman.model.shell import quote_word
 
 _COMMAND = re.compile(r"`(schemaman [^`]+)`|\((schemaman [^()]+)\)")
+_OPEN_COMMAND = re.compile(r"(`schemaman (?:[a-z-]+ )+)TABLE(?=[ `])")
 _TRIED_AGAIN = "records that come later settle it, and each batch tries it again"
 
 
@@ -52,17 +54,22 @@ def format_waiting_query(table: str, stream: str | None = None) -> str:
 
 def read_waiting(rows: Iterable[Sequence[object]]) -> tuple[WaitingRecords, ...]:
     """Read the rows of that query."""
-    return tuple(
-        WaitingRecords(
-            str(lake_table),
-            _name_table(str(source_table)),
-            int(str(count)),
-            None if oldest is None else int(str(oldest)),
-            str(reason or ""),
-            find_command(str(reason or "")),
-        )
-        for lake_table, source_table, count, oldest, reason in rows
-    )
+    return tuple(_read_records(row) for row in rows)
+
+
+def _read_records(row: Sequence[object]) -> WaitingRecords:
+    lake_table, source_table, count, oldest, text = row
+    source = _name_table(str(source_table))
+    reason = fill_commands(str(text or ""), source)
+    oldest_ms = None if oldest is None else int(str(oldest))
+    return WaitingRecords(str(lake_table), source, int(str(count)), oldest_ms, reason, find_command(reason))
+
+
+def fill_commands(reason: str, source_table: str) -> str:
+    """Write the name of the source table into the commands of a reason that is the same for all tables."""
+    if not source_table:
+        return reason
+    return _OPEN_COMMAND.sub(lambda found: f"{found[1]}{quote_word(source_table)}", reason)
 
 
 def _name_table(text: str) -> str:

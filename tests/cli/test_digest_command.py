@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from schemaman.errors import StatementFailed
+from schemaman.history.open_questions import OpenQuestion
+from schemaman.report.document import Grid
+from schemaman.report.views.questions import build_questions_grid
 from tests.io.test_notifications import Hook, hook
 from tests.support.checkout import CAPTURES
 from tests.support.memory_commands import Commands
@@ -117,3 +121,13 @@ def test_a_round_that_changed_the_lake_is_told_to_the_webhook(
         (entry,) = body["entries"]
         assert (entry["table"], entry["lake_table"]) == ("srv.app.orders", "ice.raw.orders")
         assert "CREATE TABLE" in entry["message"]
+
+
+def test_both_answers_to_a_question_are_written_as_commands() -> None:
+    asked = OpenQuestion(
+        "srv.t", "whether a became b", ("schemaman decide rename t a b",), "schemaman decide x"
+    )
+    told = replace(asked, otherwise="nothing is to be done")
+    (grid,) = build_questions_grid((asked, told))
+    assert isinstance(grid, Grid)
+    assert [row[-1][0].code for row in grid.rows] == [True, False]

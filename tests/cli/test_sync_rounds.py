@@ -262,15 +262,24 @@ def test_autopilot_goes_on_where_careful_waits(run: Commands) -> None:
 KEYS = (("id", "INT"), ("n", "INT"), ("note", "VARCHAR"))
 
 
-@pytest.mark.parametrize("key", [(), ("n",)], ids=["the key is gone", "rows do not prove the key"])
-def test_a_table_of_the_sink_gets_a_successor(run: Commands, key: tuple[str, ...]) -> None:
+TEXT_KEYS = (("id", "VARCHAR"), *KEYS[1:])
+
+
+@pytest.mark.parametrize(
+    ("key", "columns"),
+    [((), KEYS), (("n",), KEYS), (("id",), TEXT_KEYS)],
+    ids=["the key is gone", "rows do not prove the key", "another type of the key"],
+)
+def test_a_table_of_the_sink_gets_a_successor(
+    run: Commands, key: tuple[str, ...], columns: tuple[tuple[str, str], ...]
+) -> None:
     run.settings(more='profile = "autopilot"\n')
     run.says(run.table(KEYS, type="CREATE"))
     assert run("sync", "r.jsonl", "--once").code == 0
     run.change("ADD COLUMNS (`_row_order` STRING, `_row_deleted` BOOLEAN)")
     first = run.lake.table("ice.raw.orders")
     first.rows = {(str(n),): {first.fields["id"]: n, first.fields["n"]: 7} for n in (1, 2)}
-    run.says(run.table(KEYS, key=key))
+    run.says(run.table(columns, key=key))
     done = run("sync", "r.jsonl", "--once", "--format", "json")
     assert done.code == 0, done
     (told,) = done.json["tables"]
@@ -279,7 +288,7 @@ def test_a_table_of_the_sink_gets_a_successor(run: Commands, key: tuple[str, ...
     assert run.live("ice.raw.orders__2").schema.key == key
     # from now on the successor follows the source, and the older table stays as it is
     before = len(first.ran)
-    run.says(run.table((*KEYS, ("q", "INT")), key=key))
+    run.says(run.table((*columns, ("q", "INT")), key=key))
     assert run("sync", "r.jsonl", "--once").code == 0
     assert "q" in run.live("ice.raw.orders__2").schema.names
     assert len(first.ran) == before

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from schemaman.sink.waiting_records import WaitingRecords, find_command, read_waiting
+from schemaman.sink.waiting_records import WaitingRecords, fill_commands, find_command, read_waiting
 
 
 @pytest.mark.parametrize(
@@ -30,3 +30,12 @@ def test_records_tell_since_when_they_wait() -> None:
         "3 records wait in quarantine for ice.raw.t, the oldest since 2023-11-14 22:13:20Z: it waits; records"
     )
     assert str(unknown).startswith("1 record waits in quarantine, not decoded: no schema; ")
+
+
+def test_the_commands_of_a_reason_name_the_table() -> None:
+    reason = "it waits for `schemaman decide confirm TABLE key`; ALTER TABLE t, and `schemaman plan TABLE`"
+    assert fill_commands(reason, "srv.shop.my table") == (
+        "it waits for `schemaman decide confirm 'srv.shop.my table' key`; ALTER TABLE t, and "
+        "`schemaman plan 'srv.shop.my table'`"
+    )
+    assert fill_commands(reason, "") == reason

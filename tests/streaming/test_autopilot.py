@@ -414,6 +414,35 @@ def test_tables_wait_only_for_reviewed_reasons_and_no_value_is_wrong(format: str
     assert total.stopped + total.waiting <= (8 if PROOF else 2)
 
 
+@pytest.mark.parametrize("size", [1, 9])
+def test_a_key_whose_type_the_format_does_not_change_begins_a_successor_wherever_batches_end(
+    lake: MemorySink, size: int
+) -> None:
+    records = [told(0, {"id": "a", "n": 1}), told(1, {"id": "7", "n": 2})]
+    records += [told(2, {"id": 7, "n": 3}, "u"), told(3, {"id": 8, "n": 4}), told(4, {"id": 9, "n": 4}, "d")]
+    for start in range(0, len(records), size):
+        lake.take(records[start : start + size])
+    lake.take([])
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    first, second = lake.lake()
+    assert {row["id"] for row in alive_in(first)} == {"a", "7"}
+    assert sorted(alive_in(second), key=repr) == [{"id": 7, "n": 3}, {"id": 8, "n": 4}]
+    assert any("gets another type, which the format does not make in place" in note for note in lake.notes)
+    # A wider type of the key is made in place.
+    wide = row_event({"id": node("int64"), "n": INT}, "c", {"id": 2**40, "n": 5}, offset=9, ts_ms=90_000)
+    lake.take([wide])
+    assert len(lake.lake()) == 2
+    assert alive_in(lake.lake()[1])[-1] == {"id": 2**40, "n": 5}
+
+
+def test_a_key_of_another_type_waits_where_no_successor_is_begun(lake: MemorySink) -> None:
+    lake.policy = Policy(profile="autopilot", rules=(PolicyRule("block", ("on-key-changed",)),))
+    lake.take([told(0, {"id": 1, "n": 1})])
+    lake.take([told(1, {"id": "x", "n": 2})])
+    (reason,) = lake.withheld().values()
+    assert "change `id` from INT to STRING" in reason
+
+
 @pytest.mark.parametrize("level", ["auto", "approve"])
 def test_a_rule_that_drops_columns_drops_none_that_the_source_has_or_may_have(
     lake: MemorySink, level: Any

@@ -8,6 +8,7 @@ from schemaman.registry import Registry
 from schemaman.settings import TargetSetting
 from schemaman.spark.streaming.batch_report import BatchReport, TableReport
 from schemaman.spark.streaming.quarantine import UNKNOWN_TABLE, Quarantine, QuarantinedTable
+from schemaman.spark.streaming.row_staging import OTHER_ROW
 from schemaman.spark.streaming.sink_table import SinkTable
 from schemaman.spark.streaming.waiting_journal import WaitingJournal
 from schemaman.store.memory import MemoryStore
@@ -46,6 +47,10 @@ def test_lines_are_written_when_something_changes() -> None:
     assert (records.waiting.records, records.since_ms, records.waiting.reason) == (3, 1_000, "no earlier row")
     assert told["quarantine", "iceberg:ice.q.quarantine"].waiting.command == "schemaman rejects"
     assert "--table /lake/orders" in told["blocked", "delta:/lake/orders"].waiting.command
+    uncertain = QuarantinedTable("/lake/orders", "{}", 1, 1, 0, 8, 1_000, OTHER_ROW)
+    assert write(BLOCKED, uncertain, UNREAD) == 1
+    (found,) = (w.waiting for w in registry.digest_after(0, 0).waiting if w.waiting.records == 1)
+    assert found.command == "schemaman decide confirm srv.app.orders key"
     journal = begin()  # another process finds what waits, and what no longer does
     assert write(WRITTEN, UNREAD) == 2
     assert [w.waiting.records for w in registry.digest_after(0, 0).waiting] == [2]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from schemaman.history.open_questions import OpenQuestion
+from schemaman.model.shell import PROGRAM
 from schemaman.report.document import Block, Grid, Text
 from schemaman.report.views import words
 
@@ -17,9 +18,13 @@ def build_questions_grid(questions: Sequence[OpenQuestion]) -> Iterator[Block]:
                 (Text(q.table, code=True),),
                 (Text(q.text),),
                 (Text("; ".join(q.commands), code=True),),
-                (Text(q.otherwise, "muted"),),
+                (Text(q.otherwise, code=True) if _is_command(q.otherwise) else Text(q.otherwise, "muted"),),
             )
             for q in questions
         )
         title = words.format_count(len(rows), "open question")
         yield Grid(title, ("table", "question", "command if so", "otherwise"), rows)
+
+
+def _is_command(text: str) -> bool:
+    return text.startswith(f"{PROGRAM} ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from schemaman.history.versions import SchemaVersion
@@ -10,6 +11,7 @@ from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.recipes.successor_plans import plan_successor
 from schemaman.migration.row_columns import add_row_columns
 from schemaman.migration.source import migration_source
+from schemaman.migration.split_columns import split_columns
 from schemaman.migration.successor import list_successors
 from schemaman.migration.target import LakeTable
 from schemaman.sink.row_places import RowPlace, find_place, make_predecessor
@@ -18,10 +20,9 @@ from schemaman.spark.streaming.migration_state import MigrationState
 from schemaman.spark.streaming.newest_version import NEW_TABLE, block_by_plan
 from schemaman.spark.streaming.sink_table import Blocked, Ready
 
-_SUCCEEDED = (
-    "the key of {} changes from {}, and the rows do not prove it: newer rows go into {}, and {} keeps the "
-    "rows from before"
-)
+_SUCCEEDED = "{}: newer rows go into {}, and {} keeps the rows from before"
+_REKEYED = "the key of {} changes from ({}) to ({}), and the rows do not prove it"
+_RETYPED = "the key ({1}) of {0} gets another type, which the format does not make in place"
 _LOST_SUCCESSOR = (
     "newer rows of {} were in {}, which does not exist: restore it; or unset the property {} to write into "
     "the older table again"
@@ -49,7 +50,21 @@ def choose_table(state: MigrationState) -> MigrationState:
         return state.stop(Blocked(_LOST_SUCCESSOR.format(tables[-1].lake.name, lost, SUCCESSOR_PROPERTY)))
     begins = source.find_level("on-key-lost") == "auto"
     follows = all(source.find_level(kind) == "auto" for kind in NEW_TABLE)
-    place = find_place(state.whole, tables, versions, begins_successors=begins, follows_names=follows)
+
+    def list_stuck(lake: LakeTable) -> Collection[str]:
+        context = source.at_address(tables[-1].address)
+        return context.make_recipes(migration_source(split_columns(state.whole, lake))).list_stuck_columns(
+            lake
+        )
+
+    place = find_place(
+        state.whole,
+        tables,
+        versions,
+        begins_successors=begins,
+        follows_names=follows,
+        list_stuck=list_stuck if source.find_level("on-key-changed") == "auto" else None,
+    )
     if place is None:
         return state.stop(Blocked(_UNKNOWN_BEGINNING.format(PREDECESSOR_PROPERTY)))
     state = replace(state, tables=tables)
@@ -87,8 +102,9 @@ def begin_successor(state: MigrationState, version: SchemaVersion, key: tuple[st
         if isinstance(done, Blocked):
             return state.stop(done)
         steps += done.steps
-    keys = f"({', '.join(before.lake.schema.key)}) to ({', '.join(key)})"
-    note = _SUCCEEDED.format(history.table, keys, plans[0].table, before.address)
+    was, now = (", ".join(names) for names in (before.lake.schema.key, key))
+    why = _RETYPED.format(history.table, now) if was == now else _REKEYED.format(history.table, was, now)
+    note = _SUCCEEDED.format(why, plans[0].table, before.address)
     begun = state.add(Ready(before.lake, steps, notes=(note,)))
     return replace(begun, rows=replace(state.rows, holds_key=False), undropped="")
 

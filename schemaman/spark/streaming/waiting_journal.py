@@ -8,6 +8,7 @@ from schemaman.migration.apply.journal import Journal, target_id
 from schemaman.migration.apply.waiting import Waiting, WaitingKind, WaitingState, list_waiting_lines
 from schemaman.model.shell import build_command
 from schemaman.registry import Registry
+from schemaman.sink.waiting_records import fill_commands, find_command
 from schemaman.spark.streaming.batch_report import BatchReport, TableReport
 from schemaman.spark.streaming.quarantine import UNKNOWN_TABLE, Quarantine, QuarantinedTable
 from schemaman.spark.streaming.sink_table import SinkTable
@@ -74,7 +75,10 @@ class WaitingJournal:
         if sink_table is None:
             return None
         target, source = _make_target(sink_table), str(sink_table.table)
-        return Waiting("records", "quarantine", target, source, held.reason, "", held.records, held.oldest_ms)
+        reason = fill_commands(held.reason, source)
+        # A plan that needs an approval is in the line of its table.
+        command = "" if reason.startswith("needs approval") else find_command(reason)
+        return Waiting("records", "quarantine", target, source, reason, command, held.records, held.oldest_ms)
 
 
 def _make_target(sink_table: SinkTable) -> str:
@@ -93,5 +97,5 @@ def _describe_table(report: TableReport, sink_table: SinkTable) -> Waiting:
     command = build_command(("plan",), (str(sink_table.table),), *options)
     state: WaitingState = "approval" if asks else "blocked"
     needed = "" if plan is None else "; ".join(f"needs approval: {each}" for each in plan.approvals_needed)
-    reason = report.blocked or needed
+    reason = fill_commands(report.blocked or needed, str(sink_table.table))
     return Waiting("table", state, _make_target(sink_table), report.source_table, reason, command)
