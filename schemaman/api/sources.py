@@ -57,7 +57,8 @@ class RecordSources:
 
     `topic` is the topic of a file with bare values. `since_ms` is the time from which topics are read.
     `unread` has the number of unread offsets of each partition of Kafka at the start of the last reading.
-    `on_spark` are sources that only Spark reads. Up to `jobs` processes read one file.
+    `on_spark` are sources that only Spark reads. Up to `jobs` processes read a file of lines of at least
+    `shared_from` bytes.
     """
 
     names: tuple[str, ...]
@@ -70,6 +71,7 @@ class RecordSources:
     unread: dict[Partition, int] = field(default_factory=dict, compare=False)
     on_spark: tuple[SparkSource, ...] = ()
     jobs: int = 1
+    shared_from: int = reading_processes.PARALLEL_FROM_BYTES
 
 
 def find_sources(
@@ -266,16 +268,8 @@ def _read_group(
     known_schemas = FileSchemas(schemas)
     prober = Prober(build_reading(known_schemas, forms))
     for source in found:
-        # A registry's client is one of this process alone; a file of schemas is not.
-        is_shared = sources.jobs > 1 and sources.schema_registry is None
-        if is_shared and isinstance(source, files.File) and reading_processes.is_divisible(source):
-            intake = Intake(registry, stream, schemas, keep_payload=sources.keep_payload, forms=forms)
-            limit = workspace.settings.record_limit.value
-            reading = reading_processes.RangeReading(
-                source, sources.topic, limit, intake.known.load_hashes(), schemas, forms
-            )
-            parts = reading_processes.read_in_processes(reading, sources.jobs, progress.count_part)
-            done += intake.enter_all(parts)
+        if isinstance(source, files.File) and _is_shared(sources, source):
+            done += _read_in_processes(workspace, registry, sources, source, known_schemas, progress)
             continue
         opened = _open_records(workspace, registry, sources, source, progress, known_schemas)
         records = progress.count_records(opened)
@@ -283,6 +277,29 @@ def _read_group(
             records, registry, stream, known_schemas, sources.keep_payload, forms=forms, prober=prober
         )
     return done
+
+
+def _is_shared(sources: RecordSources, file: files.File) -> bool:
+    """Whether several processes read a file; the client of a schema registry works in this process alone."""
+    if sources.jobs < 2 or sources.schema_registry is not None or file.bytes < sources.shared_from:
+        return False
+    return reading_processes.is_divisible(file)
+
+
+def _read_in_processes(
+    workspace: Workspace,
+    registry: Registry,
+    sources: RecordSources,
+    file: files.File,
+    schemas: SchemaLookup,
+    progress: ReadingProgress,
+) -> Summary:
+    stream, forms = workspace.settings.stream.value, workspace.settings.forms
+    intake = Intake(registry, stream, schemas, keep_payload=sources.keep_payload, forms=forms)
+    limit, known = workspace.settings.record_limit.value, intake.known.load_hashes()
+    reading = reading_processes.RangeReading(file, sources.topic, limit, known, schemas, forms)
+    parts = reading_processes.read_in_processes(reading, sources.jobs, progress.count_part)
+    return intake.enter_all(parts)
 
 
 def _read_on_spark(

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 _BLOCK = 1 << 20
 RANGE_BYTES = 16 * 2**20
@@ -41,87 +42,72 @@ def split_into_ranges(
     A line of more than `limit` bytes is never in memory as a whole: the chunk that has it, and all behind it,
     are the last range.
     """
-    progress = _ChunkProgress(size, range_bytes)
-    rest = b""
+    chunk = 0
+    ranges: list[LineRange] = []
+    first = begin = _Cut(0, 1)
+    for cut in _cut_lines(path, size, limit, range_bytes):
+        if cut.kind == "long line":
+            yield LineRange(first.at, None, first.number, chunk)
+            return
+        if cut.at > begin.at:
+            ranges.append(LineRange(begin.at, cut.at, begin.number, chunk))
+        begin = cut
+        if cut.kind == "chunk":
+            yield from ranges
+            chunk, ranges, first = chunk + 1, [], cut
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """A place behind a line: its offset in bytes, the number of the next line, and what ends there.
+
+    A line over the limit has not ended: the place is its beginning.
+    """
+
+    at: int
+    number: int
+    kind: Literal["range", "chunk", "long line"] = "range"
+
+
+def _cut_lines(path: str, size: int, limit: int, range_bytes: int) -> Iterator[_Cut]:
+    """Finds the ends of ranges and chunks. A line counts where it ends, so no line is kept."""
+    at, number, room, last_cut = 0, 1, size, 0
+    line_bytes, has_text = 0, False  # of the line that has begun in an earlier block
     with Path(path).open("rb") as file:
         while block := file.read(min(_BLOCK, range_bytes)):
-            end = block.rfind(b"\n") + 1
-            if not end:
-                rest += block
-                if len(rest) > limit:
-                    yield from progress.give_up()
-                    return
-                continue
-            yield from progress.add(rest + block[:end])
-            rest = block[end:]
-    if rest.strip():
-        yield from progress.add(rest)
-    yield from progress.finish()
-
-
-class _ChunkProgress:
-    """The ranges of the current chunk, which are passed on when no long line can stand in the chunk."""
-
-    def __init__(self, size: int, range_bytes: int) -> None:
-        self._size = size
-        self._range_bytes = range_bytes
-        self._room = size
-        self._chunk = 0
-        self._at = 0
-        self._number = 1
-        self._begin = self._first = (0, 1)
-        self._ranges: list[LineRange] = []
-
-    def add(self, lines: bytes) -> Iterator[LineRange]:
-        """Adds whole lines."""
-        while lines:
-            items, ends = _count_items(lines)
-            if items < self._room:
-                self._advance(len(lines), ends)
-                self._room -= items
-                if self._at - self._begin[0] >= self._range_bytes:
-                    self._end_range()
+            while ends := block.count(b"\n"):
+                items = _count_items(block, ends, has_text)
+                is_chunk = items >= room
+                length, lines = (
+                    _find_item_end(block, room, has_text) if is_chunk else (block.rfind(b"\n") + 1, ends)
+                )
+                at, number, block = at + line_bytes + length, number + lines, block[length:]
+                line_bytes, has_text = 0, False
+                room = size if is_chunk else room - items
+                if is_chunk or at - last_cut >= range_bytes:
+                    yield _Cut(at, number, "chunk" if is_chunk else "range")
+                    last_cut = at
+            line_bytes += len(block)
+            has_text = has_text or bool(block.strip())
+            if line_bytes > limit:
+                yield _Cut(at, number, "long line")
                 return
-            size, count = _find_item_end(lines, self._room)
-            self._advance(size, count)
-            yield from self.finish()
-            lines = lines[size:]
-
-    def finish(self) -> Iterator[LineRange]:
-        """Ends the chunk."""
-        self._end_range()
-        yield from self._ranges
-        self._ranges = []
-        self._chunk, self._room, self._first = self._chunk + 1, self._size, self._begin
-
-    def give_up(self) -> Iterator[LineRange]:
-        """Makes one range of the chunk and of all that follows."""
-        yield LineRange(self._first[0], None, self._first[1], self._chunk)
-
-    def _advance(self, size: int, lines: int) -> None:
-        self._at += size
-        self._number += lines
-
-    def _end_range(self) -> None:
-        begin, number = self._begin
-        if self._at > begin:
-            self._ranges.append(LineRange(begin, self._at, number, self._chunk))
-        self._begin = (self._at, self._number)
+    yield _Cut(at + line_bytes if has_text else at, number, "chunk")
 
 
-def _count_items(lines: bytes) -> tuple[int, int]:
-    """Counts the items and the line ends; a last line without an end is an item."""
-    ends = lines.count(b"\n")
-    blanks = len(_FOLLOWING_BLANKS(lines)) + (_BLANK(lines) is not None)
-    return ends - blanks + (not lines.endswith(b"\n")), ends
+def _count_items(block: bytes, ends: int, has_text: bool) -> int:
+    """Counts the lines that end in a block and have text; `has_text` is that of the first one so far."""
+    is_first_blank = not has_text and _BLANK(block) is not None
+    return ends - len(_FOLLOWING_BLANKS(block)) - is_first_blank
 
 
-def _find_item_end(lines: bytes, items: int) -> tuple[int, int]:
+def _find_item_end(block: bytes, items: int, has_text: bool) -> tuple[int, int]:
     """Finds the end of an item, counted from 1: the number of bytes and of lines up to there."""
     at = 0
-    for number, line in enumerate(lines.split(b"\n"), 1):
+    for number, line in enumerate(block.split(b"\n"), 1):
         at += len(line) + 1
-        items -= bool(line) and not line.isspace()
+        items -= has_text or bool(line.strip())
+        has_text = False
         if not items:
-            return min(at, len(lines)), number
+            return at, number
     raise AssertionError("fewer items than were counted")

@@ -62,10 +62,10 @@ def count_cores() -> int:
 
 
 def is_divisible(file: File) -> bool:
-    """Returns whether the file is large enough and can be read in ranges: lines that are not compressed."""
+    """Returns whether ranges of a file can be read: lines that are not compressed, without a file of keys."""
     is_plain = file.kind == "lines" and not file.packing and file.path != STANDARD_INPUT
     has_keys = file.place is not None and file.place.keys is not None
-    return is_plain and not has_keys and file.bytes >= PARALLEL_FROM_BYTES
+    return is_plain and not has_keys
 
 
 def read_in_processes(

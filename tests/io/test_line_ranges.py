@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+import schemaman as sm
+from schemaman.api.services import workspace_of
+from schemaman.api.sources import find_sources, read_sources
 from schemaman.debezium.wire_format import AUTO
 from schemaman.ingest.chunks import KnownOffsets, build_reading, read_chunks
 from schemaman.ingest.probe import Prober
@@ -88,3 +91,17 @@ def test_two_processes(tmp_path: Path) -> None:
         path.stat().st_size,
         sum(part.read for _, part in parts),
     ]
+
+
+def test_one_history_of_one_and_of_two_processes(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    write_lines(path)
+    logs = []
+    for jobs in (1, 2):
+        with sm.open(f"sqlite:///{tmp_path}/{jobs}.db", create=True) as opened:
+            workspace = workspace_of(opened)
+            found = replace(find_sources(workspace, (str(path),), jobs=jobs), shared_from=0)
+            done = read_sources(workspace, opened, found)
+            assert read_sources(workspace, opened, found).new == 0
+            logs.append((done, opened.history("shop.orders"), opened.offsets("main")))
+    assert logs[0] == logs[1]

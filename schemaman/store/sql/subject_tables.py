@@ -25,7 +25,7 @@ LIVE_VERSIONS = Index(
 
 def restrict_live_versions() -> None:
     """Restricts the index of live versions in PostgreSQL, too; a SQLite store does not load that dialect."""
-    LIVE_VERSIONS.dialect_options["postgresql"]["where"] = text("NOT is_deleted")
+    LIVE_VERSIONS.dialect_kwargs["postgresql_where"] = text("NOT is_deleted")
 
 
 SCHEMA_ID = Table(
