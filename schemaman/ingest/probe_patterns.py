@@ -82,8 +82,14 @@ def learn_outline(tail: bytes, table: tuple[str, ...], order: Order) -> Outline 
     bare, groups, first, layout = _build_tail_pattern(tail, order, BARE)
     if not bare.match(tail):
         return None
-    quoted, *_ = _build_tail_pattern(tail, order, QUOTED)
-    return Outline(bare.match, quoted.match, table, _build_extractor(groups, first), layout)
+
+    def match_quoted(data: bytes, start: int, end: int) -> re.Match[bytes] | None:
+        # only lines of JSON need this pattern, and to compile it costs as much as to parse ten records
+        outline.match_quoted = _build_tail_pattern(tail, order, QUOTED)[0].match
+        return outline.match_quoted(data, start, end)
+
+    outline = Outline(bare.match, match_quoted, table, _build_extractor(groups, first), layout)
+    return outline
 
 
 def _build_tail_pattern(

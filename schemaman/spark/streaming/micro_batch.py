@@ -24,6 +24,7 @@ from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import CouldNotDo, UsageError
 from schemaman.ingest.chunks import CHUNK, ChunkPart, KnownOffsets, build_reading, merge_parts, read_chunks
 from schemaman.ingest.ingest import Intake, Summary
+from schemaman.ingest.line_batches import Row
 from schemaman.registry import Registry
 from schemaman.spark.versions import collect_arrow
 from schemaman.store.edge_hashes import Extents
@@ -176,6 +177,17 @@ class BatchScanner:
         """Scan records, which are in the order of their offsets."""
         for _, taken in read_chunks(records, self.known, build_reading(self.schemas, self.forms), size=CHUNK):
             yield taken
+
+
+def list_rows(batch: arrow.RecordBatch) -> list[Row] | None:
+    """List the rows of an Arrow batch of `RAW`; None if one has headers."""
+    columns = [batch.column(batch.schema.get_field_index(name)) for name in COLUMNS]
+    topics, partitions, offsets, timestamps, keys, values, headers = columns
+    if len(headers.flatten()):
+        return None
+    plain = (column.to_pylist() for column in (topics, partitions, offsets))
+    bodies = (column.to_pylist() for column in (keys, values))
+    return list(zip(*plain, _read_milliseconds(timestamps), *bodies, strict=True))
 
 
 def read_records(batch: arrow.RecordBatch) -> Iterator[Record]:
