@@ -169,6 +169,21 @@ class _Interval(click.FloatRange):
         return seconds
 
 
+class Address(click.ParamType):
+    """An address to listen on: `PORT` or `HOST:PORT`."""
+
+    name = "address"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, int]:
+        """Split the text into host and port."""
+        host, _, port = str(value).rpartition(":")
+        if not port.isascii() or not port.isdigit() or int(port) > 65_535:
+            self.fail(f"{value!r} is no port", param, ctx)
+        return host or "127.0.0.1", int(port)
+
+
 def interval_option(help: str) -> Callable[[F], F]:
     """Make `--interval`, in seconds."""
     return click.option(

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from dataclasses import replace
+
 import click
 
-from schemaman.api.sources import RecordSources, find_sources, follow_sources, read_sources
+from schemaman.api.reading_metrics import MEDIA_TYPE
+from schemaman.api.sources import (
+    ReadingWatch,
+    RecordSources,
+    find_sources,
+    follow_sources,
+    read_sources,
+)
 from schemaman.ingest.ingest import Summary
 from schemaman.io.reading_processes import count_cores
+from schemaman.io.text_endpoint import serve_text
 from schemaman.registry import Registry
 from schemaman.report.document import Report
 from schemaman.report.views.ingest import build_ingest_report
+from schemaman_cli.ending import end_after_chunk
 from schemaman_cli.following import RoundLog
 from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace, open_registry
-from schemaman_cli.options import CommandContext, format_option, interval_option, with_one_stream
+from schemaman_cli.options import Address, CommandContext, format_option, interval_option, with_one_stream
 from schemaman_cli.source_options import count_versions, rate_rejects, source_options
 
 
@@ -40,6 +52,12 @@ from schemaman_cli.source_options import count_versions, rate_rejects, source_op
 )
 @click.option("--follow", is_flag=True, help="Keep reading new records until the command is stopped.")
 @interval_option("With --follow: pause between two reads of the topics.")
+@click.option(
+    "--metrics",
+    metavar="[HOST:]PORT",
+    type=Address(),
+    help="Serve counts for Prometheus while reading (default host: 127.0.0.1); --format json has them too.",
+)
 @format_option("text", "json", "markdown")
 @with_one_stream
 def ingest(
@@ -52,6 +70,7 @@ def ingest(
     jobs: int | None,
     follow: bool,
     interval: float,
+    metrics: tuple[str, int] | None,
     format: str,
     **_: object,
 ) -> int:
@@ -63,32 +82,44 @@ def ingest(
     kafka://BROKERS/TOPIC[,TOPIC...|*]. With --topic, lines are values, or what kafka-console-consumer prints.
     From Kafka, it reads the unread records in the topics. Spark also reads table:NAME, and with --engine
     spark folders, patterns and addresses of Parquet files. With --follow, it also reads later records, and
-    prints a report whenever there are new ones.
+    prints a report whenever there are new ones. SIGTERM ends the command after the chunk that is being read.
     """
     workspace = make_workspace(context)
     found = find_sources(
         workspace, sources, topic=topic, keep_payload=keep_payload, since=since, jobs=jobs or count_cores()
     )
     registry = open_registry(context, create=True)
-    if not follow:
-        done = read_sources(workspace, registry, found)
-        context.console.show(_build_report(context, registry, found, done), format)
-        return rate_rejects(context, done, max_rejects, found)
-    rounds = RoundLog(context, registry, found, format)
-    for number, done in enumerate(follow_sources(workspace, registry, found, interval)):
-        report = _build_report(context, registry, found, done)
-        if not number or done.new:
-            rounds.write_round(report, done)
-            rate_rejects(context, done, max_rejects, found)
-        else:
-            rounds.write_idle_round(report, done)
-    return 0
+    with ExitStack() as stack:
+        end = stack.enter_context(end_after_chunk())
+        watch = ReadingWatch(begin=end.count_record, end=end.pass_chunk)
+        if metrics is not None:
+            stack.enter_context(serve_text(*metrics, MEDIA_TYPE, watch.metrics.format))
+
+        def build(done: Summary) -> Report:
+            report = _build_report(context, registry, found, done, watch)
+            counts = {} if metrics is None else {"metrics": watch.metrics.build_document()}
+            return replace(report, data={**report.data, **counts})
+
+        if not follow:
+            done = read_sources(workspace, registry, found, watch)
+            context.console.show(build(done), format)
+            return rate_rejects(context, done, max_rejects, found)
+        rounds = RoundLog(context, registry, found, format)
+        for number, done in enumerate(follow_sources(workspace, registry, found, interval, watch)):
+            report = build(done)
+            if not number or done.new:
+                rounds.write_round(report, done)
+                rate_rejects(context, done, max_rejects, found)
+            else:
+                rounds.write_idle_round(report, done)
+        return 0
 
 
 def _build_report(
-    context: CommandContext, registry: Registry, sources: RecordSources, done: Summary
+    context: CommandContext, registry: Registry, sources: RecordSources, done: Summary, watch: ReadingWatch
 ) -> Report:
     stream, tables = context.settings.stream.value, count_versions(registry, done)
+    watch.metrics.versions.update(tables)
     return build_ingest_report(
         done, stream=stream, engine=sources.engine, sources=sources.names, tables=tables
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from importlib import import_module
@@ -12,10 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from schemaman.api.client_options import open_schema_registry, read_client_options
+from schemaman.api.reading_metrics import ReadingMetrics
 from schemaman.api.reading_progress import ReadingProgress
 from schemaman.api.spark_sources import Folder, SparkSource, find_spark_source
 from schemaman.api.workspace import Workspace
 from schemaman.debezium.payload import SchemaLookup
+from schemaman.debezium.records import Record
 from schemaman.debezium.wire_format import SchemaId
 from schemaman.errors import BadReference, Conflict, RegistryUnavailable, UnreadableInput, UsageError
 from schemaman.ingest.chunks import build_reading
@@ -49,6 +51,31 @@ class FileSchemas:
     def __call__(self, id: SchemaId) -> str | None:
         """Return the text of a schema, None for an unknown id."""
         return self.texts[id] if id in self.texts else self.registry(id)
+
+
+@dataclass(slots=True)
+class ReadingWatch:
+    """What is told of a reading: its metrics, and the functions for the begin and the end of chunks."""
+
+    metrics: ReadingMetrics = field(default_factory=ReadingMetrics)
+    begin: Callable[[], None] = lambda: None
+    end: Callable[[], None] = lambda: None
+
+    def count_records(self, items: Iterator[Item]) -> Iterator[Item]:
+        """Pass items on, and tell that a chunk has begun."""
+        for item in items:
+            self.begin()
+            yield item
+
+    def end_chunk(self, so_far: Summary) -> None:
+        """Take the counts of the source after a chunk."""
+        self.metrics.end_chunk(so_far)
+        self.end()
+
+    def end_source(self, done: Summary) -> None:
+        """Take the counts of a source at its end."""
+        self.metrics.end_source(done)
+        self.end()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +131,10 @@ def find_sources(
     )  # fmt: skip
 
 
-def read_sources(workspace: Workspace, registry: Registry, sources: RecordSources) -> Summary:
-    """Read the new records of the SOURCEs into the history.
+def read_sources(
+    workspace: Workspace, registry: Registry, sources: RecordSources, watch: ReadingWatch | None = None
+) -> Summary:
+    """Read the new records of the SOURCEs into the history; `watch` is told of what was read.
 
     Raises:
         CouldNotDo: a source, a schema registry or the store cannot be read or written.
@@ -115,15 +144,25 @@ def read_sources(workspace: Workspace, registry: Registry, sources: RecordSource
     done = Summary()
     sizes = [source.bytes if isinstance(source, files.File) else 0 for source in sources.found]
     progress = ReadingProgress(sum(sizes) if all(sizes) else 0, workspace.messages.progress)
+    watch = watch or ReadingWatch()
+    watch.metrics.lag = sources.unread
     for schemas, found in _group_by_registry(sources.schema_registry, sources.found):
-        done += _read_group(workspace, registry, sources, found, schemas, progress)
+        done += _read_group(workspace, registry, sources, found, schemas, progress, watch)
     for source in sources.on_spark:
-        done += _read_on_spark(workspace, registry, sources, source)
+        of_source = _read_on_spark(workspace, registry, sources, source)
+        if isinstance(source, Folder):
+            watch.metrics.count_bytes(sum(file.bytes for file in source.files))
+        watch.end_source(of_source)
+        done += of_source
     return done
 
 
 def follow_sources(
-    workspace: Workspace, registry: Registry, sources: RecordSources, pause: float
+    workspace: Workspace,
+    registry: Registry,
+    sources: RecordSources,
+    pause: float,
+    watch: ReadingWatch | None = None,
 ) -> Iterator[Summary]:
     """Read new records in rounds with `pause` seconds between them, until the process is stopped.
 
@@ -136,12 +175,12 @@ def follow_sources(
     """
     if sources.on_spark or not all(isinstance(source, kafka.Topics) for source in sources.found):
         raise UsageError("only Kafka topics can be followed, not files", hint="kafka://BROKERS/TOPIC")
-    yield read_sources(workspace, registry, sources)
+    yield read_sources(workspace, registry, sources, watch)
     waiting = pause
     while True:
         time.sleep(waiting)
         try:
-            done = read_sources(workspace, registry, sources)
+            done = read_sources(workspace, registry, sources, watch)
         except (UnreadableInput, RegistryUnavailable, Conflict) as error:
             waiting = min(_LONGEST_PAUSE, max(waiting, 1.0) * 2)
             workspace.messages.warn(f"{error.message}; next attempt in {waiting:.0f} s", hint=error.hint)
@@ -208,7 +247,7 @@ def _open_records(
     registry: Registry,
     sources: RecordSources,
     source: FoundSource,
-    progress: ReadingProgress,
+    count_bytes: Callable[[int], None],
     schemas: FileSchemas,
 ) -> Iterator[Item]:
     if isinstance(source, files.File):
@@ -217,7 +256,7 @@ def _open_records(
             source,
             topic=sources.topic,
             limit=limit,
-            count_bytes=progress.count_bytes,
+            count_bytes=count_bytes,
             note_schema=schemas.note,
         )
     if sources.topic is not None:
@@ -228,7 +267,15 @@ def _open_records(
     settings = workspace.settings
     options = read_client_options(settings.kafka_config)
     known = registry.offsets(settings.stream.value)
-    return kafka.read_records(source, options, known, sources.since_ms, sources.unread)
+    records = kafka.read_records(source, options, known, sources.since_ms, sources.unread)
+    return _count_sizes(records, count_bytes)
+
+
+def _count_sizes(records: Iterator[Record], count_bytes: Callable[[int], None]) -> Iterator[Record]:
+    """Pass records on, and count the bytes of their keys and values."""
+    for record in records:
+        count_bytes(len(record.key or b"") + len(record.value or b""))
+        yield record
 
 
 def _read_group(
@@ -238,9 +285,11 @@ def _read_group(
     found: Sequence[FoundSource],
     schemas: AnyRegistry,
     progress: ReadingProgress,
+    watch: ReadingWatch,
 ) -> Summary:
     def report(so_far: Summary) -> None:
         workspace.messages.progress(f"{format_number(so_far.read)} records read")
+        watch.end_chunk(so_far)
 
     if sources.engine == "spark":
         if sources.topic is not None:
@@ -255,27 +304,41 @@ def _read_group(
         done: Summary = spark.ingest_on_spark(
             workspace, on_disk, registry, schemas, sources.keep_payload, report
         )
+        watch.metrics.count_bytes(sum(file.bytes for file in on_disk))
+        watch.end_source(done)
         for source in found:
             if isinstance(source, kafka.Topics):
                 options = read_client_options(workspace.settings.kafka_config)
-                done += spark.ingest_topics_on_spark(
+                of_topics = spark.ingest_topics_on_spark(
                     workspace, source, options, registry, schemas, sources.keep_payload,
                     sources.since_ms, sources.unread,
                 )  # fmt: skip
+                watch.end_source(of_topics)
+                done += of_topics
         return done
+
+    def count_bytes(number: int) -> None:
+        progress.count_bytes(number)
+        watch.metrics.count_bytes(number)
+
     done = Summary()
     stream, forms = workspace.settings.stream.value, workspace.settings.forms
     known_schemas = FileSchemas(schemas)
     prober = Prober(build_reading(known_schemas, forms))
     for source in found:
         if isinstance(source, files.File) and _is_shared(sources, source):
-            done += _read_in_processes(workspace, registry, sources, source, known_schemas, progress)
-            continue
-        opened = _open_records(workspace, registry, sources, source, progress, known_schemas)
-        records = progress.count_records(opened)
-        done += ingest_records(
-            records, registry, stream, known_schemas, sources.keep_payload, forms=forms, prober=prober
-        )
+            of_source = _read_in_processes(
+                workspace, registry, sources, source, known_schemas, progress, watch
+            )
+        else:
+            opened = _open_records(workspace, registry, sources, source, count_bytes, known_schemas)
+            records = watch.count_records(progress.count_records(opened))
+            of_source = ingest_records(
+                records, registry, stream, known_schemas, sources.keep_payload, watch.end_chunk, forms=forms,
+                prober=prober,
+            )  # fmt: skip
+        watch.end_source(of_source)
+        done += of_source
     return done
 
 
@@ -293,13 +356,18 @@ def _read_in_processes(
     file: files.File,
     schemas: SchemaLookup,
     progress: ReadingProgress,
+    watch: ReadingWatch,
 ) -> Summary:
+    def count_part(size: int, records: int) -> None:
+        progress.count_part(size, records)
+        watch.metrics.count_bytes(size)
+
     stream, forms = workspace.settings.stream.value, workspace.settings.forms
     intake = Intake(registry, stream, schemas, keep_payload=sources.keep_payload, forms=forms)
     limit, known = workspace.settings.record_limit.value, intake.known.load_hashes()
     reading = reading_processes.RangeReading(file, sources.topic, limit, known, schemas, forms)
-    parts = reading_processes.read_in_processes(reading, sources.jobs, progress.count_part)
-    return intake.enter_all(parts)
+    parts = reading_processes.read_in_processes(reading, sources.jobs, count_part)
+    return intake.enter_all(parts, progress=watch.end_chunk)
 
 
 def _read_on_spark(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain, groupby, islice, pairwise
+from itertools import groupby, pairwise
 
 from schemaman.debezium.connector import find_connector
 from schemaman.debezium.converters.registered import decode_body
@@ -24,7 +24,7 @@ from schemaman.debezium.records import (
 from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import SchemamanError, UnreadableInput, UsageError
 from schemaman.ingest.console_lines import SEPARATOR, has_framing_headers, split_console_line
-from schemaman.ingest.line_batches import Item, LineBatch, RowBatch
+from schemaman.ingest.line_batches import Item, LineBatch, Row, RowBatch
 from schemaman.ingest.line_batches import UnreadableItem as UnreadableItem
 from schemaman.ingest.line_forms import LineForms
 from schemaman.ingest.probe import Prober
@@ -38,6 +38,11 @@ CHUNK = 50_000
 SEGMENTS = 256
 """The largest number of returns to an earlier offset in one task; records with more are sorted first."""
 
+RECORDS_BETWEEN_RETURNS = 20
+"""The number of records from which a return costs less than sorting: each return parses two records more."""
+
+SegmentItem = Record | UnreadableItem | RowBatch
+"""What `read_segments` reads: lines tell their offsets too late."""
 
 END = 2**63
 """An offset behind all offsets."""
@@ -148,7 +153,7 @@ def read_chunks(
 
 
 def read_segments(
-    items: Iterable[Record | UnreadableItem],
+    items: Iterable[SegmentItem],
     known: KnownOffsets,
     reading: DecodeContext,
     *,
@@ -158,8 +163,9 @@ def read_segments(
     """Reads records in any order as chunk parts, each with increasing offsets in every partition.
 
     A part ends after `size` items, and before an offset that does not increase. After `most` ends of the
-    second kind the reading stops with None: the records must be sorted first. `merge_segments` merges the
-    parts. A part with a refusal is the last one.
+    second kind the reading stops with None if they are frequent: the records must be sorted first. Many
+    small files of a task are no reason for that. `merge_segments` merges the parts. A part with a refusal is
+    the last one.
     """
     rising = _RisingItems(items)
     taker = _PartReader(known, reading, None)
@@ -170,7 +176,7 @@ def read_segments(
             yield part
         if rising.is_at_end or part.refusal is not None:
             return
-        if rising.returns > most:
+        if rising.returns > max(most, rising.read // RECORDS_BETWEEN_RETURNS):
             yield None
             return
 
@@ -256,40 +262,77 @@ class _RisingItems:
 
     A task may have files from before and behind those of another task, so that a piece with a gap may overlap
     theirs. Only the first gaps end a piece: others come from compaction or transactions. `returns` counts the
-    ends at an offset that does not increase; `is_at_end`: there are no more items.
+    ends at an offset that does not increase, `read` the items; `is_at_end`: there are no more items.
     """
 
-    def __init__(self, items: Iterable[Record | UnreadableItem]) -> None:
+    def __init__(self, items: Iterable[SegmentItem]) -> None:
         self._items = iter(items)
-        self._held: list[Record] = []
+        self._held: SegmentItem | None = None
         self._gaps = 0
+        self._next: dict[Partition, int] = {}
         self.returns = 0
+        self.read = 0
         self.is_at_end = False
 
-    def take(self, room: int) -> Iterator[Record | UnreadableItem]:
+    def take(self, room: int) -> Iterator[SegmentItem]:
         """Returns the items of the next piece, at most `room`."""
-        highest: dict[Partition, int] = {}
-        for item in chain(self._held, islice(self._items, room - len(self._held))):
-            if isinstance(item, Record):
-                partition = (item.topic, item.partition)
-                if highest.get(partition, item.offset) != item.offset and self._is_end(
-                    item.offset - highest[partition]
-                ):
-                    self._held = [item]
-                    return
-                highest[partition] = item.offset + 1
-            room -= 1
-            yield item
-        self._held = []
-        self.is_at_end = room > 0
+        self._next = {}
+        while room > 0:
+            item, self._held = self._held or next(self._items, None), None
+            if item is None:
+                self.is_at_end = True
+                return
+            if isinstance(item, RowBatch):
+                end = self._find_end(item.rows, room)
+                if end < len(item.rows):
+                    self._held = replace(item, rows=item.rows[end:], number=item.number + end)
+                    item = replace(item, rows=item.rows[:end])
+            else:
+                end = int(not isinstance(item, Record) or not self._is_end(*_read_place(item)))
+                self._held = None if end else item
+            room -= end
+            self.read += end
+            if end:
+                yield item
+            if self._held is not None:
+                return
 
-    def _is_end(self, distance: int) -> bool:
-        """Returns whether an offset at this distance from the expected one ends the piece."""
-        if distance < 0:
+    def _find_end(self, rows: Sequence[Row], room: int) -> int:
+        """Returns the number of rows of this piece, at most `room`; rows without an offset are no records."""
+        place: Partition | None = None
+        expected = -1
+        for number, (topic, partition, offset, *_) in enumerate(rows[:room]):
+            if offset == expected and place == (topic, partition):
+                expected += 1
+                continue
+            if place is not None:
+                self._next[place] = expected
+            place = None
+            if type(offset) is not int:
+                continue
+            if self._is_end(topic, partition, offset):
+                return number
+            place, expected = (topic, partition), offset + 1
+        if place is not None:
+            self._next[place] = expected
+        return min(room, len(rows))
+
+    def _is_end(self, topic: str, partition: int, offset: int) -> bool:
+        """Returns whether the piece ends before this record; if not, notes the record."""
+        expected = self._next.get((topic, partition), offset)
+        if offset < expected:
             self.returns += 1
             return True
-        self._gaps += 1
-        return self._gaps <= SEGMENTS
+        if offset > expected:
+            self._gaps += 1
+            if self._gaps <= SEGMENTS:
+                return True
+        self._next[topic, partition] = offset + 1
+        return False
+
+
+def _read_place(record: Record) -> tuple[str, int, int]:
+    return record.topic, record.partition, record.offset
 
 
 class _PartReader:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from schemaman.debezium.records import Record
@@ -59,3 +59,22 @@ class RowBatch:
 
 Item = Record | UnreadableItem | LineBatch | RowBatch
 """What sources consist of."""
+
+
+def parse_lines(items: Iterable[Item]) -> Iterator[Record | UnreadableItem | RowBatch]:
+    """Parses the lines among the items; rows stay in their batches."""
+    for item in items:
+        if isinstance(item, LineBatch):
+            lines = enumerate(item.lines, item.number)
+            yield from (item.parse(number, line) for number, line in lines if line.strip())
+        else:
+            yield item
+
+
+def parse_items(items: Iterable[Item]) -> Iterator[Record | UnreadableItem]:
+    """Parses the lines and checks the rows among the items."""
+    for item in parse_lines(items):
+        if isinstance(item, RowBatch):
+            yield from (item.check(number, row) for number, row in enumerate(item.rows, item.number))
+        else:
+            yield item

@@ -115,16 +115,22 @@ def learn_outline(
 
     Tables share `patterns`. Without `may_compile`, the result is also None if they lack the pattern.
     """
-    patterns = TailPatterns() if patterns is None else patterns
+    known = TailPatterns() if patterns is None else patterns
     bare = _build_tail_pattern(tail, order, BARE)
-    if not may_compile and patterns.find(bare.text) is None:
+    if not may_compile and known.find(bare.text) is None:
         return None
-    match = _match_named(patterns.compile(bare.text), bare)
+    match = _match_named(known.compile(bare.text), bare)
     if not match(tail, 0):
         return None
-    quoted = _build_tail_pattern(tail, order, QUOTED)
-    match_quoted = _match_named(patterns.compile(quoted.text), quoted)
-    return Outline(match, match_quoted, table, _build_extractor(bare.groups, bare.first), bare.layout)
+
+    def match_quoted(data: bytes, start: int, end: int) -> re.Match[bytes] | None:
+        # only lines of JSON need this pattern, and to compile it costs as much as to parse ten records
+        quoted = _build_tail_pattern(tail, order, QUOTED)
+        outline.match_quoted = _match_named(known.compile(quoted.text), quoted)
+        return outline.match_quoted(data, start, end)
+
+    outline = Outline(match, match_quoted, table, _build_extractor(bare.groups, bare.first), bare.layout)
+    return outline
 
 
 @dataclass(frozen=True, slots=True)

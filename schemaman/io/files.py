@@ -26,7 +26,7 @@ from schemaman.debezium.records import Record
 from schemaman.debezium.wire_format import Headers
 from schemaman.errors import BadReference, EngineUnavailable, UnreadableInput
 from schemaman.ingest.console_lines import is_console_line, split_console_line
-from schemaman.ingest.line_batches import Item, LineBatch, Row, RowBatch, UnreadableItem
+from schemaman.ingest.line_batches import Item, LineBatch, Row, RowBatch, UnreadableItem, parse_items
 from schemaman.io.folders import (
     REGISTRY,
     Kind,
@@ -178,14 +178,7 @@ def read_records(
         EngineUnavailable: a package for this kind of file is not installed.
     """
     items = read_batches(file, topic=topic, limit=limit, count_bytes=count_bytes, note_schema=note_schema)
-    for item in items:
-        if isinstance(item, LineBatch):
-            lines = enumerate(item.lines, item.number)
-            yield from (item.parse(number, line) for number, line in lines if line.strip())
-        elif isinstance(item, RowBatch):
-            yield from (item.check(number, row) for number, row in enumerate(item.rows, item.number))
-        else:
-            yield item
+    return parse_items(items)
 
 
 def read_batches(
@@ -228,13 +221,9 @@ def measure_row_groups(file: File) -> tuple[tuple[int, int], ...]:
 
 def read_row_groups(
     file: File, groups: Sequence[int], limit: int = RECORD_LIMIT
-) -> Iterator[Record | UnreadableItem]:
-    """Reads the records of some row groups of a Parquet file. Raises like `read_records`."""
-    for item in _read_parquet(file.path, groups, limit):
-        if isinstance(item, RowBatch):
-            yield from (item.check(number, row) for number, row in enumerate(item.rows, item.number))
-        else:
-            yield item
+) -> Iterator[Record | UnreadableItem | RowBatch]:
+    """Reads some row groups of a Parquet file as `read_batches` does. Raises like `read_records`."""
+    return _read_parquet(file.path, groups, limit)
 
 
 class _Unpacker(Protocol):

@@ -20,6 +20,7 @@ from schemaman.debezium.records import Record
 from schemaman.debezium.wire_format import AUTO
 from schemaman.errors import BadReference, UnreadableInput, UsageError
 from schemaman.ingest.chunks import ChunkPart, KnownOffsets, UnreadableItem, build_reading, read_segments
+from schemaman.ingest.line_batches import Item, parse_items, parse_lines
 from schemaman.io.file_patterns import find_files
 from schemaman.io.files import find_file
 from schemaman.io.kafka import SCHEME, Topics, find_topics, list_spans
@@ -131,8 +132,7 @@ class RecordReader(DataSourceReader):
             schemas = NO_REGISTRY if partition.registry is None else load_export(partition.registry)
             yield from _read_runs(items, schemas)
         else:
-            for item in items:
-                yield _build_record(item)
+            yield from map(_build_record, parse_items(items))
         forget_jars()
 
 
@@ -152,10 +152,8 @@ def _build_record(item: Record | UnreadableItem) -> tuple[object, ...]:
     return (item.topic, item.partition, item.offset, moment, item.key, item.value, list(item.headers))
 
 
-def _read_runs(
-    items: Iterator[Record | UnreadableItem], schemas: AnyRegistry
-) -> Iterator[tuple[object, ...]]:
-    for part in read_segments(items, KnownOffsets(), build_reading(schemas, AUTO)):
+def _read_runs(items: Iterator[Item], schemas: AnyRegistry) -> Iterator[tuple[object, ...]]:
+    for part in read_segments(parse_lines(items), KnownOffsets(), build_reading(schemas, AUTO)):
         if part is None:
             raise UnreadableInput(
                 "the offsets of a partition are not in order", hint="read the records, and sort them"

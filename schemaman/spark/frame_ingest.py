@@ -6,6 +6,7 @@ however the frame is partitioned.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
@@ -22,11 +23,13 @@ from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import CouldNotDo, UnreadableInput, UsageError
 from schemaman.ingest.chunks import CHUNK, ChunkPart, KnownOffsets, build_reading, read_segments
 from schemaman.ingest.ingest import Intake, Summary
+from schemaman.ingest.line_batches import Row as MessageRow
+from schemaman.ingest.line_batches import RowBatch, UnreadableItem, parse_items
 from schemaman.registry import Registry
 from schemaman.spark.ingest import Row, scan_segments
-from schemaman.spark.record_source import SCHEMA, build_row, forget_jars
-from schemaman.spark.session import find_first_line
-from schemaman.spark.streaming.micro_batch import read_records, select_raw_columns
+from schemaman.spark.record_source import SCHEMA, build_row, count_slots, forget_jars, parse_bytes
+from schemaman.spark.session import find_first_line, is_classic
+from schemaman.spark.streaming.micro_batch import list_rows, read_records, select_raw_columns
 from schemaman.store.offsets import Partition, Ranges
 
 _PLACE = ("topic", "partition", "offset")
@@ -36,6 +39,9 @@ WORTH_SKIPPING = 10_000
 
 _MOST_SKIPPED = 256
 """The largest number of known ranges that become a filter: Spark plans large filters slowly."""
+
+_MOST_TASKS = 100_000
+"""More tasks mean that Spark does not know the size: it estimates 8 EB (`spark.sql.defaultSizeInBytes`)."""
 
 
 def ingest_frame(
@@ -66,7 +72,7 @@ def ingest_frame(
         )
     intake = Intake(registry, stream, schemas, keep_payload=keep_payload, forms=forms)
     ranges = intake.known.ranges
-    unread = skip_known(select_raw_columns(records), ranges)
+    unread = pack_partitions(skip_known(select_raw_columns(records), ranges))
     known = intake.known.load_hashes() if ranges else KnownOffsets()
     scanner = FrameScanner(known, schemas, forms)
     taken = scan_segments(_collect(unread, scanner), schemas, forms)
@@ -150,12 +156,12 @@ class FrameScanner:
 
     def scan(self, batches: Iterable[arrow.RecordBatch]) -> Iterator[ChunkPart | None]:
         """Scan the rows, part by part; None if they must be sorted first."""
-        records = (record for batch in batches for record in _read_rows(batch))
-        rows = drop_repetitions(records) if self.is_sorted else records
+        items = (item for batch in batches for item in _read_rows(batch))
+        rows = drop_repetitions(parse_items(items)) if self.is_sorted else items
         yield from read_segments(rows, self.known, build_reading(self.schemas, self.forms), size=CHUNK)
 
 
-def drop_repetitions(records: Iterable[Record]) -> Iterator[Record]:
+def drop_repetitions(records: Iterable[Record | UnreadableItem]) -> Iterator[Record | UnreadableItem]:
     """Drop records that follow themselves, as writers that deliver at least once leave them.
 
     Raises:
@@ -163,6 +169,9 @@ def drop_repetitions(records: Iterable[Record]) -> Iterator[Record]:
     """
     before: Record | None = None
     for record in records:
+        if not isinstance(record, Record):
+            yield record
+            continue
         if before is not None and _is_same_place(before, record):
             if hash_record(before) != hash_record(record):
                 raise UnreadableInput(
@@ -178,7 +187,21 @@ def _is_same_place(one: Record, other: Record) -> bool:
     return (one.offset, one.partition, one.topic) == (other.offset, other.partition, other.topic)
 
 
-def _read_rows(batch: arrow.RecordBatch) -> Iterator[Record]:
+def pack_partitions(records: DataFrame) -> DataFrame:
+    """Let a task read several small partitions of a frame, since each task costs a tenth of a second.
+
+    There are as many tasks as the session runs at once, or one for `spark.sql.files.maxPartitionBytes`, and
+    never more than the frame has partitions. Spark Connect does not tell the size of a frame.
+    """
+    if not is_classic(records.sparkSession):
+        return records
+    size = int(str(records._jdf.queryExecution().optimizedPlan().stats().sizeInBytes()))
+    configured = parse_bytes(str(records.sparkSession.conf.get("spark.sql.files.maxPartitionBytes", "128m")))
+    tasks = max(count_slots(records.sparkSession), -(-size // configured))
+    return records.coalesce(tasks) if tasks <= _MOST_TASKS else records
+
+
+def _read_rows(batch: arrow.RecordBatch) -> Iterator[Record | RowBatch]:
     """Read the rows of a batch. Raises `UsageError` if one has no topic, partition or offset."""
     for name in _PLACE:
         absent = batch.column(batch.schema.get_field_index(name)).null_count
@@ -187,7 +210,15 @@ def _read_rows(batch: arrow.RecordBatch) -> Iterator[Record]:
                 f"{absent} rows of the data frame have no {name}",
                 hint=f"filter them out: df.where('{name} IS NOT NULL')",
             )
-    yield from read_records(batch)
+    rows = list_rows(batch)
+    if rows is None:
+        yield from read_records(batch)
+    else:
+        yield RowBatch(rows, 1, _build_record, sys.maxsize)
+
+
+def _build_record(number: int, row: MessageRow) -> Record:
+    return Record(*row)
 
 
 def _collect(records: DataFrame, scanner: FrameScanner) -> list[Row]:

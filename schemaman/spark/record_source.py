@@ -14,17 +14,16 @@ import pyarrow as arrow
 from pyspark.sql import SparkSession
 
 from schemaman.debezium.payload import SchemaLookup
-from schemaman.debezium.records import Record
 from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.ingest.chunks import (
     ChunkPart,
     KnownOffsets,
-    UnreadableItem,
     build_reading,
     read_chunks,
     read_segments,
 )
-from schemaman.io.files import RECORD_LIMIT, File, measure_row_groups, read_records, read_row_groups
+from schemaman.ingest.line_batches import Item, parse_lines
+from schemaman.io.files import RECORD_LIMIT, File, measure_row_groups, read_batches, read_row_groups
 from schemaman.io.kafka import Span, Topics, read_span
 from schemaman.spark.session import is_classic
 
@@ -86,17 +85,15 @@ def split_file(file: File, wanted: int = sys.maxsize, limit: int = RECORD_LIMIT)
 
 
 def pack_parts(parts: Sequence[FilePart], most: int) -> list[tuple[int, ...]]:
-    """Pack consecutive parts into tasks of about `most` bytes; return the part numbers of each task."""
-    packs: list[tuple[int, ...]] = []
-    pack: list[int] = []
-    size = 0
+    """Pack consecutive parts into similar tasks of about `most` bytes; return the part numbers of each."""
+    total = sum(part.bytes for part in parts)
+    share = total / max(1, -(-total // most)) or 1
+    packs: dict[int, list[int]] = {}
+    before = 0
     for number, part in enumerate(parts):
-        if pack and size + part.bytes > most:
-            packs.append(tuple(pack))
-            pack, size = [], 0
-        pack.append(number)
-        size += part.bytes
-    return [*packs, tuple(pack)] if pack else packs
+        packs.setdefault(int((before + part.bytes / 2) / share), []).append(number)
+        before += part.bytes
+    return [tuple(pack) for pack in packs.values()]
 
 
 def choose_task_bytes(spark: SparkSession, total: int) -> int:
@@ -166,7 +163,7 @@ class PartScanner:
         reading = build_reading(self.schemas, self.forms)
         numbers = self.tasks[number]
         if self.is_one_source:
-            items = (item for part in numbers for item in read_part(self.parts[part]))
+            items = parse_lines(item for part in numbers for item in read_part(self.parts[part]))
             for taken in read_segments(items, self.known, reading, size=self.size):
                 yield number, 0, taken
             return
@@ -185,11 +182,11 @@ def build_row(part: int, chunk: int, taken: ChunkPart | None) -> arrow.RecordBat
     return arrow.RecordBatch.from_pylist([row], ARROW_SCHEMA)
 
 
-def read_part(part: SourcePart) -> Iterator[Record | UnreadableItem]:
-    """Read the records of a part. Raises like `files.read_records` and `kafka.read_records`."""
+def read_part(part: SourcePart) -> Iterator[Item]:
+    """Read a part. Raises like `files.read_batches` and `kafka.read_records`."""
     match part:
         case FilePart(file=file, groups=None):
-            return read_records(file, limit=part.limit)
+            return read_batches(file, limit=part.limit)
         case FilePart(file=file, groups=groups):
             return read_row_groups(file, groups or (), limit=part.limit)
         case TopicPart(source=source, span=span, options=options):

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
 from random import Random
 
 import pytest
 
 from schemaman.debezium.records import Record
-from schemaman.ingest.chunks import ChunkPart, KnownOffsets, build_reading, merge_segments, read_segments
+from schemaman.ingest.chunks import (
+    RECORDS_BETWEEN_RETURNS,
+    ChunkPart,
+    KnownOffsets,
+    build_reading,
+    merge_segments,
+    read_segments,
+)
 from schemaman.ingest.ingest import Intake, ingest
+from schemaman.ingest.line_batches import RowBatch
 from schemaman.registry import Registry
 from schemaman.store.memory import MemoryStore
 from tests.support.recordings import recorded, registry
@@ -50,6 +60,32 @@ def test_tasks_in_any_order_give_the_log_of_one_reading(run: str, size: int) -> 
     intake.enter(taken)
     assert intake.summary == whole
     assert list(store.read()) == list(expected.read())
+
+
+@pytest.mark.parametrize("size", [50, 50_000])
+def test_rows_in_batches_give_the_parts_of_their_records(size: int) -> None:
+    records = [replace(record, headers=()) for record in _sorted(recorded(SHOP))]
+    mixed = [*records[70:], *records[:40], *records[40:70]]
+    rows = [(r.topic, r.partition, r.offset, r.timestamp_ms, r.key, r.value) for r in mixed]
+    batches = [
+        RowBatch(rows[at : at + 33], 1, lambda _, row: Record(*row), 2**20) for at in range(0, len(rows), 33)
+    ]
+    reading = build_reading(registry(SHOP))
+    found = list(read_segments(batches, KnownOffsets(), reading, size=size))
+    assert found == list(read_segments(mixed, KnownOffsets(), reading, size=size))
+
+
+def test_many_small_files_of_a_task_are_no_reason_to_sort() -> None:
+    one = _sorted(recorded(SHOP))
+    topic, partition = max(groupby(one, key=lambda r: (r.topic, r.partition)), key=lambda g: len(list(g[1])))[
+        0
+    ]
+    records = [r for r in one if (r.topic, r.partition) == (topic, partition)]
+    half = len(records) // 2
+    reading = build_reading(registry(SHOP))
+    parts = list(read_segments([*records[half:], *records[:half]], KnownOffsets(), reading, most=0))
+    assert half >= RECORDS_BETWEEN_RETURNS
+    assert None not in parts
 
 
 def test_tasks_with_overlapping_offsets_must_be_sorted() -> None:

@@ -20,6 +20,7 @@ import zstandard
 from schemaman.debezium.records import Record
 from schemaman.errors import BadReference, UnreadableInput
 from schemaman.ingest.chunks import UnreadableItem
+from schemaman.ingest.line_batches import parse_items
 from schemaman.io import files, schema_registry
 from tests.support.checkout import CAPTURES
 
@@ -94,7 +95,7 @@ def test_parquet_holds_the_same_as_lines(tmp_path):
         assert read(tmp_path / "r.parquet") == wanted
     file = files.find_file(str(tmp_path / "r.parquet"))
     assert sum(rows for rows, _ in files.measure_row_groups(file)) == len(wanted)
-    assert list(files.read_row_groups(file, [1, 2])) == wanted[100:300]
+    assert list(parse_items(files.read_row_groups(file, [1, 2]))) == wanted[100:300]
 
 
 def test_rows_of_parquet_that_lie_nowhere_hide_nothing_around_them(tmp_path):
@@ -113,7 +114,10 @@ def test_rows_of_parquet_that_lie_nowhere_hide_nothing_around_them(tmp_path):
     assert [r.line for r in bad] == [2, 3, 4, 5, 6]
     assert "2^63-1" in bad[0].reason
     assert bad[1].reason == "topic must be a text"
-    assert list(files.read_row_groups(files.find_file(str(tmp_path / "r.parquet")), [1, 2])) == found[3:]
+    assert (
+        list(parse_items(files.read_row_groups(files.find_file(str(tmp_path / "r.parquet")), [1, 2])))
+        == found[3:]
+    )
 
 
 def test_recorded_parquet():

@@ -24,7 +24,7 @@ from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import CouldNotDo, UsageError
 from schemaman.ingest.chunks import CHUNK, ChunkPart, KnownOffsets, build_reading, merge_parts, read_chunks
 from schemaman.ingest.ingest import Intake, Summary
-from schemaman.ingest.line_batches import Item, RowBatch
+from schemaman.ingest.line_batches import Item, Row, RowBatch
 from schemaman.registry import Registry
 from schemaman.spark.versions import collect_arrow
 from schemaman.store.edge_hashes import Extents
@@ -182,11 +182,16 @@ class BatchScanner:
 
 def _list_items(batch: arrow.RecordBatch) -> Iterable[Item]:
     """List the records of a batch for the scan; those without headers are made only where it needs them."""
-    *columns, headers = (batch.column(batch.schema.get_field_index(name)) for name in COLUMNS)
-    if len(headers.flatten()):
+    rows = list_rows(batch)
+    if rows is None:
         return read_records(batch)
-    rows = list(zip(*_list_columns(*columns), strict=True))
     return [RowBatch(rows, 1, lambda _, row: Record(*row), sys.maxsize)] if rows else []
+
+
+def list_rows(batch: arrow.RecordBatch) -> list[Row] | None:
+    """List the rows of an Arrow batch of `RAW`; None if one has headers."""
+    *columns, headers = (batch.column(batch.schema.get_field_index(name)) for name in COLUMNS)
+    return None if len(headers.flatten()) else list(zip(*_list_columns(*columns), strict=True))
 
 
 def read_records(batch: arrow.RecordBatch) -> Iterator[Record]:
@@ -204,7 +209,11 @@ def _list_columns(
     values: arrow.Array,
 ) -> tuple[list[Any], ...]:
     """List the columns of records in the order of their fields; NumPy makes objects of them at once."""
-    places = (column.to_numpy(zero_copy_only=False).tolist() for column in (topics, partitions, offsets))
+    places = (
+        # NumPy has no NULL among integers.
+        column.to_pylist() if column.null_count else column.to_numpy(zero_copy_only=False).tolist()
+        for column in (topics, partitions, offsets)
+    )
     bodies = (column.to_numpy(zero_copy_only=False).tolist() for column in (keys, values))
     return (*places, _read_milliseconds(timestamps), *bodies)
 
