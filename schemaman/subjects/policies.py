@@ -170,12 +170,15 @@ def describe_level(messages: Iterable[str]) -> JsonObject:
 
 def format_refusal(subject: SubjectName, failures: Sequence[JsonObject]) -> str:
     """Format the message of a refusal: each rule by its name, and what to do."""
-    parts = []
-    for failure in failures:
-        place = f" at {failure['path']}" if failure["path"] else ""
-        fix = f"; to do: {failure['fix']}" if failure["fix"] else ""
-        parts.append(f"{failure['rule']}{place}: {failure['message']}{fix}")
-    return f"The policy CDC of subject '{subject}' refuses the schema: {' | '.join(parts)}"
+    listed = " | ".join(map(format_failure, failures))
+    return f"The policy CDC of subject '{subject}' refuses the schema: {listed}"
+
+
+def format_failure(failure: JsonObject) -> str:
+    """Format one failure: the rule, the path, the message, and what to do."""
+    place = f" at {failure['path']}" if failure["path"] else ""
+    fix = f"; to do: {failure['fix']}" if failure["fix"] else ""
+    return f"{failure['rule']}{place}: {failure['message']}{fix}"
 
 
 def _describe_unjudged(type: str) -> JsonObject:

@@ -34,7 +34,13 @@ from schemaman.subjects.faults import (
     make_version_missing,
 )
 from schemaman.subjects.lookup import VersionedSchema
-from schemaman.subjects.policies import RegisteredText, RegistrationGate, list_accepted, load_text
+from schemaman.subjects.policies import (
+    RegisteredText,
+    RegistrationGate,
+    format_failure,
+    list_accepted,
+    load_text,
+)
 from schemaman.subjects.registration import prepare_registration, register_schema
 from schemaman.subjects.requests import (
     LATEST,
@@ -161,11 +167,13 @@ class SchemaRegistry:
     ) -> SubjectVerdict:
         """Check a schema against a version of a subject, or against those that its level requires.
 
-        A subject without versions accepts every schema. `version` is a number or -1 for the latest.
+        A subject without versions accepts every schema. `version` is a number or -1 for the latest. Unless a
+        number is given, the policy CDC counts: what it refuses is not compatible.
         """
         name, request = parse_name(subject, self.context), _make_request(schema)
         with self._store.reading_subjects() as rows:
-            config = read_scope(rows, str(name), name.context).config
+            scope = read_scope(rows, str(name), name.context)
+            config = scope.config
             live = list(list_accepted(rows, name))
             if version not in (None, LATEST):
                 live = [v for v in rows.list_versions(name) if v.number == version and not v.is_deleted]
@@ -177,7 +185,12 @@ class SchemaRegistry:
             referenced = lookup.list_referenced_texts(rows, request.references, name.context)
             normal = normalize or config.get("normalize") is True
             content = make_content(request, referenced, normalize=normal)
-            return check_content(rows, content, referenced, live, config)
+            verdict = check_content(rows, content, referenced, live, config)
+            if not verdict.is_compatible or scope.policy != "CDC" or version not in (None, LATEST):
+                return verdict
+            gate, text = self._surroundings.gate, RegisteredText(content, referenced)
+            failures = gate.list_failures(rows, name, list_accepted(rows, name), text)
+            return SubjectVerdict(not failures, tuple(map(format_failure, failures)))
 
     # Versions and schemas
 

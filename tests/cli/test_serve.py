@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import re
 import signal
 import subprocess
 import sys
@@ -54,12 +53,18 @@ def test_a_server_keeps_what_it_has_acknowledged(tmp_path: Path) -> None:
     ]
     for version in (1, 1):
         with subprocess.Popen(
-            command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, env={"PYTHONPATH": python_path()}
+            command,
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={"PYTHONPATH": python_path()},
         ) as server:
+            assert server.stdout is not None
             assert server.stderr is not None
-            found = re.search(r"http://\S+?:\d+", server.stderr.readline())
-            assert found
-            parts = urlsplit(found[0])
+            url = server.stdout.readline().strip()
+            assert f"serving {url};" in server.stderr.readline()
+            parts = urlsplit(url)
             connection = http.client.HTTPConnection(parts.hostname or "", parts.port, timeout=60)
             connection.request("POST", "/subjects/s/versions", json.dumps({"schema": '"int"'}))
             assert json.loads(connection.getresponse().read())["version"] == version

@@ -8,11 +8,13 @@ from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from time import sleep
 from typing import Any
 
 import pytest
 
 from schemaman.api.notifying import notify_of_tables
+from schemaman.api.schema_registries import make_served_registry
 from schemaman.api.workspace import Workspace
 from schemaman.errors import CouldNotDo
 from schemaman.io import webhook
@@ -21,6 +23,7 @@ from schemaman.report.json.sync import FollowedTable
 from schemaman.settings import NotifySetting, SettingsFile, read_settings
 from schemaman.spark.streaming.batch_notices import BatchNotices
 from schemaman.spark.streaming.batch_report import BatchReport, TableReport
+from schemaman.store.sql.store import SqlStore
 from tests.cli.test_check_branch import CHANGES, make_repository
 from tests.support.command_line import Run, place
 from tests.support.command_line import run as ask
@@ -152,6 +155,24 @@ def test_a_round_of_sync_tells_of_tables_that_wait(hook: Hook) -> None:
     notify_of_tables(Workspace(read_settings({}, {}, file)), tables)
     ((_, body),) = hook.received
     assert (body["event"], [entry["lake_table"] for entry in body["entries"]]) == ("block", ["ice.orders"])
+
+
+def test_a_quarantined_schema_is_told(hook: Hook, tmp_path: Path) -> None:
+    file = SettingsFile("schemaman.toml", f'[notify]\nwebhook = "{hook.address}"\n')
+    text = '{"type":"record","name":"A","fields":[{"name":"a","type":"int"}]}'
+    with SqlStore.open(f"sqlite:///{tmp_path / 'a.db'}", create=True) as store:
+        registry = make_served_registry(Workspace(read_settings({}, {}, file)), store)
+        registry.tables.set_policy({"policy": "QUARANTINE"})
+        registry.register("t-value", text)
+        registry.register("t-value", text.replace('"a"', '"b"'))
+    for _ in range(500):
+        if hook.received:
+            break
+        sleep(0.01)
+    ((_, body),) = hook.received
+    assert body["event"] == "quarantine"
+    assert [entry["rule"] for entry in body["entries"]] == ["column-rename-suspected", "compatibility-level"]
+    assert {(entry["table"], entry["version"]) for entry in body["entries"]} == {("t-value", "2")}
 
 
 def test_batches_tell_what_is_new(hook: Hook) -> None:

@@ -318,7 +318,7 @@ def test_tags_are_written_into_the_schema(ask: Ask) -> None:
     assert ask("POST", "/subjects/s/versions/2/tags", again).body["version"] == 1
     inline = register(ask, "t", text, schemaTagsToAdd=tagged("n.A.b", "SR_FIELD", "q"))
     assert json.loads(inline["schema"])["fields"][0]["confluent:tags"] == ["q"]
-    bad: dict[str, object]
+    bad: object
     for bad in (
         {"tagsToAdd": tagged("n.A.z", "SR_FIELD", "q")},
         {"tagsToAdd": tagged("A", "SR_RECORD", "q")},

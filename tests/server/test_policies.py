@@ -81,12 +81,17 @@ def test_cdc_refuses_what_the_gate_fails(ask: Ask, subject: str, text: str, rule
     assert any(f["rule"].startswith(rule) and f["fails"] for f in verdict["findings"])
     assert set(verdict["readers"]) == READERS
     assert "break" in verdict["readers"].values()
+    checked = ask("POST", f"/compatibility/subjects/{subject}/versions?verbose=true", {"schema": text}).body
+    assert not checked["is_compatible"]
+    assert rule in checked["messages"][0]
 
 
 def test_cdc_accepts_what_the_gate_passes(ask: Ask) -> None:
     start(ask, "CDC")
     field = {"name": "note", "type": ["null", "string"], "default": None}
     wider = json.dumps((shape := json.loads(BILL)) | {"fields": [*shape["fields"], field]})
+    check = "/compatibility/subjects/bills-value/versions/latest"
+    assert ask("POST", check, {"schema": wider}).body == {"is_compatible": True}
     assert register(ask, "bills-value", wider).body["version"] == 2
     assert register(ask, "bills-value", wider).body["version"] == 2
     assert register(ask, "other-value", row(a="int")).body["version"] == 1

@@ -103,3 +103,14 @@ def test_the_gate_names_the_table_of_the_history(registry: sm.SchemaRegistry) ->
     text = registry.find_version(subject).schema.content.text
     judged = registry.tables.judge(subject, sm.SchemaRequest(text))
     assert (str(judged.table), judged.passes) == ("db2.TESTDB.DB2INST1.ORDERS", True)
+
+
+def test_quarantine_never_stops_a_recorded_connector() -> None:
+    registry = sm.open_schema_registry()
+    registry.tables.set_policy({"policy": "QUARANTINE"})
+    for entry in list_recorded(UNICODE):
+        assert registry.register(entry["subject"], entry["schema"]).version.number == entry["version"]
+    quarantined = registry.tables.list_quarantined()
+    rules = {f["rule"] for one in quarantined if one.quarantine for f in one.quarantine.failures}
+    assert {"key-column-added", "decimal-scale-changed", "column-rename-suspected"} <= rules
+    assert len(quarantined) < len(list_recorded(UNICODE)) / 2
