@@ -1,29 +1,37 @@
-"""Registrations and reads per second of the schema registry: `python -m bench.registry [SUBJECTS]`.
+"""Registrations and reads of the schema registry: `python -m bench.registry [SUBJECTS …]`.
 
 The server is `schemaman serve` with a store in SQLite; each acknowledged registration is durable. Requests
-come over eight connections that stay open. The empty request, `GET /`, shows what HTTP itself costs.
+come over eight connections that stay open. The empty request, `GET /`, shows what HTTP itself costs. For each
+request: how many a second, the CPU microseconds of the server, and these as a multiple of the empty request.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import re
 import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import schemaman as sm
+from bench.processes import read_cpu
 from schemaman.store.subjects import SubjectName
 from schemaman.subjects.copies import CopiedVersion, RegistryCopy
 from schemaman.subjects.requests import SchemaRequest
 
 _CONNECTIONS = 8
+_FLOOR = "empty request"
+_SKIPPED = 1 << 20
+"""The first number of a request that counts."""
 _SECONDS = 3.0
 _VERSIONS = 10
 _SMALL = 1_000
@@ -38,6 +46,12 @@ def make_schema(subject: int, version: int) -> str:
     return f'{{"type":"record","name":"R{subject}","namespace":"v{version}","fields":[{fields}]}}'
 
 
+def make_request(subject: int, version: int) -> SchemaRequest:
+    """What a copy has of a version; by its guid, its text is in Java's form already."""
+    text = make_schema(subject, version)
+    return SchemaRequest(text, guid=str(uuid.UUID(bytes=hashlib.md5(text.encode()).digest())))
+
+
 def fill(store: str, subjects: int) -> float:
     """Fill a new store; return versions per second."""
     versions = tuple(
@@ -45,7 +59,7 @@ def fill(store: str, subjects: int) -> float:
             SubjectName(".", f"s{subject:06}"),
             version,
             (subject - 1) * _VERSIONS + version,
-            SchemaRequest(make_schema(subject, version)),
+            make_request(subject, version),
         )
         for subject in range(1, subjects + 1)
         for version in range(1, _VERSIONS + 1)
@@ -57,15 +71,15 @@ def fill(store: str, subjects: int) -> float:
 
 
 @contextmanager
-def serving(store: str) -> Iterator[str]:
-    """The server in a process of its own; the URL."""
+def serving(store: str) -> Iterator[tuple[str, int]]:
+    """The server in a process of its own: its URL and its process id."""
     command = [sys.executable, "-m", "schemaman_cli.main", "serve", "--port", "0", "--no-access-log"]
     with subprocess.Popen([*command, "--store", store], stderr=subprocess.PIPE, text=True) as server:
         assert server.stderr is not None
         found = re.search(r"http://\S+?:\d+", server.stderr.readline())
         assert found is not None
         try:
-            yield found.group()
+            yield found.group(), server.pid
         finally:
             server.terminate()
 
@@ -102,11 +116,22 @@ async def _ask(host: str, port: int, request: Request, seconds: float) -> tuple[
     return answers, time.perf_counter() - began
 
 
-def measure(url: str, request: Request, seconds: float = _SECONDS) -> float:
-    """Answers per second."""
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """Answers per second, and the CPU microseconds of the server for one."""
+
+    rate: float
+    cpu: float
+
+
+def measure(url: str, pid: int, request: Request, seconds: float = _SECONDS) -> Speed:
+    """Send requests for some seconds; a second before is not counted."""
     parts = urlsplit(url)
-    answers, took = asyncio.run(_ask(parts.hostname or "", parts.port or 0, request, seconds))
-    return answers / took
+    host, port = parts.hostname or "", parts.port or 0
+    asyncio.run(_ask(host, port, request, 1.0))
+    before = read_cpu([pid])
+    answers, took = asyncio.run(_ask(host, port, lambda number: request(number + _SKIPPED), seconds))
+    return Speed(answers / took, 1e6 * (read_cpu([pid]) - before) / answers)
 
 
 def list_reads(subjects: int) -> dict[str, Request]:
@@ -124,7 +149,7 @@ def list_reads(subjects: int) -> dict[str, Request]:
         return build("POST", f"/subjects/s{subject:06}", {"schema": make_schema(subject, version)})
 
     return {
-        "empty request": lambda number: build("GET", "/"),
+        _FLOOR: lambda number: build("GET", "/"),
         "schema by one id": lambda number: build("GET", f"/schemas/ids/{number % 100 + 1}"),
         "schema by any id": by_id,
         "by any id and subject": lambda number: by_id(
@@ -143,17 +168,26 @@ def register(number: int) -> bytes:
     return build("POST", f"/subjects/new{number}/versions", {"schema": make_schema(number, 99)})
 
 
+def measure_size(store: str, size: int) -> dict[str, Speed]:
+    """Measure a store with so many subjects, and print its figures."""
+    print(f"{size} subjects with {_VERSIONS} versions, imported at {fill(store, size):,.0f} a second")
+    found: dict[str, Speed] = {}
+    with serving(store) as (url, pid):
+        for name, request in (list_reads(size) | {"registration": register}).items():
+            found[name] = speed = measure(url, pid, request)
+            times = speed.cpu / found[_FLOOR].cpu
+            print(f"  {name:24} {speed.rate:8,.0f} /s {speed.cpu:8,.0f} µs {times:6.2f}", flush=True)
+    return found
+
+
 def main() -> None:
-    """Print the figures for few and for many subjects."""
+    """Print the figures for few and for many subjects, and how much more many ones cost."""
     sizes = [int(word) for word in sys.argv[1:]] or [_SMALL, _LARGE]
     with tempfile.TemporaryDirectory() as folder:
-        for size in sizes:
-            store = f"sqlite:///{Path(folder) / f'{size}.db'}"
-            print(f"{size} subjects with {_VERSIONS} versions, imported at {fill(store, size):,.0f} a second")
-            with serving(store) as url:
-                for name, request in list_reads(size).items():
-                    print(f"  {name:24} {measure(url, request):10,.0f} /s")
-                print(f"  {'registrations':24} {measure(url, register):10,.0f} /s", flush=True)
+        found = [measure_size(f"sqlite:///{Path(folder) / f'{size}.db'}", size) for size in sizes]
+    for name, speed in found[0].items():
+        if len(found) > 1:
+            print(f"{found[-1][name].cpu / speed.cpu:6.2f}  {name}: {sizes[-1]} subjects / {sizes[0]}")
 
 
 if __name__ == "__main__":

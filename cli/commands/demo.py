@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import shutil
+import subprocess
 import sys
 import time
 import webbrowser
@@ -19,11 +21,13 @@ from schemaman.api.spark_session import open_executor
 from schemaman.errors import CouldNotDo, UsageError
 from schemaman.migration.target import TARGETS, Executor
 from schemaman.model.shell import quote_word
+from schemaman.plugins import install_hint
 from schemaman.report.document import Report
 from schemaman.report.json.answers import build_demo
+from schemaman.subjects.schema_registry import SchemaRegistry
 from schemaman_cli.group import command
 from schemaman_cli.lakefiles import delta_columns, iceberg_columns
-from schemaman_cli.library import make_workspace
+from schemaman_cli.library import make_workspace, open_store
 from schemaman_cli.main import main
 from schemaman_cli.options import CommandContext, format_option, reopen_context, with_context
 from schemaman_cli.rows import Rows
@@ -48,6 +52,24 @@ format = "iceberg"
 tables = "shop.customers"
 table = "ice.shop.{{table}}"
 """
+
+CLIENT = """
+import sys
+from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
+from confluent_kafka.schema_registry.error import SchemaRegistryError
+
+client = SchemaRegistryClient({"url": sys.argv[1]})
+text = '{"type": "record", "name": "Customer", "fields": [{"name": "id", "type": "%s"}]}'
+number = client.register_schema("customers-value", Schema(text % "int", "AVRO"))
+print(f"   customers-value, id an int:     registered, id {number} ✓")
+try:
+    client.register_schema("customers-value", Schema(text % "string", "AVRO"))
+except SchemaRegistryError as error:
+    _, _, words = error.error_message.partition("description:")
+    print(f"   customers-value, id a string:   refused, {error.http_status_code} ✓")
+    print(f"         why: {words.split('additionalInfo')[0].strip(' ,')}")
+"""
+"""What a user of Confluent's client writes; the client is another process."""
 
 
 @command("demo", "schemaman demo", "schemaman demo --dir /tmp/demo --open")
@@ -74,6 +96,7 @@ def demo(context: CommandContext, folder: Path, show: bool, format: str) -> None
         script.show_history()
         script.check()
         script.migrate(spark)
+        script.serve_registry()
         report = script.write_report()
         script.line(
             f"\nDone in {time.monotonic() - started:.0f} s. Delete {folder} when you no longer need it."
@@ -263,6 +286,30 @@ class _DemoScript:
                 f"   {format:8} {len(columns)} columns, {len(rows.written)} rows: Spark reads the rows as "
                 f"written, and {reader} has the same columns ✓"
             )
+
+    def serve_registry(self) -> None:
+        """Let the unmodified client register two schemas; the server refuses the second one."""
+        self.step("Serve the schema registry, and register with Confluent's own client")
+        try:
+            from schemaman.server.running import serve_in_thread
+        except ModuleNotFoundError as error:
+            self.line(f"   left out: the server needs {error.name}; {install_hint('server')}")
+            return
+        self.line("   $ schemaman serve")
+        registry = SchemaRegistry(open_store(self.context))
+        with serve_in_thread(registry) as url:
+            environment = os.environ | {"NO_PROXY": "127.0.0.1"}
+            done = subprocess.run(
+                [sys.executable, "-c", CLIENT, url], capture_output=True, text=True, env=environment
+            )
+        if done.returncode:
+            last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+            self.line(f"   left out: the client does not run ({last}); {install_hint('kafka')}")
+            return
+        self.line(done.stdout.rstrip())
+        found = registry.list_versions(f"{TABLE}-value")
+        if [version.number for version in found] != [1]:
+            raise CouldNotDo(f"{TABLE}-value has other versions than the one that was accepted")
 
     def write_report(self) -> Path:
         self.step("The report")

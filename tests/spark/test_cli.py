@@ -232,6 +232,9 @@ def test_the_demo_does_what_it_says(spark: Any, run: Run, tmp_path: Path) -> Non
     assert len(done.out.splitlines()) < 70
     assert "iceberg: rename-column ✓" in done.out
     assert done.out.count("Spark reads the rows as written") == 2
+    assert "id an int:     registered, id 1 ✓" in done.out
+    assert "id a string:   refused, 409 ✓" in done.out
+    assert "the new schema has another type than the old schema" in done.out
     page = tmp_path / "shown" / "report.html"
     assert page.as_uri() in done.out
     assert page.read_text().startswith("<!doctype html>")
@@ -245,5 +248,5 @@ def test_the_demo_does_what_it_says(spark: Any, run: Run, tmp_path: Path) -> Non
     assert rows[0]["tier"] is None
     assert rows[3]["vip"] is not None
     commands = re.findall(r"^   \$ schemaman (\w+)", done.out, re.MULTILINE)
-    assert {"ingest", "history", "check", "plan", "approve", "drift", "report"} <= set(commands)
+    assert {"ingest", "history", "check", "plan", "approve", "drift", "serve", "report"} <= set(commands)
     assert run("demo", "--dir", "shown", "--engine").code == 2

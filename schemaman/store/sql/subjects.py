@@ -240,11 +240,13 @@ class SqlSubjectRows:
         versions: Sequence[SubjectVersion],
     ) -> None:
         """Add schemas with their fingerprints, and then versions; none of them is there yet."""
-        used: set[tuple[str, str]] = set()
+        wanted = {fingerprint for _, fingerprint in schemas}
+        known = select(SCHEMA.c.context, SCHEMA.c.fingerprint).where(SCHEMA.c.fingerprint.in_(wanted))
+        used = {(row.context, row.fingerprint) for row in self._connection.execute(known)}
         rows: list[dict[str, object]] = []
         for schema, fingerprint in schemas:
             key = schema.context, fingerprint
-            is_further = key in used or bool(self.list_ids(*key))
+            is_further = key in used
             used.add(key)
             rows.append(_format_schema(schema, f"{fingerprint}x{schema.id}" if is_further else fingerprint))
         references = [row for schema, _ in schemas for row in _format_references(schema)]
