@@ -33,7 +33,6 @@ from schemaman_cli.source_options import count_versions, rate_rejects, source_op
     "ingest",
     "schemaman ingest records.jsonl.gz",
     "schemaman ingest 'kafka://broker:9092/shop.*' --stream prod",
-    "schemaman ingest table:ice.raw.events --engine spark",
 )
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @source_options

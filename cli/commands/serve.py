@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Literal
 
 import click
 
 from schemaman.errors import EngineUnavailable, UsageError
 from schemaman.plugins import install_hint
+from schemaman.report.document import Report
+from schemaman.report.json.answers import build_served
 from schemaman_cli.group import command
 from schemaman_cli.library import make_workspace, open_store
-from schemaman_cli.options import CommandContext, with_context
+from schemaman_cli.options import CommandContext, format_option, with_context
 
 
 @command("serve", "schemaman serve", "schemaman serve --port 8081 --users users.txt --host 0.0.0.0")
@@ -44,6 +47,7 @@ from schemaman_cli.options import CommandContext, with_context
     help="The code of an incompatible schema.",
 )
 @click.option("--no-access-log", is_flag=True, help="Write no line for each request to standard error.")
+@format_option("text", "json")
 @with_context
 def serve(
     context: CommandContext,
@@ -58,6 +62,7 @@ def serve(
     max_request_bytes: int,
     conflict_code: str,
     no_access_log: bool,
+    format: str,
 ) -> None:
     """Serve the Confluent Schema Registry REST API over the store. A missing store is created.
 
@@ -74,9 +79,11 @@ def serve(
         if users is None:
             raise UsageError("--add-user needs the file of users", hint="add --users FILE")
         password = click.prompt("Password", hide_input=True, confirmation_prompt=True, err=True)
-        line = user_files.format_user(add_user, "read" if read_only else "write", password)
-        user_files.add_line(users, line)
-        context.console.inform(f"{add_user} may {'read' if read_only else 'write'}; the hash is in {users}")
+        role: Literal["read", "write"] = "read" if read_only else "write"
+        user_files.add_line(users, user_files.format_user(add_user, role, password))
+        if format == "json":
+            context.console.show(Report("", (), build_served(None, add_user, role)), format)
+        context.console.inform(f"{add_user} may {role}; the hash is in {users}")
         return
     authenticator = None if users is None else user_files.Authenticator(user_files.read_users(users))
     options = ServerOptions(
@@ -89,7 +96,9 @@ def serve(
     registry = make_served_registry(make_workspace(context), open_store(context, create=True))
 
     def announce(url: str) -> None:
-        if not sys.stdout.isatty():
+        if format == "json":
+            context.console.show(Report("", (), build_served(url, None, None)), format)
+        elif not sys.stdout.isatty():
             context.console.write(f"{url}\n")
         context.console.inform(f"serving {url}; Ctrl-C stops it")
 

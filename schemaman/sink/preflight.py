@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from schemaman.history.versions import TableEvent, TableHistory
+from schemaman.migration.apply.journal import list_run_steps
 from schemaman.migration.exchanged_names import (
     NameCheck,
     check_names,
@@ -148,11 +149,7 @@ class Preflight:
     def _find_lost_table(self, history: TableHistory, format: str, lake_table: str) -> MissingTable | None:
         """Find out whether the table existed before, with rows of the present incarnation."""
         lines = self.journal(target_id(format, lake_table))
-        made = [
-            line
-            for line in lines
-            if line.state in ("done", "skipped") and not line.statement.startswith(_CREATE_NAMESPACE)
-        ]
+        made = [line for line in list_run_steps(lines) if not line.statement.startswith(_CREATE_NAMESPACE)]
         if not made:
             return None
         stamp = {

@@ -34,7 +34,8 @@ def test_a_user_is_added_with_a_password_that_is_not_shown(
 ) -> None:
     monkeypatch.setattr("click.prompt", lambda *words, **options: "secret")
     path = tmp_path / "users"
-    done = run("serve", "--users", str(path), "--add-user", "ana", "--read-only")
+    done = run("serve", "--users", str(path), "--add-user", "ana", "--read-only", "--format", "json")
+    assert done.json == {"schema_version": 1, "url": None, "user": "ana", "role": "read"}
     assert (done.code, "ana may read" in done.err) == (0, True)
     assert [(user.name, user.role) for user in read_users(path)] == [("ana", "read")]
     assert "secret" not in done.err + path.read_text()

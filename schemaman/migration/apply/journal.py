@@ -223,10 +223,31 @@ def is_in_progress(lines: Sequence[MigrationEntry]) -> bool:
 
 
 def count_progress(lines: Sequence[MigrationEntry]) -> tuple[int, int]:
-    """Count the steps of a plan that are done by its lines, and those that may be done."""
+    """Count the steps of a plan that are done by its lines, and those that may be done.
+
+    A step is sent only after the statement of the step before it has ended well.
+    """
     done = [line.step for line in lines if line.step is not None and line.state in ("done", "skipped")]
     begun = [line.step for line in lines if line.step is not None and line.state == "intent"]
-    return max(done, default=-1) + 1, max([*done, *begun], default=-1) + 1
+    certain = max(max(done, default=-1) + 1, max(begun, default=0))
+    return certain, max([*done, *begun], default=-1) + 1
+
+
+def list_run_steps(lines: Sequence[MigrationEntry]) -> list[MigrationEntry]:
+    """List the lines of steps whose statement has run: done, skipped, or sent before another step of the run.
+
+    A run that is killed between two statements of a step and its successor has not recorded the end of it.
+    """
+    last: dict[str, int] = {}
+    for line in lines:
+        if line.state == "intent" and line.step is not None:
+            last[line.run] = max(line.step, last.get(line.run, 0))
+    return [
+        line
+        for line in lines
+        if line.state in ("done", "skipped")
+        or (line.state == "intent" and line.step is not None and line.step < last[line.run])
+    ]
 
 
 def list_unrecorded_steps(lines: Iterable[MigrationEntry]) -> frozenset[int]:

@@ -137,6 +137,11 @@ def build_registry(action: str, store: str, place: str, subjects: int, versions:
     }
 
 
+def build_served(url: str | None, user: str | None, role: str | None) -> Answer:
+    """The document of `serve`: where the server listens, or the user who was added."""
+    return {"schema_version": SCHEMA_VERSION, "url": url, "user": user, "role": role}
+
+
 def build_error(message: str, hint: str | None, code: int) -> Answer:
     """The error that ends a command, with its exit code."""
     error = {"message": message, "hint": hint or None, "exit_code": code}
