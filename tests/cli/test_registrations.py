@@ -55,6 +55,7 @@ def test_registrations_are_evidence_that_makes_no_version(run: Run, tmp_path: Pa
         ("UPDATE subject_version SET number = -1 WHERE subject = 's'", "has no number that there is"),
         ("DELETE FROM subject_version WHERE subject = 's'", "subject s has 0 versions"),
         ("UPDATE subject SET live = 7", "counts others"),
+        ("UPDATE subject SET live = 'x'", "a row of subject has 'x' among its values"),
         ("DELETE FROM subject_reference", "the reference of schema 2 to version 1 of s is wrong"),
     ],
 )
