@@ -7,6 +7,7 @@ from pathlib import Path
 
 import schemaman as sm
 from schemaman.server.running import serve_in_thread
+from tests.support.checkout import ROOT
 from tests.support.command_line import Run
 
 
@@ -38,3 +39,15 @@ def test_a_copy_replaces_nothing_unasked(run: Run, place: Path) -> None:
     assert run("registry", "import", "missing.json").code == 3
     assert run("registry", "import", "http://127.0.0.1:1").code == 3
     assert run("registry", "import", "http://ann:secret@127.0.0.1:1").code in (2, 3)
+
+
+def test_records_are_read_with_an_exported_copy(run: Run, place: Path) -> None:
+    recorded = ROOT / "fixtures" / "captures" / "postgres" / "shop-avro"
+    assert run("registry", "import", recorded / "registry.json").code == 0
+    assert run("registry", "export", "copy.json").code == 0
+    for store, words in (("a.db", ()), ("b.db", ("--registry", "copy.json"))):
+        assert (
+            run("ingest", recorded, "--store", f"sqlite:///{store}", "--max-rejects", "0", *words).code == 0
+        )
+    one, other = (run("tables", "--store", f"sqlite:///{store}").out for store in ("a.db", "b.db"))
+    assert one == other

@@ -38,11 +38,11 @@ def test_threads_register_together_and_nothing_is_lost(tmp_path: Path) -> None:
 
 
 def test_a_part_that_fails_leaves_the_others(tmp_path: Path) -> None:
-    """Commits are fewer than writers, and a failed commit is told to each member."""
+    """Commits are fewer than writers, and a failed commit is told to each writer."""
     engine = create_engine(f"sqlite:///{tmp_path / 'a.db'}")
     with engine.begin() as connection:
         connection.execute(text("CREATE TABLE t (n INTEGER)"))
-    commits = []
+    commits: list[int] = []
 
     @contextmanager
     def begin():

@@ -24,13 +24,13 @@ class _Group:
 
     transaction: AbstractContextManager[Connection]
     connection: Connection
-    members: int = 0
+    writers: int = 0
     ended: Event = field(default_factory=Event)
     fault: BaseException | None = None
 
 
 class GroupCommit:
-    """Takes turns in transactions that `begin` opens; the commit of one makes all its members durable."""
+    """Takes turns in transactions that `begin` opens; the commit of one makes all of them durable."""
 
     def __init__(self, begin: Callable[[], AbstractContextManager[Connection]]) -> None:
         self._begin = begin
@@ -57,12 +57,12 @@ class GroupCommit:
             raise
         fault: BaseException | None = None
         try:
-            if group.members:
+            if group.writers:
                 with group.connection.begin_nested():
                     yield group.connection
             else:
                 yield group.connection
-            group.members += 1
+            group.writers += 1
         except BaseException as error:
             fault = error
             # SQLite takes the whole transaction back for some faults, and a later commit would say nothing.
@@ -87,16 +87,16 @@ class GroupCommit:
         return group
 
     def _is_last(self, group: _Group, fault: BaseException | None) -> bool:
-        # The first member has no savepoint: if it fails, its transaction ends with it.
-        if group.fault is not None or (fault is not None and not group.members):
+        # The first writer has no savepoint: if it fails, its transaction ends with it.
+        if group.fault is not None or (fault is not None and not group.writers):
             return True
         with self._count:
-            return not self._waiting or group.members >= _LARGEST_GROUP
+            return not self._waiting or group.writers >= _LARGEST_GROUP
 
     def _close(self, group: _Group, fault: BaseException | None) -> None:
         self._group = None
         try:
-            if group.fault is None and (group.members or fault is None):
+            if fault is None or (group.writers and group.fault is None):
                 group.transaction.__exit__(None, None, None)
             else:
                 group.transaction.__exit__(type(fault), fault, None)

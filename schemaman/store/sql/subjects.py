@@ -59,10 +59,9 @@ _VERSIONS_OF_SUBJECT = (
     .where(VERSION.c.context == bindparam("here"), VERSION.c.subject == bindparam("wanted"))
     .order_by(VERSION.c.number)
 )
-_USES_OF_SCHEMA = (
-    select(VERSION)
-    .where(VERSION.c.context == bindparam("here"), VERSION.c.schema_id == bindparam("wanted"))
-    .order_by(VERSION.c.subject, VERSION.c.number)
+# Without an order: for one, SQLite would read the whole context along its primary key.
+_USES_OF_SCHEMA = select(VERSION).where(
+    VERSION.c.context == bindparam("here"), VERSION.c.schema_id == bindparam("wanted")
 )
 _LARGEST_ID = select(SCHEMA_ID.c.largest_id).where(SCHEMA_ID.c.context == bindparam("here"))
 _SET_LARGEST_ID = (
@@ -132,7 +131,7 @@ class SqlSubjectRows:
     def list_uses(self, context: str, id: int) -> tuple[SubjectVersion, ...]:
         """List the versions that have a schema, also soft-deleted ones, by subject and number."""
         found = self._connection.execute(_USES_OF_SCHEMA, {"here": context, "wanted": id})
-        return tuple(map(_read_version, found))
+        return tuple(sorted(map(_read_version, found), key=lambda version: (version.subject, version.number)))
 
     def add_version(self, version: SubjectVersion) -> None:
         """Add a version whose number is free."""
@@ -241,7 +240,9 @@ class SqlSubjectRows:
     ) -> None:
         """Add schemas with their fingerprints, and then versions; none of them is there yet."""
         wanted = {fingerprint for _, fingerprint in schemas}
-        known = select(SCHEMA.c.context, SCHEMA.c.fingerprint).where(SCHEMA.c.fingerprint.in_(wanted))
+        known = select(SCHEMA.c.context, SCHEMA.c.fingerprint).where(
+            SCHEMA.c.context.in_({schema.context for schema, _ in schemas}), SCHEMA.c.fingerprint.in_(wanted)
+        )
         used = {(row.context, row.fingerprint) for row in self._connection.execute(known)}
         rows: list[dict[str, object]] = []
         for schema, fingerprint in schemas:

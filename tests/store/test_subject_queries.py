@@ -1,0 +1,32 @@
+"""Questions about one key are answered by an index, however many subjects there are."""
+
+from __future__ import annotations
+
+import pytest
+from sqlalchemy import Select, create_engine, text
+from sqlalchemy.dialects import sqlite
+
+from schemaman.store.sql import subjects
+from schemaman.store.sql.subject_tables import SUBJECT_TABLES
+from schemaman.store.sql.tables import METADATA
+
+
+@pytest.mark.parametrize(
+    ("query", "columns"),
+    [
+        (subjects._SCHEMA_OF_ID, "context=? AND id=?"),
+        (subjects._IDS_OF_CONTENT, "context=? AND fingerprint>? AND fingerprint<?"),
+        (subjects._VERSIONS_OF_SUBJECT, "context=? AND subject=?"),
+        (subjects._USES_OF_SCHEMA, "context=? AND schema_id=?"),
+        (subjects._LARGEST_ID, "context=?"),
+    ],
+)
+def test_a_key_is_searched_with_all_of_its_columns(query: Select[tuple[object]], columns: str) -> None:
+    engine = create_engine("sqlite://")
+    METADATA.create_all(engine, tables=SUBJECT_TABLES)
+    compiled = query.compile(dialect=sqlite.dialect(paramstyle="named"))
+    with engine.connect() as connection:
+        plan = connection.execute(text(f"EXPLAIN QUERY PLAN {compiled}"), dict.fromkeys(compiled.params, "1"))
+        details = [row.detail for row in plan]
+    assert [detail for detail in details if f"({columns})" in detail], details
+    assert not [detail for detail in details if "B-TREE" in detail], details
