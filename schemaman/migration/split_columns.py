@@ -37,6 +37,7 @@ def split_columns(history: TableHistory, lake: LakeTable | None) -> TableHistory
     parts = _place_parts(splits, incarnation, migration_source(history).past)
     first = len(history.versions) - len(incarnation)
     split = [_split_version(v, [p for p in parts if p[0] <= at]) for at, v in enumerate(incarnation)]
+    split = [_name_former(v, *split[at - 1 : at], *incarnation[at - 1 : at]) for at, v in enumerate(split)]
     accepted = tuple(
         replace(a, path=(_find_name(parts, a.path[0]), *a.path[1:])) for a in history.accepted_types
     )
@@ -179,6 +180,17 @@ def _split_version(version: SchemaVersion, parts: Sequence[_Part]) -> SchemaVers
         revisions=tuple(replace(r, schema=split(r.schema)) for r in version.revisions),
         unconfirmed=tuple(f"{kind}{sign}{names.get(name, name)}" for kind, sign, name in facts),
         candidates=tuple(replace(c, new=names.get(c.new, c.new)) for c in version.candidates),
+    )
+
+
+def _name_former(version: SchemaVersion, *before: SchemaVersion) -> SchemaVersion:
+    """A version whose candidates name parts of the version before; `before` is that one, split and not."""
+    if not before or not version.candidates:
+        return version
+    split, whole = (v.schema.columns for v in before)
+    names = {was.name: part.name for was, part in zip(whole, split, strict=True)}
+    return replace(
+        version, candidates=tuple(replace(c, old=names.get(c.old, c.old)) for c in version.candidates)
     )
 
 

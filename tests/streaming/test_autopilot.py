@@ -466,3 +466,13 @@ def test_a_split_column_that_the_source_drops_is_dropped_with_its_parts(lake: Me
     lake.take([told(2, {"id": 1, "q": 4}, "u")])
     assert lake.withheld() == {}
     assert alive(lake) == [{"id": 1, "q": 4}, {"id": 2, "q": 3}]
+
+
+def test_a_split_column_that_is_renamed_on_proof_takes_its_newest_part_along(lake: MemorySink) -> None:
+    lake.take([told(0, {"id": 1, "p": 5, "z": "z"}), told(1, {"id": 2, "p": 6, "z": "z"})])
+    lake.take([told(2, {"id": 2, "p": "six", "z": "z"}, "u")])
+    lake.take([told(3, {"id": 3, "cost": "three", "z": "z"})])
+    assert lake.withheld() == {}
+    assert alive(lake) == [
+        {"id": 1, "p": 5, "z": "z"}, {"id": 2, "cost": "six", "z": "z"}, {"id": 3, "cost": "three", "z": "z"},
+    ]  # fmt: skip

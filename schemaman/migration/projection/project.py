@@ -351,8 +351,9 @@ def _follow_columns(
             columns.append(_follow_in_sink(tables, followed, column, name))
         elif column.name.lower() in known and unrecorded.get(column.name) != _DROPPED:
             newest = find_newest_part(parts, column.name)
-            is_split = newest in match.partners or newest not in lake.schema.names
-            staying = _follow_dropped(lake, column, split, newest if is_split else None, notes)
+            if newest is not None and newest in lake.schema.names:
+                newest = match.renames.get(newest, newest) if newest in match.partners else None
+            staying = _follow_dropped(lake, column, split, newest, notes)
             columns += [staying] if staying else []
             dropped += [column.name] if staying else []
         else:
