@@ -108,10 +108,40 @@ def test_most_lines_are_not_parsed(tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     found = repeat(orders()[:1], 200)
     path.write_bytes(b"".join(format_line(r) + b"\n" for r in found))
+    read, parsed = count_parsed_lines(path, KnownOffsets())
+    assert (read, parsed < 30) == (200, True)
+
+
+def count_parsed_lines(path: Path, known: KnownOffsets) -> tuple[int, int]:
+    """Count the records of a file, and the lines that are parsed."""
     parsed: list[int] = []
     items = (count_parses(item, parsed.append) for item in files.read_batches(files.find_file(str(path))))
-    assert [part.read for _, part in read_parts(items, "postgres/shop-json", KnownOffsets(), 1000)] == [200]
-    assert len(parsed) < 30
+    parts = read_parts(items, "postgres/shop-json", known, 10_000)
+    return sum(part.read for _, part in parts), len(parsed)
+
+
+def test_lines_that_were_read_before_are_not_parsed(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    kinds = [replace(orders()[0], value=(orders()[0].value or b"").replace(b"total", name)) for name in NAMES]
+    path.write_bytes(b"".join(format_line(r) + b"\n" for r in repeat(kinds, 100)))
+    known = KnownOffsets({(kinds[0].topic, 0): ((0, 100 * len(NAMES) - 1),)}, EdgeHashes())
+    assert count_parsed_lines(path, known) == (100 * len(NAMES), len(NAMES))
+
+
+NAMES = (b"total", b"amount", b"price")
+
+
+def test_the_second_table_of_a_connector_is_learned_from_few_records(tmp_path: Path) -> None:
+    first = orders()[0]
+    key, value = ((part or b"").replace(b"orders", b"invoices") for part in (first.key, first.value))
+    second = replace(first, topic="shopdb.shop.invoices", key=key, value=value)
+    path = tmp_path / "records.jsonl"
+    counts = []
+    for tables in ([first], [first, second]):
+        found = [record for one in tables for record in repeat([one], 200)]
+        path.write_bytes(b"".join(format_line(r) + b"\n" for r in found))
+        counts.append(count_parsed_lines(path, KnownOffsets())[1])
+    assert counts[1] - counts[0] <= 4
 
 
 def count_parses(item: Item, note: Callable[[int], None]) -> Item:
