@@ -6,8 +6,15 @@ READY  := $(VENV)/.ready
 PYTHON ?= $(firstword $(foreach p,python3 python3.13 python3.12 python3.11,$(shell $(p) -c "import sys; print('$(p)' if (3, 11) <= sys.version_info[:2] < (3, 14) else '')" 2>/dev/null)))
 JAVA   := $(if $(JAVA_HOME),$(JAVA_HOME)/bin/java,java)
 
+# The versions of Delta that fit other minor versions of Spark, and the tests that such a lane runs.
+DELTA_3.5 := 3.3
+DELTA_4.0 := 4.0
+LANE := tests/spark/test_engines.py "tests/spark/test_migrate.py::test_a_table_goes_through_its_life_with_its_rows" \
+  "tests/spark/test_frame_ingest.py::test_the_partitioning_of_a_frame_changes_nothing" \
+  "tests/spark/test_frame_ingest.py::test_a_folder_a_pattern_and_a_table_are_sources"
+
 .DEFAULT_GOAL := help
-.PHONY: help setup java demo check unit test proof bless bench scoreboard clean
+.PHONY: help setup java demo check unit test lane proof bless bench scoreboard clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -41,6 +48,13 @@ unit: setup ## run the tests without Java and servers, with small fixed seeds: a
 
 test: java setup check ## run all checks and tests, with small fixed seeds, as in CI
 	@$(BIN)/python -m pytest -q --numprocesses 3 --dist loadscope --no-loadscope-reorder
+
+lane: java ## run reading, planning and applying on another Spark: make lane SPARK=3.5, or SPARK=4.0
+	@test -n "$(DELTA_$(SPARK))" || { echo "make lane SPARK=3.5 or SPARK=4.0" >&2; exit 2; }
+	@test -x build/spark-$(SPARK)/bin/python || $(PYTHON) -m venv build/spark-$(SPARK)
+	@build/spark-$(SPARK)/bin/python -m pip install --quiet --editable '.[all,dev]' 'pyspark[connect]==$(SPARK).*' 'delta-spark==$(DELTA_$(SPARK)).*' 'pandas<3'
+	@mkdir -p build/typing && ln -sfn ../../cli build/typing/schemaman_cli
+	@build/spark-$(SPARK)/bin/python -m pytest -q $(LANE)
 
 proof: java setup check ## run all tests at full counts, also in a browser (Chromium); write the figures to docs/proof.md
 	@{ command -v chromium || command -v chromium-browser || command -v google-chrome; } >/dev/null || { echo "make proof opens the report in a browser: install Chromium (Debian: apt install chromium)" >&2; exit 3; }

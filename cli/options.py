@@ -169,7 +169,7 @@ class _Interval(click.FloatRange):
         return seconds
 
 
-class Address(click.ParamType):
+class Address(click.ParamType[tuple[str, int]]):
     """An address to listen on: `PORT` or `HOST:PORT`."""
 
     name = "address"

@@ -13,14 +13,14 @@ import pyarrow.parquet as parquet
 import pytest
 
 import schemaman as sm
-from schemaman.errors import UnreadableInput, UsageError
+from schemaman.errors import EngineUnavailable, UnreadableInput, UsageError
 from schemaman.ingest.ingest import Summary, ingest
 from schemaman.io.files import File
 from schemaman.io.kafka import Span
 from schemaman.io.schema_registry import NO_REGISTRY
 from schemaman.registry import Registry
 from schemaman.spark import frame_ingest
-from schemaman.spark.frame_ingest import ingest_frame
+from schemaman.spark.frame_ingest import ingest_frame, pack_partitions
 from schemaman.spark.record_source import FilePart, pack_parts, parse_bytes, split_spans
 from schemaman.spark.streaming.micro_batch import RAW
 from schemaman.store.log import LogEntry
@@ -100,17 +100,12 @@ def write_folder(folder: Path, pieces: int) -> None:
 
 
 def test_a_folder_a_pattern_and_a_table_are_sources(spark: Any, run: Run, tmp_path: Path) -> None:
-    write_folder(tmp_path / "raw", 7)
+    write_folder(tmp_path / "raw", 4)
     with sm.open(tmp_path / "local.db", create=True) as registry:
         sm.ingest(SHOP, registry)
         expected = [history.versions for history in registry.tables()]
     spark.read.parquet(str(tmp_path / "raw")).write.format("delta").saveAsTable("raw_events")
-    for source in (
-        tmp_path / "raw",
-        f"{tmp_path}/ra*/*.parquet",
-        f"file://{tmp_path}/raw",
-        "table:raw_events",
-    ):
+    for source in (f"{tmp_path}/ra*/*.parquet", f"file://{tmp_path}/raw", "table:raw_events"):
         (tmp_path / "s.db").unlink(missing_ok=True)
         done = run("ingest", source, "--engine", "spark", "--store", tmp_path / "s.db", "--format", "json")
         assert (done.code, done.json["records"]["new"]) == (0, len(SHOP)), done.err
@@ -128,6 +123,17 @@ def test_parts_are_packed_by_bytes_and_ranges_by_offsets() -> None:
     assert [parse_bytes(text) for text in ("128m", "134217728b", "1GB", "5")] == [2**27, 2**27, 2**30, 5]
     spans = list(split_spans([Span("t", 0, 5, 12)], 4))
     assert [(span.start, span.end) for span in spans] == [(5, 9), (9, 12)]
+
+
+def test_spark_without_data_sources_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sm.spark, "find_spec", lambda name: None if name.endswith("datasource") else name)
+    with pytest.raises(EngineUnavailable, match=r"needs Spark 4\.0"):
+        sm.spark.require_data_sources()
+
+
+def test_small_partitions_share_tasks(spark: Any) -> None:
+    frame = make_frame(spark, SHOP[:50]).repartition(12)
+    assert pack_partitions(frame).rdd.getNumPartitions() == 2
 
 
 def test_the_data_source_gives_records_and_runs(spark: Any, tmp_path: Path) -> None:
