@@ -390,14 +390,32 @@ def test_an_update_whose_key_is_uncertain_needs_a_row_that_is_the_same_in_all_ke
     assert sum(row["v"] == 2 for row in alive(lake)) == is_same
 
 
-def test_a_table_made_anew_under_a_key_that_nothing_confirms_begins_a_successor(lake: MemorySink) -> None:
-    named = [told(n, {"id": n, "code": f"c{n}"}, key=("code",)) for n in range(2)]
-    lake.take(named)
-    lake.take([late(2, {"id": 1, "m": 5}, ("id",)), late(3, {"id": 8, "m": 6}, ("id",))])
+@pytest.mark.parametrize("size", [2, 9])
+def test_a_table_made_anew_under_a_key_that_nothing_confirms_begins_a_successor(
+    lake: MemorySink, size: int
+) -> None:
+    records = [told(n, {"id": n, "code": f"c{n}"}, key=("code",)) for n in range(2)]
+    records += [late(2, {"id": 1, "m": 5}, ("id",)), late(3, {"id": 8, "m": 6}, ("id",))]
+    for start in range(0, len(records), size):
+        lake.take(records[start : start + size])
     assert lake.withheld() == {}
     first, second = lake.lake()
     assert (len(alive_in(first)), alive_in(second)) == (2, [{"id": 1, "m": 5}, {"id": 8, "m": 6}])
     assert second.live.schema.key == ("id",)
+
+
+@pytest.mark.parametrize("size", [2, 9])
+def test_new_rows_under_keys_that_nothing_confirms_are_written_wherever_batches_end(
+    lake: MemorySink, size: int
+) -> None:
+    records = [told(n, {"id": n, "n": n}) for n in range(2)]
+    records += [late(2, {"id": 5, "n": 5}, ("n",)), late(3, {"id": 6, "n": 6}, ("id",))]
+    records += [late(4, {"id": 6, "n": 6}, ("id",), "d")]
+    for start in range(0, len(records), size):
+        lake.take(records[start : start + size])
+    assert lake.withheld() == {}
+    (table,) = lake.lake()
+    assert (table.live.schema.key, [row["id"] for row in alive_in(table)]) == (("id",), [0, 1, 5])
 
 
 RECORDED = ("mariadb/bookshop-mysql-1.4.2-json", "postgres/shop-crash")

@@ -205,8 +205,11 @@ def _finish(state: MigrationState) -> Ready | Blocked:
     assert state.ready is not None
     assert state.place is not None
     ready, versions = state.ready, state.rows.versions
-    is_confirmed = "key" not in state.whole.latest.unconfirmed or state.place.is_rebuilt(state.whole)
-    later = state.place.list_later(versions) if is_confirmed else frozenset()
+    # What comes after a table that was just made is decided as if the batch had ended there.
+    goes_on = state.place.table is None or "key" not in state.whole.latest.unconfirmed
+    later = (
+        state.place.list_later(versions) if goes_on or state.place.is_rebuilt(state.whole) else frozenset()
+    )
     return replace(
         ready,
         steps=state.steps,
