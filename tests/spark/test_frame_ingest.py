@@ -21,7 +21,7 @@ from schemaman.io.schema_registry import NO_REGISTRY
 from schemaman.registry import Registry
 from schemaman.spark import frame_ingest
 from schemaman.spark.frame_ingest import ingest_frame, pack_partitions
-from schemaman.spark.record_source import FilePart, pack_parts, parse_bytes, split_spans
+from schemaman.spark.record_source import FilePart, count_slots, pack_parts, parse_bytes, split_spans
 from schemaman.spark.streaming.micro_batch import RAW
 from schemaman.store.log import LogEntry
 from schemaman.store.memory import MemoryStore
@@ -132,8 +132,10 @@ def test_spark_without_data_sources_is_refused(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_small_partitions_share_tasks(spark: Any) -> None:
-    frame = make_frame(spark, SHOP[:50]).repartition(12)
-    assert pack_partitions(frame).rdd.getNumPartitions() == 2
+    packed = pack_partitions(spark.range(50).repartition(12))
+    assert packed.rdd.getNumPartitions() == count_slots(spark)
+    of_unknown_size = make_frame(spark, SHOP[:50]).repartition(12)
+    assert pack_partitions(of_unknown_size).rdd.getNumPartitions() == 12
 
 
 def test_the_data_source_gives_records_and_runs(spark: Any, tmp_path: Path) -> None:
