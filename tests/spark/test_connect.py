@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.request import Request, urlopen
@@ -19,8 +19,14 @@ import pytest
 from pyspark.sql.connect.session import SparkSession as RemoteSession
 
 from schemaman.errors import EngineUnavailable, StatementConflict, StatementFailed
+from schemaman.ingest.ingest import ingest
+from schemaman.io.schema_registry import NO_REGISTRY
+from schemaman.registry import Registry
 from schemaman.spark.executor import SparkExecutor
+from schemaman.spark.frame_ingest import ingest_frame, pack_partitions
 from schemaman.spark.session import is_classic, require_server
+from schemaman.spark.streaming.micro_batch import RAW
+from schemaman.store.memory import MemoryStore
 from tests.live.jars import JarsUnreachable, classpath
 from tests.live.process import NotReady, free_port
 from tests.spark import second_reader
@@ -28,6 +34,7 @@ from tests.spark.connect_server import connect_server
 from tests.spark.lake_table_history import DELTA_COLUMNS, lived
 from tests.spark.test_catalogs import confirmed, known
 from tests.support.checkout import CAPTURES, PROOF
+from tests.support.recordings import recorded
 
 if PROOF:
     from moto.server import ThreadedMotoServer
@@ -218,3 +225,20 @@ def test_a_server_that_is_not_there_is_said_so_at_once() -> None:
         require_server(f"sc://127.0.0.1:{free_port()}/;token=hidden")
     assert "no Spark Connect server answers at sc://127.0.0.1" in caught.value.message
     assert "hidden" not in caught.value.message
+
+
+def test_a_frame_on_the_server_is_read(far: Far, monkeypatch: pytest.MonkeyPatch) -> None:
+    # as `SparkSession.builder.remote` sets it; functions of columns ask it. Source: PySpark `is_remote`
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
+    records = sorted(recorded("postgres/shop-json"), key=lambda r: (r.topic, r.partition, r.offset))
+    rows: list[tuple[object, ...]] = [
+        (r.topic, r.partition, r.offset, None, r.key, r.value, []) for r in records
+    ]
+    frame = far.spark.createDataFrame(rows, RAW)
+    assert pack_partitions(frame) is frame
+    found, expected = Registry(MemoryStore(lambda: 0), lambda: 0), Registry(MemoryStore(lambda: 0), lambda: 0)
+    assert ingest_frame(frame.repartition(3), found, "main", NO_REGISTRY).new == len(records)
+    plain = [replace(r, timestamp_ms=None, headers=()) for r in records]
+    ingest(plain, expected, "main", NO_REGISTRY)
+    assert found.tables() == expected.tables()
+    assert ingest_frame(frame, found, "main", NO_REGISTRY).new == 0
