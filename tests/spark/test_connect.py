@@ -227,7 +227,9 @@ def test_a_server_that_is_not_there_is_said_so_at_once() -> None:
     assert "hidden" not in caught.value.message
 
 
-def test_a_frame_on_the_server_is_read(far: Far) -> None:
+def test_a_frame_on_the_server_is_read(far: Far, monkeypatch: pytest.MonkeyPatch) -> None:
+    # as `SparkSession.builder.remote` sets it; functions of columns ask it. Source: PySpark `is_remote`
+    monkeypatch.setenv("SPARK_CONNECT_MODE_ENABLED", "1")
     records = sorted(recorded("postgres/shop-json"), key=lambda r: (r.topic, r.partition, r.offset))
     rows: list[tuple[object, ...]] = [
         (r.topic, r.partition, r.offset, None, r.key, r.value, []) for r in records

@@ -19,9 +19,9 @@ from schemaman.io.files import File
 from schemaman.io.kafka import Span
 from schemaman.io.schema_registry import NO_REGISTRY
 from schemaman.registry import Registry
-from schemaman.spark import frame_ingest
+from schemaman.spark import require_data_sources
 from schemaman.spark.frame_ingest import ingest_frame, pack_partitions
-from schemaman.spark.record_source import FilePart, pack_parts, parse_bytes, split_spans
+from schemaman.spark.record_source import FilePart, count_slots, pack_parts, parse_bytes, split_spans
 from schemaman.spark.streaming.micro_batch import RAW
 from schemaman.store.log import LogEntry
 from schemaman.store.memory import MemoryStore
@@ -126,14 +126,18 @@ def test_parts_are_packed_by_bytes_and_ranges_by_offsets() -> None:
 
 
 def test_spark_without_data_sources_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sm.spark, "find_spec", lambda name: None if name.endswith("datasource") else name)
+    monkeypatch.setattr(
+        "schemaman.spark.find_spec", lambda name: None if name.endswith("datasource") else name
+    )
     with pytest.raises(EngineUnavailable, match=r"needs Spark 4\.0"):
-        sm.spark.require_data_sources()
+        require_data_sources()
 
 
 def test_small_partitions_share_tasks(spark: Any) -> None:
-    frame = make_frame(spark, SHOP[:50]).repartition(12)
-    assert pack_partitions(frame).rdd.getNumPartitions() == 2
+    packed = pack_partitions(spark.range(50).repartition(12))
+    assert packed.rdd.getNumPartitions() == count_slots(spark)
+    of_unknown_size = make_frame(spark, SHOP[:50]).repartition(12)
+    assert pack_partitions(of_unknown_size).rdd.getNumPartitions() == 12
 
 
 def test_the_data_source_gives_records_and_runs(spark: Any, tmp_path: Path) -> None:
