@@ -19,7 +19,7 @@ from schemaman.io.files import File
 from schemaman.io.kafka import Span
 from schemaman.io.schema_registry import NO_REGISTRY
 from schemaman.registry import Registry
-from schemaman.spark import frame_ingest
+from schemaman.spark import frame_ingest, require_data_sources
 from schemaman.spark.frame_ingest import ingest_frame, pack_partitions
 from schemaman.spark.record_source import FilePart, count_slots, pack_parts, parse_bytes, split_spans
 from schemaman.spark.streaming.micro_batch import RAW
@@ -126,9 +126,11 @@ def test_parts_are_packed_by_bytes_and_ranges_by_offsets() -> None:
 
 
 def test_spark_without_data_sources_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sm.spark, "find_spec", lambda name: None if name.endswith("datasource") else name)
+    monkeypatch.setattr(
+        "schemaman.spark.find_spec", lambda name: None if name.endswith("datasource") else name
+    )
     with pytest.raises(EngineUnavailable, match=r"needs Spark 4\.0"):
-        sm.spark.require_data_sources()
+        require_data_sources()
 
 
 def test_small_partitions_share_tasks(spark: Any) -> None:
