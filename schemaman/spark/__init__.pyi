@@ -17,3 +17,5 @@ __all__ = [
     "read_views",
     "start_session",
 ]
+
+def require_data_sources() -> None: ...

@@ -19,7 +19,7 @@ from schemaman.io.files import File
 from schemaman.io.kafka import Span
 from schemaman.io.schema_registry import NO_REGISTRY
 from schemaman.registry import Registry
-from schemaman.spark import require_data_sources
+from schemaman.spark import frame_ingest, require_data_sources
 from schemaman.spark.frame_ingest import ingest_frame, pack_partitions
 from schemaman.spark.record_source import FilePart, count_slots, pack_parts, parse_bytes, split_spans
 from schemaman.spark.streaming.micro_batch import RAW
