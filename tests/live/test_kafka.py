@@ -236,7 +236,6 @@ def test_the_command_reads_topics_and_does_not_show_secrets(
     assert json.loads(capsys.readouterr().out)["records"] == {"read": 5, "known": 0, "new": 5, "rejected": 0}
     assert main([*command, "--kafka-config", "sasl.password=hush"]) == 2
     assert "sasl.password is a secret" in capsys.readouterr().err
-    assert main([*command, "--engine", "spark"]) == 2
     assert main(["ingest", f"kafka://{broker}/{topic}.no"]) == 3
     Path("schemaman.toml").write_text('[kafka_config]\n"sasl.password" = "hush"\n"fetch.min.bytes" = 1\n')
     capsys.readouterr()
