@@ -44,7 +44,7 @@ _WORDS = {
     404: "No such path",
     405: "The path does not have this method",
     406: "None of the accepted types is served",
-    415: "The type of the body is not read",
+    415: f"This Content-Type of the body is not read; send {PRODUCED[0]} or application/json",
 }
 
 
