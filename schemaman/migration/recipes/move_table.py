@@ -33,6 +33,8 @@ def plan_move(
 
 def name_displaced(address: str, is_free: Callable[[str], bool]) -> str | None:
     """Name the table that makes room for another one: `orders__dropped_1`; None for a path."""
+    if "/" in address and not address.endswith("`"):
+        return None
     try:
         *parts, last = split_table_name(address)
     except BadReference:
