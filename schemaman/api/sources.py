@@ -55,14 +55,14 @@ class FileSchemas:
 
 @dataclass(slots=True)
 class ReadingWatch:
-    """What is told of a reading: its metrics, and the functions for the begin and the end of chunks."""
+    """Watches a reading: its metrics, and the functions for the begin and the end of chunks."""
 
     metrics: ReadingMetrics = field(default_factory=ReadingMetrics)
     begin: Callable[[], None] = lambda: None
     end: Callable[[], None] = lambda: None
 
     def count_records(self, items: Iterator[Item]) -> Iterator[Item]:
-        """Pass items on, and tell that a chunk has begun."""
+        """Pass items on, and note that a chunk has begun."""
         for item in items:
             self.begin()
             yield item
@@ -134,7 +134,7 @@ def find_sources(
 def read_sources(
     workspace: Workspace, registry: Registry, sources: RecordSources, watch: ReadingWatch | None = None
 ) -> Summary:
-    """Read the new records of the SOURCEs into the history; `watch` is told of what was read.
+    """Read the new records of the SOURCEs into the history; `watch` counts what was read.
 
     Raises:
         CouldNotDo: a source, a schema registry or the store cannot be read or written.

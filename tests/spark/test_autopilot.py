@@ -286,6 +286,8 @@ def test_rows_from_before_an_exchange_of_names_in_one_batch_are_kept(
             sink(_make_frame(spark, source.connector.records), number)
     assert not any(each.blocked or each.quarantined for report in reports for each in report.tables), reports
     assert not any(each.ended_incarnation for each in reports[0].tables)
+    notes = [note for each in reports[0].tables for note in each.notes]
+    assert any("cannot give up its own" in note for note in notes) == (format == "delta"), notes
     found = {}
     # A folder keeps its name, so that a successor takes the rows from after the exchange.
     suffix = "__2" if format == "delta" else ""

@@ -14,6 +14,7 @@ from schemaman.migration.source import migration_source
 from schemaman.migration.split_columns import split_columns
 from schemaman.migration.successor import list_successors
 from schemaman.migration.target import LakeTable
+from schemaman.sink.column_mapping import find_incarnation
 from schemaman.sink.row_places import RowPlace, find_place, make_predecessor
 from schemaman.sink.unfinished_runs import finish_killed_runs
 from schemaman.spark.streaming.migration_state import MigrationState
@@ -22,6 +23,7 @@ from schemaman.spark.streaming.sink_table import Blocked, Ready
 
 _SUCCEEDED = "{}: newer rows go into {}, and {} keeps the rows from before"
 _REKEYED = "the key of {} changes from ({}) to ({}), and the rows do not prove it"
+_RENAMED = "another table of the source has the name {} now, and the lake table cannot give up its own"
 _RETYPED = "the key ({1}) of {0} gets another type, which the format does not make in place"
 _LOST_SUCCESSOR = (
     "newer rows of {} were in {}, which does not exist: restore it; or unset the property {} to write into "
@@ -103,7 +105,12 @@ def begin_successor(state: MigrationState, version: SchemaVersion, key: tuple[st
             return state.stop(done)
         steps += done.steps
     was, now = (", ".join(names) for names in (before.lake.schema.key, key))
-    why = _RETYPED.format(history.table, now) if was == now else _REKEYED.format(history.table, was, now)
+    if was != now:
+        why = _REKEYED.format(history.table, was, now)
+    elif find_incarnation(before.lake, history) not in (None, history.latest.incarnation):
+        why = _RENAMED.format(history.table)
+    else:
+        why = _RETYPED.format(history.table, now)
     note = _SUCCEEDED.format(why, plans[0].table, before.address)
     begun = state.add(Ready(before.lake, steps, notes=(note,)))
     return replace(begun, rows=replace(state.rows, holds_key=False), undropped="")
