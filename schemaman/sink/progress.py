@@ -54,6 +54,10 @@ UNKNOWN_POSITION, POSSIBLE_EARLIER_DELETE = "its position is uncertain", "a dele
 """Why an order may be uncertain: an unknown position in its partition, or an earlier delete."""
 
 
+_NO_ORDERS: tuple[Sequence[int], Sequence[str]] = ((), ())
+"""The offsets and greatest orders of a partition whose earlier records are unknown."""
+
+
 @dataclass(frozen=True, slots=True)
 class OrderAmbiguity:
     """Where it is uncertain how far a partition had been read before a record.
@@ -119,18 +123,26 @@ class ReadProgress:
         """Find the orders of streamed changes of a table that follow each other in a partition.
 
         Each change has its record, and its position with its commit (`lacks_commit`) as text, None without
-        one. Returns the orders of the first changes whose positions and offsets are beyond all that were
-        read: these are not redelivered, and their orders are certain. `order_change` gives the same. Nothing
-        is remembered of the others.
+        one. Returns the orders of the first changes whose positions are beyond all that were read before
+        them: these are not redelivered, and in a whole batch their orders are certain. `order_change` gives
+        the same. Nothing is remembered of the others.
         """
         found: list[str] = []
+        if self._ambiguity is not None and self._ambiguity.has_gaps:
+            return found
         partition: TablePartition | None = None
-        last = reached = ""
+        (offsets, greatest), index = _NO_ORDERS, 0
+        reached = last = ""
         for record, position in changes:
             if partition is None:
                 partition = (table, record.topic, record.partition)
-                reached = self._find_certain_order(partition, record.offset)
+                reached = self._find_greatest_before(partition, record.offset)
+                offsets, greatest = self._read_orders.get(partition, _NO_ORDERS)
+                index = bisect_left(offsets, record.offset)
                 last = parse_order(reached)[0] if reached else ""
+            while index < len(offsets) and offsets[index] < record.offset:
+                reached = max(reached, greatest[index])
+                last, index = parse_order(reached)[0], index + 1
             order = format_order_at(position or "", STREAM, record.partition, record.offset)
             if not reached or position is None or position <= last or order <= reached:
                 break
@@ -138,23 +150,9 @@ class ReadProgress:
             last, reached = position, order
         if partition is not None and found:
             self.greatest_orders[partition] = reached
+            if self._ambiguity is not None:
+                self._certain_offsets.setdefault(partition, parse_offset(found[-1]))
         return found
-
-    def _find_certain_order(self, partition: TablePartition, offset: int) -> str:
-        """Find the greatest order before the next change in a partition; empty if it is uncertain."""
-        reached, known = self.greatest_orders.get(partition, ""), self._read_orders.get(partition)
-        if known is not None and known[0] and (offset <= known[0][-1] or reached < known[1][-1]):
-            return ""
-        return reached if self._is_order_certain(partition) else ""
-
-    def _is_order_certain(self, partition: TablePartition) -> bool:
-        """Whether the order of the next change with a position is certain if it is beyond all others."""
-        ambiguity = self._ambiguity
-        if ambiguity is None:
-            return True
-        return not ambiguity.has_gaps and (
-            partition in ambiguity.read_partitions or partition in self._certain_offsets
-        )
 
     def _find_ambiguity(
         self,
@@ -203,7 +201,7 @@ class ReadProgress:
         partition = (table, coordinates.topic, coordinates.partition)
         before, (offsets, greatest) = (
             self._find_greatest_before(partition, coordinates.offset),
-            self._read_orders.get(partition, ((), ())),
+            self._read_orders.get(partition, _NO_ORDERS),
         )
         index = bisect_right(offsets, coordinates.offset)
         ends = parse_order(greatest[index])[0] if index < len(offsets) else None
