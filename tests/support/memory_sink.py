@@ -337,7 +337,7 @@ class MemorySink:
             self._reject(again)
             again = [row for row in again if row["source_table"] is not None]
             passed, kept = self._ruled(follower, to, again)
-            kept |= self._write(follower, lake_table, to, passed, [])
+            kept |= self._write(follower, lake_table, to, passed, [], is_alone=False)
             self._release(follower, waiting.keys() - kept)
             self.tried.record_attempt(held, brought.lake, told)
         left = [row for row in again if _place(row) in self.kept.get(follower.lake_table, {})]
@@ -374,6 +374,8 @@ class MemorySink:
         to: RowMap,
         rows: Collection[dict[str, Any]],
         waiting: Collection[dict[str, Any]],
+        *,
+        is_alone: bool = True,
     ) -> set[TopicOffset]:
         """Write rows as one statement does; the records that are kept instead."""
         ends = {row["row_order"]: pickle.loads(row["change"]) for row in rows if row["op"] == "t" and to.key}
@@ -391,10 +393,16 @@ class MemorySink:
         staged = [r for b in ChangeFolder(to, floor)([ordered]) for r in b.to_pylist()]
         self.before(f"MERGE INTO {lake_table.table}")
         helpers = make_staged_helpers(to)
+        written = {
+            _place(p) for row in staged if lake_table.has_written(row, to, is_alone=is_alone)
+            for p in row[helpers.places]
+        }  # fmt: skip
         for row in staged:
             places, reason = [_place(p) for p in row[helpers.places]], row[helpers.reason]
             if reason == ENDED_INCARNATION:
                 self.ended |= set(places)
+            elif reason is not None and not written.isdisjoint(places):
+                continue
             elif reason is not None:
                 bad |= dict.fromkeys(places, reason)
             elif not lake_table.merge(row, to):

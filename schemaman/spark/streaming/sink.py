@@ -648,7 +648,7 @@ class _BatchRun:
                 changes, quarantined_count = self._apply_truncate_policy_again(sink_table, other, changes)
                 keep = self._make_quarantine(sink_table, changes.rows)
                 quarantined_count += other.write_changes(
-                    changes, None, keep, unread=self.find_unread
+                    changes, None, keep, unread=self.find_unread, waited=True
                 ).quarantined
                 writer.truncated_at = other.truncated_at
                 self._record_truncate(sink_table, other, changes)
