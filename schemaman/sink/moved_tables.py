@@ -166,7 +166,7 @@ class TableMover:
         return moved if stamp is not None and any(v.has_id(stamp) for v in own) else None
 
     def find_moved_table(self, history: TableHistory, end: TableEvent, address: str) -> LakeTableAt | None:
-        """Find the lake table of an ended incarnation that has another name already.
+        """Find the lake table of an ended incarnation that has another name already, or is about to get it.
 
         Raises `StatementFailed`.
         """
@@ -181,10 +181,11 @@ class TableMover:
         if begun is None:
             return None
         to = self.target.address(other.table)
-        lake = self._inspect(to)
-        is_there = lake is not None and read_record(lake.properties).source == str(other.table)
-        if lake is not None and is_there and find_incarnation(lake, other) == begun:
-            return LakeTableAt(to, lake)
+        for each in (to, address):  # a killed job may have marked the table for its move, and not moved it
+            lake = self._inspect(each)
+            is_there = lake is not None and read_record(lake.properties).source == str(other.table)
+            if lake is not None and is_there and find_incarnation(lake, other) == begun:
+                return LakeTableAt(each, lake)
         next_end = find_end(other, begun)
         return None if next_end is None else self.find_moved_table(other, next_end, to)
 

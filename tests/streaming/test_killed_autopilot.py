@@ -103,6 +103,16 @@ def test_a_change_under_the_former_key_is_known_when_its_batch_comes_again(tmp_p
             assert list_differences(runs.expected, runs.kill(last + 3)) == [], (ends, last)
 
 
+def test_a_row_from_before_a_rename_is_written_when_its_batch_comes_again_amid_the_move(
+    tmp_path: Path,
+) -> None:
+    way = WAYS["table renamed"]
+    runs = Runs(tmp_path, way.split(way.list_records(), (1, 2, 5)), "iceberg")
+    moves = find_moves(runs)
+    for last in range(moves[0], moves[-1] + 2) if PROOF else (moves[0] + 2, moves[-1], moves[-1] + 2):
+        assert list_differences(runs.expected, runs.kill(last)) == [], last
+
+
 @pytest.mark.parametrize(("name", "format", "later_ms"), RACED_AT)
 def test_a_second_job_that_takes_the_same_batch_meanwhile_changes_nothing(
     tmp_path: Path, name: str, format: str, later_ms: int
