@@ -13,6 +13,7 @@ from schemaman.debezium.records import Coordinates
 from schemaman.history.versions import TableEvent, TableHistory
 from schemaman.model.schema import TableId
 from schemaman.registry import RegistryStore
+from schemaman.sink.row_mapping import RowMap
 
 Versions = Mapping[TableId, frozenset[int]]
 """The numbers of versions of each table."""
@@ -106,6 +107,25 @@ def list_ended_rows(
             chosen[t] = chosen.get(t, frozenset()) | {number}
         found += [EndedRows(table, end, chosen)] if chosen else []
     return tuple(found)
+
+
+def list_late_versions(
+    history: TableHistory, numbers: frozenset[int]
+) -> tuple[tuple[TableEvent, frozenset[int]], ...]:
+    """List the versions, of these, of incarnations that ended, by the event that ended them."""
+    found: dict[TableEvent, frozenset[int]] = {}
+    for number, end in _find_ends(history, numbers):
+        found[end] = found.get(end, frozenset()) | {number}
+    return tuple(found.items())
+
+
+def holds_versions(to: RowMap, history: TableHistory, numbers: frozenset[int]) -> bool:
+    """Whether a lake table has a column for each column of some versions, and the same key."""
+    for version in (v for v in history.versions if v.number in numbers):
+        names = {c.name: to.names.get(c.id or 0, "") for c in version.schema.columns}
+        if not all(names.values()) or {names[name] for name in version.schema.key} != set(to.key):
+            return False
+    return bool(to.key)
 
 
 def _find_ends(history: TableHistory, numbers: frozenset[int]) -> Iterator[tuple[int, TableEvent]]:

@@ -33,7 +33,7 @@ from schemaman.migration.row_columns import ORDER, add_row_columns
 from schemaman.migration.settings import TargetSetting
 from schemaman.migration.source import migration_source
 from schemaman.migration.spark_sql import set_properties
-from schemaman.migration.successor import list_successors
+from schemaman.migration.successor import LakeTableAt, list_successors
 from schemaman.migration.target import TARGETS, Executor, LakeTable, query_number
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
@@ -145,32 +145,49 @@ class TableMover:
             return False
         tables = list_successors(self._inspect, address)
         if not tables:
-            return not self._has_moved_away(history, end, address)
+            return self.find_moved_table(history, end, address) is None
         lake = tables[-1].lake
         if read_record(lake.properties).source != str(history.table):
             return False
         incarnation = find_incarnation(lake, history)
         return incarnation is not None and incarnation <= end.incarnation
 
-    def _has_moved_away(self, history: TableHistory, end: TableEvent, address: str) -> bool:
-        """Whether the lake table of an ended incarnation has another name already."""
+    def find_late_place(self, history: TableHistory, end: TableEvent, address: str) -> LakeTableAt | None:
+        """Find the moved lake table that surely takes late rows of an ended incarnation; None if none does.
+
+        The table still has the structure that it had when it moved. `history` is the whole one. Raises
+        `StatementFailed`.
+        """
+        if not self._is_automatic(history.table, "drop-table" if end.kind == "dropped" else "rename-table"):
+            return None
+        moved = self.find_moved_table(history, end, address)
+        stamp = None if moved is None else read_record(moved.lake.properties).version
+        own = (v for v in history.versions if v.incarnation == end.incarnation)
+        return moved if stamp is not None and any(v.has_id(stamp) for v in own) else None
+
+    def find_moved_table(self, history: TableHistory, end: TableEvent, address: str) -> LakeTableAt | None:
+        """Find the lake table of an ended incarnation that has another name already, or is about to get it.
+
+        Raises `StatementFailed`.
+        """
         for each in self.preflight.list_addresses(address, self.target.format)[1:]:
             lake = self._inspect(each)
             if lake is not None and find_incarnation(lake, history) == end.incarnation:
-                return True
+                return LakeTableAt(each, lake)
         other = None if end.other is None else self.registry.store.history(end.other)
         if other is None or not self.target.has_table(other.table):
-            return False
+            return None
         begun = next((v.incarnation for v in other.versions if v.at == end.at), None)
         if begun is None:
-            return False
+            return None
         to = self.target.address(other.table)
-        lake = self._inspect(to)
-        is_there = lake is not None and read_record(lake.properties).source == str(other.table)
-        if lake is not None and is_there and find_incarnation(lake, other) == begun:
-            return True
+        for each in (to, address):  # a killed job may have marked the table for its move, and not moved it
+            lake = self._inspect(each)
+            is_there = lake is not None and read_record(lake.properties).source == str(other.table)
+            if lake is not None and is_there and find_incarnation(lake, other) == begun:
+                return LakeTableAt(each, lake)
         next_end = find_end(other, begun)
-        return next_end is not None and self._has_moved_away(other, next_end, to)
+        return None if next_end is None else self.find_moved_table(other, next_end, to)
 
     def takes_rows_over(self, table: TableId, address: str) -> bool:
         """Whether a renamed table gets a new lake table with the rows of the earlier one, as paths do."""

@@ -43,6 +43,7 @@ from schemaman.sink.upsert import LakeChange
 from schemaman.sink.values.struct_values import FieldRenaming
 from schemaman.sink.values.to_lake import fit_text, fit_value
 from schemaman.sink.values.values import BESIDE, UnfitColumn, UnfitValue
+from schemaman.sink.written_rows import UnnamedRow
 
 _NO_COLUMN = "the source has dropped this column, and the lake has no column for its values"
 _UNCLEAR_COLUMN = "the lake has a column of this name, and it is not known which column of the source it is"
@@ -380,13 +381,25 @@ def map_change(change: RowChange, to: RowMap) -> LakeChange | EndedIncarnation |
         )
     key = _map_key(change, mapped, to)
     if isinstance(key, UnfitColumn):
-        return key
+        return UnnamedRow(key.column, key.reason, tuple(_list_names(change, mapped, to)))
     values = key if change.op == "d" else mapped | key
     values = {**values, **_fill_metadata(change, to)}
     claim = _find_claim(change, mapped, to)
     return LakeChange(
         change.op, change.order, record, values, unavailable - key.keys(), change.redelivered, claim
     )
+
+
+def _list_names(change: RowChange, image: Mapping[str, object], to: RowMap) -> Iterator[Mapping[str, object]]:
+    """The values of the record's own key, and those of the table's key in the row."""
+    whole = change.after or change.before or {}
+    sent = change.key or {name: whole[name] for name in change.schema.key if name in whole}
+    own = _map_values(sent, change, to)
+    parts = {} if isinstance(own, UnfitColumn) else {n: v for n, v in own.items() if v is not None}
+    if parts and len(parts) == len(sent):
+        yield parts
+    if _has_values(image, to.key) and parts.keys() != set(to.key):
+        yield {name: image[name] for name in to.key}
 
 
 def read_mapped_key(change: RowChange, to: RowMap) -> dict[str, object] | None:

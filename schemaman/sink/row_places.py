@@ -28,13 +28,21 @@ ListStuck = Callable[[LakeTable], Collection[str]]
 class RowPlace:
     """The lake table that takes rows now, and the versions from `first` to before `until`; None for no end.
 
-    `until` is where the next table begins. `is_newest`: the table has no successor yet.
+    `until` is where the next table begins. `is_newest`: the table has no successor yet. `rebuilt` is where
+    the source was surely another table, if rows come from before: no later version decides about this one.
     """
 
     table: LakeTableAt | None
     first: int = 0
     until: int | None = None
     is_newest: bool = True
+    rebuilt: int | None = None
+
+    def cut_rebuilt(self, history: TableHistory, end: int | None) -> TableHistory:
+        """The history that decides what comes after a table which ends at a version."""
+        if self.rebuilt is None or end is None or end >= self.rebuilt:
+            return history
+        return _cut_from(history, self.rebuilt)
 
     def is_rebuilt(self, history: TableHistory) -> bool:
         """Whether the table ends where its source was made anew: no later record names one of its rows."""
@@ -96,12 +104,18 @@ def find_place(
             return RowPlace(table, firsts[number], firsts[number + 1], is_newest=False)
     newest = RowPlace(tables[-1] if tables else None, firsts[-1])
     end = None
-    if begins_successors and newest.table is not None:
-        end = find_types(history, newest.table.lake) or find_rebuilt(history, newest.table.lake)
-    if begins_successors and newest.table is None:
-        end = find_rebuilt_among(history, versions)
     if follows_names and newest.table is not None:
-        end = find_next_incarnation(history, newest.table.lake) or end
+        end = find_next_incarnation(history, newest.table.lake)
+    if begins_successors and newest.table is not None and end is None:
+        end = find_types(history, newest.table.lake)
+    if begins_successors and end is None:
+        lake = None if newest.table is None else newest.table.lake
+        end = find_rebuilt_among(history, versions) if lake is None else find_rebuilt(history, lake)
+        if end is not None and wanted < end.number:
+            # The rows from before go on as if the batch ended there.
+            newest, history = replace(newest, rebuilt=end.number), _cut_from(history, end.number)
+            versions = [number for number in versions if number < end.number]
+            end = find_key_end(history, newest.table, versions) or end
     if begins_successors and end is None:
         end = find_key_end(history, newest.table, versions)
     if list_stuck is not None and end is None:
@@ -110,6 +124,11 @@ def find_place(
         else:
             end = find_retyped_key(history, newest.table.lake, list_stuck)
     return newest if end is None else replace(newest, until=end.number)
+
+
+def _cut_from(history: TableHistory, number: int) -> TableHistory:
+    """The history without a version and those after it."""
+    return replace(history, versions=tuple(v for v in history.versions if v.number < number))
 
 
 def find_key_end(

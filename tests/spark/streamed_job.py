@@ -102,11 +102,15 @@ def describe_lake(spark: SparkSession, folder: Path, format: str) -> dict[str, o
             for row in spark.sql(f"SHOW TABLES IN ice.{folder.name}").collect()
         ]
     found: dict[str, object] = {}
+
+    def without_folder(text: str) -> str:
+        return text.replace(str(folder), "").replace(folder.name, "")
+
     for address in sorted(addresses):
         live = executor.inspect(address, format)
         assert live is not None
         properties = {
-            name: text.replace(str(folder), "").replace(folder.name, "")
+            name: without_folder(text)
             for name, text in live.properties.items()
             if name.startswith("schemaman.") and name not in _OF_A_RUN and text != "[]"
         }
@@ -114,7 +118,8 @@ def describe_lake(spark: SparkSession, folder: Path, format: str) -> dict[str, o
         for row in rows:
             row.pop("attempt", None)
         columns = {c.name: repr((c.type, c.nullable)) for c in live.schema.columns}
-        texts = sorted(json.dumps(row, sort_keys=True, default=repr) for row in rows)
+        # The reason of a record in quarantine names the lake table, which may be a path.
+        texts = sorted(without_folder(json.dumps(row, sort_keys=True, default=repr)) for row in rows)
         found[Path(address).name.rpartition(".")[2]] = [columns, live.schema.key, properties, texts]
     return found
 

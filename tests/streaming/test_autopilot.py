@@ -194,6 +194,25 @@ def test_a_log_that_gets_a_key_keeps_its_records_beside_a_keyed_successor(
     assert sorted(alive_in(second), key=repr) == [{"id": 1, "n": 4}, {"id": 2, "n": 3}]
 
 
+@pytest.mark.parametrize("size", [2, 9])
+def test_a_log_that_got_a_key_comes_before_the_table_that_was_made_anew(lake: MemorySink, size: int) -> None:
+    anew = told(4, {"id": "x", "qty": 2})
+    key, value = (text.replace(b'"id"', b'"code"') for text in (anew.key or b"", anew.value or b""))
+    records = [
+        keyless(0, {"id": 1, "n": 1}),
+        keyless(1, {"id": 2, "n": 1}),
+        told(2, {"id": 3, "n": 1}),
+        told(3, {"id": 4, "n": 1}),
+        replace(anew, key=key, value=value),
+    ]
+    for start in range(0, len(records), size):
+        lake.take(records[start : start + size])
+    lake.take([])
+    assert (lake.withheld(), lake.stopped) == ({}, set())
+    tables = [(table.live.schema.key, sorted(map(str, alive_in(table)))) for table in lake.lake()]
+    assert [(key, len(rows)) for key, rows in tables] == [((), 2), (("id",), 2), (("code",), 1)]
+
+
 def test_a_new_row_is_written_although_its_key_came_back_and_is_not_confirmed(lake: MemorySink) -> None:
     lake.take([told(0, {"id": 1, "n": 5}), told(1, {"id": 2, "n": 5})])
     lake.take([keyless(2, {"id": 3, "n": 5}), told(3, {"id": 4, "n": 5})])

@@ -18,6 +18,7 @@ from tests.streaming.test_autopilot import told
 from tests.support.checkout import PROOF
 from tests.support.killed_sink import (
     Moments,
+    Way,
     attach,
     describe_end,
     list_differences,
@@ -31,6 +32,9 @@ CASES = [(name, format) for name, way in WAYS.items() for format in way.formats]
 KILLED = CASES if PROOF else Random(30).sample(CASES, 3)
 RACED = CASES if PROOF else Random(31).sample(CASES, 1)
 KILLS, RACES = (100, 20) if PROOF else (4, 2)
+SPLIT = [case for case in CASES if not WAYS[case[0]].decides]
+SPLIT = SPLIT if PROOF else [("late row of a table with a successor", "delta"), *Random(32).sample(SPLIT, 1)]
+SPLITS, KILLS_OF_A_SPLIT = (10, 10) if PROOF else (2, 3)
 RACED_AT = [(name, format, later_ms) for name, format in RACED for later_ms in (0, 2 * LEASE_MS)]
 """While a lease holds, and once it has ended."""
 
@@ -38,8 +42,9 @@ RACED_AT = [(name, format, later_ms) for name, format in RACED for later_ms in (
 class Runs:
     """Runs of one way, each over a store of its own."""
 
-    def __init__(self, folder: Path, name: str, format: str) -> None:
-        self.folder, self.way, self.format, self.number = folder, WAYS[name], format, 0
+    def __init__(self, folder: Path, way: str | Way, format: str) -> None:
+        way = WAYS[way] if isinstance(way, str) else way
+        self.folder, self.way, self.format, self.number = folder, way, format, 0
         self.moments = Moments()
         self.expected = self.describe(lambda store: play(self.way, store, format, self.moments))
 
@@ -70,6 +75,42 @@ def test_a_killed_job_that_takes_its_batch_again_leaves_what_an_undisturbed_one_
     for last in kills:
         assert list_differences(runs.expected, runs.kill(last)) == [], last
     figure(f"kills of autopilot, {name}, {format}", f"{len(kills)} of {len(runs.moments.passed)} moments")
+
+
+@pytest.mark.parametrize(("name", "format"), SPLIT)
+def test_a_killed_job_leaves_the_same_lake_and_quarantine_wherever_its_batches_end(
+    tmp_path: Path, name: str, format: str
+) -> None:
+    chance, records = Random(33), WAYS[name].list_records()
+    for number in range(SPLITS):
+        ends = sorted(chance.sample(range(1, len(records)), chance.randint(0, min(2, len(records) - 1))))
+        way = WAYS[name].split(records, ends)
+        (folder := tmp_path / str(number)).mkdir()
+        runs = Runs(folder, way, format)
+        moments = range(len(runs.moments.passed))
+        for last in chance.sample(moments, min(KILLS_OF_A_SPLIT, len(moments))):
+            assert list_differences(runs.expected, runs.kill(last)) == [], (ends, last)
+
+
+def test_a_change_under_the_former_key_is_known_when_its_batch_comes_again(tmp_path: Path) -> None:
+    way = WAYS["late row of a table with a successor"]
+    records = way.list_records()
+    for ends in ((3,), (1,), (2, 5)):
+        (folder := tmp_path / str(ends)).mkdir()
+        runs = Runs(folder, way.split(records, ends), "iceberg")
+        rekeyed = [n for n, what in enumerate(runs.moments.passed) if "DROP IDENTIFIER FIELDS" in what]
+        for last in rekeyed:
+            assert list_differences(runs.expected, runs.kill(last + 3)) == [], (ends, last)
+
+
+def test_a_row_from_before_a_rename_is_written_when_its_batch_comes_again_amid_the_move(
+    tmp_path: Path,
+) -> None:
+    way = WAYS["table renamed"]
+    runs = Runs(tmp_path, way.split(way.list_records(), (1, 2, 5)), "iceberg")
+    moves = find_moves(runs)
+    for last in range(moves[0], moves[-1] + 2) if PROOF else (moves[0] + 2, moves[-1], moves[-1] + 2):
+        assert list_differences(runs.expected, runs.kill(last)) == [], last
 
 
 @pytest.mark.parametrize(("name", "format", "later_ms"), RACED_AT)

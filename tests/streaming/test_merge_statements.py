@@ -20,11 +20,13 @@ from schemaman.model.schema import Column
 from schemaman.model.types import Integer, String
 from schemaman.sink.row_mapping import RowMap
 from schemaman.sink.upsert import LakeChange
+from schemaman.sink.written_rows import is_written
 from schemaman.spark.streaming.merge_sql import (
     format_merge,
     format_missing_row_query,
     format_newer_row_query,
     format_other_row_query,
+    format_written_query,
 )
 from schemaman.spark.streaming.row_staging import WAITING
 from schemaman.spark.streaming.staged_columns import list_staged_columns, make_staged_helpers
@@ -114,9 +116,33 @@ def test_the_statements_do_what_the_table_in_memory_does(
             assert _merged(database, row, old, floor) == _plain(found)
 
 
-def _fill(database: sqlite3.Connection, row: Row, old: Row | None) -> None:
+_POSITIONS = st.sampled_from(("-/0", "00001/0", "00001/1", "00002/1", "a/b/1"))
+_ORDERS = st.builds("{}/{:06d}.{:020d}".format, _POSITIONS, st.integers(0, 1), st.integers(0, 2))
+
+
+@settings(max_examples=3000 if PROOF else 300)
+@given(there=_ORDERS | st.none(), own=_ORDERS, came_before=st.booleans(), is_alone=st.booleans())
+def test_the_statement_finds_the_changes_that_the_table_has(
+    database: sqlite3.Connection, there: str | None, own: str, came_before: bool, is_alone: bool
+) -> None:
+    for named, other in (({"id": 1}, 7), ({"a": "x"}, None), ({"id": 2}, 7)):
+        _clear(database)
+        _insert(database, "t", [{"id": 1, "a": "x", "b": other, ORDER: there}.get(name) for name in NAMES])
+        row = {**named, ORDER: own, HELPERS.needs_row: came_before}
+        _insert(database, "s", [row.get(name) for name in (*NAMES, *HELPING)])
+        query = format_written_query("t", "s", [("id",), ("a",), ("a", "id")], HELPERS, is_alone=is_alone)
+        is_known = there is not None and named != {"id": 2}
+        expected = is_known and is_written(there or "", own, came_before=came_before, is_alone=is_alone)
+        assert bool(_asked(database, query)) == expected
+
+
+def _clear(database: sqlite3.Connection) -> None:
     database.execute("DELETE FROM t")
     database.execute("DELETE FROM s")
+
+
+def _fill(database: sqlite3.Connection, row: Row, old: Row | None) -> None:
+    _clear(database)
     if old is not None:
         _insert(database, "t", [old[name] for name in NAMES])
     words = None if row[HELPERS.words] is None else json.dumps(dict(row[HELPERS.words]))

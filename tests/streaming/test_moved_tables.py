@@ -115,6 +115,26 @@ def test_a_table_that_was_made_anew_begins_beside_the_old_one(source: Source) ->
     }
 
 
+@pytest.mark.parametrize(("move", "moved"), [("drop", "t__dropped_1"), ("rename", "u")])
+def test_late_rows_of_a_table_that_has_moved_go_where_its_rows_are(
+    source: Source, move: str, moved: str
+) -> None:
+    """A newer row than the moved table has, one that it lacks, and one that it has already."""
+    source.create("t", 1, 2)
+    source.write("t", 2, "newer", "u")
+    source.write("t", 3)
+    source.rename("t", "u") if move == "rename" else source.drop("t")
+    source.create("t", 9)
+    records, lake = source.connector.records, source.lake
+    rows = [record for record in records if record.topic.endswith(".t")]
+    lake.take([record for record in records if record not in rows[2:4]])
+    lake.take(rows[1:4])
+    assert (lake.withheld(), lake.stopped, lake.ended) == ({}, set(), set())
+    found = {name.rpartition(".")[2].strip("`"): table for name, table in lake.tables.items()}
+    assert _read(found[moved].read()) == {1: "t1", 2: "newer", 3: "t3"}
+    assert _read(found["t"].read()) == {9: "t9"}
+
+
 def test_a_table_that_was_dropped_keeps_its_lake_table_and_is_said_to_be_dropped(source: Source) -> None:
     source.create("t", 1, 2)
     source.drop("t")

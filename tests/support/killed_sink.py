@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from schemaman.debezium.records import Record
@@ -70,12 +71,16 @@ class ProcessStore(SqlStore):
         super().release(target, token)
 
 
+def _decide_nothing(_: SqlStore) -> Decisions:
+    return Decisions()
+
+
 @dataclass(frozen=True)
 class Batch:
     """A batch, and what people have decided by then."""
 
     records: Sequence[Record]
-    decide: Callable[[SqlStore], Decisions] = lambda _: Decisions()
+    decide: Callable[[SqlStore], Decisions] = _decide_nothing
 
 
 @dataclass(frozen=True)
@@ -86,6 +91,21 @@ class Way:
     policy: Policy = field(default_factory=lambda: Policy(profile="autopilot"))
     formats: tuple[str, ...] = ("delta", "iceberg")
     view: str = ""
+
+    @property
+    def decides(self) -> bool:
+        """Whether people decide something between the batches."""
+        return any(batch.decide is not _decide_nothing for batch in self.batches)
+
+    def list_records(self) -> list[Record]:
+        """All records in the order in which their topics have them."""
+        records = (record for batch in self.batches for record in batch.records)
+        return sorted(records, key=lambda each: (each.timestamp_ms or 0, each.topic, each.offset))
+
+    def split(self, records: Sequence[Record], ends: Sequence[int]) -> Way:
+        """The same way with batches of these records that end there, and two empty ones."""
+        parts = (records[a:b] for a, b in pairwise((0, *ends, len(records))))
+        return replace(self, batches=(*map(Batch, parts), Batch(()), Batch(())))
 
 
 def begin(way: Way, store: SqlStore, format: str) -> MemorySink:

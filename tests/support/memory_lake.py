@@ -38,6 +38,7 @@ from schemaman.model.schema import Column, Path, TableSchema, walk_fields
 from schemaman.model.types import String, Struct
 from schemaman.sink.row_mapping import RowMap
 from schemaman.sink.upsert import LakeChange
+from schemaman.sink.written_rows import is_written
 from schemaman.spark.streaming.row_staging import CHANGE_ARROW, ChangeFolder
 from schemaman.spark.streaming.staged_columns import HelperColumns, make_staged_helpers
 from schemaman.spark.streaming.unread_records import is_in_span
@@ -263,6 +264,16 @@ class MemoryTable:
                 row[self.fields[name]] = None
         self.rows[key] = {**row, **{c.name: staged[c.name] for c in list_row_columns(to.key)}}
         return True
+
+    def has_written(self, staged: Mapping[str, Any], to: RowMap, *, is_alone: bool) -> bool:
+        """Whether the table has the change of a staged row that names no row by the key."""
+        helpers, order = make_staged_helpers(to), staged[ORDER]
+        if staged[helpers.reason] is None or order is None:
+            return False
+        named = {self.fields[c.name]: staged[c.name] for c in to.columns if staged[c.name] is not None}
+        there = [row[ORDER] for row in self.rows.values() if named.items() <= row.items() and row[ORDER]]
+        came = bool(staged[helpers.needs_row])
+        return any(is_written(each, order, came_before=came, is_alone=is_alone) for each in there)
 
     def _change_key(self, key: Sequence[str]) -> None:
         """Find the rows by another key than before, where the key of the table has changed."""

@@ -31,8 +31,15 @@ from schemaman.migration.successor import list_successors
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry
 from schemaman.settings import TargetSetting
-from schemaman.sink.ended_incarnations import list_ended_rows, order_by_end
+from schemaman.sink.ended_incarnations import (
+    EndedRows,
+    holds_versions,
+    list_ended_rows,
+    list_late_versions,
+    order_by_end,
+)
 from schemaman.sink.row_mapping import RowMap, fill_truncate_metadata
+from schemaman.sink.row_places import RowPlace
 from schemaman.sink.upsert import TopicOffset
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.sink.values.values import find_unfit_columns
@@ -56,7 +63,7 @@ from schemaman.spark.streaming.row_staging import (
     RecordDecoder,
     format_table,
 )
-from schemaman.spark.streaming.sink_table import Blocked, SinkTable
+from schemaman.spark.streaming.sink_table import Blocked, Ready, SinkTable
 from schemaman.spark.streaming.staged_columns import HelperColumns, make_staged_helpers
 from schemaman.spark.streaming.table_migration import migrate_table
 from schemaman.spark.streaming.truncate import decide_truncate
@@ -212,7 +219,31 @@ class MemorySink:
                 rows_of[table] = [row for row in rows_of[table] if row["version"] not in numbers]
                 earlier = replace(reading, histories=histories)
                 self._follow(table, mine, context.look_back(ended), earlier, replays=False)
+        for table in rows_of:
+            self._write_late(reading.histories[table], rows_of, context)
         return rows_of
+
+    def _write_late(
+        self,
+        history: TableHistory,
+        rows_of: dict[TableId, list[dict[str, Any]]],
+        context: MigrationContext,
+    ) -> None:
+        """Write the late rows of a table into the lake table that has moved."""
+        table, lake = history.table, self.open_lake()
+        follower = self._follower(table)
+        versions = frozenset(row["version"] for row in rows_of[table]) - {None}
+        for end, late in list_late_versions(history, versions):
+            mine = [row for row in rows_of[table] if row["version"] in late]
+            mover = context.open_table(follower, lake).make_mover()
+            moved = mover.find_late_place(history, end, follower.lake_table)
+            cut = EndedRows(table, end, {}).cut_history(history)
+            if moved is None or cut is None or any(row["op"] == "t" for row in mine):
+                continue
+            to = Ready(moved.lake, proves_keys=True, place=RowPlace(moved)).map_rows(cut)
+            if holds_versions(to, cut, late):
+                self._write(follower, lake.table(moved.address), to, mine, [])
+                rows_of[table] = [row for row in rows_of[table] if row["version"] not in late]
 
     def _without_rows(self, seen: Collection[SinkTable]) -> None:
         """The tables that got no rows, and would take none after what was told of them."""
@@ -337,7 +368,7 @@ class MemorySink:
             self._reject(again)
             again = [row for row in again if row["source_table"] is not None]
             passed, kept = self._ruled(follower, to, again)
-            kept |= self._write(follower, lake_table, to, passed, [])
+            kept |= self._write(follower, lake_table, to, passed, [], is_alone=False)
             self._release(follower, waiting.keys() - kept)
             self.tried.record_attempt(held, brought.lake, told)
         left = [row for row in again if _place(row) in self.kept.get(follower.lake_table, {})]
@@ -374,6 +405,8 @@ class MemorySink:
         to: RowMap,
         rows: Collection[dict[str, Any]],
         waiting: Collection[dict[str, Any]],
+        *,
+        is_alone: bool = True,
     ) -> set[TopicOffset]:
         """Write rows as one statement does; the records that are kept instead."""
         ends = {row["row_order"]: pickle.loads(row["change"]) for row in rows if row["op"] == "t" and to.key}
@@ -391,10 +424,16 @@ class MemorySink:
         staged = [r for b in ChangeFolder(to, floor)([ordered]) for r in b.to_pylist()]
         self.before(f"MERGE INTO {lake_table.table}")
         helpers = make_staged_helpers(to)
+        written = {
+            _place(p) for row in staged if lake_table.has_written(row, to, is_alone=is_alone)
+            for p in row[helpers.places]
+        }  # fmt: skip
         for row in staged:
             places, reason = [_place(p) for p in row[helpers.places]], row[helpers.reason]
             if reason == ENDED_INCARNATION:
                 self.ended |= set(places)
+            elif reason is not None and not written.isdisjoint(places):
+                continue
             elif reason is not None:
                 bad |= dict.fromkeys(places, reason)
             elif not lake_table.merge(row, to):

@@ -17,6 +17,7 @@ import pyarrow.compute as compute
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from schemaman.migration.row_columns import ORDER
 from schemaman.model.ddl import quote_name
 from schemaman.sink.plain_events import PlainRows
 from schemaman.sink.reader import LastRecord
@@ -81,7 +82,8 @@ class StagedRows:
 
     `keeping` of the rows keep a value of the table, or may. `needing_probe` of the rows need a probe of the
     table: it must have a value, or may have a newer one. `null_keys` of the rows have NULL in their key.
-    `ended_incarnation` records belong to an earlier incarnation.
+    `ended_incarnation` records belong to an earlier incarnation. `unnamed` are the rows of those unwritable
+    records that name no row of the table by its key (`written_rows`); None if there are none.
     """
 
     rows: DataFrame
@@ -91,6 +93,7 @@ class StagedRows:
     null_keys: int
     ended_incarnation: int
     unwritable: Mapping[TopicOffset, str]
+    unnamed: DataFrame | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +270,9 @@ class LocalBatch:
             named = good.select([column.name for column in list_staged_columns(to)])
             frame = self._make_staged_frame(named, make_table_ddl(to))
         nulls = sum(good[name].null_count for name in to.key)
-        return StagedRows(frame, good.num_rows, keeping, needing, nulls, ended, unwritable)
+        unnamed = bad.filter(compute.is_valid(bad[ORDER]))
+        others = self._make_staged_frame(unnamed, make_staged_ddl(to)) if unnamed.num_rows else None
+        return StagedRows(frame, good.num_rows, keeping, needing, nulls, ended, unwritable, others)
 
     def fold_rows(
         self,
@@ -418,14 +423,19 @@ class ExecutorBatch:
         reason, needed = F.col(helpers.reason), _needs_probe(helpers)
         keeps = (F.size(helpers.kept) > 0) | F.col(helpers.words).isNotNull()
         has_null = reduce(or_, (F.col(quote_name(name)).isNull() for name in to.key), F.lit(False))
-        found = (reason.isNull(), keeps, needed, reason.isNull() & has_null, reason == ENDED_INCARNATION)
-        count, keeping, needing, nulls, ended = [
+        is_unnamed = reason.isNotNull() & F.col(ORDER).isNotNull()
+        found = (
+            reason.isNull(), keeps & reason.isNull(), needed & reason.isNull(), reason.isNull() & has_null,
+            reason == ENDED_INCARNATION, is_unnamed,
+        )  # fmt: skip
+        count, keeping, needing, nulls, ended, unnamed = [
             number or 0 for number in rows.agg(*map(F.count_if, found)).collect()[0]
         ]
         faults = rows.where(reason.isNotNull() & (reason != ENDED_INCARNATION)).select(reason, helpers.places)
         unwritable = _collect_unwritable((f[0], f[1]) for f in faults.toLocalIterator())
         good = rows.where(reason.isNull())
-        return StagedRows(good, count, keeping, needing, nulls, ended, unwritable)
+        others = rows.where(is_unnamed) if unnamed else None
+        return StagedRows(good, count, keeping, needing, nulls, ended, unwritable, others)
 
     def map_waiting(self, to: RowMap) -> arrow.Table:
         """See `DecodedBatch`."""

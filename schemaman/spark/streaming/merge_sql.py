@@ -18,6 +18,7 @@ from schemaman.migration.targets._types import has_variant
 from schemaman.model.ddl import quote_name
 from schemaman.model.schema import Column
 from schemaman.model.types import Array, Map, Struct, Type
+from schemaman.sink.row_order import NO_POSITION_TEXT
 from schemaman.spark.streaming.staged_columns import HelperColumns, make_helper_columns
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -155,6 +156,34 @@ def format_other_row_query(
         f"(({fresh} IS NOT NULL AND coalesce({alive}, false)) "
         f"OR ({alike} IS NOT NULL AND NOT coalesce({alive} AND {same}, false)))"
     )
+
+
+def format_written_query(
+    table: str, staged: str, key_sets: Sequence[Sequence[str]], helpers: HelperColumns, *, is_alone: bool
+) -> str:
+    """Select the staged rows whose change the table has already, or a newer one: see `is_written`.
+
+    A staged row has values in the columns of one of these keys; `needs_row`: it came before.
+    """
+    there, own = f"t.{quote(ORDER)}", f"s.{quote(ORDER)}"
+    came, own_came = (f"substring_index({order}, '/', -1)" for order in (there, own))
+    at, own_at = (
+        f"substring({o}, 1, length({o}) - length({c}))" for o, c in ((there, came), (own, own_came))
+    )
+    has = f"{there} = {own} OR ({at} = {own_at} AND {own} NOT LIKE {literal(NO_POSITION_TEXT + '/%')})"
+    newer = f"s.{quote(helpers.needs_row)}"
+    if is_alone:
+        partition, own_partition = (f"substring_index({c}, '.', 1)" for c in (came, own_came))
+        newer = f"({newer} OR ({partition} = {own_partition} AND {came} >= {own_came}))"
+    has = f"({has} OR ({there} > {own} AND {newer}))"
+    parts = dict.fromkeys(name for columns in key_sets for name in columns)
+
+    def format_one(columns: Sequence[str]) -> str:
+        on = " AND ".join(f"t.{quote(name)} = s.{quote(name)}" for name in columns)
+        others = "".join(f" AND s.{quote(name)} IS NULL" for name in parts if name not in columns)
+        return f"SELECT s.* FROM {staged} s JOIN {table} t ON {on} WHERE {has}{others}"
+
+    return " UNION ALL ".join(map(format_one, key_sets))
 
 
 def _format_difference(column: Column) -> str:

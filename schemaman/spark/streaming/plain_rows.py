@@ -154,7 +154,7 @@ def _list_keys(
     encoded: set[object] = set()  # of those that cannot be written
     for row in mapped:
         change = row["change"]
-        if isinstance(change, bytes):
+        if isinstance(change, bytes) and row["reason"] is None:
             values = pickle.loads(change).values
             keys.add(tuple(values[name] for name in to.key))
         elif row["row_key"] is not None:

@@ -97,6 +97,8 @@ class RetryLog:
 
 def _describe_attempt(quarantined: QuarantinedTable, live: LakeTable, history: TableHistory) -> object:
     return (
+        live.name,
+        live.schema.key,
         fingerprint_structure(live.schema),
         hash_reading(history),
         quarantined.records,

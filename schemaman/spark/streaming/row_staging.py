@@ -36,6 +36,7 @@ from schemaman.sink.upsert import (
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.sink.values.unavailable import PLACEHOLDER
 from schemaman.sink.values.values import UnfitColumn
+from schemaman.sink.written_rows import UnnamedRow
 from schemaman.spark.arrow_types import encode_key, explain_misfit, fits_all, make_batch
 from schemaman.spark.streaming.micro_batch import COLUMNS, RAW, read_records
 from schemaman.spark.streaming.staged_columns import HelperColumns, make_staged_helpers, make_staged_schema
@@ -218,7 +219,10 @@ class ChangeMapper:
             case UnfitColumn(column, reason):
                 key = read_mapped_key(change, self.to)
                 known = None if key is None else encode_key(self.to.key_columns, key)
-                return row | {"reason": f"{column}: {reason}", "row_key": known}, None
+                row |= {"reason": f"{column}: {reason}", "row_key": known}
+                if isinstance(mapped, UnnamedRow) and mapped.names:
+                    row["change"] = pickle.dumps((mapped.names, change.redelivered))
+                return row, None
             case LakeChange():
                 fault = None
                 if mapped.unavailable or self._is_unpositioned_delete(change):
@@ -285,7 +289,8 @@ class ChangeFolder:
                 reason, change = OTHER_ROW, None
             if change is None:
                 if reason != WAITING:
-                    yield {helpers.reason: reason, helpers.places: [_select_key(record)]}
+                    lost = {helpers.reason: reason, helpers.places: [_select_key(record)]}
+                    yield from ({**lost, **name} for name in _list_names(record, helpers) or ({},))
                 if reason != ENDED_INCARNATION:
                     behind, cut = record["row_order"], bool(good)
                 continue
@@ -380,6 +385,17 @@ def _unpickle_change(record: Mapping[str, object]) -> LakeChange | None:
     """The change of a record that can be written."""
     change = record["change"] if record["reason"] is None else None
     return pickle.loads(change) if isinstance(change, bytes) else None
+
+
+def _list_names(record: Mapping[str, object], helpers: HelperColumns) -> Sequence[Mapping[str, object]]:
+    """The ways to find the row of a change that names none by its key; `needs_row` has `redelivered`."""
+    if record["reason"] is None or not isinstance(record["change"], bytes):
+        return ()
+    found = pickle.loads(record["change"])
+    if isinstance(found, LakeChange):
+        return ()
+    names, redelivered = found
+    return [{**name, ORDER: record["row_order"], helpers.needs_row: redelivered} for name in names]
 
 
 def _are_older(good: Sequence[LakeChange], unread: object, record: TopicOffset) -> bool:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import assert_never
 
 import pyarrow as arrow
@@ -34,7 +35,14 @@ from schemaman.migration.target_id import target_id
 from schemaman.model.schema import TableId
 from schemaman.registry import Registry, RegistryStore, Services
 from schemaman.settings import TargetSetting
-from schemaman.sink.ended_incarnations import EndedRows, list_ended_rows, order_by_end
+from schemaman.sink.ended_incarnations import (
+    EndedRows,
+    holds_versions,
+    list_ended_rows,
+    list_late_versions,
+    order_by_end,
+)
+from schemaman.sink.row_places import RowPlace
 from schemaman.sink.upsert import TopicOffset
 from schemaman.sink.values.connector_modes import UNKNOWN_MODES, ConnectorModes
 from schemaman.sink.values.unavailable import PLACEHOLDER
@@ -79,6 +87,9 @@ from schemaman.spark.streaming.waiting_journal import WaitingJournal
 _QUERY = "sql.streaming.queryId"
 _LEASE_POLL_SECONDS = 2.0
 """Seconds between two tries to take a lease."""
+_NO_PLACE = (
+    "its lake table was moved while its late rows were read: they wait, and are read with the next batch"
+)
 _MAX_REREADS = 5
 """How often a batch is read again for a table whose history grows meanwhile, before its records wait."""
 
@@ -390,7 +401,61 @@ class _BatchRun:
                     outcome = earlier._migrate_after_lease(sink_table, changes)
                     reports.append(earlier._write_or_block(sink_table, outcome, changes))
                 written[table] = written.get(table, frozenset()) | numbers
-        return reports, written
+        return [*reports, *self._write_late_rows(rows, counted, written)], written
+
+    def _write_late_rows(
+        self,
+        rows: DecodedBatch,
+        counted: Mapping[str | None, RecordCount],
+        written: dict[TableId, frozenset[int]],
+    ) -> Iterator[TableReport]:
+        """Write the rows of ended tables whose lake tables have moved; add their versions to `written`."""
+        for text, table in self.tables.items():
+            numbers = counted.get(text, RecordCount()).versions - written.get(table, frozenset())
+            for end, late in list_late_versions(self.histories[table], numbers):
+                changes = _select_versions(_select_changes(rows, text, counted), text, late)
+                earlier = self._look_back(EndedRows(table, end, {table: late}))
+                sink_tables = self.sink.list_sink_tables(table)
+                places = [self._find_late_place(each, end, late) for each in sink_tables]
+                if changes.truncated is not None or not places or None in places:
+                    continue
+                written[table] = written.get(table, frozenset()) | late
+                for sink_table in sink_tables:
+                    yield earlier._write_late(
+                        sink_table, changes, partial(self._find_late_place, sink_table, end, late)
+                    )
+
+    def _find_late_place(
+        self, sink_table: SinkTable, end: TableEvent, numbers: frozenset[int]
+    ) -> Ready | None:
+        """Find the moved lake table that takes late rows of some versions as it is."""
+        history, mover = self.histories[sink_table.table], self._open(sink_table).make_mover()
+        moved = mover.find_late_place(history, end, sink_table.lake_table)
+        if moved is None:
+            return None
+        ready = Ready(moved.lake, proves_keys=True, place=RowPlace(moved))
+        cut = EndedRows(sink_table.table, end, {}).cut_history(history)
+        return ready if cut is not None and holds_versions(ready.map_rows(cut), cut, numbers) else None
+
+    def _write_late(
+        self, sink_table: SinkTable, changes: TableChanges, find_place: Callable[[], Ready | None]
+    ) -> TableReport:
+        """Write late rows into the lake table that has moved, by their order alone."""
+        report = TableReport(str(sink_table.table), sink_table.lake_table, changes.count)
+        reason = _NO_PLACE
+        for attempt in range(ATTEMPTS):
+            try:
+                ready = find_place()
+                if ready is None:
+                    break
+                report = replace(report, lake_table=ready.redirect(sink_table).lake_table)
+                return self._write(sink_table, self._make_writer(sink_table, ready), changes, report)
+            except (StatementFailed, StagingFailed, Locked) as error:
+                reason = error.message
+                if not isinstance(error, StatementConflict):
+                    break
+                rest_after(attempt)
+        return self._block(sink_table, changes, report, reason)
 
     def _takes_ended_rows(self, history: TableHistory, end: TableEvent) -> bool:
         """Whether each lake table of a source may take the rows from before an event."""
@@ -648,7 +713,7 @@ class _BatchRun:
                 changes, quarantined_count = self._apply_truncate_policy_again(sink_table, other, changes)
                 keep = self._make_quarantine(sink_table, changes.rows)
                 quarantined_count += other.write_changes(
-                    changes, None, keep, unread=self.find_unread
+                    changes, None, keep, unread=self.find_unread, waited=True
                 ).quarantined
                 writer.truncated_at = other.truncated_at
                 self._record_truncate(sink_table, other, changes)

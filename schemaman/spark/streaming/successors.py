@@ -74,19 +74,27 @@ def choose_table(state: MigrationState) -> MigrationState:
         return state.stop(_use_earlier_table(state, place, place.table.lake))
     end = _find_due_end(state, place)
     if end is not None:
-        begun = begin_successor(state, end, state.whole.latest.schema.key)
+        begun = begin_successor(state, end, place)
         return begun if begun.is_stopped else choose_table(begun)
     if place.table is not None:
         state = replace(state, context=source.at_address(place.table.address), lake=place.table.lake)
     return replace(state, place=place, history=place.cut_history(state.whole))
 
 
-def begin_successor(state: MigrationState, version: SchemaVersion, key: tuple[str, ...]) -> MigrationState:
+def begin_successor(
+    state: MigrationState,
+    version: SchemaVersion,
+    place: RowPlace | None = None,
+    key: tuple[str, ...] | None = None,
+) -> MigrationState:
     """Begin the next lake table of the source, for the rows from a version on, and link to it.
 
-    The rows that wait with the key of the table before it hold no key of the new one.
+    `place` is that of the table before it; without `key` it gets the newest key. The rows that wait with the
+    key of the table before it hold no key of the new one.
     """
-    table, history, before = state.source, state.whole, state.tables[-1]
+    table, before = state.source, state.tables[-1]
+    history = state.whole if place is None else place.cut_rebuilt(state.whole, version.number)
+    key = history.latest.schema.key if key is None else key
     proven = table.takes_proof
     source = migration_source(history, proven=proven)
     plans = plan_successor(
@@ -132,7 +140,8 @@ def _find_due_end(state: MigrationState, place: RowPlace) -> SchemaVersion | Non
     """Find the version at which the newest table ends, if no row has an earlier one; None if it goes on."""
     if place.until is None or place.table is None:
         return None
-    if "key" in state.whole.latest.unconfirmed and not place.is_rebuilt(state.whole):
+    whole = place.cut_rebuilt(state.whole, place.until)
+    if "key" in whole.latest.unconfirmed and not place.is_rebuilt(state.whole):
         return None
     if any(map(place.has_version, state.rows.versions)):
         return None

@@ -155,7 +155,7 @@ def _change_key(state: MigrationState) -> MigrationState:
         return state.stop(Blocked(keyed.reason))
     newest = LakeTableAt(state.context.sink_table.lake_table, state.ready.lake)
     ended = replace(state, tables=(*state.tables[:-1], newest))
-    begun = begin_successor(ended, keyed.next.version, keyed.next.key)
+    begun = begin_successor(ended, keyed.next.version, state.place, keyed.next.key)
     return begun if begun.is_stopped else run_stages(begun, _STAGES)
 
 
@@ -206,7 +206,8 @@ def _finish(state: MigrationState) -> Ready | Blocked:
     assert state.place is not None
     ready, versions = state.ready, state.rows.versions
     # What comes after a table that was just made is decided as if the batch had ended there.
-    goes_on = state.place.table is None or "key" not in state.whole.latest.unconfirmed
+    whole = state.place.cut_rebuilt(state.whole, state.place.until)
+    goes_on = state.place.table is None or "key" not in whole.latest.unconfirmed
     later = (
         state.place.list_later(versions) if goes_on or state.place.is_rebuilt(state.whole) else frozenset()
     )

@@ -24,6 +24,7 @@ from schemaman.model.ddl import quote_name
 from schemaman.model.schema import Column
 from schemaman.sink.row_mapping import RowMap, fill_truncate_metadata
 from schemaman.sink.upsert import TopicOffset
+from schemaman.sink.written_rows import list_key_sets
 from schemaman.spark.executor import SparkExecutor
 from schemaman.spark.sql_errors import RAISED
 from schemaman.spark.statements import run_statement
@@ -35,6 +36,7 @@ from schemaman.spark.streaming.merge_sql import (
     format_missing_row_query,
     format_newer_row_query,
     format_other_row_query,
+    format_written_query,
 )
 from schemaman.spark.streaming.quarantine import NO_PREVIOUS_ROW
 from schemaman.spark.streaming.row_staging import CAME_LATE, OTHER_ROW, VALUE_LOST, WAITS_FOR_OLDER
@@ -115,6 +117,8 @@ class TableWriter:
         self._row_map = ready.map_rows(history)
         # The order of the newest TRUNCATE that the table records: older rows are deleted.
         self.truncated_at = read_record(ready.lake.properties).truncated
+        self._key_sets = list_key_sets(history, self._row_map.names, self._row_map.key)
+        self._has_one_topic = len(history.topics) < 2
 
     @property
     def has_key(self) -> bool:
@@ -128,11 +132,13 @@ class TableWriter:
         quarantine: QuarantineRecords,
         waiting: FindWaiting | None = None,
         unread: FindUnread | None = None,
+        *,
+        waited: bool = False,
     ) -> WriteResult:
         """Write the changes; first, the records that cannot be written go to `quarantine`.
 
         `waiting` finds the records in quarantine for this table, `unread` the records that could not be read.
-        Without `batch` the changes come out of quarantine themselves.
+        Without `batch` the batch is not recorded. `waited`: the changes come out of quarantine themselves.
 
         Raises:
             StatementFailed: the table refused the rows; nothing was written.
@@ -146,10 +152,13 @@ class TableWriter:
             changes, truncated, waiting, unread() if unread else NO_UNREAD
         )
         good, lacking = self._split_rows(found, changes.truncated, known=known)
+        written = self._find_written(found, waited=waited)
         unwritable = {
-            **found.unwritable,
+            **{p: reason for p, reason in found.unwritable.items() if p not in written},
             **{p: reason for records, reason in lacking.items() for p in records},
         }
+        if unwritable and self._is_in_table(batch):
+            unwritable = {}  # they went into quarantine before the commit, and may have left it since
         if unwritable:
             quarantine(unwritable)
         rows = found.count - len(lacking)
@@ -265,6 +274,23 @@ class TableWriter:
         with create_view(rows.where(uncertain), _SOURCE):
             found = run_statement(self._spark, query).select(helpers.places).collect()
         return {_read_records(row[0]): OTHER_ROW for row in found}
+
+    def _is_in_table(self, batch: StreamBatch | None) -> bool:
+        """Whether the table contains this very batch."""
+        name, format = self._follower.name, self._follower.target.format
+        return batch is not None and self._stamps.find_state(self._spark, format, name, batch) == "written"
+
+    def _find_written(self, found: StagedRows, *, waited: bool) -> set[TopicOffset]:
+        """The records that name no row of the table, and whose change it has already."""
+        if found.unnamed is None:
+            return set()
+        helpers, is_alone = make_staged_helpers(self._row_map), self._has_one_topic and not waited
+        with create_view(found.unnamed, _SOURCE, self._spark) as source:
+            query = format_written_query(
+                self._follower.name, source, self._key_sets, helpers, is_alone=is_alone
+            )
+            rows = run_statement(self._spark, query).select(helpers.places).collect()
+        return {record for row in rows for record in _read_records(row[0])}
 
     def _merge_rows(
         self, staged: StagedRows, changes: TableChanges, batch: StreamBatch | None
