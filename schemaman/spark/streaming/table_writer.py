@@ -117,6 +117,11 @@ class TableWriter:
         self.truncated_at = read_record(ready.lake.properties).truncated
 
     @property
+    def sink_table(self) -> SinkTable:
+        """The lake table that takes the rows: that of the source, or its successor."""
+        return self._follower
+
+    @property
     def has_key(self) -> bool:
         """Whether rows are merged by a key; without a key each record is appended, also a TRUNCATE."""
         return bool(self._row_map.key)
