@@ -1,4 +1,4 @@
-"""Rows under a key that no record confirms: what is certain of them is written, and they wait for nothing else."""
+"""Rows under a key that no record confirms: what is certain of them is written without waiting."""
 
 from __future__ import annotations
 

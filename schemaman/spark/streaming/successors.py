@@ -97,6 +97,7 @@ def begin_successor(state: MigrationState, version: SchemaVersion, key: tuple[st
         make_predecessor(before, version, history),
         table.shared.policy,
         table.sink_table.target.name,
+        table.list_addresses(),
     )
     steps: tuple[str, ...] = ()
     for plan in plans:
