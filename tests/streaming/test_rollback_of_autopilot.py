@@ -31,6 +31,10 @@ FIRST = [told(0, {"id": 1, "a": 5, "b": 1}), told(1, {"id": 2, "a": 6, "b": 2})]
 KINDS: dict[str, list[list[Record]]] = {
     "added column": [[told(2, {"id": 1, "a": 5, "b": 1, "q": 3}, "u")]],
     "split column": [[told(2, {"id": 1, "a": "five", "b": 1}, "u")]],
+    "split column whose part gives up its name": [
+        [told(2, {"id": 1, "a": "five", "b": 1}, "u")],
+        [told(3, {"id": 1, "a": "six", "b": 1, "a__2": 7}, "u")],
+    ],
     "another key": [
         [
             told(2, {"id": 2, "a": 6, "b": 2}, "u", key=("id", "b")),
