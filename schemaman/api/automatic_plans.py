@@ -98,6 +98,8 @@ class AutomaticPlanner:
             return ()
         names = str(table.history.table), table.target, table.format
         proven = self.planner.policy.takes_proof(*names)
+        known = self.planner.preflight.store.tables() if table.address is not None else ()
+        others = [each for each in known if each != table.history.table]
         return plan_successor(
             add_row_columns(migration_source(history, proven=proven)),
             TARGETS.get(table.format),
@@ -106,6 +108,7 @@ class AutomaticPlanner:
             make_predecessor(newest, end, history),
             self.planner.policy,
             table.target,
+            tuple(map(table.address, others)) if table.address is not None else (),
         )
 
     def plan_answered_renames(self, table: TargetTable, lake_table: LakeTable | None) -> Plan | None:

@@ -14,6 +14,7 @@ from schemaman.api.target_tables import TargetTable
 from schemaman.errors import RowsUnready
 from schemaman.migration.apply.apply import Inspection
 from schemaman.migration.plan import Plan
+from schemaman.migration.recipes.split_plans import SPLIT_PLANS
 from schemaman.migration.successor import LakeTableAt
 from schemaman.migration.target import LakeTable
 from schemaman.report.json.sync import FollowedTable, State
@@ -127,8 +128,12 @@ class TableSync:
 
     def _split_columns(self, synced: SyncedTable) -> SyncedTable:
         """Add the columns that the table needs beside others."""
-        plan = self.automatic.plan_split(synced.table, synced.lake)
-        return synced if plan is None else self._inspect_again(self._follow(synced, plan))
+        for _ in SPLIT_PLANS:
+            plan = self.automatic.plan_split(synced.table, synced.lake)
+            if plan is None:
+                break
+            synced = self._inspect_again(self._follow(synced, plan))
+        return synced
 
     def _migrate(self, synced: SyncedTable) -> SyncedTable:
         """Follow the ordinary plan."""

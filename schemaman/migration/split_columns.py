@@ -83,7 +83,8 @@ def find_new_split(history: TableHistory, name: str, lake: LakeTable) -> dict[st
     if not at or _find_column(incarnation[at - 1], column.id) is None:
         return None
     past = migration_source(history).past[at]
-    part = _find_free_name(source_name, (*lake.schema.names, *known, *newest.schema.names))
+    names = (c.name for version in incarnation for c in version.schema.columns)
+    part = find_free_name(source_name, (*lake.schema.names, *known, *names))
     former = _find_column(incarnation[at - 1], column.id)
     is_renamed = former is not None and former.name not in known and former.name != source_name
     beside = former.name if former is not None and is_renamed and former.name in lake.schema.names else ""
@@ -105,10 +106,12 @@ def find_text_parts(
     is_whole = wanted <= {*lake.schema.names}
     past = migration_source(history).past[-1]
     before = len(known)
+    incarnation = (v for v in history.versions if v.incarnation == newest.incarnation)
+    used = {c.name for version in incarnation for c in version.schema.columns}
     for column in newest.schema.columns:
         if column.name in names and column.id not in recorded and column.name not in newest.schema.key:
-            taken = (*lake.schema.names, *known, *newest.schema.names)
-            part = _find_free_name(spell_name(column.name, style), taken)
+            taken = (*lake.schema.names, *known, *used)
+            part = find_free_name(spell_name(column.name, style), taken)
             known[part] = SplitColumn(column.name, past.id, format_began(past.began), "text")
     return known if len(known) > before or not is_whole else None
 
@@ -129,7 +132,15 @@ def _place_text_parts(history: TableHistory, splits: Mapping[str, SplitColumn]) 
     return {id: name for _, id, name, _ in parts}
 
 
-def _find_free_name(name: str, taken: Collection[str]) -> str:
+def find_part_ids(history: TableHistory, parts: Mapping[str, SplitColumn]) -> dict[str, int]:
+    """The id of the source's column of each part; those whose version is unknown here are left out."""
+    incarnation = [v for v in history.versions if v.incarnation == history.latest.incarnation]
+    placed = _place_parts(parts, incarnation, migration_source(history).past) if parts else ()
+    return {name: id for _, id, name, _ in placed}
+
+
+def find_free_name(name: str, taken: Collection[str]) -> str:
+    """Find the first name of a part, `price__2`, `price__3` and so on, that is not taken in any case."""
     lowered, number = {n.lower() for n in taken}, _FIRST
     while f"{name}__{number}".lower() in lowered:
         number += 1

@@ -8,7 +8,7 @@ The same holds for its view.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from schemaman.errors import BadReference
@@ -69,17 +69,21 @@ def list_successors(inspect: Inspect, address: str) -> tuple[LakeTableAt, ...]:
 
 
 def choose_address(
-    inspect: Inspect, tables: tuple[LakeTableAt, ...], predecessor: Predecessor
+    inspect: Inspect,
+    tables: tuple[LakeTableAt, ...],
+    predecessor: Predecessor,
+    taken: Collection[str] = (),
 ) -> tuple[str, LakeTable | None]:
     """Choose the address of the next successor, and the table that is there already.
 
     Such a table was begun for the same predecessor and version, and was not linked yet. A name of another
-    table is left out.
+    table is left out, and so are the addresses of `taken`, where no table may be yet.
     """
-    number = len(tables) + 1
+    number, lowered = len(tables) + 1, {address.lower() for address in taken}
     while True:
         address = name_successor(tables[0].address, number)
         lake = inspect(address)
-        if lake is None or read_record(lake.properties).predecessor == predecessor:
+        is_begun = lake is not None and read_record(lake.properties).predecessor == predecessor
+        if is_begun or (lake is None and address.lower() not in lowered):
             return address, lake
         number += 1

@@ -97,6 +97,8 @@ class RowMap:
     `texts` has the column beside each that holds, as text, the values that its type does not hold; it is one
     of the siblings. `settled` are versions whose key no record confirms, before one with the table's own key.
     `key_parts` are the columns of all keys of the source, where its keys may be read late.
+    `whole_keys` are those of versions that show only a part of the next key. `has_ended`: the source table
+    is gone.
     `versions` has the numbers from the first version whose rows the table takes to before those of its
     successor; None for all. `has_replica_identity`: the row before a change may have made-up values.
     """
@@ -118,6 +120,8 @@ class RowMap:
     texts: Mapping[str, str] = field(default_factory=dict)
     settled: frozenset[int] = frozenset()
     key_parts: frozenset[str] = frozenset()
+    whole_keys: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    has_ended: bool = False
     versions: range | None = None
     has_replica_identity: bool = False
 
@@ -216,6 +220,8 @@ def map_columns(
         {name: text for text, parts in of_texts.items() for name in parts},
         _find_settled(recorded, proofs, names, key),
         _list_key_parts(recorded, names, key) if proofs else frozenset(),
+        _find_whole_keys(recorded, proofs, names),
+        recorded.has_ended,
         has_replica_identity=find_connector(recorded.connector).sends_replica_identity,
     )
 
@@ -225,6 +231,28 @@ def _list_key_parts(history: TableHistory, names: Mapping[int, str], key: Collec
     versions = [v for v in history.versions if v.incarnation == history.latest.incarnation]
     ids = {c.id for v in versions for c in v.schema.columns if c.name in v.schema.key and c.id is not None}
     return frozenset({*key, *(names[id] for id in ids if id in names)})
+
+
+def _find_whole_keys(
+    history: TableHistory, proofs: Mapping[int, str], names: Mapping[int, str]
+) -> dict[int, frozenset[str]]:
+    """The columns of the lake table in the next key, for versions that show only a part of it as theirs.
+
+    A connector that reads the key later than the row leaves out the columns that the row lacks, also one that
+    has another name in it. So the part was perhaps never a key.
+
+    Source: Debezium PgOutputMessageDecoder.handleRelationMessage, `primaryKeyColumns.retainAll(columnNames)`.
+    """
+    found: dict[int, frozenset[str]] = {}
+    for before, version in reversed(list(pairwise(history.versions))):
+        key, following = before.schema.key, version.schema.key
+        if found.get(version.number) and key == following:
+            found[before.number] = found[version.number]
+        is_part = key == tuple(name for name in following if name in before.schema.names)
+        if before.incarnation == version.incarnation and is_part and key != following:
+            ids = {c.name: c.id or 0 for c in version.schema.columns}
+            found[before.number] = frozenset(names.get(ids[name], name) for name in following)
+    return {number: key for number, key in found.items() if proofs.get(number) == _NEVER}
 
 
 def _find_parts(
@@ -358,8 +386,8 @@ def map_change(change: RowChange, to: RowMap) -> LakeChange | EndedIncarnation |
     if change.version is not None and to.incarnations.get(change.version, to.incarnation) != to.incarnation:
         return EndedIncarnation()
     if to.versions is not None and change.version is not None and change.version not in to.versions:
-        is_open = to.key_proofs.get(change.version) == _NEVER
-        return UnfitColumn(to.columns[0].name, _explain_open_key(change) if is_open else _OTHER_TABLE)
+        reason = _explain_open_key(change) if _is_key_open(change, to) else _OTHER_TABLE
+        return UnfitColumn(to.columns[0].name, reason)
     record = (change.record.topic, change.record.partition, change.record.offset)
     image = change.before if change.op == "d" else change.after
     if change.op == "d" and not to.key:
@@ -384,7 +412,7 @@ def map_change(change: RowChange, to: RowMap) -> LakeChange | EndedIncarnation |
         return UnnamedRow(key.column, key.reason, tuple(_list_names(change, mapped, to)))
     values = key if change.op == "d" else mapped | key
     values = {**values, **_fill_metadata(change, to)}
-    claim = _find_claim(change, mapped, to)
+    claim = _find_claim(change, key if change.op == "d" else mapped, to)
     return LakeChange(
         change.op, change.order, record, values, unavailable - key.keys(), change.redelivered, claim
     )
@@ -403,9 +431,18 @@ def _list_names(change: RowChange, image: Mapping[str, object], to: RowMap) -> I
 
 
 def read_mapped_key(change: RowChange, to: RowMap) -> dict[str, object] | None:
-    """The table's key from a record that cannot be written; None if the record lacks it, or there is none."""
+    """The table's key from a record that cannot be written; None if the record lacks it, or there is none.
+
+    Of a record whose own key is uncertain it is that of the row that it tells: later ones of it wait, too.
+    """
     key = _map_key(change, {}, to) if to.key else None
-    return None if isinstance(key, UnfitColumn) else key
+    if not isinstance(key, UnfitColumn):
+        return key
+    row = change.before if change.op == "d" else change.after
+    image = _map_values(row or {}, change, to) if _is_key_uncertain(change, to) else {}
+    if isinstance(image, UnfitColumn) or not _has_values(image, to.key):
+        return None
+    return {name: image[name] for name in to.key}
 
 
 def _fill_metadata(change: RowChange, to: RowMap) -> dict[str, object]:
@@ -446,8 +483,7 @@ def _fill_row_columns(change: RowChange) -> dict[str, object]:
 
 def _map_key(change: RowChange, image: Mapping[str, object], to: RowMap) -> dict[str, object] | UnfitColumn:
     """The table's key by the record's own key, else by a row image that is certain to have the same key."""
-    then = {_find_lake_name(name, change, to) or name for name in change.schema.key}
-    is_open = change.version is not None and to.key_proofs.get(change.version) == _NEVER
+    then, is_open = _list_then(change, to), _is_key_open(change, to)
     is_new = change.op == "c" and not change.redelivered
     if change.version in to.settled and is_new and _has_values(image, to.key):
         # A row that was created then is a new one, whatever its key was: it has that of the table.
@@ -503,10 +539,8 @@ def _read_uncertain_key(
         sent = None if isinstance(before, UnfitColumn) else read_sent_key(before, to.key)
         is_same = sent is not None and all(image.get(n) == v for n, v in sent.items())
         return sent if change.op == "d" or is_same else None
-    then = {_find_lake_name(name, change, to) or name for name in change.schema.key}
-    if not _has_values(image, to.key):
-        return None
-    if _find_claim(change, image, to) == "fresh" or (change.op == "u" and set(to.key) < then):
+    claim = _find_claim(change, image, to)
+    if claim in ("fresh", "alone") or (claim == "alike" and _is_key_open(change, to)):
         # PostgreSQL sends the old row if a column of the key changes: a part of each key did not.
         return {name: image[name] for name in to.key}
     return None
@@ -516,14 +550,32 @@ def _find_claim(change: RowChange, image: Mapping[str, object], to: RowMap) -> C
     """What the lake must confirm of a row whose key at the source is uncertain."""
     if not _is_key_uncertain(change, to) or not _has_values(image, to.key):
         return ""
-    then = {_find_lake_name(name, change, to) or name for name in change.schema.key}
-    is_open = change.version is not None and to.key_proofs.get(change.version) == _NEVER
+    then, is_open = _list_then(change, to), _is_key_open(change, to)
+    # The next record may still confirm the newest key, and give the row another table.
+    is_over = (change.version or 0) < max(to.incarnations) or to.has_ended
     if change.op == "c":
-        # The next record may still confirm the newest key, and give the row another table.
-        is_over = (change.version or 0) < max(to.incarnations)
         return "fresh" if is_open and is_over and then != set(to.key) else ""
-    is_named = then == set(to.key) and not is_open
-    return "alike" if change.op == "u" and change.before is None and is_named else ""
+    if change.op == "d":
+        return "alone" if set(to.key) < then else ""
+    if change.op != "u" or change.before is not None:
+        return ""
+    if set(to.key) < then:
+        return "alone"
+    is_certain = is_over if is_open else then == set(to.key)
+    return "alike" if is_certain else ""
+
+
+def _list_then(change: RowChange, to: RowMap) -> frozenset[str]:
+    """The columns of the lake table in the key that the record shows, or of which it shows a part."""
+    whole = None if change.version is None else to.whole_keys.get(change.version)
+    if whole is not None:
+        return whole
+    return frozenset(_find_lake_name(name, change, to) or name for name in change.schema.key)
+
+
+def _is_key_open(change: RowChange, to: RowMap) -> bool:
+    """Whether no record confirms the key that the record shows."""
+    return change.version is not None and to.key_proofs.get(change.version) == _NEVER
 
 
 def _explain_open_key(change: RowChange) -> str:

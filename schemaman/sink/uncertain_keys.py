@@ -14,9 +14,12 @@ from typing import Literal
 
 from schemaman.model.schema import TableSchema
 
-Claim = Literal["", "fresh", "alike"]
-"""What the lake must confirm of a row before it is written: it has no live row of its key, or it has one that
-is the same in all columns of keys."""
+Claim = Literal["", "fresh", "alike", "alone"]
+"""What the lake must confirm of a row before it is written.
+
+`fresh`: it has no live row of the key. `alike`: it has one that is the same in all columns of keys. `alone`:
+no older record waits that may be of another row with the same key.
+"""
 
 
 _MADE_UP_TEXTS = ("{}", "[]", "00:00:00Z", "1970-01-01T00:00:00Z")

@@ -57,9 +57,10 @@ def test_a_successor_takes_no_name_of_another_table_and_is_found_again() -> None
     tables = {"orders": lake("orders"), "orders__2": lake("orders__2")}
     found = list_successors(tables.get, "orders")
     assert choose_address(tables.get, found, before) == ("orders__3", None)
+    assert choose_address(tables.get, found, before, ["Orders__3", "orders__5"]) == ("orders__4", None)
     begun = lake("orders__3", **{PREDECESSOR_PROPERTY: format_predecessor(before)})
     tables["orders__3"] = begun
-    assert choose_address(tables.get, found, before) == ("orders__3", begun)
+    assert choose_address(tables.get, found, before, ["orders__3"]) == ("orders__3", begun)
 
 
 @pytest.mark.parametrize("is_interrupted", [False, True])

@@ -150,6 +150,16 @@ WAYS: dict[str, Way] = {
         view="ice.read.{table}",
         formats=("iceberg",),
     ),
+    "name of a part that the source uses": Way(
+        _stream(
+            [told(0, {"id": 1, "price": 5})],
+            [told(1, {"id": 2, "price": "two"})],
+            [
+                told(2, {"id": 2, "price": "b", "price__2": 7}, "u"),
+                told(3, {"id": 3, "price": "three", "price__2": 8}),
+            ],
+        )
+    ),
     "texts beside": Way(
         _stream(
             [_dated(0, 1, 19_000), _dated(1, 2, -622_191_234)],

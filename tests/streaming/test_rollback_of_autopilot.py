@@ -13,15 +13,17 @@ from schemaman.migration.apply.apply import LEASE_MS, StoreJournal, apply
 from schemaman.migration.apply.journal import count_progress
 from schemaman.migration.plan import Plan, Refusal
 from schemaman.migration.plan_file import from_text, plan_hash
-from schemaman.migration.policy import PROFILES, ChangeKind, Policy, PolicyRule
+from schemaman.migration.policy import PROFILES, ChangeKind, Policy, PolicyRule, ProjectionRule
 from schemaman.migration.rollback import plan_rollback
+from schemaman.migration.row_columns import DELETED, ORDER
 from schemaman.registry import Registry
 from schemaman.store.sql.store import SqlStore
-from tests.streaming.test_autopilot import lake, told
+from tests.streaming.test_autopilot import INT, lake, told
 from tests.streaming.test_levels_of_kinds import HISTORIES
 from tests.support.killed_sink import Moments, attach
 from tests.support.memory_lake import Crash, MemoryTable
 from tests.support.memory_sink import MemorySink
+from tests.support.records import row_event
 
 __all__ = ["lake"]
 
@@ -29,6 +31,10 @@ FIRST = [told(0, {"id": 1, "a": 5, "b": 1}), told(1, {"id": 2, "a": 6, "b": 2})]
 KINDS: dict[str, list[list[Record]]] = {
     "added column": [[told(2, {"id": 1, "a": 5, "b": 1, "q": 3}, "u")]],
     "split column": [[told(2, {"id": 1, "a": "five", "b": 1}, "u")]],
+    "split column whose part gives up its name": [
+        [told(2, {"id": 1, "a": "five", "b": 1}, "u")],
+        [told(3, {"id": 1, "a": "six", "b": 1, "a__2": 7}, "u")],
+    ],
     "another key": [
         [
             told(2, {"id": 2, "a": 6, "b": 2}, "u", key=("id", "b")),
@@ -134,8 +140,8 @@ REFUSED: dict[ChangeKind, set[str]] = {
     "new-table": MADE, "on-key-changed": MADE, "on-key-lost": MADE, "untyped-json": MADE,
     "drop-table": MADE | {"ice.raw.`shop..t` was created after the plan was made"},
 }  # fmt: skip
-NO_STEP: set[ChangeKind] = {"change-default", "change-representation", "truncate"}
-"""They change how values are read or nothing at all, and no table; rows of a TRUNCATE need Spark."""
+NO_STEP: set[ChangeKind] = {"change-default", "change-representation"}
+"""They change how values are read or nothing at all, and no table."""
 AUTOMATIC = [
     (kind, HISTORIES[kind].formats[-1]) for kind, level in PROFILES["autopilot"].items() if level == "auto"
 ]
@@ -216,3 +222,36 @@ def test_a_run_is_not_taken_back_before_later_ones(lake: MemorySink) -> None:
     way = runs[first].way_back
     assert way is not None
     assert way.after == (list_runs(lake)[-1],)
+
+
+@pytest.mark.parametrize("deleted", ["", "gone"], ids=["own columns", "a metadata column beside"])
+def test_a_truncate_is_taken_back_with_the_values_of_its_rows_alone(lake: MemorySink, deleted: str) -> None:
+    roles = (("metadata", (("deleted", deleted),)),) if deleted else ()
+    lake.policy = Policy(profile="autopilot", projections=(ProjectionRule(roles),) if roles else ())
+    lake.take([*FIRST, told(2, {"id": 3, "a": 7, "b": 3}), told(3, {"id": 3, "a": 7, "b": 3}, "d")])
+    (table,) = lake.tables.values()
+    before = read_living(table)
+    lake.take([row_event({"id": INT}, "t", None, offset=20), told(30, {"id": 2, "a": 8, "b": 2})])
+    assert [row["id"] for row in read_living(table)] == [2]
+    back = take_back(lake, table, list_runs(lake)[-1])
+    assert (back.approvals_needed, back.refusals) == ((), ())
+    assert read_living(table) == [before[0], {**before[1], "a": 8}]
+    # Its batch comes again, and newer rows go on.
+    lake.take([row_event({"id": INT}, "t", None, offset=20), told(31, {"id": 1, "a": 9, "b": 1}, "u")])
+    assert [(row["id"], row["a"]) for row in read_living(table)] == [(1, 9), (2, 8)]
+
+
+def test_a_truncate_empties_the_newest_lake_table_alone_and_is_taken_back_there(lake: MemorySink) -> None:
+    lake.take([told(0, {"id": 1, "n": 1}), told(1, {"id": 2, "n": 1})])
+    lake.take([told(n, {"id": n, "n": n}, key=("n",)) for n in (3, 4)])
+    lake.take([row_event({"id": INT, "n": INT}, "t", None, offset=20)])
+    first, second = (table for table in lake.tables.values() if table.live is not None)
+    assert (len(read_living(first)), read_living(second)) == (2, [])
+    take_back(lake, second, list_runs(lake)[-1])
+    assert (len(read_living(first)), len(read_living(second))) == (2, 2)
+
+
+def read_living(table: MemoryTable) -> list[dict[str, Any]]:
+    """The rows without their order that a reader who skips soft deletes sees, by their keys."""
+    alive = (row for row in table.read() if not row[DELETED])
+    return sorted(({n: v for n, v in row.items() if n != ORDER} for row in alive), key=lambda row: row["id"])

@@ -67,6 +67,7 @@ from schemaman.spark.streaming.sink_table import Blocked, Ready, SinkTable
 from schemaman.spark.streaming.staged_columns import HelperColumns, make_staged_helpers
 from schemaman.spark.streaming.table_migration import migrate_table
 from schemaman.spark.streaming.truncate import decide_truncate
+from schemaman.spark.streaming.truncate_run import record_truncate
 from schemaman.spark.streaming.unfinished_moves import UnfinishedMoves
 from schemaman.spark.streaming.unread_records import make_unread_records
 from schemaman.store.sql.store import SqlStore
@@ -369,10 +370,13 @@ class MemorySink:
             again = [row for row in again if row["source_table"] is not None]
             passed, kept = self._ruled(follower, to, again)
             kept |= self._write(follower, lake_table, to, passed, [], is_alone=False)
+            self._record_truncates(context, brought, told, passed)
             self._release(follower, waiting.keys() - kept)
             self.tried.record_attempt(held, brought.lake, told)
         left = [row for row in again if _place(row) in self.kept.get(follower.lake_table, {})]
-        self._write(follower, lake_table, to, self._ruled(follower, to, rows)[0], left)
+        passed = self._ruled(follower, to, rows)[0]
+        self._write(follower, lake_table, to, passed, left)
+        self._record_truncates(context, brought, told, passed)
         if brought.later:
             self._follow(table, [], context, reading, brought.later)
         aside = self.aside.get(follower.lake_table, {}).values()
@@ -444,6 +448,16 @@ class MemorySink:
             self._keep(follower, {p: by_place[p] for p in bad}, lambda place: bad[place])
         self.after(f"MERGE INTO {lake_table.table}")
         return {*bad}
+
+    def _record_truncates(
+        self, context: MigrationContext, ready: Ready, told: TableHistory, rows: Collection[dict[str, Any]]
+    ) -> None:
+        """The run of the last TRUNCATE among rows that were written into a table with a key."""
+        table = ready.redirect(self._follower(told.table))
+        orders = [row["row_order"] for row in rows if row["op"] == "t" and ready.map_rows(told).key]
+        if orders:
+            fault = record_truncate(context.open_table(table, self.open_lake()), told, max(orders))
+            self.notes += [fault] if fault else []
 
     def _release(self, follower: SinkTable, places: Collection[TopicOffset]) -> None:
         """Take records out of quarantine that are written."""

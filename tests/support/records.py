@@ -122,8 +122,9 @@ def row_event(
     place = {"lsn": at, "sequence": f'["{at}","{at}"]', "table": table, **source}
     value = event(struct(f"{topic}.Value", **fields), op, **place)
     value["payload"] |= {"before": row, "after": None} if op == "d" else {"after": row}
-    named = struct(f"{topic}.Key", id=fields["id"])
-    key = {"schema": named, "payload": {"id": row["id"]}} if keyed and row is not None else None
+    key = None
+    if keyed and row is not None:
+        key = {"schema": struct(f"{topic}.Key", id=fields["id"]), "payload": {"id": row["id"]}}
     return replace(record(value, key, topic), partition=partition, offset=offset)
 
 

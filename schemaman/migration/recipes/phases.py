@@ -12,6 +12,7 @@ from dataclasses import replace
 from schemaman.migration import casts as conversion
 from schemaman.migration import spark_sql as sql
 from schemaman.migration.foreign_columns import read_added
+from schemaman.migration.part_names import PartRenames, record_both_names, record_new_names
 from schemaman.migration.plan import Refusal
 from schemaman.migration.properties.column_swaps import format_swaps
 from schemaman.migration.properties.displaced_columns import format_displaced, read_displaced
@@ -111,6 +112,18 @@ class PhaseDraft:
             after = patch(after, [change])
         self.add_step(self.target.combine_drafts(self.now, drafts), replace(self.now, schema=after))
         return "none: columns are only added"
+
+    def rename_parts(self, found: PartRenames) -> str:
+        """Parts of split columns under other names: the table records both, then only the new ones."""
+        if found.renames:
+            self._set_properties(record_both_names(self.now, found.renames))
+        for old, new in found.renames.items():
+            change = RenameColumn((old,), new)
+            draft = require_draft(self.target.draft_change(self.now, change))
+            schema = replace(patch(self.now.schema, [change]), key=self.now.schema.key)
+            self.add_step(draft, replace(self.now, schema=schema))
+        self._set_properties(record_new_names(self.now, {**found.left, **found.renames}))
+        return "none: only names change"
 
     def gather(self, part: Column, former: Sequence[Column], texts: Sequence[str], why: str) -> str:
         """The values of the parts before the newest one of a split column, written into that one, too.

@@ -12,6 +12,7 @@ from typing import Literal
 
 from schemaman.migration.convertible import ORDINARY, SNAPSHOT
 from schemaman.migration.layout import layout_of
+from schemaman.migration.part_names import PartRenames
 from schemaman.migration.plan import (
     MigrationSource,
     Phase,
@@ -48,6 +49,7 @@ from schemaman.model.types import Floating
 _UNSETTLED = "it is not decided which column is which, or what the values mean"
 _OWN_COLUMN = "the source itself has a column {} by now, and its values may be in that column"
 _RENAME_BY_HAND = "check the rows, rename that column of the lake table by hand, then plan again"
+_PART_RENAMED = "`{0}`: the source has a column of this name by now: what was in it is in `{1}`"
 SwapPhase = Literal["expand", "backfill", "swap", "contract"]
 _SWAP_PHASES: tuple[SwapPhase, ...] = ("expand", "backfill", "swap", "contract")
 _SWAP_KINDS: tuple[ChangeKind, ...] = ("retype", "change-key", "drop-not-null")
@@ -131,6 +133,16 @@ class RecipePlanner:
         draft = PhaseDraft(self.target, self.table, lake)
         gate = draft.split(splits, typed, texts)
         return self._make_plan(draft, lake, Phase("split", 1, 1, gate))
+
+    def plan_part_names(self, lake: LakeTable, found: PartRenames) -> Plan | None:
+        """Plan other names for parts of split columns; None if the format cannot rename one."""
+        changes = (RenameColumn((old,), new) for old, new in found.renames.items())
+        if any(isinstance(self.target.draft_change(lake, change), Refusal) for change in changes):
+            return None
+        draft = PhaseDraft(self.target, self.table, lake)
+        gate = draft.rename_parts(found)
+        plan = self._make_plan(draft, lake, Phase("split", 1, 1, gate))
+        return replace(plan, notes=tuple(_PART_RENAMED.format(*pair) for pair in found.renames.items()))
 
     def plan_gather_parts(
         self, lake: LakeTable, part: Column, former: Sequence[Column], texts: Sequence[str]

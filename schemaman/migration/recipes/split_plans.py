@@ -10,6 +10,12 @@ from dataclasses import replace
 
 from schemaman.history.versions import TableHistory
 from schemaman.migration.convertible import explain_unconvertible
+from schemaman.migration.part_names import (
+    PartRenames,
+    find_part_renames,
+    record_both_names,
+    record_new_names,
+)
 from schemaman.migration.plan import Plan
 from schemaman.migration.projection.project import project
 from schemaman.migration.properties.column_swaps import read_swaps
@@ -24,6 +30,9 @@ from schemaman.migration.target import LakeTable
 from schemaman.model.schema import Column
 from schemaman.model.types import String
 
+SPLIT_PLANS = ("names", "columns")
+"""What the plans of one table are about that `plan_split` makes one after the other, at most."""
+
 
 def plan_split(
     planner: RecipePlanner,
@@ -35,18 +44,22 @@ def plan_split(
 ) -> Plan | None:
     """Plan the columns that a table needs beside others; None if it needs none, or cannot get them.
 
+    Parts whose name the source gives to another column get other names first, by a plan of their own.
     `history` is not split; the source of `planner` is its newest version, split as the table is. `unfit`
     are columns of the newest version that had values which their types cannot hold. `has_rows`: the sink
     writes rows into the table. While a column is swapped, none is added.
     """
     if read_swaps(lake):
         return None
+    style = planner.find_representation().names
+    renamed = _plan_part_names(planner, history, lake, find_part_renames(history, lake, style), has_rows)
+    if renamed is not None:
+        return renamed
     beside = lake
     for name in planner.list_stuck_columns(lake):
         splits = find_new_split(split_columns(history, beside), name, beside)
         if splits is not None and _find_typed(planner, history, _record(lake, splits), has_rows=has_rows):
             beside = _record(lake, splits)
-    style = planner.find_representation().names
     texts = find_text_parts(history, unfit, beside, style)
     typed = _find_typed(planner, history, beside, has_rows=has_rows)
     if texts is not None:
@@ -56,6 +69,19 @@ def plan_split(
     parts = read_record(beside.properties).split
     added = (name for name, part in parts.items() if part.holds and name not in lake.schema.names)
     return planner.plan_split_columns(lake, parts, typed, tuple(Column(name, String()) for name in added))
+
+
+def _plan_part_names(
+    planner: RecipePlanner, history: TableHistory, lake: LakeTable, found: PartRenames, has_rows: bool
+) -> Plan | None:
+    """Plan other names for parts; the source of the plan has them already, since no two columns share one."""
+    if not found.renames and not found.left:
+        return None
+    both = set_on_table(lake, record_both_names(lake, found.renames))
+    renamed = set_on_table(both, record_new_names(both, {**found.left, **found.renames}))
+    source = migration_source(split_columns(history, renamed))
+    source = add_row_columns(source) if has_rows else source
+    return replace(planner, source=source).plan_part_names(lake, found)
 
 
 def plan_gather(planner: RecipePlanner, history: TableHistory, lake: LakeTable) -> Plan | None:

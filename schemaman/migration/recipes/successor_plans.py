@@ -5,6 +5,7 @@ Law: the link comes last, so that an interrupted beginning leaves all rows where
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from schemaman.migration.layout import layout_of
@@ -32,14 +33,17 @@ def plan_successor(
     predecessor: Predecessor,
     policy: Policy,
     target_name: str,
+    taken: Collection[str] = (),
 ) -> tuple[Plan, ...]:
     """Plan the next table of a source after `tables`, whose rows begin with the version of `predecessor`.
+
+    `taken` are the addresses of the lake tables of other sources, also of those that are not there yet.
 
     The plans are a new table, unless an interrupted run has made it, and the link to it. A TRUNCATE of the
     source ended older rows in the new table, too.
     """
     before = tables[-1]
-    address, there = choose_address(inspect, tables, predecessor)
+    address, there = choose_address(inspect, tables, predecessor, taken)
     link = plan_link(source, target, before, address, target_name)
     if there is not None:
         return (link,)

@@ -71,7 +71,8 @@ _REJECTED = "source_table IS NULL AND reason IS NOT NULL"
 
 def _needs_probe(helpers: HelperColumns) -> Column:
     """Whether the table has to be probed before a staged row can be written."""
-    needs = F.coalesce(F.col(helpers.needs_row), F.lit(False))
+    flags = (F.coalesce(F.col(name), F.lit(False)) for name in (helpers.needs_row, helpers.alone))
+    needs = reduce(or_, flags)
     ordered = (helpers.unsent, helpers.since, helpers.fresh, helpers.alike)
     return reduce(or_, (F.col(name).isNotNull() for name in ordered), needs)
 
@@ -261,7 +262,8 @@ class LocalBatch:
         unwritable = _collect_unwritable(faults)
         ordered = (helpers.unsent, helpers.since, helpers.fresh, helpers.alike)
         is_ordered = reduce(compute.or_, (compute.is_valid(good[name]) for name in ordered))
-        needing = _count_true(compute.or_kleene(good[helpers.needs_row], is_ordered))
+        is_flagged = compute.or_kleene(good[helpers.needs_row], good[helpers.alone])
+        needing = _count_true(compute.or_kleene(is_flagged, is_ordered))
         has_kept = compute.greater(compute.list_value_length(good[helpers.kept]), 0)
         keeping = _count_true(compute.or_kleene(has_kept, compute.is_valid(good[helpers.words])))
         if keeping or needing:

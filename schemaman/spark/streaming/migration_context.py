@@ -100,6 +100,12 @@ class TableContext:
         """The context of another lake table of the same source."""
         return replace(self, sink_table=replace(self.sink_table, lake_table=address))
 
+    def list_addresses(self) -> tuple[str, ...]:
+        """The addresses of the lake tables to which this target leads the other tables of the store."""
+        target, own = self.sink_table.target, self.sink_table.table
+        others = (table for table in self.shared.store.tables() if table != own)
+        return tuple(target.address(table) for table in others if target.has_table(table))
+
     def inspect(self, address: str) -> LakeTable | None:
         """Read a lake table; None if there is none. Raises as `Executor.inspect`."""
         return self.executor.inspect(address, self.sink_table.target.format)

@@ -191,6 +191,7 @@ def _stage_changes(mapping: PlainMapping, indices: Sequence[int], to: RowMap) ->
         DELETED: [change.op == "d" for change in changes],
         helpers.kept: [kept[change.op] for change in changes],
         helpers.needs_row: [False] * len(changes),
+        helpers.alone: [False] * len(changes),
     }
     arrays = [
         arrow.array(values[f.name], f.type) if f.name in values else arrow.nulls(len(changes), f.type)

@@ -285,7 +285,8 @@ class ChangeFolder:
                 and ((behind is not None and cut) or (good and _are_older(good, at, change.record)))
             ):
                 reason, change = WAITS_FOR_OLDER, None
-            if change is not None and good and not self._is_confirmed(change, good[-1]):
+            is_behind = change is not None and change.claim == "alone" and behind is not None
+            if change is not None and (is_behind or (good and not self._is_confirmed(change, good[-1]))):
                 reason, change = OTHER_ROW, None
             if change is None:
                 if reason != WAITING:
@@ -310,7 +311,8 @@ class ChangeFolder:
         """Whether the change before confirms what one with an uncertain key claims of its row."""
         if change.claim == "alike" and before.op != "d":
             return all(before.values.get(n, self) == change.values.get(n) for n in self.to.key_parts)
-        return not change.claim or (change.claim == "fresh" and before.op == "d")
+        is_absent = change.claim == "fresh" and before.op == "d"
+        return change.claim in ("", "alone") or is_absent
 
     def _fold_changes(
         self, changes: Sequence[LakeChange], helpers: HelperColumns, behind: object, unread: str | None
@@ -334,6 +336,7 @@ class ChangeFolder:
             helpers.since: self._find_oldest_dropped(changes, row),
             helpers.fresh: changes[0].order if changes[0].claim == "fresh" else None,
             helpers.alike: changes[0].order if changes[0].claim == "alike" else None,
+            helpers.alone: any(change.claim == "alone" for change in changes),
             helpers.places: records,
         }
 

@@ -663,7 +663,7 @@ class _BatchRun:
         written = writer.write_changes(
             changes, self.batch, self._make_quarantine(sink_table, changes.rows), others, self.find_unread
         )
-        fault = self._record_truncate(sink_table, writer, changes)
+        fault = self._record_truncate(writer, changes)
         again = (
             f"batch {self.number} has a number that other records had before: its rows are written by "
             "their order"
@@ -678,12 +678,12 @@ class _BatchRun:
             notes=notes,
         )
 
-    def _record_truncate(self, sink_table: SinkTable, writer: TableWriter, changes: TableChanges) -> str:
+    def _record_truncate(self, writer: TableWriter, changes: TableChanges) -> str:
         """Write the run of a TRUNCATE into the journal; return a fault as a note, empty for none."""
         if changes.truncated is None or not writer.has_key:
             return ""
-        history = self.histories[sink_table.table]
-        return record_truncate(self._open(sink_table), history, changes.truncated)
+        history = self.histories[writer.sink_table.table]
+        return record_truncate(self._open(writer.sink_table), history, changes.truncated)
 
     def _replay(self, sink_table: SinkTable, writer: TableWriter, migrated: Ready | None = None) -> int:
         """Write the quarantined records of a table that can take them, before newer records.
@@ -716,7 +716,7 @@ class _BatchRun:
                     changes, None, keep, unread=self.find_unread, waited=True
                 ).quarantined
                 writer.truncated_at = other.truncated_at
-                self._record_truncate(sink_table, other, changes)
+                self._record_truncate(other, changes)
             self.quarantine.release_records(self.spark, self.stream, quarantined)
             tried.record_attempt(quarantined, writer.lake, history)
             return count - quarantined_count

@@ -44,6 +44,7 @@ def make_staged_ddl(to: RowMap) -> str:
         f"{quote_name(helpers.since)} string",
         f"{quote_name(helpers.fresh)} string",
         f"{quote_name(helpers.alike)} string",
+        f"{quote_name(helpers.alone)} boolean",
         f"{quote_name(helpers.reason)} string",
         f"{quote_name(helpers.places)} array<struct<topic: string, partition: int, offset: bigint>>",
     ]
@@ -91,6 +92,7 @@ def make_staged_schema(to: RowMap) -> arrow.Schema:
             (helpers.since, arrow.string()),
             (helpers.fresh, arrow.string()),
             (helpers.alike, arrow.string()),
+            (helpers.alone, arrow.bool_()),
             (helpers.reason, arrow.string()),
             (helpers.places, arrow.list_(_RECORD_ARROW)),
         ]
@@ -98,8 +100,8 @@ def make_staged_schema(to: RowMap) -> arrow.Schema:
 
 
 _NAMES = (
-    "kept", "words", "needs_row", "behind", "anew", "unread", "unsent", "since", "fresh", "alike", "reason",
-    "places",
+    "kept", "words", "needs_row", "behind", "anew", "unread", "unsent", "since", "fresh", "alike", "alone",
+    "reason", "places",
 )  # fmt: skip
 
 
@@ -116,7 +118,8 @@ class HelperColumns:
     (`unread.span`); a row of the table from within the span has the value.
     `since`: the order of the oldest value of a dropped column. `fresh`: the table must have
     no live row from before this order. `alike`: it must have one, with the same values in the columns of
-    keys. `reason`: why the row cannot be written.
+    keys. `alone`: no older record may wait that has the same key.
+    `reason`: why the row cannot be written.
     `places`: the records of the row.
     """
 
@@ -130,6 +133,7 @@ class HelperColumns:
     since: str
     fresh: str
     alike: str
+    alone: str
     reason: str
     places: str
 

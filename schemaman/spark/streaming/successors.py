@@ -105,6 +105,7 @@ def begin_successor(
         make_predecessor(before, version, history),
         table.shared.policy,
         table.sink_table.target.name,
+        table.list_addresses(),
     )
     steps: tuple[str, ...] = ()
     for plan in plans:

@@ -18,7 +18,7 @@ from schemaman.errors import (
 from schemaman.history.open_renames import treat_as_additions
 from schemaman.history.versions import TableHistory
 from schemaman.migration.plan import Refusal
-from schemaman.migration.recipes.split_plans import plan_split
+from schemaman.migration.recipes.split_plans import SPLIT_PLANS, plan_split
 from schemaman.migration.source import migration_source
 from schemaman.migration.split_columns import split_columns
 from schemaman.migration.successor import LakeTableAt
@@ -93,14 +93,19 @@ def _move_tables(state: MigrationState) -> MigrationState:
 
 def _split_columns(state: MigrationState) -> MigrationState:
     """Add the columns that the table needs beside others."""
-    table, lake, history = state.context, state.lake, state.history
-    if lake is not None and table.splits_columns and not refuse_foreign_store(table, lake):
+    table, history = state.context, state.history
+    for _ in SPLIT_PLANS:
+        lake = state.lake
+        if lake is None or not table.splits_columns or refuse_foreign_store(table, lake):
+            break
         recipes = table.make_recipes(migration_source(split_columns(history, lake)))
         plan = plan_split(recipes, history, lake, state.rows.unfit, has_rows=True)
-        outcome = None if plan is None else table.apply_plan(plan)
+        if plan is None:
+            break
+        outcome = table.apply_plan(plan)
         if isinstance(outcome, Blocked):
             return state.stop(outcome)
-        state = state if outcome is None else state.add(outcome)
+        state = state.add(outcome)
     return replace(state, history=split_columns(history, state.lake))
 
 

@@ -121,6 +121,11 @@ class TableWriter:
         self._has_one_topic = len(history.topics) < 2
 
     @property
+    def sink_table(self) -> SinkTable:
+        """The lake table that takes the rows: that of the source, or its successor."""
+        return self._follower
+
+    @property
     def has_key(self) -> bool:
         """Whether rows are merged by a key; without a key each record is appended, also a TRUNCATE."""
         return bool(self._row_map.key)
@@ -219,7 +224,7 @@ class TableWriter:
         """
         if not found.needing_probe:
             return found.rows, {}
-        unwritable = self._find_other_rows(found.rows, truncated) | self._find_late(found.rows)
+        unwritable = self._find_other_rows(found.rows, truncated, known=known) | self._find_late(found.rows)
         unwritable |= self._find_lacking(found.rows, truncated, known=known)
         if not unwritable:
             return found.rows, {}
@@ -263,8 +268,10 @@ class TableWriter:
             found = run_statement(self._spark, query).select(helpers.places).collect()
         return {_read_records(row[0]): CAME_LATE for row in found}
 
-    def _find_other_rows(self, rows: DataFrame, truncated: str | None) -> dict[TopicOffsets, str]:
-        """The rows whose key is uncertain, and may be that of another row of the table."""
+    def _find_other_rows(
+        self, rows: DataFrame, truncated: str | None, *, known: bool
+    ) -> dict[TopicOffsets, str]:
+        """The rows whose key is uncertain, and may be that of another row, also of one that waits."""
         helpers, parts = make_staged_helpers(self._row_map), sorted(self._row_map.key_parts)
         if not parts:
             return {}
@@ -273,6 +280,8 @@ class TableWriter:
         uncertain = F.col(helpers.fresh).isNotNull() | F.col(helpers.alike).isNotNull()
         with create_view(rows.where(uncertain), _SOURCE):
             found = run_statement(self._spark, query).select(helpers.places).collect()
+        if not known:
+            found += rows.where(F.col(helpers.alone)).select(helpers.places).collect()
         return {_read_records(row[0]): OTHER_ROW for row in found}
 
     def _is_in_table(self, batch: StreamBatch | None) -> bool:

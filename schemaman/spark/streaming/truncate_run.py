@@ -15,6 +15,7 @@ from schemaman.history.versions import TableHistory
 from schemaman.migration.apply.apply import apply
 from schemaman.migration.conditions import fingerprint_structure
 from schemaman.migration.plan import Step
+from schemaman.migration.projection.metadata_columns import read_metadata_columns
 from schemaman.migration.row_columns import DELETED, ORDER
 from schemaman.migration.spark_sql import literal
 from schemaman.model.ddl import quote_name
@@ -48,14 +49,18 @@ def _apply_again(table: TableContext, history: TableHistory, position: str) -> N
     name, shared = table.sink_table.name, table.shared
     deleted, order = quote_name(DELETED), quote_name(ORDER)
     older = f"NOT coalesce({deleted}, false) AND coalesce({order}, '') < {literal(position)}"
+    # Users may have a column of their own that says the same.
+    own = read_metadata_columns(live).get("deleted")
+    flags = (deleted,) if own is None else (deleted, quote_name(own))
+    gone, alive = (", ".join(f"{flag} = {value}" for flag in flags) for value in ("true", "false"))
     step = Step(
         "backfill",
-        f"UPDATE {name} SET {deleted} = true, {order} = {literal(position)} WHERE {older}",
+        f"UPDATE {name} SET {gone}, {order} = {literal(position)} WHERE {older}",
         "needs-rewrite",
         "reversible",
         {"structure": fingerprint_structure(live.schema)},
         {},
-        f"UPDATE {name} SET {deleted} = false WHERE {deleted} AND {order} = {literal(position)}",
+        f"UPDATE {name} SET {alive} WHERE {deleted} AND {order} = {literal(position)}",
     )
     plan = replace(
         plan, wanted=live.schema, steps=(step,), refusals=(), approvals_needed=(), rulings=(), notes=(_NOTE,)

@@ -1,0 +1,73 @@
+"""Rows under a key that no record confirms: what is certain of them is written without waiting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from schemaman.debezium.records import Record
+from tests.streaming.test_autopilot import alive_in, lake, late, told
+from tests.support.memory_sink import MemorySink
+
+__all__ = ["lake"]
+
+
+def take(lake: MemorySink, records: list[Record], size: int) -> None:
+    for start in range(0, len(records), size):
+        lake.take(records[start : start + size])
+    lake.take([])
+
+
+def read_rows(lake: MemorySink) -> list[list[dict[str, Any]]]:
+    return [alive_in(table) for table in lake.lake()]
+
+
+@pytest.mark.parametrize("size", [1, 9])
+def test_a_part_of_the_next_key_is_no_key_of_its_own(lake: MemorySink, size: int) -> None:
+    """The connector reads the key (city, id) early, and rows that call one column otherwise show (city)."""
+    records = [told(n, {"num": n, "n": n, "z": "z"}, key=("num",)) for n in range(3)]
+    records += [
+        late(3, {"num": 0, "n": 5, "z": "z", "city": "x"}, ("city",), "u"),
+        late(4, {"num": 1, "n": 6, "z": "z", "city": "x"}, ("city",), "u"),
+        late(5, {"num": 7, "n": 7, "z": "z", "city": "x"}, ("city",)),
+    ]
+    key = ("city", "id")
+    records += [told(6, {"id": 8, "n": 8, "z": "z", "city": "x"}, "c", key)]
+    records += [told(7, {"id": 9, "n": 9, "z": "z", "city": "y"}, "c", key)]
+    take(lake, records, size)
+    assert lake.withheld() == {}
+    found = [row for rows in read_rows(lake) for row in rows]
+    assert sorted((row["id"], row["n"]) for row in found) == [(0, 5), (1, 6), (2, 2), (7, 7), (8, 8), (9, 9)]
+
+
+@pytest.mark.parametrize("size", [1, 2, 9])
+@pytest.mark.parametrize("op", ["u", "d"])
+def test_a_change_waits_behind_a_row_that_may_be_another_one_of_its_key(
+    lake: MemorySink, size: int, op: str
+) -> None:
+    records = [told(0, {"id": 1, "n": 1, "v": 1}), told(1, {"id": 2, "n": 2, "v": 1})]
+    records += [
+        late(2, {"id": 1, "n": 9, "v": 2}, ("id", "n")),
+        late(3, {"id": 1, "n": 9, "v": 3}, ("id", "n"), op),
+        late(4, {"id": 2, "n": 2, "v": 4}, ("id", "n"), "u"),
+    ]
+    records += [told(5, {"id": 3, "n": 3, "v": 1}), told(6, {"id": 4, "n": 4, "v": 1})]
+    take(lake, records, size)
+    assert [place[2] for place in lake.withheld()] == [2, 3]
+    (rows,) = read_rows(lake)
+    assert {row["id"]: row["v"] for row in rows} == {1: 1, 2: 4, 3: 1, 4: 1}
+
+
+@pytest.mark.parametrize("size", [1, 9])
+@pytest.mark.parametrize(("n", "is_same"), [(1, True), (2, False)])
+def test_an_update_under_another_key_names_the_row_that_is_the_same_in_all_keys(
+    lake: MemorySink, size: int, n: int, is_same: bool
+) -> None:
+    records = [told(0, {"id": 1, "n": 1, "v": 1}), told(1, {"id": 2, "n": 2, "v": 1})]
+    records += [late(2, {"id": 1, "n": n, "v": 5}, ("n",), "u")]
+    records += [told(3, {"id": 3, "n": 3, "v": 1}), told(4, {"id": 4, "n": 4, "v": 1})]
+    take(lake, records, size)
+    assert (lake.withheld() == {}) == is_same
+    (rows,) = read_rows(lake)
+    assert {row["id"]: row["v"] for row in rows} == {1: 5 if is_same else 1, 2: 1, 3: 1, 4: 1}
