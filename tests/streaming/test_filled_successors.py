@@ -8,11 +8,14 @@ from dataclasses import replace
 import pytest
 
 from schemaman.debezium.records import Record
-from schemaman.migration.policy import Policy, PolicyRule
+from schemaman.migration.policy import ChangeKind, Policy, PolicyRule
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import OP, ORDER
+from schemaman.migration.settings import read_policies
+from schemaman.registry import Registry
 from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_autopilot import alive_in, keyless, told
+from tests.streaming.test_rollback_of_autopilot import take_back_if_able
 from tests.support.memory_sink import MemorySink
 
 FILLING = Policy(profile="autopilot", rules=(PolicyRule("auto", ("fill-successor",)),))
@@ -111,3 +114,62 @@ def test_a_record_that_is_delivered_again_is_not_filled_in_twice(lake: MemorySin
     again = [replace(r, offset=20 + n) for n, r in enumerate(KEYED)]
     take(lake, again, 1)
     assert Counter(map(repr, alive_in(lake.lake()[1]))) == rows
+
+
+def test_a_late_delete_of_a_log_that_was_folded_is_said_to_be_missing(lake: MemorySink) -> None:
+    log = [keyless(0, {"id": 1, "n": 1}), keyless(1, {"id": 2, "n": 2})]
+    take(lake, [*log, told(4, {"id": 1, "n": 3}, "u"), told(5, {"id": 3, "n": 3})], 1)
+    take(lake, [replace(keyless(2, {"id": 2, "n": 2}, "d"), partition=1, offset=0)], 1)
+    record = read_record(lake.lake()[1].live.properties)
+    assert record.is_filled
+    assert record.filled is not None
+    assert "other than created" in record.filled.late
+    assert any("came late" in note for note in lake.notes)
+
+
+@pytest.mark.parametrize(
+    ("word", "levels"),
+    [("wait", ("block", "block")), ("successor", ("auto", "block")), ("fill", ("auto", "auto"))],
+)
+def test_a_word_says_what_becomes_of_a_table_whose_key_is_lost(word: str, levels: tuple[str, str]) -> None:
+    policy = Policy(profile="autopilot", rules=read_policies([{"on-key-lost": word}]))
+    kinds: tuple[ChangeKind, ...] = ("on-key-lost", "fill-successor")
+    assert tuple(policy.find_ruling(kind, "t", "lake", "delta").level for kind in kinds) == levels
+
+
+def test_another_key_has_no_filling() -> None:
+    with pytest.raises(ValueError, match="unknown level 'fill'"):
+        read_policies([{"on-key-changed": "fill"}])
+
+
+def test_what_is_larger_than_the_bound_waits_and_is_filled_once_it_may_be(store: SqlStore) -> None:
+    bounded = replace(FILLING, max_rewrite="1")
+    lake = MemorySink(store, lambda _: None, "iceberg", bounded, lambda _: False)
+    take(lake, [*KEYED, *LOG], 9)
+    assert any("300 bytes would be rewritten, and max_rewrite is 1 bytes" in note for note in lake.notes)
+    assert len(lake.lake()[1].rows) == 3
+    lake.policy = replace(FILLING, max_rewrite="1GB")
+    take(lake, [keyless(9, {"id": 8, "n": 2})], 1)
+    assert [row[OP] for row in lake.lake()[1].rows] == ["c", "c", "c", "r", "r", "c"]
+
+
+def test_without_a_rule_only_a_stated_change_is_filled(store: SqlStore) -> None:
+    policy = Policy(profile="autopilot", max_rewrite="1GB")
+    lake = MemorySink(store, lambda _: None, "iceberg", policy, lambda _: False)
+    take(lake, [*KEYED, *LOG], 9)
+    assert len(lake.lake()[1].rows) == 3
+
+
+def test_a_rollback_takes_no_rows_out_and_says_how_to_see_that_none_is_newer(store: SqlStore) -> None:
+    lake = MemorySink(store, lambda _: None, "iceberg", FILLING, lambda _: False)
+    take(lake, [*KEYED, *LOG], 9)
+    (run,) = [
+        line.run
+        for line in Registry(store, lambda: 0).journal()
+        if line.state == "started" and '"fill-successor"' in line.statement
+    ]
+    (refusal,) = take_back_if_able(lake, "iceberg", run).refusals
+    query = refusal.instead.rpartition(": ")[2]
+    opened = lake.open_lake()
+    assert all(opened.inspect(table.live.name, "iceberg") for table in lake.lake())
+    assert opened.query(query) == ((3,),)
