@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 
-from schemaman.errors import Locked, PartlyApplied, Stale
+from schemaman.errors import PartlyApplied, Stale
 from schemaman.history.versions import SchemaVersion
 from schemaman.migration.properties.names import PREDECESSOR_PROPERTY, SUCCESSOR_PROPERTY
 from schemaman.migration.properties.table_record import read_record
@@ -121,10 +121,8 @@ def fill_successors(state: MigrationState) -> MigrationState:
         )
         try:
             done = source.apply_plan(plan)
-        except Locked:
-            raise
         except (Stale, PartlyApplied) as error:
-            # Another job fills it as well, or has taken rows: the next batch finds what is missing.
+            # Another job fills it just now, or did: the next batch finds what is missing.
             state = state.add_notes((_UNFILLED.format(after.address, before.address, error.message),))
             continue
         if isinstance(done, Blocked):
