@@ -20,7 +20,7 @@ from typing import Any
 
 from schemaman.history.open_questions import list_open_questions
 from schemaman.history.table_renames import list_table_questions
-from schemaman.migration.policy import PROFILES, Policy, Profile
+from schemaman.migration.policy import PROFILES, Policy, PolicyRule
 from schemaman.migration.properties.displaced_columns import read_displaced
 from schemaman.migration.properties.table_record import read_record
 from schemaman.migration.row_columns import DELETED, OFFSET, OP, PARTITION, TOPIC, list_row_columns
@@ -327,13 +327,17 @@ def _fill(table: ComparedTable, pairs: Sequence[tuple[str, str]]) -> ComparedTab
 def count_superseded(folder: Path, tables: Sequence[ComparedTable], withheld: Collection[Place]) -> int:
     """The rows of tables with a successor that are not the newest of their rows any more.
 
-    A reader of both tables sees them beside the newer ones: nothing shows which is which.
+    A reader of both tables sees them beside the newer ones: nothing shows which is which. Of a successor that
+    was filled, a reader needs no other table.
     """
     if not any(read_record(table.live.properties).predecessor for table in tables):
         return 0
     newest = {row.place for table in fold(folder, withheld).tables.values() for row in table.rows}
     count = 0
+    filled = {table.live.name for table in tables if read_record(table.live.properties).is_filled}
     for table, others in list_successions(folder, tables):
+        if read_record(table.live.properties).successor in filled:
+            continue
         state = fold(folder, {*withheld, *others})
         name = _name(table)
         rows = [row for t in state.tables.values() if t.name == name and not t.ended for row in t.rows]
@@ -445,22 +449,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", default="", help="recordings whose name has this part")
     parser.add_argument("--format", choices=FORMATS, action="append")
     parser.add_argument("--batch", type=int, action="append", help="records of a batch")
+    parser.add_argument("--fill", action="store_true", help='fill successors: `on-key-lost = "fill"`')
     parser.add_argument("--details", action="store_true", help="an example of each reason")
     asked = parser.parse_args(arguments)
     names = list_recordings(asked.only)
     for size in asked.batch or SIZES:
         for format in asked.format or FORMATS:
             for profile in asked.profiles:
-                _print_figures(names, format, profile, size, details=asked.details)
+                rules = (PolicyRule("auto", ("fill-successor",)),) if asked.fill else ()
+                policy = Policy(profile=profile, rules=rules)
+                _print_figures(names, format, policy, size, details=asked.details)
 
 
-def _print_figures(names: Sequence[str], format: str, profile: Profile, size: int, *, details: bool) -> None:
+def _print_figures(names: Sequence[str], format: str, policy: Policy, size: int, *, details: bool) -> None:
     total, began = Figures(), time.perf_counter()
     for name in names:
-        total.add(measure(name, format, Policy(profile=profile), size))
+        total.add(measure(name, format, policy, size))
     batch = f"batches of {size}" if size < SIZES[-1] else "one batch"
     what = f"{total.tables} tables, {total.values} values"
-    print(f"\n{profile}, {format}, {batch}: {what} ({time.perf_counter() - began:.0f} s)", flush=True)
+    print(f"\n{policy.profile}, {format}, {batch}: {what} ({time.perf_counter() - began:.0f} s)", flush=True)
     for attribute, label in LABELS.items():
         print(f"{_get(total, attribute):8}  {label}")
     for text, count in total.reasons.most_common():

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
 
 from schemaman.api.planning import LakePlanner
 from schemaman.api.target_tables import TargetTable
+from schemaman.history.versions import SchemaVersion
 from schemaman.migration.bounds import Bounds
 from schemaman.migration.plan import Plan
 from schemaman.migration.policy import ChangeKind
+from schemaman.migration.recipes.filled_successors import plan_filling
 from schemaman.migration.recipes.split_plans import plan_split
 from schemaman.migration.recipes.successor_plans import plan_successor
+from schemaman.migration.replacement_table import NO_CARRIED_COLUMNS
 from schemaman.migration.row_columns import add_row_columns
 from schemaman.migration.source import migration_source
 from schemaman.migration.successor import LakeTableAt, list_successors
-from schemaman.migration.target import TARGETS, LakeTable
+from schemaman.migration.target import TARGETS, LakeTable, query_number
 from schemaman.sink.answered_renames import find_former_columns, plan_answered_renames
+from schemaman.sink.filled_successors import find_carried_columns, find_origin, is_filling_due, may_fill
 from schemaman.sink.row_places import (
     find_key_begin,
     find_key_end,
@@ -97,6 +103,9 @@ class AutomaticPlanner:
         if end is None:
             return ()
         names = str(table.history.table), table.target, table.format
+        carried = NO_CARRIED_COLUMNS
+        if self._may_fill(table, newest.lake, end):
+            carried = find_carried_columns(history, newest.lake)
         proven = self.planner.policy.takes_proof(*names)
         known = self.planner.preflight.store.tables() if table.address is not None else ()
         others = [each for each in known if each != table.history.table]
@@ -109,6 +118,39 @@ class AutomaticPlanner:
             self.planner.policy,
             table.target,
             tuple(map(table.address, others)) if table.address is not None else (),
+            carried,
+        )
+
+    def plan_filling(
+        self, table: TargetTable, tables: tuple[LakeTableAt, ...], now_ms: int
+    ) -> Plan | str | None:
+        """Plan to fill the first successor that lacks rows of the table before it; None if none does.
+
+        A text says why the bounds do not let it be filled now. Raises as `inspect`, and `StatementFailed`.
+        """
+        names = str(table.history.table), table.target, table.format
+        demanded = self.planner.policy.has_rule("fill-successor", *names)
+        history, executor = self.planner.settle_renames(table), self.planner.executor
+        for before, after in pairwise(tables if self._is_automatic("fill-successor", table) else ()):
+            if not is_filling_due(history, before, after, is_demanded=demanded):
+                continue
+            size = self.measure(replace(table, table=before.address))
+            explain = self.bounds.explain_rewrite if self.bounds.max_rewrite is not None else None
+            excess = explain(size, now_ms) if explain else self.bounds.explain_scan(size)
+            if excess:
+                return f"{after.address} is not filled from {before.address}: {excess}"
+            target, count = TARGETS.get(table.format), partial(query_number, executor)
+            source, origin = migration_source(history), find_origin(history)
+            return plan_filling(source, target, before, after, origin, table.target, count)
+        return None
+
+    def _may_fill(self, table: TargetTable, before: LakeTable, version: SchemaVersion) -> bool:
+        """Whether the successor that begins with a version may get the rows of the table before it."""
+        names = str(table.history.table), table.target, table.format
+        demanded = self.planner.policy.has_rule("fill-successor", *names)
+        history = self.planner.settle_renames(table)
+        return self._is_automatic("fill-successor", table) and may_fill(
+            history, before, version, history.latest.schema.key, is_demanded=demanded
         )
 
     def plan_answered_renames(self, table: TargetTable, lake_table: LakeTable | None) -> Plan | None:

@@ -106,6 +106,10 @@ class TableSync:
             return begun
         if len(tables) < 2:
             return read
+        filled = self.automatic.plan_filling(read.table, tables, self.applier.clock())
+        if isinstance(filled, Plan):
+            return self._follow_other(read, (filled,))
+        read = read if filled is None else read.add_texts(reasons=(filled,))
         return self._inspect(replace(read, table=replace(read.table, table=tables[-1].address)))
 
     def _finish_killed_runs(self, tables: tuple[LakeTableAt, ...], format: str) -> tuple[str, ...]:
@@ -178,13 +182,17 @@ class TableSync:
         The next round brings it to the newest version.
         """
         plans = self.automatic.plan_successor(synced.table, tables, unproven=unproven)
-        begun = replace(synced, inspection=None, is_over=True)
+        return self._follow_other(synced, plans) if plans else None
+
+    def _follow_other(self, synced: SyncedTable, plans: tuple[Plan, ...]) -> SyncedTable:
+        """Follow plans of other lake tables of the source; the next round goes on."""
+        done = replace(synced, inspection=None, is_over=True)
         for plan in plans:
             table = replace(synced.table, table=plan.table)
-            begun = begun.add(self.plans.follow_plan(self.applier, table, plan, None)[0], synced.lake)
-            if not begun.found.is_current:
+            done = done.add(self.plans.follow_plan(self.applier, table, plan, None)[0], synced.lake)
+            if not done.found.is_current:
                 break
-        return begun if plans else None
+        return done
 
     def _follow(self, synced: SyncedTable, plan: Plan) -> SyncedTable:
         """Follow one plan of the table."""

@@ -19,8 +19,9 @@ from schemaman.migration.properties.table_record import TableRecord, read_record
 from schemaman.migration.rename_grounds import RenameGrounds, follow_renames
 from schemaman.migration.statement_check import is_taking_rows
 from schemaman.migration.step_kinds import FILLING_PHASES
-from schemaman.migration.successor import Inspect
-from schemaman.migration.target import LakeTable
+from schemaman.migration.successor import Inspect, LakeTableAt
+from schemaman.migration.successor_rows import is_filling_successor, is_own_filling
+from schemaman.migration.target import TARGETS, LakeTable
 
 _NAME = r"`(?:[^`]|``)+`"
 _UNION = re.compile(
@@ -51,19 +52,27 @@ def list_unfounded_fills(
     record = read_record(lake.properties if lake is not None else {})
     return (
         *_list_new_parts(plan, record),
-        *_list_fills(plan, record, grounds, inspect, sources),
+        *_list_fills(plan, lake, grounds, inspect, sources),
         *list_unfounded_links(plan, record, inspect),
     )
 
 
 def _list_fills(
-    plan: Plan, record: TableRecord, grounds: RenameGrounds | None, inspect: Inspect, sources: Collection[str]
+    plan: Plan,
+    lake: LakeTable | None,
+    grounds: RenameGrounds | None,
+    inspect: Inspect,
+    sources: Collection[str],
 ) -> Iterator[str]:
+    record = read_record(lake.properties if lake is not None else {})
     for step in plan.steps:
         if step.kind != "backfill" or plan.phase is None or plan.phase.name not in FILLING_PHASES:
             continue
         union = _UNION.match(step.statement)
-        if is_taking_rows(step.statement):
+        if is_filling_successor(step.statement):
+            if not _is_own_filling(plan, step, lake, inspect):
+                yield f"{plan.table} is not filled so from the table before it: {step.statement}"
+        elif is_taking_rows(step.statement):
             if not _is_own_takeover(step, inspect, sources):
                 yield f"no history says that these are rows of {plan.source.table}: {step.statement}"
         elif union is None or not _is_own_union(union, record, grounds):
@@ -83,6 +92,18 @@ def _is_own_takeover(step: Step, inspect: Inspect, sources: Collection[str]) -> 
     except BadReference:
         return False
     return lake is not None and read_record(lake.properties).source in sources
+
+
+def _is_own_filling(plan: Plan, step: Step, lake: LakeTable | None, inspect: Inspect) -> bool:
+    """Whether the rows come from the table before a successor, each value into the column of its name."""
+    predecessor = read_record(lake.properties).predecessor if lake is not None else None
+    before = inspect(predecessor.table) if predecessor is not None else None
+    if lake is None or predecessor is None or before is None:
+        return False
+    if read_record(before.properties).source != plan.source.table:
+        return False
+    tables = LakeTableAt(predecessor.table, before), LakeTableAt(plan.table, lake)
+    return is_own_filling(step.statement, TARGETS.get(plan.format), *tables)
 
 
 def _is_own_union(union: re.Match[str], record: TableRecord, grounds: RenameGrounds | None) -> bool:

@@ -14,6 +14,7 @@ from schemaman.errors import BadReference
 from schemaman.migration import spark_sql as sql
 from schemaman.migration.plan import PhaseName, Plan, Step
 from schemaman.migration.properties.names import (
+    FILLED_PROPERTY,
     PREDECESSOR_PROPERTY,
     SUCCESSOR_PROPERTY,
     TAKEN_PROPERTY,
@@ -21,6 +22,7 @@ from schemaman.migration.properties.names import (
 )
 from schemaman.migration.properties.table_record import TableRecord, read_record
 from schemaman.migration.successor import Inspect
+from schemaman.migration.successor_rows import read_filling_table
 from schemaman.migration.target import LakeTable
 from schemaman.model.ddl import quote_name
 
@@ -28,6 +30,7 @@ _PHASES: Mapping[str, tuple[PhaseName, ...]] = {
     SUCCESSOR_PROPERTY: ("link", "rollback"),
     UNITED_PROPERTY: ("unite", "rollback"),
     TAKEN_PROPERTY: ("take-rows", "rollback"),
+    FILLED_PROPERTY: ("fill-successor", "rollback"),
     PREDECESSOR_PROPERTY: ("rollback",),
 }
 """The phases that set these properties of a table that exists."""
@@ -63,6 +66,9 @@ def list_unfounded_links(plan: Plan, record: TableRecord, inspect: Inspect) -> I
         for column, until in found.united.items():
             if record.united.get(column) != until and not _is_uniting(plan, column, until):
                 yield f"no step of the plan unites {quote_name(column)}, which it records as united"
+        filled = found.filled.table if found.filled is not None and found.is_filled else ""
+        if filled and not _is_filling(plan, record, filled):
+            yield f"no step of the plan fills in the rows of {filled}, as it records"
         for address in found.taken:
             if address not in record.taken and address not in map(_read_taken, plan.steps):
                 yield f"no step of the plan takes the rows of {address}, which it records as taken"
@@ -87,6 +93,12 @@ def _inspect(inspect: Inspect, address: str) -> LakeTable | None:
         return inspect(address)
     except BadReference:
         return None
+
+
+def _is_filling(plan: Plan, record: TableRecord, address: str) -> bool:
+    """Whether a step fills a table from the one before it."""
+    before = record.predecessor.table if record.predecessor is not None else ""
+    return address == before and any(read_filling_table(step.statement) == address for step in plan.steps)
 
 
 def _is_uniting(plan: Plan, column: str, until: str) -> bool:

@@ -41,10 +41,11 @@ StepKind = Literal[
 Reversible = Literal["reversible", "time-travel", "no"]
 PhaseName = Literal[
     "expand", "backfill", "swap", "contract", "abandon", "rekey", "fill", "link", "rollback",
-    "split", "gather", "unite", "take-rows",
+    "split", "gather", "unite", "take-rows", "fill-successor",
 ]  # fmt: skip
 """`split` adds parts of a column, and `gather` fills the newest part from the earlier ones. `unite` fills a
-column from the one that it was before. `take-rows` fills a table from the one that it was before.
+column from the one that it was before. `take-rows` fills a table from the one that it was before, and
+`fill-successor` fills a successor from the table before it.
 """
 
 

@@ -30,7 +30,7 @@ ChangeKind = Literal[
     "drop-not-null", "set-not-null", "change-default", "change-comment", "reorder",
     "drop-column", "rename-stated", "rename-proven", "rename-suspected",
     "rename-unanswered", "unite-columns",
-    "change-key", "on-key-changed", "on-key-lost",
+    "change-key", "on-key-changed", "on-key-lost", "fill-successor",
     "change-layout-column", "drop-table", "rename-table", "truncate", "change-representation",
     "untyped-json",
 ]  # fmt: skip
@@ -80,6 +80,8 @@ MEANINGS: Mapping[ChangeKind, str] = {
     "in place: `auto` begins a successor `orders__2` for the rows from there on, and `orders` keeps its rows",
     "on-key-lost": "a table of the sink loses its key, or a log of changes gets one: `auto` begins a "
     "successor, as above",
+    "fill-successor": "a successor after `on-key-lost` gets the rows of the table before it, where that is "
+    "proven: live rows go into a log, and a log of created rows is folded by its new key",
     "change-layout-column": "another type of a column by which files are laid out",
     "drop-table": "the source table was dropped, and another one has its name: `auto` keeps the lake table "
     "as `orders__dropped_1` and begins a new one",
@@ -121,6 +123,7 @@ DEFAULTS: Mapping[ChangeKind, Level] = {
     "change-key": "block",
     "on-key-changed": "block",
     "on-key-lost": "block",
+    "fill-successor": "block",
     "change-layout-column": "block",
     "drop-table": "block",
     "rename-table": "block",
@@ -173,8 +176,8 @@ DEFAULT_PROFILE: Profile = "careful"
 
 DESTRUCTIVE: frozenset[ChangeKind] = frozenset({
     "reuse-name", "narrow", "retype", "split-column", "drop-column", "rename-suspected",
-    "rename-unanswered", "change-key", "on-key-changed", "on-key-lost", "change-layout-column", "drop-table",
-    "rename-table", "truncate", "untyped-json",
+    "rename-unanswered", "change-key", "on-key-changed", "on-key-lost", "fill-successor",
+    "change-layout-column", "drop-table", "rename-table", "truncate", "untyped-json",
 })  # fmt: skip
 """Kinds after which values are lost or have another meaning: no pattern makes them automatic."""
 
@@ -191,6 +194,7 @@ NEVER: Mapping[ChangeKind, frozenset[Level]] = {
     "unite-columns": frozenset({"quarantine"}),
     "on-key-changed": frozenset({"approve", "ignore", "quarantine"}),
     "on-key-lost": frozenset({"approve", "ignore", "quarantine"}),
+    "fill-successor": frozenset({"approve", "ignore", "quarantine"}),
     "drop-table": frozenset({"approve"}),
     "rename-table": frozenset({"approve"}),
     "untyped-json": frozenset({"approve", "ignore", "quarantine"}),
@@ -206,6 +210,16 @@ text, or wait.
 
 A pattern with such a level leaves the kind to the profile; a destructive kind that could be automatic is
 blocked by it."""
+
+WORDS: Mapping[ChangeKind, Mapping[str, Mapping[ChangeKind, Level]]] = {
+    "on-key-lost": {
+        "wait": {"on-key-lost": "block"},
+        "successor": {"on-key-lost": "auto", "fill-successor": "block"},
+        "fill": {"on-key-lost": "auto", "fill-successor": "auto"},
+    },
+    "on-key-changed": {"wait": {"on-key-changed": "block"}, "successor": {"on-key-changed": "auto"}},
+}
+"""What the settings may say of a kind instead of a level, and the levels that this means."""
 
 ANY = "*"
 _PART = re.compile(r'"((?:[^"]|"")*)"|([^."]+)')
@@ -329,6 +343,14 @@ class Policy:
         level, origin = max(found, key=lambda each: (LEVELS.index(each[0]), each[1]))
         return Ruling(kind, level, f"{kind} = {level}, from {origin}")
 
+    def has_rule(self, kind: ChangeKind, table: str, *targets: str) -> bool:
+        """Whether a rule decides the level of a kind, and not the profile."""
+        names = tuple(list_names(table))
+        return any(
+            _find_level(r, kind) is not None and _rank_rule(r, kind, names, targets) is not None
+            for r in self.rules
+        )
+
     def is_made(self, kind: ChangeKind, table: str, *targets: str) -> bool:
         """Whether a kind of change is made, with or without an approval."""
         return self.find_ruling(kind, table, *targets).level in ("auto", "approve")
@@ -363,6 +385,8 @@ class Policy:
         if kind == "upgrade" and not self.upgrades:
             return Ruling(kind, "block", f"{kind} = block, from upgrades = false")
         if kind == "retype" and self.profile == "autopilot" and self.bounds.max_rewrite is not None:
+            return Ruling(kind, "auto", f"{kind} = auto, from max_rewrite = {self.max_rewrite}")
+        if kind == "fill-successor" and self.profile == "autopilot" and self.bounds.max_rewrite is not None:
             return Ruling(kind, "auto", f"{kind} = auto, from max_rewrite = {self.max_rewrite}")
         level = PROFILES[self.profile][kind]
         if self.profile == DEFAULT_PROFILE:

@@ -15,6 +15,7 @@ from typing import cast
 from schemaman.errors import StalePlan
 from schemaman.migration.conditions import describe_state, fingerprint_structure, is_met
 from schemaman.migration.constraints import count_nulls
+from schemaman.migration.key_queries import count_unfit_keys
 from schemaman.migration.layout import layout_of
 from schemaman.migration.plan import (
     Phase,
@@ -27,9 +28,10 @@ from schemaman.migration.plan_file import plan_hash
 from schemaman.migration.properties.column_swaps import is_between_names, suggest_resume
 from schemaman.migration.properties.names import KEY_PROPERTY, RECIPE_PROPERTY
 from schemaman.migration.properties.table_record import ColumnSwap, read_record
-from schemaman.migration.recipes.phases import count_differing, count_unfit_keys
+from schemaman.migration.recipes.phases import count_differing
 from schemaman.migration.row_columns import DELETED
 from schemaman.migration.statement_check import find_structure_after, read_moved_table
+from schemaman.migration.successor_rows import count_newer_rows, read_filling_table
 from schemaman.migration.target import TARGETS, LakeTable, Target
 from schemaman.migration.view_steps import VIEW_KINDS, undo_view_steps
 from schemaman.model.ddl import quote_name
@@ -242,6 +244,9 @@ def _undo_step(plan: Plan, target: Target, step: Step) -> Iterator[tuple[Step | 
         instead = f"point readers and writers back to the old table, check this one, then run: {step.undo}"
         yield Refusal(f"undo {step.kind}", _IN_USE, instead), ""
         return
+    if step.kind == "backfill" and plan.phase is not None and plan.phase.name == "fill-successor":
+        yield _refuse_unfilling(plan, target, step), ""
+        return
     ways = (
         _undo_properties(plan, target, step)
         if kind == "set-properties"
@@ -271,6 +276,18 @@ def _undo_step(plan: Plan, target: Target, step: Step) -> Iterator[tuple[Step | 
             ),
             _VALUES_LOST if lost else _APPROVED if asked else _explain_reversal(kind, step),
         )
+
+
+def _refuse_unfilling(plan: Plan, target: Target, step: Step) -> Refusal:
+    """Refuse to take rows out of a successor, which may have newer ones by now; say how to find out."""
+    name = target.table_name(plan.table)
+    before = target.table_name(read_filling_table(step.statement))
+    newer = count_newer_rows(name, before)
+    instead = (
+        f"take the run back that linked {before} to {name}; if this then gives 0, {before} has all rows, and "
+        f"you may drop {name}: {newer}"
+    )
+    return Refusal(f"undo {step.kind}", _IN_USE, instead)
 
 
 def _explain_reversal(kind: StepKind, step: Step) -> str:

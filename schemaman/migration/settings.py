@@ -10,7 +10,16 @@ from string import Formatter
 from typing import Any, Literal, get_args
 
 from schemaman.errors import BadConfiguration, BadReference
-from schemaman.migration.policy import ANY, KINDS, LEVELS, NEVER, PolicyRule, ProjectionRule, suggest_word
+from schemaman.migration.policy import (
+    ANY,
+    KINDS,
+    LEVELS,
+    NEVER,
+    WORDS,
+    PolicyRule,
+    ProjectionRule,
+    suggest_word,
+)
 from schemaman.migration.spark_sql import split_table_name
 from schemaman.migration.type_mapping import CHOICES, ROLES, Role, parse_decimal
 from schemaman.model.ddl import quote_name
@@ -45,9 +54,15 @@ def _read_policy(entry: Any, number: int) -> Iterator[PolicyRule]:
         if not any(fnmatchcase(known, kind) for known in KINDS):
             hint = suggest_word(kind, (*KINDS, *SELECTORS)) or f"there are: {', '.join(KINDS)}"
             raise ValueError(f"policy {number} names an unknown kind of change {kind!r}; {hint}")
+        words = next((each for known, each in WORDS.items() if known == kind), {})
+        if isinstance(level_text, str) and level_text in words:
+            for named, meant in words[level_text].items():
+                yield PolicyRule(meant, (named,), tables, targets, f"[[policy]] {number}")
+            continue
         level = next((known for known in LEVELS if known == level_text), None)
         if level is None:
-            hint = suggest_word(str(level_text), LEVELS) or f"there are: {', '.join(LEVELS)}"
+            known_texts = (*LEVELS, *words)
+            hint = suggest_word(str(level_text), known_texts) or f"there are: {', '.join(known_texts)}"
             raise ValueError(f"policy {number}: {kind}: unknown level {level_text!r}; {hint}")
         never = next((barred for known, barred in NEVER.items() if known == kind), frozenset())
         if level in never:

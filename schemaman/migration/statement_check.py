@@ -28,6 +28,7 @@ from schemaman.migration.properties.names import (
 )
 from schemaman.migration.sql_reader import SqlReader, UnreadableSql
 from schemaman.migration.step_order import place_at_end
+from schemaman.migration.successor_rows import is_filling_successor
 from schemaman.migration.target import TARGETS, Target
 from schemaman.migration.view_steps import list_view_names
 from schemaman.model.diff import (
@@ -52,7 +53,7 @@ _OF_RUNS = frozenset({
 _OWN_CONSTRAINT = "schemaman_"
 _QUERY_WORDS = (
     "SELECT", "WHERE", "GROUP", "BY", "HAVING", "count", "count_if", "twice", "LEFT", "ANTI", "JOIN", "ON",
-    "o", "n", "min",
+    "o", "n", "min", "SEMI", "EXCEPT", "older", "newer", "filled",
 )  # fmt: skip
 _FROM_ONE_TABLE = re.compile(r" FROM `(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)*(?: WHERE false)?$")
 _TAKES_ROWS = re.compile(
@@ -276,8 +277,9 @@ def _check_backfill(reader: SqlReader, name: str) -> None:
     reader.take(f"INSERT INTO {name} (")
     reader.list_of(reader.name)
     reader.take(") SELECT ")
-    reader.expression(("WHERE", "LEFT", "ANTI", "JOIN", "ON", "o", "n"))
-    if not (_FROM_ONE_TABLE.search(reader.text) or is_taking_rows(reader.text)):
+    reader.expression(("WHERE", "LEFT", "ANTI", "JOIN", "ON", "o", "n", "SEMI", "older", "newer", "filled"))
+    takes_rows = is_taking_rows(reader.text) or is_filling_successor(reader.text)
+    if not (_FROM_ONE_TABLE.search(reader.text) or takes_rows):
         raise ValueError("it reads more than one table")
 
 

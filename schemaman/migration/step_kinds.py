@@ -19,6 +19,7 @@ from schemaman.migration.rename_grounds import RenameGrounds, follow_renames
 from schemaman.migration.row_columns import ORDER
 from schemaman.migration.sql_reader import SqlReader
 from schemaman.migration.statement_check import find_structure_after, is_taking_rows, read_step_changes
+from schemaman.migration.successor_rows import is_filling_successor
 from schemaman.migration.target import TARGETS, is_same_key
 from schemaman.model.diff import AddColumn, Change, ChangeType, RenameColumn
 from schemaman.model.schema import TableSchema, walk_fields
@@ -41,7 +42,7 @@ _KINDS: Mapping[StepKind, ChangeKind] = {
 """
 
 
-FILLING_PHASES: tuple[PhaseName, ...] = ("gather", "unite", "take-rows")
+FILLING_PHASES: tuple[PhaseName, ...] = ("gather", "unite", "take-rows", "fill-successor")
 """Their statements show what they fill, whatever a plan file calls its phase."""
 _PATH = r"`(?:[^`]|``)+`(?:\.`(?:[^`]|``)+`)*"
 _FILLS_NULL = re.compile(
@@ -134,7 +135,9 @@ def _list_kinds(
             if not state.has_key(named):
                 yield "change-key"
         case "backfill" if plan.phase is not None and plan.phase.name in FILLING_PHASES:
-            if is_taking_rows(step.statement):
+            if is_filling_successor(step.statement):
+                yield "fill-successor"
+            elif is_taking_rows(step.statement):
                 yield "rename-table"
             else:
                 yield "unite-columns" if _FILLS_NULL.fullmatch(step.statement) else "retype"

@@ -21,7 +21,7 @@ ReadLines = Callable[[str], Sequence[MigrationEntry]]
 """Reads the journal of one target, oldest line first."""
 
 _RESUMED_PHASES: frozenset[PhaseName] = frozenset({
-    "split", "gather", "unite", "take-rows", "link", "rekey",
+    "split", "gather", "unite", "take-rows", "link", "rekey", "fill-successor",
 })  # fmt: skip
 """The phases that the sink and `sync` apply without a person, however large the table is."""
 

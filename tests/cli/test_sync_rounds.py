@@ -13,6 +13,7 @@ import pytest
 from schemaman.api import sources
 from schemaman.io import files, kafka
 from schemaman.migration.properties.names import SUCCESSOR_PROPERTY
+from schemaman.migration.row_columns import DELETED, ORDER
 from tests.support.command_line import Done
 from tests.support.memory_commands import Commands
 from tests.support.memory_commands import commands as run
@@ -292,6 +293,29 @@ def test_a_table_of_the_sink_gets_a_successor(
     assert run("sync", "r.jsonl", "--once").code == 0
     assert "q" in run.live("ice.raw.orders__2").schema.names
     assert len(first.ran) == before
+
+
+def test_a_successor_is_filled_where_a_statement_states_that_the_key_is_gone(run: Commands) -> None:
+    run.settings(more='profile = "autopilot"\nmax_rewrite = "1GB"\n')
+    run.says(run.table(KEYS, type="CREATE"))
+    assert run("sync", "r.jsonl", "--once").code == 0
+    run.change("ADD COLUMNS (`_row_order` STRING, `_row_deleted` BOOLEAN)")
+    first = run.lake.table("ice.raw.orders")
+    id, n = first.fields["id"], first.fields["n"]
+    first.rows = {
+        (str(at),): {id: at, n: 7, ORDER: f"0{at}/1/000000.0{at}", DELETED: at == 2} for at in (1, 2, 3)
+    }
+    run.says(run.table(KEYS, key=()))
+    for _ in range(2):
+        done = run("sync", "r.jsonl", "--once", "--format", "json")
+        assert done.code == 0, done
+    second = run.lake.table("ice.raw.orders__2")
+    assert [(row["id"], row["n"], row["_row_op"], row["_row_offset"]) for row in second.read()] == [
+        (1, 7, "r", 1), (3, 7, "r", 3),
+    ]  # fmt: skip
+    before = len(second.ran)
+    assert run("sync", "r.jsonl", "--once").code == 0
+    assert len(second.ran) == before
 
 
 def test_plan_and_drift_follow_the_link_to_a_successor(run: Commands) -> None:

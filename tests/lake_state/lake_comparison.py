@@ -7,7 +7,7 @@ with; a column that left the source keeps its values, under the name by which th
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from schemaman.model.schema import TableId
 from schemaman.sink.column_mapping import find_incarnation
 from schemaman.store.sql.store import SqlStore
 from tests.lake_state.compare import Difference, Shape, assigned, compare, is_same
-from tests.lake_state.fold import State, Table, fold
+from tests.lake_state.fold import Appended, State, Table, fold
 from tests.lake_state.recording import Event, Place, read
 
 _OF_STRUCTURE = ("type", "key", "column-missing")
@@ -82,6 +82,9 @@ def compared(
             continue
         tried = [(len(_differences(each, table)), -each.life, each) for each in candidates]
         expected = min(tried, key=lambda each: each[:2])[2] if table.stopped else candidates[-1]
+        expected = _add_filled_rows(
+            expected, table, lake, lambda name: fold_without({*withheld, *others[name]})
+        )
         met.add((*expected.name, expected.life))
         if table.live.name in others:
             met |= {(*each.name, each.life) for each in _candidates(state, store, table)}
@@ -95,6 +98,19 @@ def compared(
     return found
 
 
+def _add_filled_rows(
+    expected: Table, table: ComparedTable, lake: Collection[ComparedTable], fold_table: Callable[[str], State]
+) -> Table:
+    """What a log should have that was filled: each live row of the table before it, as one that was read."""
+    record = read_record(table.live.properties)
+    if table.live.schema.key or not record.is_filled or record.predecessor is None:
+        return expected
+    before = next(t for t in lake if t.live.name == record.predecessor.table)
+    rows = fold_table(before.live.name).table(*expected.name).rows
+    filled = [Appended(row.place, "r", None, row.cells) for row in rows]
+    return replace(expected, appended=[*filled, *expected.appended])
+
+
 def has_only_texts(store: SqlStore, lake: Collection[ComparedTable]) -> bool:
     """Whether nothing tells the types of any table, so that each value is the text of its JSON."""
     found = [store.history(table.source) for table in lake]
@@ -105,24 +121,24 @@ def _find_places_of_others(folder: Path, lake: Collection[ComparedTable]) -> dic
     """The events that went into another lake table of the same source, by lake table; of successors alone.
 
     A successor records where its first version began: the events from there on are its own, but for those
-    that the table before it has: a reader reads both.
+    that the table before it has: a reader reads both. One with a key that was filled has all of them.
     """
     found: dict[str, set[Place]] = {}
     for table in lake:
-        predecessor = read_record(table.live.properties).predecessor
-        if predecessor is None:
+        record = read_record(table.live.properties)
+        if record.predecessor is None:
             continue
-        began = json.loads(predecessor.began)
+        began = json.loads(record.predecessor.began)
         before = next(t for t in lake if read_record(t.live.properties).successor == table.live.name)
-        taken = read_record(table.live.properties).taken
         written = {str(row.get(ORDER)).rsplit("/", 1)[-1] for row in before.rows}
         for event in read(folder):
             _, partition, offset = event.place
             there = any(each == f"{partition:06d}.{offset:020d}" for each in written)
             later = _is_from(event, began) and not there
             # Rows that a successor took over are told under the former name of their table.
-            later = later or (bool(taken) and event.source.get("table") != table.source.table)
-            found.setdefault((before if later else table).live.name, set()).add(event.place)
+            later = later or (bool(record.taken) and event.source.get("table") != table.source.table)
+            if later or not (record.is_filled and table.live.schema.key):
+                found.setdefault((before if later else table).live.name, set()).add(event.place)
     return found
 
 

@@ -586,6 +586,7 @@ def test_no_phase_records_other_contents_of_columns(commands: Commands, phase: P
 LINKS = {
     "schemaman.successor": ("link", "ice.raw.secrets"),
     "schemaman.taken": ("take-rows", '["ice.raw.secrets"]'),
+    "schemaman.filled": ("fill-successor", '{"table": "ice.raw.secrets", "version": "1"}'),
     "schemaman.united": ("unite", '{"a": "9"}'),
     "schemaman.predecessor": ("link", '{"table": "ice.raw.secrets", "version": "v", "began": "{}"}'),
 }

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from schemaman.debezium.records import Record
 from schemaman.history.decisions import Decisions, Rename, TableRename, format_coordinates
+from schemaman.migration.policy import Policy, PolicyRule
 from schemaman.store.sql.store import SqlStore
 from tests.streaming.test_autopilot import INT, keyless, told
 from tests.streaming.test_moved_tables import Source, _event
@@ -90,6 +91,7 @@ def _united(*first: Record, changed: Record, last: Record, pairs: Sequence[tuple
     return Way((Batch(first), Batch([changed]), Batch([last], answer), Batch([], answer)))
 
 
+FILLING = Policy(profile="autopilot", rules=(PolicyRule("auto", ("fill-successor",)),))
 _OLDER = [told(0, {"id": 1, "n": 1}), told(1, {"id": 2, "n": 1})]
 _TWO = [told(0, {"id": 1, "n": 1}), told(1, {"id": 2, "n": 2})]
 
@@ -128,6 +130,21 @@ WAYS: dict[str, Way] = {
             _TWO,
             [keyless(2, {"id": 7, "n": 1}), keyless(3, {"id": 7, "n": 1}), keyless(4, {"id": 7, "n": 2})],
         )
+    ),
+    "key that is gone, filled": Way(
+        _stream(
+            _TWO,
+            [keyless(3, {"id": 7, "n": 1}), keyless(4, {"id": 7, "n": 2})],
+            [told(2, {"id": 2, "n": 2}, "d")],
+        ),
+        FILLING,
+    ),
+    "log that gets a key, filled": Way(
+        _stream(
+            [keyless(0, {"id": 1, "n": 1}), keyless(1, {"id": 2, "n": 2})],
+            [told(2, {"id": 1, "n": 3}, "u"), told(3, {"id": 3, "n": 3}), told(4, {"id": 2, "n": 2}, "d")],
+        ),
+        FILLING,
     ),
     "log that gets a key": Way(
         _stream(

@@ -153,6 +153,7 @@ HISTORIES: dict[ChangeKind, History] = {
     "change-key": way("another key that rows prove", rules={"on-key-changed": "block"}),
     "on-key-changed": way("key that rows do not prove"),
     "on-key-lost": way("key that is gone"),
+    "fill-successor": way("key that is gone"),
     "change-layout-column": of(({"a": INT}, {"a": 1}), ({"a": LONG}, {"a": 2}), prepare=laid_out_by_a),
     "drop-table": way("table made anew"),
     "rename-table": way("table renamed"),
@@ -173,6 +174,8 @@ GOES_ON: Mapping[ChangeKind, frozenset[Level]] = {
     "reorder": frozenset(get_args(Level)),
     # Both columns keep their values until a person approves.
     "unite-columns": frozenset(get_args(Level)),
+    # A successor takes the newer rows whether or not it gets the others.
+    "fill-successor": frozenset(get_args(Level)),
     # Older readers keep theirs: the values go into a column beside.
     "upgrade": frozenset(get_args(Level)),
 }

@@ -5,6 +5,7 @@ A moment is just before something lasts: a statement, rows that are merged, a tr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,7 @@ from schemaman.debezium.records import Record
 from schemaman.history.decisions import Decisions
 from schemaman.migration.apply.apply import LEASE_MS
 from schemaman.migration.policy import Policy
+from schemaman.migration.properties.names import FILLED_PROPERTY
 from schemaman.registry import Registry
 from schemaman.spark.streaming.migration_context import MigrationContext
 from schemaman.spark.streaming.quarantine import RetryLog
@@ -206,6 +208,8 @@ def describe_end(sink: MemorySink) -> dict[str, Any]:
             continue
         live = table.live
         own = {n: text for n, text in live.properties.items() if n not in _OF_A_RUN and text != "[]"}
+        # A version counts the statements of runs, too, and a killed run has more of them.
+        own |= {n: re.sub(r', "version": "\d+"', "", text) for n, text in own.items() if n == FILLED_PROPERTY}
         rows = sorted((sorted(row.items(), key=repr) for row in table.read()), key=repr)
         columns = {c.name: (c.type, c.nullable, c.comment) for c in live.schema.columns}
         found[address] = (columns, live.schema.key, own, rows)

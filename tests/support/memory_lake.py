@@ -19,7 +19,7 @@ import pyarrow as arrow
 from schemaman.errors import StatementFailed
 from schemaman.migration.properties.names import CHECK_PREFIX
 from schemaman.migration.properties.table_record import read_record
-from schemaman.migration.row_columns import DELETED, OFFSET, ORDER, PARTITION, TOPIC, list_row_columns
+from schemaman.migration.row_columns import DELETED, OFFSET, OP, ORDER, PARTITION, TOPIC, list_row_columns
 from schemaman.migration.spark_sql import format_identifiers, quote_table_name
 from schemaman.migration.target import TARGETS, LakeTable
 from schemaman.model.column_list import parse_columns
@@ -43,6 +43,7 @@ from schemaman.spark.streaming.row_staging import CHANGE_ARROW, ChangeFolder
 from schemaman.spark.streaming.staged_columns import HelperColumns, make_staged_helpers
 from schemaman.spark.streaming.unread_records import is_in_span
 from schemaman.store.log import MigrationEntry
+from tests.support.memory_filling import count_joined, insert_joined
 from tests.support.memory_sql import count_rows, update_rows
 
 _PART = r"`(?:[^`]|``)+`"
@@ -263,6 +264,7 @@ class MemoryTable:
             elif not old or (dead and not staged[DELETED]):
                 row[self.fields[name]] = None
         self.rows[key] = {**row, **{c.name: staged[c.name] for c in list_row_columns(to.key)}}
+        self._note_rows()
         return True
 
     def has_written(self, staged: Mapping[str, Any], to: RowMap, *, is_alone: bool) -> bool:
@@ -274,6 +276,11 @@ class MemoryTable:
         there = [row[ORDER] for row in self.rows.values() if named.items() <= row.items() and row[ORDER]]
         came = bool(staged[helpers.needs_row])
         return any(is_written(each, order, came_before=came, is_alone=is_alone) for each in there)
+
+    def _note_rows(self) -> None:
+        """Rows make a version of a table that has a successor, as they do of every real table."""
+        if self.live is not None and read_record(self.live.properties).successor:
+            self.live = replace(self.live, version=str(int(self.live.version) + 1))
 
     def _change_key(self, key: Sequence[str]) -> None:
         """Find the rows by another key than before, where the key of the table has changed."""
@@ -321,6 +328,7 @@ class MemoryTable:
             if row[ORDER] < order and not row[DELETED]:
                 row.update(values)
                 row |= {DELETED: True, ORDER: order}
+        self._note_rows()
 
     def read(self) -> list[dict[str, Any]]:
         """The rows as a reader sees them."""
@@ -404,6 +412,8 @@ class MemoryLake:
             assert table.live is not None
             table.live = replace(table.live, name=table.table)
             self.tables[table.table] = table
+        elif statement.startswith("INSERT INTO") and " AS older " in statement:
+            insert_joined(self._named, statement)
         elif statement.startswith("INSERT INTO"):
             there, here = self._find_joined(statement)
             here.insert(there, self._list_missing(there, here))
@@ -433,6 +443,8 @@ class MemoryLake:
             return (("x", "hive"),)
         if sized := re.fullmatch(rf"SELECT sum\(file_size_in_bytes\) FROM ({_PATH})\.files", statement):
             return ((100 * len(self._named(sized[1]).rows),),)
+        if " AS older " in statement or self._asks_log(statement):
+            return ((count_joined(self._named, statement),),)
         if " LEFT ANTI JOIN " in statement:
             return ((len(self._list_missing(*self._find_joined(statement))),),)
         found = re.fullmatch(rf"SELECT count.* FROM ({_PATH}) WHERE .*min\(.*FROM ({_PATH})\)", statement)
@@ -443,6 +455,12 @@ class MemoryLake:
         found = re.search(rf"FROM ({_PATH})", statement)
         assert found, statement
         return self._named(found[1]).query(statement)
+
+    def _asks_log(self, statement: str) -> bool:
+        """Whether a query counts the records of a log."""
+        found = re.search(rf"^SELECT count\(\*\) FROM (?:\(SELECT 1 FROM )?({_PATH})", statement)
+        live = self._named(found[1]).live if found else None
+        return live is not None and OP in live.schema.names
 
     def _find_joined(self, statement: str) -> tuple[MemoryTable, MemoryTable]:
         """The table that rows come from, and the one that may have rows of their keys."""

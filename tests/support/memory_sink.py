@@ -319,7 +319,7 @@ class MemorySink:
     ) -> None:
         follower = self._follower(table)
         waiting = dict(self.kept.get(follower.lake_table, {})) if replays else {}
-        if not rows and not waiting:
+        if not rows and not waiting and versions is None:
             return
         self.sources[follower.lake_table] = table
         lake = self.open_lake()

@@ -33,9 +33,9 @@ def update_rows(rows: Rows, fields: Mapping[str, int], assigned: str, condition:
     columns = _select(columns)
     with found:
         found.execute(f"UPDATE t SET {_translate(assigned)} WHERE {_translate(condition)}")
-        for number, order, deleted in found.execute(f"SELECT `#`, {', '.join(_RAW)} FROM t"):
+        for number, order, deleted in found.execute(f"SELECT _number, {', '.join(_RAW)} FROM t"):
             rows[number].update({ORDER: order, DELETED: None if deleted is None else bool(deleted)})
-        for number, *cells in found.execute(f"SELECT `#`, {_list(columns)} FROM t"):
+        for number, *cells in found.execute(f"SELECT _number, {_list(columns)} FROM t"):
             for field, cell in zip(columns.values(), cells, strict=True):
                 if field >= 0 and (cell is not None or field in rows[number]):
                     rows[number][field] = None if cell is None else values[cell]
@@ -76,7 +76,7 @@ def _load(rows: Rows, fields: Mapping[str, int]) -> tuple[sqlite3.Connection, li
     found, values = sqlite3.connect(":memory:"), list[Any]([False, True])
     fields = _select(fields)
     numbers = {repr(value): number for number, value in enumerate(values)}
-    found.execute(f"CREATE TABLE t (`#`, {', '.join(_RAW)}, {_list(fields)})")
+    found.execute(f"CREATE TABLE t (_number, {', '.join(_RAW)}, {_list(fields)})")
     for number, row in enumerate(rows):
         cells: list[Any] = [number, *(row.get(name) for name in _RAW)]
         for field in fields.values():

@@ -52,6 +52,12 @@ UNITED_PROPERTY = "schemaman.united"
 TAKEN_PROPERTY = "schemaman.taken"
 """Table property: lake tables of earlier names of the source whose rows this one took over, as JSON."""
 
+FILLED_PROPERTY = "schemaman.filled"
+"""Table property: the table before this one whose rows are here, too, as JSON: its address and version.
+
+A `reason` says why its rows are not here.
+"""
+
 UNTYPED_PROPERTY = "schemaman.untyped"
 """Table property: how values are written whose types nothing shows, as a JSON list: `["text"]`."""
 

@@ -20,6 +20,7 @@ from schemaman.migration.properties.names import (
     BEGAN_PROPERTY,
     DISPLACED_PROPERTY,
     FENCE_PROPERTY,
+    FILLED_PROPERTY,
     FOREIGN_PROPERTY,
     KEPT_PROPERTY,
     KEY_PROPERTY,
@@ -49,7 +50,7 @@ _RECORDED = (
     ADDED_PROPERTY, BEGAN_PROPERTY, DISPLACED_PROPERTY, FENCE_PROPERTY, FOREIGN_PROPERTY, KEPT_PROPERTY,
     KEY_PROPERTY, METADATA_PROPERTY, NAMES_PROPERTY, PLAN_PROPERTY, RECIPE_PROPERTY, SOURCE_PROPERTY,
     STORE_PROPERTY, TRUNCATED_PROPERTY, VERSION_PROPERTY, SPLIT_PROPERTY, SUCCESSOR_PROPERTY,
-    PREDECESSOR_PROPERTY, UNITED_PROPERTY, TAKEN_PROPERTY, UNTYPED_PROPERTY,
+    PREDECESSOR_PROPERTY, UNITED_PROPERTY, TAKEN_PROPERTY, UNTYPED_PROPERTY, FILLED_PROPERTY,
 )  # fmt: skip
 _NestedPath = Annotated[list[str], msgspec.Meta(min_length=1)]
 
@@ -112,6 +113,20 @@ class Predecessor:
 
 
 @dataclass(frozen=True, slots=True)
+class FilledRows:
+    """The table before this one, by its address, whose rows of this version of it are here, too.
+
+    With a `reason` they are not here, and it says why. `late` says why those are not here that came into the
+    table after this one was filled.
+    """
+
+    table: str
+    version: str
+    reason: str = ""
+    late: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class TableRecord:
     """What a lake table records of itself; names are those of its columns, also of dropped ones.
 
@@ -122,8 +137,9 @@ class TableRecord:
     `split` has columns beside others of the same source column. `successor` is the address of the table that
     takes the newer rows, empty for none; `predecessor` is the one with the older rows. `united` maps columns
     whose values are in the renamed column, too, to the order of the rename. `taken` are addresses of lake
-    tables of earlier names, whose rows it took over. `untyped`: its values are texts, since nothing showed
-    their types.
+    tables of earlier names, whose rows it took over. `filled`: the rows of the predecessor are here, too, or
+    the reason why they are not; None before that was tried. `untyped`: its values are texts, since nothing
+    showed their types.
     `key` is None without that property. `run` is the run that last changed the table, `phase` the newest
     phase of its `swaps`; empty texts for none. `unreadable` are the properties whose values are not of their
     form; what they record is missing here.
@@ -150,8 +166,14 @@ class TableRecord:
     predecessor: Predecessor | None = None
     united: Mapping[str, str] = field(default_factory=dict)
     taken: tuple[str, ...] = ()
+    filled: FilledRows | None = None
     untyped: bool = False
     unreadable: tuple[str, ...] = ()
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether the rows of the predecessor are here, too, so that this table alone has all rows."""
+        return self.filled is not None and not self.filled.reason
 
 
 def read_record(properties: Mapping[str, str]) -> TableRecord:
@@ -199,6 +221,7 @@ def _parse_record(texts: tuple[str | None, ...]) -> TableRecord:
         successor=found.get(SUCCESSOR_PROPERTY, ""),
         predecessor=parse(PREDECESSOR_PROPERTY, Predecessor, lambda one: one, None),
         taken=parse(TAKEN_PROPERTY, list[str], tuple, no_names),
+        filled=parse(FILLED_PROPERTY, FilledRows, lambda one: one, None),
         untyped=bool(parse(UNTYPED_PROPERTY, list[str], tuple, no_names)),
         united=parse(UNITED_PROPERTY, dict[str, str], MappingProxyType, no_map),
         unreadable=tuple(unreadable),

@@ -12,6 +12,7 @@ from dataclasses import replace
 from schemaman.migration import casts as conversion
 from schemaman.migration import spark_sql as sql
 from schemaman.migration.foreign_columns import read_added
+from schemaman.migration.key_queries import count_repeated, count_unfit_keys
 from schemaman.migration.part_names import PartRenames, record_both_names, record_new_names
 from schemaman.migration.plan import Refusal
 from schemaman.migration.properties.column_swaps import format_swaps
@@ -411,24 +412,3 @@ def _count_row_differences(source_table: str, here: str, columns: Iterable[str])
         dead = quote_name(DELETED)
         counts = [f"(SELECT count_if({dead}) FROM {name})" for name in (source_table, here)]
         yield f"SELECT {' - '.join(counts)}"
-
-
-def count_unfit_keys(name: str, key: Sequence[str], *, keeps_deleted: bool = False) -> tuple[str, str]:
-    """The queries for rows without a value in the key, and for keys that several rows have.
-
-    `keeps_deleted`: a soft-deleted row may lack values of the new key, since it has only those of its own.
-    """
-    columns = [quote_name(column) for column in key]
-    nulls = " OR ".join(f"{column} IS NULL" for column in columns)
-    if not keeps_deleted:
-        return sql.count_rows(name, nulls), count_repeated(name, columns)
-    alive = f"NOT coalesce({quote_name(DELETED)}, false) AND ({nulls})"
-    whole = " AND ".join(f"{column} IS NOT NULL" for column in columns)
-    return sql.count_rows(name, alive), count_repeated(name, columns, whole)
-
-
-def count_repeated(name: str, values: Sequence[str], condition: str = "") -> str:
-    """The query for how many combinations of values, each as SQL, several rows have."""
-    where = f" WHERE {condition}" if condition else ""
-    rows = f"SELECT 1 FROM {name}{where} GROUP BY {', '.join(values)} HAVING count(*) > 1"
-    return f"SELECT count(*) FROM ({rows}) AS twice"

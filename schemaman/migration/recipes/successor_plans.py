@@ -17,7 +17,7 @@ from schemaman.migration.properties.names import (
     TRUNCATED_PROPERTY,
 )
 from schemaman.migration.properties.table_record import Predecessor, format_predecessor
-from schemaman.migration.replacement_table import CarriedColumns
+from schemaman.migration.replacement_table import NO_CARRIED_COLUMNS, CarriedColumns
 from schemaman.migration.step_sequence import StepSequence, set_on_table
 from schemaman.migration.successor import Inspect, LakeTableAt, choose_address
 from schemaman.migration.target import Target
@@ -34,23 +34,24 @@ def plan_successor(
     policy: Policy,
     target_name: str,
     taken: Collection[str] = (),
+    carried: CarriedColumns = NO_CARRIED_COLUMNS,
 ) -> tuple[Plan, ...]:
     """Plan the next table of a source after `tables`, whose rows begin with the version of `predecessor`.
 
     `taken` are the addresses of the lake tables of other sources, also of those that are not there yet.
 
     The plans are a new table, unless an interrupted run has made it, and the link to it. A TRUNCATE of the
-    source ended older rows in the new table, too.
+    source ended older rows in the new table, too. `carried`: what it needs for the rows of the table before.
     """
     before = tables[-1]
     address, there = choose_address(inspect, tables, predecessor, taken)
     link = plan_link(source, target, before, address, target_name)
     if there is not None:
         return (link,)
-    properties = {PREDECESSOR_PROPERTY: format_predecessor(predecessor)}
+    properties = {**carried.properties, PREDECESSOR_PROPERTY: format_predecessor(predecessor)}
     if TRUNCATED_PROPERTY in before.lake.properties:
         properties[TRUNCATED_PROPERTY] = before.lake.properties[TRUNCATED_PROPERTY]
-    carried = CarriedColumns((), properties)
+    carried = CarriedColumns(carried.columns, properties)
     made = make_plan(source, None, target, address, policy, target_name=target_name, carried=carried)
     return replace(made, phase=Phase("expand", 1, 2, "there is no such table yet")), link
 

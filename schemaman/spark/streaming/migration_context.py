@@ -115,6 +115,11 @@ class TableContext:
         target, table = self.sink_table.target, str(self.sink_table.table)
         return self.shared.policy.find_ruling(kind, table, target.name, target.format).level
 
+    def has_rule(self, kind: ChangeKind) -> bool:
+        """Whether a rule of the user gives this kind of change its level."""
+        target, table = self.sink_table.target, str(self.sink_table.table)
+        return self.shared.policy.has_rule(kind, table, target.name, target.format)
+
     def decide_history(self) -> TableHistory:
         """The history of the source with people's decisions."""
         return self.shared.apply_decisions(self.shared.registry.history(self.sink_table.table))
@@ -176,6 +181,16 @@ class TableContext:
         if bounds.max_scan is None:
             return ""
         return bounds.explain_scan(self.target.measure_table(self.executor, address))
+
+    def explain_rewrite(self, address: str) -> str:
+        """Explain why the rows of a table are not written into another one now; empty if they may be.
+
+        Without a bound on what is rewritten, only the bound on what is read counts.
+        """
+        bounds = self.shared.policy.bounds
+        if bounds.max_rewrite is None:
+            return self.explain_scan(address)
+        return bounds.explain_rewrite(self.target.measure_table(self.executor, address), self.shared.clock())
 
     def apply_plan(self, plan: Plan) -> Ready | Blocked:
         """Apply a plan; the table has only the steps and notes of this plan. Raises as `apply`."""

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from functools import partial
 
+from schemaman.errors import PartlyApplied, Stale
 from schemaman.history.versions import SchemaVersion
 from schemaman.migration.properties.names import PREDECESSOR_PROPERTY, SUCCESSOR_PROPERTY
 from schemaman.migration.properties.table_record import read_record
+from schemaman.migration.recipes.filled_successors import plan_filling
 from schemaman.migration.recipes.successor_plans import plan_successor
+from schemaman.migration.replacement_table import NO_CARRIED_COLUMNS
 from schemaman.migration.row_columns import add_row_columns
 from schemaman.migration.source import migration_source
 from schemaman.migration.split_columns import split_columns
-from schemaman.migration.successor import list_successors
-from schemaman.migration.target import LakeTable
+from schemaman.migration.successor import LakeTableAt, list_successors
+from schemaman.migration.target import LakeTable, query_number
 from schemaman.sink.column_mapping import find_incarnation
+from schemaman.sink.filled_successors import (
+    find_carried_columns,
+    find_origin,
+    is_filling_due,
+    may_fill,
+)
 from schemaman.sink.row_places import RowPlace, find_place, make_predecessor
 from schemaman.sink.unfinished_runs import finish_killed_runs
 from schemaman.spark.streaming.migration_state import MigrationState
@@ -25,6 +35,7 @@ _SUCCEEDED = "{}: newer rows go into {}, and {} keeps the rows from before"
 _REKEYED = "the key of {} changes from ({}) to ({}), and the rows do not prove it"
 _RENAMED = "another table of the source has the name {} now, and the lake table cannot give up its own"
 _RETYPED = "the key ({1}) of {0} gets another type, which the format does not make in place"
+_UNFILLED = "{} is not filled from {}: {}"
 _LOST_SUCCESSOR = (
     "newer rows of {} were in {}, which does not exist: restore it; or unset the property {} to write into "
     "the older table again"
@@ -50,6 +61,10 @@ def choose_table(state: MigrationState) -> MigrationState:
     lost = read_record(tables[-1].lake.properties).successor if tables else ""
     if lost:
         return state.stop(Blocked(_LOST_SUCCESSOR.format(tables[-1].lake.name, lost, SUCCESSOR_PROPERTY)))
+    state = fill_successors(replace(state, tables=tables))
+    if state.is_stopped:
+        return state
+    tables = state.tables
     begins = source.find_level("on-key-lost") == "auto"
     follows = all(source.find_level(kind) == "auto" for kind in NEW_TABLE)
 
@@ -71,7 +86,7 @@ def choose_table(state: MigrationState) -> MigrationState:
         return state.stop(Blocked(_UNKNOWN_BEGINNING.format(PREDECESSOR_PROPERTY)))
     state = replace(state, tables=tables)
     if place.table is not None and not place.is_newest:
-        return state.stop(_use_earlier_table(state, place, place.table.lake))
+        return state.stop(_use_earlier_table(state, place, place.table))
     end = _find_due_end(state, place)
     if end is not None:
         begun = begin_successor(state, end, place)
@@ -79,6 +94,43 @@ def choose_table(state: MigrationState) -> MigrationState:
     if place.table is not None:
         state = replace(state, context=source.at_address(place.table.address), lake=place.table.lake)
     return replace(state, place=place, history=place.cut_history(state.whole))
+
+
+def fill_successors(state: MigrationState) -> MigrationState:
+    """Fill each successor from the table before it, where the policy has it so and the rows prove it."""
+    source, history, tables = state.source, state.whole, state.tables
+    if source.find_level("fill-successor") != "auto":
+        return state
+    demanded = source.has_rule("fill-successor")
+    for number in range(1, len(tables)):
+        before, after = tables[number - 1 : number + 1]
+        if not is_filling_due(history, before, after, is_demanded=demanded):
+            continue
+        excess = source.explain_rewrite(before.address)
+        if excess:
+            state = state.add_notes((_UNFILLED.format(after.address, before.address, excess),))
+            continue
+        plan = plan_filling(
+            migration_source(history),
+            source.target,
+            before,
+            after,
+            find_origin(history),
+            source.sink_table.target.name,
+            partial(query_number, source.executor),
+        )
+        try:
+            done = source.apply_plan(plan)
+        except (Stale, PartlyApplied) as error:
+            # Another job fills it just now, or did: the next batch finds what is missing.
+            state = state.add_notes((_UNFILLED.format(after.address, before.address, error.message),))
+            continue
+        if isinstance(done, Blocked):
+            return state.stop(done)
+        # The next table takes what this one has got.
+        tables = list_successors(source.inspect, tables[0].address)
+        state = replace(state.add_notes(done.notes), steps=(*state.steps, *done.steps), tables=tables)
+    return state
 
 
 def begin_successor(
@@ -97,6 +149,12 @@ def begin_successor(
     key = history.latest.schema.key if key is None else key
     proven = table.takes_proof
     source = migration_source(history, proven=proven)
+    carried = NO_CARRIED_COLUMNS
+    demanded = table.has_rule("fill-successor")
+    if table.find_level("fill-successor") == "auto" and may_fill(
+        history, before.lake, version, key, is_demanded=demanded
+    ):
+        carried = find_carried_columns(history, before.lake)
     plans = plan_successor(
         add_row_columns(replace(source, schema=replace(source.schema, key=key))),
         table.target,
@@ -106,6 +164,7 @@ def begin_successor(
         table.shared.policy,
         table.sink_table.target.name,
         table.list_addresses(),
+        carried,
     )
     steps: tuple[str, ...] = ()
     for plan in plans:
@@ -125,12 +184,19 @@ def begin_successor(
     return replace(begun, rows=replace(state.rows, holds_key=False), undropped="")
 
 
-def _use_earlier_table(state: MigrationState, place: RowPlace, lake: LakeTable) -> Ready:
-    """A table that has a successor: its structure stays, and its rows come before those of later tables."""
+def _use_earlier_table(state: MigrationState, place: RowPlace, table: LakeTableAt) -> Ready:
+    """A table that has a successor: its structure stays, and its rows come before those of later tables.
+
+    A successor that was filled gets the rows that come late, too, once they are written.
+    """
+    later = place.list_later(state.rows.versions)
+    following = state.tables[state.tables.index(table) + 1]
+    if place.until is not None and read_record(following.lake.properties).is_filled:
+        later |= {place.until}
     return Ready(
-        lake,
+        table.lake,
         proven=state.source.find_proven_renames(),
-        later=place.list_later(state.rows.versions),
+        later=later,
         keeps_both=state.source.keeps_both,
         proves_keys=True,
         place=place,
