@@ -25,6 +25,7 @@ from schemaman.debezium.raw_record import parse_json
 from schemaman.debezium.records import Record
 from schemaman.debezium.wire_format import Headers
 from schemaman.errors import BadReference, EngineUnavailable, UnreadableInput
+from schemaman.ingest.block_lines import BlockLines
 from schemaman.ingest.console_lines import is_console_line, split_console_line
 from schemaman.ingest.line_batches import Item, LineBatch, Row, RowBatch, UnreadableItem, parse_items
 from schemaman.io.folders import (
@@ -499,25 +500,24 @@ class _Line:
         return _LongLine(self.head, self.size, self.digest.hexdigest())
 
 
-def _split_lines(blocks: Iterable[bytes], limit: int) -> Iterator[tuple[list[bytes] | _LongLine, bool]]:
-    """Splits blocks into lists of lines, each with whether its lines have an end; the last may have none."""
+def _split_lines(blocks: Iterable[bytes], limit: int) -> Iterator[tuple[Sequence[bytes] | _LongLine, bool]]:
+    """Splits blocks into their lines, with whether the lines have an end; the last one may have none."""
     line = _Line(limit)
     for block in blocks:
-        first, *lines = block.split(b"\n")
-        line.add(first)
-        if not lines:
+        first = block.find(b"\n")
+        if first < 0:
+            line.add(block)
             continue
-        rest = lines.pop()
+        line.add(block[:first])
         whole = line.finish()
-        if isinstance(whole, _LongLine):
-            yield whole, True
-            if lines:
-                yield from _keep_to_limit(lines, limit)
-        else:
-            lines.insert(0, whole)
-            yield from _keep_to_limit(lines, limit)
+        yield whole if isinstance(whole, _LongLine) else BlockLines(whole, 0, len(whole), [len(whole)]), True
+        last = block.rfind(b"\n")
+        if first < last <= limit:
+            yield BlockLines(block, first + 1, last), True
+        elif first < last:
+            yield from _keep_to_limit(block[first + 1 : last].split(b"\n"), limit)
         line = _Line(limit)
-        line.add(rest)
+        line.add(block[last + 1 :])
     if line.size:
         whole = line.finish()
         yield whole if isinstance(whole, _LongLine) else [whole], False
