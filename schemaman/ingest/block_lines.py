@@ -50,7 +50,7 @@ class BlockLines(Sequence[bytes]):
 
     def __getitem__(self, at: int | slice) -> bytes | Sequence[bytes]:
         if isinstance(at, int):
-            number = range(len(self))[at]
+            number = at if at >= 0 else len(self) + at
             return self.block[self.find_begin(number) : self.ends[number]]
         numbers = range(len(self))[at]
         if not numbers or numbers.step != 1:

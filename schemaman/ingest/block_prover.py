@@ -7,6 +7,7 @@ record was read before.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
@@ -46,6 +47,9 @@ class PartitionPlace(Protocol):
 
 Matched = tuple[int, Texts | None]
 """The offset of a line, and the texts of its position; None for a record that was read before."""
+
+_KEPT_BLOCKS = 16
+"""Blocks that are kept in memory because the last line of a run may be in them."""
 
 MatchLine = Callable[[bytes, int, int], Matched | None]
 """Matches the line between two indexes of a block."""
@@ -104,13 +108,13 @@ class BlockProver:
         self._places: Mapping[Partition, PartitionPlace] = {}
         self._lanes: dict[bytes, _Lane] = {}
         self._lane: _Lane | None = None
-        self._touched: list[_Lane] = []
+        self._touched: deque[tuple[BlockLines, list[_Lane]]] = deque()
 
     def begin(self, places: Mapping[Partition, PartitionPlace]) -> None:
         """Begins a part; what is not noted is forgotten."""
         self._places, self._lane = places, None
         self._lanes.clear()
-        self._touched = []
+        self._touched.clear()
 
     def note_all(self) -> None:
         """Notes all that was proven."""
@@ -128,10 +132,12 @@ class BlockProver:
         """Proves lines from the one with the number `begin` on; returns that of the first unproven one."""
         touched: list[_Lane] = []
         at = self._prove_lines(batch, lines, begin, touched)
-        for lane in self._touched:
-            if lane.lines is not lines:
-                lane.cut_last()
-        self._touched = touched
+        self._touched.append((lines, touched))
+        if len(self._touched) > _KEPT_BLOCKS:
+            oldest, old = self._touched.popleft()
+            for lane in old:
+                if lane.lines is oldest:
+                    lane.cut_last()
         return at
 
     def _prove_lines(self, batch: LineBatch, lines: BlockLines, begin: int, touched: list[_Lane]) -> int:
@@ -266,9 +272,11 @@ def _match_line(form: LineForm, outline: Outline, shape: str) -> MatchLine:
     """Makes the function that matches lines of a form with payloads of one table and shape."""
     head_size, start_size, ending_size = len(form.head), len(form.start), len(form.ending)
     match_opening, beginning, ending = form.match_opening, form.start, form.ending
+    match_first, take_texts = outline.match_quoted, outline.texts
     outlines = [] if form.value is None else form.value.outlines
     match_end = _match_end(QUOTED_SOURCE, outlines, outline, shape, form.proof)
 
+    # what other functions do, too, is written out here: calls are most of what a line costs
     def match(block: bytes, start: int, end: int) -> Matched | None:
         opening = match_opening(block, start + head_size)
         if opening is None:
@@ -278,12 +286,18 @@ def _match_line(form: LineForm, outline: Outline, shape: str) -> MatchLine:
             return None
         row += start_size
         end -= ending_size
-        if not block.startswith(ending, end):
+        at = block.find(QUOTED_SOURCE, row, end)
+        if at < 0 or not block.startswith(ending, end):
             return None
-        found = match_end(block, row, end)
-        if found is None or not is_string_content(block[row : found[0]]):
-            return None
-        return int(opening[1]), found[1]
+        found = match_first(block, at, end)
+        if found is not None:
+            texts = take_texts(found)
+        else:
+            other = match_end(block, row, end)
+            if other is None:
+                return None
+            at, texts = other
+        return (int(opening[1]), texts) if is_string_content(block[row:at]) else None
 
     return match
 
@@ -303,24 +317,18 @@ def _match_end(
     is_quoted = source == QUOTED_SOURCE
     table, layout = first.table, first.layout
 
-    def match_at(block: bytes, at: int, end: int) -> tuple[int, Texts] | None:
-        for known in outlines:
-            found = known.match_quoted(block, at, end) if is_quoted else known.match(block, at, end)
-            if found is not None:
-                if known.layout is not layout or known.table != table or known.shapes.get(proof) != shape:
-                    return None
-                return at, known.texts(found)
-        return None
-
     def match(block: bytes, row: int, end: int) -> tuple[int, Texts] | None:
         at = block.find(source, row, end)
-        if at < 0:
-            return None
-        found = match_at(block, at, end)
-        if found is not None:
-            return found
-        last = block.rfind(source, at + 1, end)
-        return None if last < 0 else match_at(block, last, end)
+        last = block.rfind(source, row, end)
+        for begin in (at, last) if at < last else (at,) if at >= 0 else ():
+            for known in outlines:
+                found = known.match_quoted(block, begin, end) if is_quoted else known.match(block, begin, end)
+                if found is not None:
+                    is_same = known.layout is layout and known.table == table
+                    return (
+                        (begin, known.texts(found)) if is_same and known.shapes.get(proof) == shape else None
+                    )
+        return None
 
     return match
 
@@ -328,14 +336,19 @@ def _match_end(
 def _match_value(form: ProbeForm, outline: Outline, shape: str, offset: int) -> MatchLine:
     """Makes the function that matches values of a form; the first one has the offset, each later the next."""
     prefix, size = form.prefix, form.size
+    match_first, take_texts = outline.match, outline.texts
     match_end = _match_end(SOURCE, form.outlines, outline, shape, UNKNOWN_KEY)
     offsets = count(offset)
 
     def match(block: bytes, start: int, end: int) -> Matched | None:
         if not block.startswith(prefix, start):
             return None
-        found = match_end(block, start + size, end)
-        return None if found is None else (next(offsets), found[1])
+        at = block.find(SOURCE, start + size, end)
+        found = None if at < 0 else match_first(block, at, end)
+        if found is not None:
+            return next(offsets), take_texts(found)
+        other = match_end(block, start + size, end)
+        return None if other is None else (next(offsets), other[1])
 
     return match
 

@@ -85,7 +85,13 @@ class LineForm:
 
 def is_string_content(data: bytes) -> bool:
     """Returns whether bytes are surely the content of a JSON string in UTF-8 without escapes by code."""
-    return b"\\u" not in data and is_json_text(data)
+    if b"\\u" in data:
+        return False
+    try:
+        _SKIP(b'"%b"' % data) if data.isascii() else _DECODE(b'"%b"' % data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True
 
 
 def is_json_text(data: bytes) -> bool:
