@@ -1,9 +1,3 @@
 """The command line."""
 
-import gc
-
-COLLECT = (50_000, 20, 50)
-"""The thresholds of Python's cycle collector. Histories are hundreds of thousands of values without cycles;
-scanning them again and again takes as long as reading them. So does scanning the modules of a command."""
-
-gc.set_threshold(*COLLECT)
+from schemaman_cli.cycle_collection import COLLECT as COLLECT

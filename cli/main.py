@@ -30,7 +30,7 @@ from schemaman.api.exit_codes import FAILED, USAGE, exit_code
 from schemaman.errors import SchemamanError, message_of
 from schemaman.model.shell import add_options_in_spans
 from schemaman.plugins import find_version
-from schemaman_cli import COLLECT as COLLECT
+from schemaman_cli.cycle_collection import COLLECT as COLLECT
 from schemaman_cli.faults import REPORT
 from schemaman_cli.group import LazyGroup
 from schemaman_cli.output import discard_output, is_json_chosen, write_error, write_error_lines

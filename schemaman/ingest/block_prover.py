@@ -1,7 +1,7 @@
-"""Proves the lines of a block by their bytes, without cutting them out of the block.
+"""Proves lines and rows by their bytes, without cutting them out of the block in which they stand.
 
-Law: a line is proven here only if it would be proven alone. Then the open run of its table goes on, or the
-record was read before.
+Law: a line or row is proven here only if it would be proven alone. Then the open run of its table goes on, or
+the record was read before.
 """
 
 from __future__ import annotations
@@ -10,11 +10,14 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 from typing import Protocol
 
 from schemaman.debezium.raw_record import SOURCE
+from schemaman.debezium.records import Record
 from schemaman.ingest.block_lines import BlockLines
+from schemaman.ingest.column_rows import ColumnRows
 from schemaman.ingest.line_batches import LineBatch
 from schemaman.ingest.line_forms import (
     OFFSET,
@@ -24,7 +27,7 @@ from schemaman.ingest.line_forms import (
     is_json_text,
     is_string_content,
 )
-from schemaman.ingest.probe import UNKNOWN_KEY, ProbeForm
+from schemaman.ingest.probe import NO_KEY, UNKNOWN_KEY, ProbeForm
 from schemaman.ingest.probe_patterns import Outline, Texts
 from schemaman.ingest.scan import LastRecord, OpenRun, Scanner
 from schemaman.store.edge_hashes import EdgeSource
@@ -48,8 +51,8 @@ class PartitionPlace(Protocol):
 Matched = tuple[int, Texts | None]
 """The offset of a line, and the texts of its position; None for a record that was read before."""
 
-_KEPT_BLOCKS = 16
-"""Blocks that are kept in memory because the last line of a run may be in them."""
+_KEPT_BYTES = 16 * 2**20
+"""The size of the blocks that are kept in memory because the last line of a run may be in them."""
 
 MatchLine = Callable[[bytes, int, int], Matched | None]
 """Matches the line between two indexes of a block."""
@@ -60,10 +63,11 @@ class _Lane:
     """Lines of one beginning that continue one open run, or that were read before (then `run` is None).
 
     `first` to `next` - 1 are the offsets that are proven and not noted yet, `limit` the first offset to which
-    the lane does not lead. The last proven line has the index `at` in `lines`.
+    the lane does not lead. `cut` cuts out the last proven line, which has the index `at` in its block. Keys
+    of rows match `match_key`.
     """
 
-    head: bytes
+    head: bytes | Partition
     place: Partition
     match: MatchLine
     progress: PartitionPlace
@@ -72,16 +76,15 @@ class _Lane:
     next: int
     limit: int
     texts: Texts | None
-    batch: LineBatch | None = None
-    lines: BlockLines | None = None
+    match_key: Callable[[bytes | None], bool] | None = None
+    cut: Callable[[int], LastRecord] | None = None
     at: int = 0
     last: LastRecord | None = None
 
     def cut_last(self) -> None:
         """Cuts the last proven line out of its block, which then need not be kept."""
-        if self.batch is not None and self.lines is not None:
-            self.last = (self.batch.parse, self.batch.number + self.at, self.lines[self.at])
-            self.batch = self.lines = None
+        if self.cut is not None:
+            self.last, self.cut = self.cut(self.at), None
 
     def note(self) -> None:
         """Notes the proven lines in the run and in the partition."""
@@ -106,15 +109,17 @@ class BlockProver:
         self._scanner = scanner
         self._edges = edges
         self._places: Mapping[Partition, PartitionPlace] = {}
-        self._lanes: dict[bytes, _Lane] = {}
+        self._lanes: dict[bytes | Partition, _Lane] = {}
         self._lane: _Lane | None = None
-        self._touched: deque[tuple[BlockLines, list[_Lane]]] = deque()
+        self._touched: deque[tuple[int, Callable[[int], LastRecord], list[_Lane]]] = deque()
+        self._kept = 0
 
     def begin(self, places: Mapping[Partition, PartitionPlace]) -> None:
         """Begins a part; what is not noted is forgotten."""
         self._places, self._lane = places, None
         self._lanes.clear()
         self._touched.clear()
+        self._kept = 0
 
     def note_all(self) -> None:
         """Notes all that was proven."""
@@ -130,17 +135,40 @@ class BlockProver:
 
     def prove(self, batch: LineBatch, lines: BlockLines, begin: int) -> int:
         """Proves lines from the one with the number `begin` on; returns that of the first unproven one."""
-        touched: list[_Lane] = []
-        at = self._prove_lines(batch, lines, begin, touched)
-        self._touched.append((lines, touched))
-        if len(self._touched) > _KEPT_BLOCKS:
-            oldest, old = self._touched.popleft()
-            for lane in old:
-                if lane.lines is oldest:
-                    lane.cut_last()
+        cut, touched = partial(_cut_line, batch, lines), list[_Lane]()
+        at = self._prove_lines(batch, lines, begin, cut, touched)
+        self._keep(lines.end - lines.begin, cut, touched)
         return at
 
-    def _prove_lines(self, batch: LineBatch, lines: BlockLines, begin: int, touched: list[_Lane]) -> int:
+    def prove_rows(self, rows: ColumnRows, limit: int, begin: int) -> int:
+        """Proves rows from the one with the number `begin` on; returns that of the first unproven one.
+
+        A value of more than `limit` bytes is not proven.
+        """
+        cut, touched = partial(_cut_row, rows), list[_Lane]()
+        at = self._prove_rows(rows, limit, begin, cut, touched)
+        self._keep(len(rows.block), cut, touched)
+        return at
+
+    def _keep(self, size: int, cut: Callable[[int], LastRecord], touched: list[_Lane]) -> None:
+        """Keeps a block for its lanes, and frees the oldest ones if they are too large together."""
+        self._touched.append((size, cut, touched))
+        self._kept += size
+        while self._kept > _KEPT_BYTES:
+            size, cut, touched = self._touched.popleft()
+            self._kept -= size
+            for lane in touched:
+                if lane.cut is cut:
+                    lane.cut_last()
+
+    def _prove_lines(
+        self,
+        batch: LineBatch,
+        lines: BlockLines,
+        begin: int,
+        cut: Callable[[int], LastRecord],
+        touched: list[_Lane],
+    ) -> int:
         block, ends = lines.block, lines.ends
         starts_with = block.startswith
         start = lines.find_begin(begin)
@@ -150,26 +178,85 @@ class BlockProver:
             lane = None
         for at in range(begin, len(ends)):
             end = ends[at]
-            if lane is None or not starts_with(lane.head, start):
+            if lane is None or not starts_with(lane.head, start):  # type: ignore[arg-type]
                 lane = self._find_lane(batch, block, start, end, at)
                 if lane is None:
                     return at
             found = lane.match(block, start, end)
             if found is None or not lane.next == found[0] < lane.limit or _goes_back(lane, found[1]):
+                head = lane.head
                 self._end(lane)
-                lane = self._open(batch, lane.head, block[start:end], at)
+                lane = self._open(batch, head, block[start:end], at) if isinstance(head, bytes) else None
                 found = None if lane is None else lane.match(block, start, end)
                 if lane is None or found is None:
                     return at
             lane.next = found[0] + 1
             lane.texts = found[1]
             lane.at = at
-            if lane.lines is not lines:
-                lane.lines, lane.batch = lines, batch
+            if lane.cut is not cut:
+                lane.cut = cut
                 touched.append(lane)
             start = end + 1
         self._lane = lane
         return len(ends)
+
+    def _prove_rows(
+        self,
+        rows: ColumnRows,
+        limit: int,
+        begin: int,
+        cut: Callable[[int], LastRecord],
+        touched: list[_Lane],
+    ) -> int:
+        block, bounds, keys, offsets = rows.block, rows.bounds, rows.keys, rows.offsets
+        lane = self._lane
+        for at in range(begin, len(offsets)):
+            place = (rows.topics[at], rows.partitions[at])
+            start, end = bounds[at], bounds[at + 1]
+            if end - start > limit:
+                return at
+            if lane is None or lane.head != place:
+                lane = self._lanes.get(place) or self._open_row(rows, place, at)
+                if lane is None:
+                    return at
+            found = _match_row(lane, block, start, end, keys[at], offsets[at])
+            if found is None or _goes_back(lane, found[1]) or (lane.run is not None and rows.is_null(at)):
+                self._end(lane)
+                lane = self._open_row(rows, place, at)
+                if lane is None:
+                    return at
+                found = _match_row(lane, block, start, end, keys[at], offsets[at])
+                if found is None:
+                    return at
+            lane.next, lane.texts, lane.at = found[0] + 1, found[1], at
+            if lane.cut is not cut:
+                lane.cut = cut
+                touched.append(lane)
+        self._lane = lane
+        return len(offsets)
+
+    def _open_row(self, rows: ColumnRows, place: Partition, at: int) -> _Lane | None:
+        """Opens the lane of a row; None if the row has to be read otherwise."""
+        offset, key = rows.offsets[at], rows.keys[at]
+        progress = self._find_progress(place, offset)
+        if progress is None:
+            return None
+        if offset >= progress.next_known:
+            opened = self._open_known(place, place, offset, progress, _match_known_row(offset))
+        else:
+            value = None if rows.is_null(at) else rows.block[rows.bounds[at] : rows.bounds[at + 1]]
+            proven = self._scanner.prober.match_row_form(place[0], key, value)
+            if proven is None:
+                return None
+            form, key_form, outlined = proven
+            proof = NO_KEY if key_form is None else key_form.proof
+            match = _match_value(form, outlined[0], outlined[1], offset, proof)
+            opened = self._open_new(place, place, offset, progress, outlined, match)
+            if opened is not None:
+                opened.match_key = _match_key(key_form)
+        if opened is not None:
+            self._lanes[place] = opened
+        return opened
 
     def _find_lane(self, batch: LineBatch, block: bytes, start: int, end: int, at: int) -> _Lane | None:
         if batch.topic:
@@ -237,7 +324,7 @@ class BlockProver:
 
     def _open_new(
         self,
-        head: bytes,
+        head: bytes | Partition,
         place: Partition,
         offset: int,
         progress: PartitionPlace,
@@ -251,7 +338,12 @@ class BlockProver:
         return _Lane(head, place, match, progress, run, offset, offset, progress.next_known, run.texts)
 
     def _open_known(
-        self, head: bytes, place: Partition, offset: int, progress: PartitionPlace, match: MatchLine
+        self,
+        head: bytes | Partition,
+        place: Partition,
+        offset: int,
+        progress: PartitionPlace,
+        match: MatchLine,
     ) -> _Lane | None:
         behind = bisect_right(progress.firsts, offset)
         if not behind or progress.lasts[behind - 1] < offset:
@@ -333,11 +425,16 @@ def _match_end(
     return match
 
 
-def _match_value(form: ProbeForm, outline: Outline, shape: str, offset: int) -> MatchLine:
-    """Makes the function that matches values of a form; the first one has the offset, each later the next."""
+def _match_value(
+    form: ProbeForm, outline: Outline, shape: str, offset: int, proof: bytes = UNKNOWN_KEY
+) -> MatchLine:
+    """Makes the function that matches values of a form; the first one has the offset, each later the next.
+
+    `proof` is that of their keys.
+    """
     prefix, size = form.prefix, form.size
     match_first, take_texts = outline.match, outline.texts
-    match_end = _match_end(SOURCE, form.outlines, outline, shape, UNKNOWN_KEY)
+    match_end = _match_end(SOURCE, form.outlines, outline, shape, proof)
     offsets = count(offset)
 
     def match(block: bytes, start: int, end: int) -> Matched | None:
@@ -379,3 +476,39 @@ def _match_known_value(offset: int) -> MatchLine:
         return None if block[start:end].isspace() or start == end else (next(offsets), None)
 
     return match
+
+
+def _match_known_row(offset: int) -> MatchLine:
+    """Makes the function that matches rows, whatever their values are, from an offset on."""
+    offsets = count(offset)
+    return lambda block, start, end: (next(offsets), None)
+
+
+def _match_key(form: ProbeForm | None) -> Callable[[bytes | None], bool]:
+    """Makes the function that matches keys of a form; None stands for null keys."""
+    if form is None or form.behind is None:
+        return lambda key: key is None
+    prefix, size, match_behind = form.prefix, form.size, form.behind.match
+
+    def match(key: bytes | None) -> bool:
+        return key is not None and key.startswith(prefix) and match_behind(key, size) is not None
+
+    return match
+
+
+def _match_row(
+    lane: _Lane, block: bytes, start: int, end: int, key: bytes | None, offset: int
+) -> Matched | None:
+    if not lane.next == offset < lane.limit:
+        return None
+    if lane.match_key is not None and not lane.match_key(key):
+        return None
+    return lane.match(block, start, end)
+
+
+def _cut_line(batch: LineBatch, lines: BlockLines, at: int) -> LastRecord:
+    return (batch.parse, batch.number + at, lines[at])
+
+
+def _cut_row(rows: ColumnRows, at: int) -> LastRecord:
+    return (Record, *rows[at])

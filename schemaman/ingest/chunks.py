@@ -25,6 +25,7 @@ from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import SchemamanError, UnreadableInput, UsageError
 from schemaman.ingest.block_lines import BlockLines
 from schemaman.ingest.block_prover import BlockProver
+from schemaman.ingest.column_rows import ColumnRows
 from schemaman.ingest.console_lines import SEPARATOR, has_framing_headers, split_console_line
 from schemaman.ingest.line_batches import Item, LineBatch, Row, RowBatch
 from schemaman.ingest.line_batches import UnreadableItem as UnreadableItem
@@ -362,6 +363,9 @@ class _PartReader:
                 if isinstance(item, LineBatch) and isinstance(item.lines, BlockLines):
                     self._add_block(item, item.lines)
                     continue
+                if isinstance(item, RowBatch) and isinstance(item.rows, ColumnRows):
+                    self._add_columns(item, item.rows)
+                    continue
                 self._blocks.note_all()
                 if isinstance(item, LineBatch):
                     self._add_lines(item)
@@ -426,6 +430,19 @@ class _PartReader:
             self._add_item(item)
             if learn is not None and isinstance(item, Record):
                 learn(line, item, is_known=self._is_known(item))
+
+    def _add_columns(self, batch: RowBatch, rows: ColumnRows) -> None:
+        at = 0
+        while at < len(rows):
+            proven = self._blocks.prove_rows(rows, batch.limit, at)
+            self._read += proven - at
+            at = proven + 1
+            if proven == len(rows):
+                return
+            item = batch.check(batch.number + proven, rows[proven])
+            if isinstance(item, Record):
+                self._blocks.note((item.topic, item.partition))
+            self._add_item(item)
 
     def _add_rows(self, batch: RowBatch) -> None:
         match, advance, places = self._scanner.prober.match_parts, self._scanner.advance, self._places
