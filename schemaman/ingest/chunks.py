@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby, pairwise
+from itertools import groupby, islice, pairwise
 
 from schemaman.debezium.connector import find_connector
 from schemaman.debezium.converters.registered import decode_body
@@ -304,7 +304,12 @@ class _RisingItems:
         """Returns the number of rows of this piece, at most `room`; rows without an offset are no records."""
         place: Partition | None = None
         expected = -1
-        for number, (topic, partition, offset, *_) in enumerate(rows[:room]):
+        places: Iterable[tuple[str, int, int]] = (
+            zip(rows.topics, rows.partitions, rows.offsets, strict=True)
+            if isinstance(rows, ColumnRows)
+            else (row[:3] for row in rows)
+        )
+        for number, (topic, partition, offset) in enumerate(islice(places, room)):
             if offset == expected and place == (topic, partition):
                 expected += 1
                 continue
