@@ -1,0 +1,3 @@
+"""The command line."""
+
+from schemaman_cli.cycle_collection import COLLECT as COLLECT

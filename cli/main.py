@@ -30,6 +30,7 @@ from schemaman.api.exit_codes import FAILED, USAGE, exit_code
 from schemaman.errors import SchemamanError, message_of
 from schemaman.model.shell import add_options_in_spans
 from schemaman.plugins import find_version
+from schemaman_cli.cycle_collection import COLLECT as COLLECT
 from schemaman_cli.faults import REPORT
 from schemaman_cli.group import LazyGroup
 from schemaman_cli.output import discard_output, is_json_chosen, write_error, write_error_lines
@@ -64,11 +65,6 @@ def _show_version(context: click.Context, _: click.Parameter, asked: bool) -> No
 )
 def root() -> None:
     """Record every schema change of the tables in a Debezium stream, and migrate the lake tables."""
-
-
-COLLECT = (50_000, 20, 50)
-"""The thresholds of Python's cycle collector. Histories are hundreds of thousands of values without cycles;
-scanning them again and again takes as long as reading them."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

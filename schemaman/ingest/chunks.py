@@ -8,7 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby, pairwise
+from itertools import groupby, islice, pairwise
 
 from schemaman.debezium.connector import find_connector
 from schemaman.debezium.converters.registered import decode_body
@@ -23,6 +23,9 @@ from schemaman.debezium.records import (
 )
 from schemaman.debezium.wire_format import AUTO, Forms
 from schemaman.errors import SchemamanError, UnreadableInput, UsageError
+from schemaman.ingest.block_lines import BlockLines
+from schemaman.ingest.block_prover import BlockProver
+from schemaman.ingest.column_rows import ColumnRows
 from schemaman.ingest.console_lines import SEPARATOR, has_framing_headers, split_console_line
 from schemaman.ingest.line_batches import Item, LineBatch, Row, RowBatch
 from schemaman.ingest.line_batches import UnreadableItem as UnreadableItem
@@ -301,7 +304,12 @@ class _RisingItems:
         """Returns the number of rows of this piece, at most `room`; rows without an offset are no records."""
         place: Partition | None = None
         expected = -1
-        for number, (topic, partition, offset, *_) in enumerate(rows[:room]):
+        places: Iterable[tuple[str, int, int]] = (
+            zip(rows.topics, rows.partitions, rows.offsets, strict=True)
+            if isinstance(rows, ColumnRows)
+            else (row[:3] for row in rows)
+        )
+        for number, (topic, partition, offset) in enumerate(islice(places, room)):
             if offset == expected and place == (topic, partition):
                 expected += 1
                 continue
@@ -343,6 +351,7 @@ class _PartReader:
         self._reading = reading
         self._scanner = Scanner(reading, prober=prober)
         self._lines = LineForms(self._scanner.prober)
+        self._blocks = BlockProver(self._lines, self._scanner, known.edges)
         self._places: dict[Partition, _PartitionProgress] = {}
         self._read = 0
         self._unread: list[UnreadableItem] = []
@@ -350,11 +359,19 @@ class _PartReader:
     def take(self, items: _ItemReader, room: int) -> ChunkPart:
         """Reads the next `room` items."""
         self._places, self._read, self._unread = {}, 0, []
+        self._blocks.begin(self._places)
         try:
             while (left := room - self._read - len(self._unread)) > 0:
                 item = items.take(left)
                 if item is None:
                     break
+                if isinstance(item, LineBatch) and isinstance(item.lines, BlockLines):
+                    self._add_block(item, item.lines)
+                    continue
+                if isinstance(item, RowBatch) and isinstance(item.rows, ColumnRows):
+                    self._add_columns(item, item.rows)
+                    continue
+                self._blocks.note_all()
                 if isinstance(item, LineBatch):
                     self._add_lines(item)
                 elif isinstance(item, RowBatch):
@@ -364,6 +381,7 @@ class _PartReader:
         except SchemamanError as refusal:
             self._scanner.runs()
             return ChunkPart(refusal=refusal)
+        self._blocks.note_all()
         for progress in self._places.values():
             self._end(progress)
         progresses = sorted(self._places.items())
@@ -382,6 +400,28 @@ class _PartReader:
         self._read += 1
         self._add(item)
 
+    def _add_block(self, batch: LineBatch, lines: BlockLines) -> None:
+        if batch.topic and lines.has_tabs:
+            self._blocks.note_all()
+            self._add_lines(batch)
+            return
+        at, size = 0, len(lines)
+        while at < size:
+            proven = self._blocks.prove(batch, lines, at)
+            self._read += proven - at
+            at = proven + 1
+            if proven == size:
+                return
+            number, line = batch.number + proven, lines[proven]
+            if not line or line.isspace():
+                continue
+            item = batch.parse(number, line)
+            if isinstance(item, Record):
+                self._blocks.note((item.topic, item.partition))
+            self._add_item(item)
+            if not batch.topic and isinstance(item, Record):
+                self._lines.learn(line, item, is_known=self._is_known(item))
+
     def _add_lines(self, batch: LineBatch) -> None:
         prove = self._prove_value if batch.topic else self._prove_line
         learn = None if batch.topic else self._lines.learn
@@ -395,6 +435,19 @@ class _PartReader:
             self._add_item(item)
             if learn is not None and isinstance(item, Record):
                 learn(line, item, is_known=self._is_known(item))
+
+    def _add_columns(self, batch: RowBatch, rows: ColumnRows) -> None:
+        at = 0
+        while at < len(rows):
+            proven = self._blocks.prove_rows(rows, batch.limit, at)
+            self._read += proven - at
+            at = proven + 1
+            if proven == len(rows):
+                return
+            item = batch.check(batch.number + proven, rows[proven])
+            if isinstance(item, Record):
+                self._blocks.note((item.topic, item.partition))
+            self._add_item(item)
 
     def _add_rows(self, batch: RowBatch) -> None:
         match, advance, places = self._scanner.prober.match_parts, self._scanner.advance, self._places

@@ -17,8 +17,8 @@ from schemaman.debezium.records import Record
 from schemaman.ingest.probe import KnownForms, ProbeForm, Prober
 from schemaman.ingest.probe_patterns import BARE, NUMBER, QUOTED, Outline, Texts, quote_json
 
-_OFFSET = b'"offset":'
-_QUOTED_SOURCE = quote_json(SOURCE)
+OFFSET = b'"offset":'
+QUOTED_SOURCE = quote_json(SOURCE)
 _QUOTED_PAYLOAD = quote_json(b'"payload":')
 _TOKEN = re.compile(
     rb'[ \t\r\n]*("[^"\\]*+(?:\\.[^"\\]*+)*+"|-?[0-9][0-9.eE+-]*|null|true|false|NaN|-?Infinity|[{}\[\],:])'
@@ -65,7 +65,7 @@ class LineForm:
         """Matches the payload behind its known beginning: outline, shape, texts of the position; or None."""
         if self.value is None:
             return None
-        at = line.rfind(_QUOTED_SOURCE, start)
+        at = line.rfind(QUOTED_SOURCE, start)
         if at < 0:
             return None
         end = len(line) - len(self.ending)
@@ -80,21 +80,27 @@ class LineForm:
 
     def is_parsable(self, line: bytes, start: int) -> bool:
         """Returns whether the rest of the line proves that it can be parsed."""
-        return _is_string(line[start : len(line) - len(self.ending)])
+        return is_json_text(line[start : len(line) - len(self.ending)])
 
 
 def is_string_content(data: bytes) -> bool:
     """Returns whether bytes are surely the content of a JSON string in UTF-8 without escapes by code."""
-    return _CODE(data) is None and _is_string(data)
+    if b"\\u" in data:
+        return False
+    try:
+        _SKIP(b'"%b"' % data) if data.isascii() else _DECODE(b'"%b"' % data)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return False
+    return True
 
 
-def _is_string(data: bytes) -> bool:
+def is_json_text(data: bytes) -> bool:
     """Returns whether bytes are the content of a JSON string in UTF-8, as Python's parser reads it.
 
     Source: msgspec refuses control characters, unknown escapes and halves of surrogate pairs. It checks UTF-8
     only in a value that it decodes.
     """
-    quoted = b'"' + data + b'"'
+    quoted = b'"%b"' % data
     try:
         _SKIP(quoted) if data.isascii() else _DECODE(quoted)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -102,7 +108,6 @@ def _is_string(data: bytes) -> bool:
     return True
 
 
-_CODE = re.compile(rb"\\u").search
 _SKIP = msgspec.json.Decoder(msgspec.Raw).decode
 _DECODE = msgspec.json.Decoder(str).decode
 
@@ -125,6 +130,10 @@ class LineForms:
             return []
         self._last = forms
         return forms
+
+    def find_by_head(self, head: bytes) -> list[LineForm]:
+        """Finds the forms of lines with a head: what a line has up to its offset."""
+        return self._forms.get(head, [])
 
     def learn(self, line: bytes, record: Record, *, is_known: bool = False) -> None:
         """Learns from a parsed line; its record was probed, or `is_known` from an earlier reading."""
@@ -154,7 +163,7 @@ class LineForms:
 
 
 def _cut_head(line: bytes) -> bytes:
-    return line[: line.find(_OFFSET) + len(_OFFSET)]
+    return line[: line.find(OFFSET) + len(OFFSET)]
 
 
 def learn_form(line: bytes, record: Record, known: KnownForms | None) -> LineForm | None:
@@ -189,7 +198,7 @@ def learn_form(line: bytes, record: Record, known: KnownForms | None) -> LineFor
         return None
     offset_begin = fields["offset"].span[0]
     pattern = b"".join(_build_patterns(line, fields, names[place:], key, begin))
-    head_end = line.find(_OFFSET) + len(_OFFSET)
+    head_end = line.find(OFFSET) + len(OFFSET)
     gap = line[head_end:offset_begin]
     opening = re.compile(re.escape(gap) + pattern)
     form = LineForm(

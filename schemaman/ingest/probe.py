@@ -169,7 +169,7 @@ class Prober:
         if forms is None or value is None:
             return None
         if key is None:
-            proof: bytes | None = _NO_KEY if is_key_known else _UNKNOWN_KEY
+            proof: bytes | None = NO_KEY if is_key_known else UNKNOWN_KEY
         else:
             proof = _match_key(forms.keys, key)
         return None if proof is None else _match_value(forms.values, value, proof)
@@ -177,7 +177,28 @@ class Prober:
     def match_value(self, topic: str, value: bytes) -> tuple[Outline, str, Texts] | None:
         """Matches a bare value, whose key is unknown, as `match_outline` does."""
         forms = self._topics.get(topic)
-        return None if forms is None else _match_value(forms.values, value, _UNKNOWN_KEY)
+        return None if forms is None else _match_value(forms.values, value, UNKNOWN_KEY)
+
+    def match_value_form(
+        self, topic: str, value: bytes
+    ) -> tuple[ProbeForm, tuple[Outline, str, Texts]] | None:
+        """Matches a bare value as `match_value` does; returns its form, too."""
+        forms = self._topics.get(topic)
+        outlined = None if forms is None else _match_value(forms.values, value, UNKNOWN_KEY)
+        form = None if forms is None or outlined is None else _find_form(forms.values, value)
+        return None if form is None or outlined is None else (form, outlined)
+
+    def match_row_form(
+        self, topic: str, key: bytes | None, value: bytes | None
+    ) -> tuple[ProbeForm, ProbeForm | None, tuple[Outline, str, Texts]] | None:
+        """Matches a record without headers as `match_parts` does; returns the forms of value and key, too."""
+        forms, outlined = self._topics.get(topic), self.match_parts(topic, key, value, True)
+        if forms is None or value is None or outlined is None:
+            return None
+        form, key_form = _find_form(forms.values, value), None if key is None else _find_form(forms.keys, key)
+        if form is None or (key is not None and key_form is None):
+            return None
+        return form, key_form, outlined
 
     def find_forms(self, record: Record) -> KnownForms | None:
         """Finds the forms of a probed record; None if bytes alone do not prove records like this one."""
@@ -536,7 +557,7 @@ def _prove_whole_key(key: bytes, proof: bytes | None) -> bytes:
 
 def _find_absence(record: Record) -> bytes:
     """Returns the proof of a record without a key: a null key, or a container without keys."""
-    return _NO_KEY if record.is_key_known else _UNKNOWN_KEY
+    return NO_KEY if record.is_key_known else UNKNOWN_KEY
 
 
 def _hash_coordinates(record: Record) -> str:
@@ -547,8 +568,8 @@ def _digest(data: bytes) -> bytes:
     return hashlib.sha256(data).digest()
 
 
-_NO_KEY = _digest(b"no key")
-_UNKNOWN_KEY = _digest(b"unknown key")
+NO_KEY = _digest(b"no key")
+UNKNOWN_KEY = _digest(b"unknown key")
 _UNREAD_KEY = _digest(b"unread key")
 _DOCUMENT = _digest(b"a flattened document")
 """Replaces the schema of flattened documents and of their keys, which differs with the values of each."""

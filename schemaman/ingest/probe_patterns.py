@@ -69,13 +69,13 @@ QUOTED = Spelling(
 class Outline:
     """The form of a tail: one table, one version, one kind of operation.
 
-    `match` matches a tail that begins at an index of some bytes. `texts` takes the texts of the position from
-    a match, most significant first. `layout` is equal for outlines with comparable texts; None if positions
-    have to be parsed. `shapes` maps the proof of a key to the shape of the run. `match_quoted` matches a tail
-    in a JSON string, from an index of some bytes to another one.
+    `match` matches a tail that begins at an index of some bytes; a second index ends it. `texts` takes the
+    texts of the position from a match, most significant first. `layout` is equal for outlines with comparable
+    texts; None if positions have to be parsed. `shapes` maps the proof of a key to the shape of the run.
+    `match_quoted` matches a tail in a JSON string, from an index of some bytes to another one.
     """
 
-    match: Callable[[bytes, int], re.Match[bytes] | None]
+    match: Callable[..., re.Match[bytes] | None]
     match_quoted: Callable[[bytes, int, int], re.Match[bytes] | None]
     table: tuple[str, ...]
     texts: Callable[[re.Match[bytes]], Texts]

@@ -64,7 +64,7 @@ def merge(runs: Iterable[SchemaRun], reading: DecodeContext) -> tuple[SchemaRun,
 
 
 @dataclass(slots=True)
-class _OpenRun:
+class OpenRun:
     """A run that may continue; `probe` is None while its last record has only been compared."""
 
     shape: str
@@ -83,12 +83,21 @@ class _OpenRun:
             self.sightings = self.sightings or FieldCounter()
             self.sightings.count_record(probed.shown_fields, _build_coordinates(record, probed), record)
 
+    def goes_on(self, shape: str, layout: bytes | None, texts: Texts) -> bool:
+        """Returns whether the run goes on with a record whose position has these texts in this layout."""
+        return self.shape == shape and _is_forward(self, layout, texts)
+
+    def extend(self, count: int, last: LastRecord, texts: Texts) -> None:
+        """Adds records that bytes have proven; `last` is the last one, with the texts of its position."""
+        self.count += count
+        self.last, self.probe, self.texts = last, None, texts
+
 
 @dataclass(slots=True)
 class _TableRuns:
     """The runs of a table in a partition."""
 
-    open: _OpenRun | None = None
+    open: OpenRun | None = None
     closed: list[SchemaRun] = field(default_factory=list)
     room: int = 0
 
@@ -125,6 +134,12 @@ class Scanner:
         found = self._partitions.get((topic, partition))
         return found is not None and _go_on(found, outlined, last)
 
+    def find_open_run(self, topic: str, partition: int, table: tuple[str, ...]) -> OpenRun | None:
+        """Finds the run of a table in a partition that may continue."""
+        found = self._partitions.get((topic, partition))
+        runs = None if found is None else found.tables.get(table)
+        return None if runs is None else runs.open
+
     def cut(self, topic: str, partition: int) -> tuple[SchemaRun, ...]:
         """Returns and removes the runs of a partition, in order; its next record begins a new run."""
         found = self._partitions.pop((topic, partition), _PartitionRuns())
@@ -147,7 +162,7 @@ class Scanner:
         run = table.open
         if run is None or run.shape != probed.shape or not self._goes_on(run, probed):
             self._close(table)
-            table.open = _OpenRun(probed.shape, record, probed, record, probed, probed.layout, probed.texts)
+            table.open = OpenRun(probed.shape, record, probed, record, probed, probed.layout, probed.texts)
             table.open.see(record, probed)
             return None
         run.see(record, probed)
@@ -155,7 +170,7 @@ class Scanner:
         run.last, run.probe, run.layout, run.texts = record, probed, probed.layout, probed.texts
         return None
 
-    def _goes_on(self, run: _OpenRun, probed: Probe) -> bool:
+    def _goes_on(self, run: OpenRun, probed: Probe) -> bool:
         last = run.probe or self.prober.probe_record(parse_last(run.last))
         return last.position.kind == probed.position.kind and probed.rank >= last.rank
 
@@ -186,14 +201,13 @@ def _go_on(partition: _PartitionRuns, outlined: tuple[Outline, str, Texts], last
     outline, shape, texts = outlined
     table = partition.tables.get(outline.table)
     run = None if table is None else table.open
-    if run is None or run.shape != shape or not _is_forward(run, outline.layout, texts):
+    if run is None or not run.goes_on(shape, outline.layout, texts):
         return False
-    run.count += 1
-    run.last, run.probe, run.texts = last, None, texts
+    run.extend(1, last, texts)
     return True
 
 
-def _is_forward(run: _OpenRun, layout: bytes | None, texts: Texts) -> bool:
+def _is_forward(run: OpenRun, layout: bytes | None, texts: Texts) -> bool:
     """Returns whether the texts alone prove that the position has not gone back."""
     # texts of one layout have one type, which the type of `Texts` cannot express
     return layout is not None and run.layout is layout and texts >= run.texts  # type: ignore[operator]

@@ -14,7 +14,7 @@ import zlib
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from glob import glob, has_magic
 from itertools import accumulate, islice
 from pathlib import Path
@@ -25,6 +25,8 @@ from schemaman.debezium.raw_record import parse_json
 from schemaman.debezium.records import Record
 from schemaman.debezium.wire_format import Headers
 from schemaman.errors import BadReference, EngineUnavailable, UnreadableInput
+from schemaman.ingest.block_lines import BlockLines
+from schemaman.ingest.column_rows import ColumnRows
 from schemaman.ingest.console_lines import is_console_line, split_console_line
 from schemaman.ingest.line_batches import Item, LineBatch, Row, RowBatch, UnreadableItem, parse_items
 from schemaman.io.folders import (
@@ -499,25 +501,24 @@ class _Line:
         return _LongLine(self.head, self.size, self.digest.hexdigest())
 
 
-def _split_lines(blocks: Iterable[bytes], limit: int) -> Iterator[tuple[list[bytes] | _LongLine, bool]]:
-    """Splits blocks into lists of lines, each with whether its lines have an end; the last may have none."""
+def _split_lines(blocks: Iterable[bytes], limit: int) -> Iterator[tuple[Sequence[bytes] | _LongLine, bool]]:
+    """Splits blocks into their lines, with whether the lines have an end; the last one may have none."""
     line = _Line(limit)
     for block in blocks:
-        first, *lines = block.split(b"\n")
-        line.add(first)
-        if not lines:
+        first = block.find(b"\n")
+        if first < 0:
+            line.add(block)
             continue
-        rest = lines.pop()
+        line.add(block[:first])
         whole = line.finish()
-        if isinstance(whole, _LongLine):
-            yield whole, True
-            if lines:
-                yield from _keep_to_limit(lines, limit)
-        else:
-            lines.insert(0, whole)
-            yield from _keep_to_limit(lines, limit)
+        yield whole if isinstance(whole, _LongLine) else BlockLines(whole, 0, len(whole), [len(whole)]), True
+        last = block.rfind(b"\n")
+        if first < last <= limit:
+            yield BlockLines(block, first + 1, last), True
+        elif first < last:
+            yield from _keep_to_limit(block[first + 1 : last].split(b"\n"), limit)
         line = _Line(limit)
-        line.add(rest)
+        line.add(block[last + 1 :])
     if line.size:
         whole = line.finish()
         yield whole if isinstance(whole, _LongLine) else [whole], False
@@ -738,12 +739,28 @@ def _check_plain_row(path: str, number: int, row: Row, *, limit: int) -> Record 
     return _check_row(path, number, Record(*row), limit)
 
 
-def _list_rows(batch: Any) -> list[Row]:
+def _list_rows(batch: Any) -> Sequence[Row]:
+    """Lists rows without headers; values of up to 2 GB together stay in their buffer."""
     columns = {name: batch.column(name) for name in batch.schema.names}
     times = columns.get("timestamp")
-    millis = [None] * batch.num_rows if times is None else _convert_times(times)
-    topic, partition, offset, key, value = (columns[name].to_pylist() for name in _COLUMNS)
-    return list(zip(topic, partition, offset, millis, key, value, strict=True))
+    read_times = cache(lambda: [None] * batch.num_rows if times is None else _convert_times(times))
+    topic, partition, offset, key = (columns[name].to_pylist() for name in _COLUMNS[:-1])
+    values = columns["value"]
+    if str(values.type) not in ("binary", "string") or len(values) == 0:
+        return list(zip(topic, partition, offset, read_times(), key, values.to_pylist(), strict=True))
+    _, bounds, data = values.buffers()
+    ends = memoryview(bounds).cast("i")[values.offset : values.offset + len(values) + 1].tolist()
+    block = b"" if data is None else data.slice(ends[0], ends[-1] - ends[0]).to_pybytes()
+    return ColumnRows(
+        topic,
+        partition,
+        offset,
+        key,
+        block,
+        [end - ends[0] for end in ends],
+        values.is_valid().to_pylist() if values.null_count else None,
+        read_times,
+    )
 
 
 def _convert_rows(batch: Any) -> Iterator[Record]:

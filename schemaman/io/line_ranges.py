@@ -15,6 +15,8 @@ _BLOCK = 1 << 20
 RANGE_BYTES = 16 * 2**20
 """The size from which a range ends with the next line."""
 
+_FOUND_ENDS = 1000
+
 _BLANK = re.compile(rb"[ \t\r\x0b\x0c]*\n").match
 _FOLLOWING_BLANKS = re.compile(rb"\n(?=[ \t\r\x0b\x0c]*\n)").findall
 """The ends of lines before blank lines, which are no items."""
@@ -75,7 +77,7 @@ def _cut_lines(path: str, size: int, limit: int, range_bytes: int) -> Iterator[_
     line_bytes, has_text = 0, False  # of the line that has begun in an earlier block
     with Path(path).open("rb") as file:
         while block := file.read(min(_BLOCK, range_bytes)):
-            while ends := block.count(b"\n"):
+            while ends := _count_ends(block):
                 items = _count_items(block, ends, has_text)
                 is_chunk = items >= room
                 length, lines = (
@@ -93,6 +95,17 @@ def _cut_lines(path: str, size: int, limit: int, range_bytes: int) -> Iterator[_
                 yield _Cut(at, number, "long line")
                 return
     yield _Cut(at + line_bytes if has_text else at, number, "chunk")
+
+
+def _count_ends(block: bytes) -> int:
+    """Counts the ends of lines. To find those of long lines is faster than to compare each byte."""
+    found, at = 0, block.find(b"\n")
+    while at >= 0:
+        found += 1
+        if found == _FOUND_ENDS:
+            return found + block.count(b"\n", at + 1)
+        at = block.find(b"\n", at + 1)
+    return found
 
 
 def _count_items(block: bytes, ends: int, has_text: bool) -> int:

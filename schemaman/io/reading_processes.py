@@ -36,7 +36,7 @@ from schemaman.ingest.probe import Prober
 from schemaman.io.files import STANDARD_INPUT, File, read_batches
 from schemaman.io.line_ranges import LineRange, split_into_ranges
 
-PARALLEL_FROM_BYTES = 384 * 2**20
+PARALLEL_FROM_BYTES = 768 * 2**20
 """The size from which several processes read a file: a smaller one is read in about a second."""
 
 

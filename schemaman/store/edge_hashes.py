@@ -27,6 +27,9 @@ class EdgeSource(Protocol):
     def hash(self, topic: str, partition: int, offset: int) -> str | None:
         """The hash of the record at that offset, if it is the edge of a run that was read."""
 
+    def find_edge(self, topic: str, partition: int, offset: int) -> int | None:
+        """The first offset of an edge from an offset on; None if there is none."""
+
     def load_all(self) -> EdgeHashes:
         """The same at hand, for a process that cannot ask the store."""
 
@@ -47,6 +50,10 @@ class _PartitionEdges:
             return None
         return self.hashes[at * _WIDTH : (at + 1) * _WIDTH].decode().rstrip()
 
+    def find_edge(self, offset: int) -> int | None:
+        at = bisect_left(self.offsets, offset)
+        return None if at == len(self.offsets) else self.offsets[at]
+
     def select_offsets(self, first: int, last: int) -> _PartitionEdges:
         begin, end = bisect_left(self.offsets, first), bisect_right(self.offsets, last)
         return _PartitionEdges(self.offsets[begin:end], self.hashes[begin * _WIDTH : end * _WIDTH])
@@ -62,6 +69,11 @@ class EdgeHashes:
         """The hash of the record at that offset, if it is the edge of a run that was read."""
         edges = self.places.get((topic, partition))
         return None if edges is None else edges.hash(offset)
+
+    def find_edge(self, topic: str, partition: int, offset: int) -> int | None:
+        """The first offset of an edge from an offset on; None if there is none."""
+        edges = self.places.get((topic, partition))
+        return None if edges is None else edges.find_edge(offset)
 
     def load_all(self) -> EdgeHashes:
         """Itself."""
@@ -85,6 +97,10 @@ class EdgesOnDemand:
     def hash(self, topic: str, partition: int, offset: int) -> str | None:
         """The hash of the record at that offset, if it is the edge of a run that was read."""
         return self.load_all().hash(topic, partition, offset)
+
+    def find_edge(self, topic: str, partition: int, offset: int) -> int | None:
+        """The first offset of an edge from an offset on; None if there is none."""
+        return self.load_all().find_edge(topic, partition, offset)
 
     def load_all(self) -> EdgeHashes:
         """What was read, now or before."""

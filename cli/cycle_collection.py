@@ -1,0 +1,11 @@
+"""Sets how often the cycle collector runs. The package loads this first, so that it holds for imports."""
+
+from __future__ import annotations
+
+import gc
+
+COLLECT = (50_000, 20, 50)
+"""The thresholds of Python's cycle collector. Histories are hundreds of thousands of values without cycles;
+scanning them again and again takes as long as reading them. So does scanning the modules of a command."""
+
+gc.set_threshold(*COLLECT)

@@ -1,0 +1,514 @@
+"""Proves lines and rows by their bytes, without cutting them out of the block in which they stand.
+
+Law: a line or row is proven here only if it would be proven alone. Then the open run of its table goes on, or
+the record was read before.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import count
+from typing import Protocol
+
+from schemaman.debezium.raw_record import SOURCE
+from schemaman.debezium.records import Record
+from schemaman.ingest.block_lines import BlockLines
+from schemaman.ingest.column_rows import ColumnRows
+from schemaman.ingest.line_batches import LineBatch
+from schemaman.ingest.line_forms import (
+    OFFSET,
+    QUOTED_SOURCE,
+    LineForm,
+    LineForms,
+    is_json_text,
+    is_string_content,
+)
+from schemaman.ingest.probe import NO_KEY, UNKNOWN_KEY, ProbeForm
+from schemaman.ingest.probe_patterns import Outline, Texts
+from schemaman.ingest.scan import LastRecord, OpenRun, Scanner
+from schemaman.store.edge_hashes import EdgeSource
+from schemaman.store.offsets import Partition
+
+
+class PartitionPlace(Protocol):
+    """How far a partition was read; `firsts` and `lasts` are the ranges that were read before.
+
+    `next_known` is the first offset of the next such range.
+    """
+
+    highest: int
+    firsts: list[int]
+    lasts: list[int]
+    next_known: int
+    last: LastRecord | None
+    last_offset: int
+
+
+Matched = tuple[int, Texts | None]
+"""The offset of a line, and the texts of its position; None for a record that was read before."""
+
+_KEPT_BYTES = 16 * 2**20
+"""The size of the blocks that are kept in memory because the last line of a run may be in them."""
+
+MatchLine = Callable[[bytes, int, int], Matched | None]
+"""Matches the line between two indexes of a block."""
+
+
+@dataclass(eq=False, slots=True)
+class _Lane:
+    """Lines of one beginning that continue one open run, or that were read before (then `run` is None).
+
+    `first` to `next` - 1 are the offsets that are proven and not noted yet, `limit` the first offset to which
+    the lane does not lead. `cut` cuts out the last proven line, which has the index `at` in its block. Keys
+    of rows match `match_key`.
+    """
+
+    head: bytes | Partition
+    place: Partition
+    match: MatchLine
+    progress: PartitionPlace
+    run: OpenRun | None
+    first: int
+    next: int
+    limit: int
+    texts: Texts | None
+    match_key: Callable[[bytes | None], bool] | None = None
+    cut: Callable[[int], LastRecord] | None = None
+    at: int = 0
+    last: LastRecord | None = None
+
+    def cut_last(self) -> None:
+        """Cuts the last proven line out of its block, which then need not be kept."""
+        if self.cut is not None:
+            self.last, self.cut = self.cut(self.at), None
+
+    def note(self) -> None:
+        """Notes the proven lines in the run and in the partition."""
+        proven = self.next - self.first
+        if not proven:
+            return
+        self.progress.highest = self.next - 1
+        if self.run is not None:
+            self.cut_last()
+            if self.last is None or self.texts is None:
+                raise AssertionError("lines were proven, but no last one is known")
+            self.run.extend(proven, self.last, self.texts)
+            self.progress.last_offset, self.progress.last = self.next - 1, self.last
+        self.first = self.next
+
+
+class BlockProver:
+    """Proves lines of blocks; what it has proven is noted before anything else is added to a partition."""
+
+    def __init__(self, forms: LineForms, scanner: Scanner, edges: EdgeSource) -> None:
+        self._forms = forms
+        self._scanner = scanner
+        self._edges = edges
+        self._places: Mapping[Partition, PartitionPlace] = {}
+        self._lanes: dict[bytes | Partition, _Lane] = {}
+        self._lane: _Lane | None = None
+        self._touched: deque[tuple[int, Callable[[int], LastRecord], list[_Lane]]] = deque()
+        self._kept = 0
+
+    def begin(self, places: Mapping[Partition, PartitionPlace]) -> None:
+        """Begins a part; what is not noted is forgotten."""
+        self._places, self._lane = places, None
+        self._lanes.clear()
+        self._touched.clear()
+        self._kept = 0
+
+    def note_all(self) -> None:
+        """Notes all that was proven."""
+        if self._lanes:
+            for lane in self._lanes.values():
+                lane.note()
+            self.begin(self._places)
+
+    def note(self, place: Partition) -> None:
+        """Notes what was proven of a partition, to which something else is added."""
+        for lane in [lane for lane in self._lanes.values() if lane.place == place]:
+            self._end(lane)
+
+    def prove(self, batch: LineBatch, lines: BlockLines, begin: int) -> int:
+        """Proves lines from the one with the number `begin` on; returns that of the first unproven one."""
+        cut, touched = partial(_cut_line, batch, lines), list[_Lane]()
+        at = self._prove_lines(batch, lines, begin, cut, touched)
+        self._keep(lines.end - lines.begin, cut, touched)
+        return at
+
+    def prove_rows(self, rows: ColumnRows, limit: int, begin: int) -> int:
+        """Proves rows from the one with the number `begin` on; returns that of the first unproven one.
+
+        A value of more than `limit` bytes is not proven.
+        """
+        cut, touched = partial(_cut_row, rows), list[_Lane]()
+        at = self._prove_rows(rows, limit, begin, cut, touched)
+        self._keep(len(rows.block), cut, touched)
+        return at
+
+    def _keep(self, size: int, cut: Callable[[int], LastRecord], touched: list[_Lane]) -> None:
+        """Keeps a block for its lanes, and frees the oldest ones if they are too large together."""
+        self._touched.append((size, cut, touched))
+        self._kept += size
+        while self._kept > _KEPT_BYTES:
+            size, cut, touched = self._touched.popleft()
+            self._kept -= size
+            for lane in touched:
+                if lane.cut is cut:
+                    lane.cut_last()
+
+    def _prove_lines(
+        self,
+        batch: LineBatch,
+        lines: BlockLines,
+        begin: int,
+        cut: Callable[[int], LastRecord],
+        touched: list[_Lane],
+    ) -> int:
+        block, ends = lines.block, lines.ends
+        starts_with = block.startswith
+        start = lines.find_begin(begin)
+        lane = self._lane
+        if lane is not None and batch.topic and lane.next != batch.first + batch.number - 1 + begin:
+            self._end(lane)  # what stands between is no record
+            lane = None
+        for at in range(begin, len(ends)):
+            end = ends[at]
+            if lane is None or not starts_with(lane.head, start):  # type: ignore[arg-type]
+                lane = self._find_lane(batch, block, start, end, at)
+                if lane is None:
+                    return at
+            found = lane.match(block, start, end)
+            if found is None or not lane.next == found[0] < lane.limit or _goes_back(lane, found[1]):
+                head = lane.head
+                self._end(lane)
+                lane = self._open(batch, head, block[start:end], at) if isinstance(head, bytes) else None
+                found = None if lane is None else lane.match(block, start, end)
+                if lane is None or found is None:
+                    return at
+            lane.next = found[0] + 1
+            lane.texts = found[1]
+            lane.at = at
+            if lane.cut is not cut:
+                lane.cut = cut
+                touched.append(lane)
+            start = end + 1
+        self._lane = lane
+        return len(ends)
+
+    def _prove_rows(
+        self,
+        rows: ColumnRows,
+        limit: int,
+        begin: int,
+        cut: Callable[[int], LastRecord],
+        touched: list[_Lane],
+    ) -> int:
+        block, bounds, keys, offsets = rows.block, rows.bounds, rows.keys, rows.offsets
+        lane = self._lane
+        for at in range(begin, len(offsets)):
+            place = (rows.topics[at], rows.partitions[at])
+            start, end = bounds[at], bounds[at + 1]
+            if end - start > limit:
+                return at
+            if lane is None or lane.head != place:
+                lane = self._lanes.get(place) or self._open_row(rows, place, at)
+                if lane is None:
+                    return at
+            found = _match_row(lane, block, start, end, keys[at], offsets[at])
+            if found is None or _goes_back(lane, found[1]) or (lane.run is not None and rows.is_null(at)):
+                self._end(lane)
+                lane = self._open_row(rows, place, at)
+                if lane is None:
+                    return at
+                found = _match_row(lane, block, start, end, keys[at], offsets[at])
+                if found is None:
+                    return at
+            lane.next, lane.texts, lane.at = found[0] + 1, found[1], at
+            if lane.cut is not cut:
+                lane.cut = cut
+                touched.append(lane)
+        self._lane = lane
+        return len(offsets)
+
+    def _open_row(self, rows: ColumnRows, place: Partition, at: int) -> _Lane | None:
+        """Opens the lane of a row; None if the row has to be read otherwise."""
+        offset, key = rows.offsets[at], rows.keys[at]
+        progress = self._find_progress(place, offset)
+        if progress is None:
+            return None
+        if offset >= progress.next_known:
+            opened = self._open_known(place, place, offset, progress, _match_known_row(offset))
+        else:
+            value = None if rows.is_null(at) else rows.block[rows.bounds[at] : rows.bounds[at + 1]]
+            proven = self._scanner.prober.match_row_form(place[0], key, value)
+            if proven is None:
+                return None
+            form, key_form, outlined = proven
+            proof = NO_KEY if key_form is None else key_form.proof
+            match = _match_value(form, outlined[0], outlined[1], offset, proof)
+            opened = self._open_new(place, place, offset, progress, outlined, match)
+            if opened is not None:
+                opened.match_key = _match_key(key_form)
+        if opened is not None:
+            self._lanes[place] = opened
+        return opened
+
+    def _find_lane(self, batch: LineBatch, block: bytes, start: int, end: int, at: int) -> _Lane | None:
+        if batch.topic:
+            head = b""
+        else:
+            offset = block.find(OFFSET, start, end)
+            if offset < 0:
+                return None
+            head = block[start : offset + len(OFFSET)]
+        return self._lanes.get(head) or self._open(batch, head, block[start:end], at)
+
+    def _end(self, lane: _Lane) -> None:
+        lane.note()
+        self._lanes.pop(lane.head, None)
+        if self._lane is lane:
+            self._lane = None
+
+    def _open(self, batch: LineBatch, head: bytes, line: bytes, at: int) -> _Lane | None:
+        """Opens the lane of a line; None if the line has to be read otherwise."""
+        opened = self._open_values(batch, line, at) if batch.topic else self._open_lines(head, line)
+        if opened is not None:
+            self.note(opened.place)  # lines of another beginning may be of the same partition
+            self._lanes[head] = opened
+        return opened
+
+    def _open_lines(self, head: bytes, line: bytes) -> _Lane | None:
+        for form in self._forms.find_by_head(head):
+            found = form.find_offset(line)
+            if found is None:
+                continue
+            offset, start = found
+            place = (form.topic, form.partition)
+            progress = self._find_progress(place, offset)
+            if progress is None:
+                return None
+            if offset >= progress.next_known:
+                return self._open_known(head, place, offset, progress, _match_known_line(form))
+            outlined = form.match_outline(line, start)
+            if outlined is None or form.value is None:
+                continue
+            match = _match_line(form, outlined[0], outlined[1])
+            return self._open_new(head, place, offset, progress, outlined, match)
+        return None
+
+    def _open_values(self, batch: LineBatch, line: bytes, at: int) -> _Lane | None:
+        place = (batch.topic, batch.partition)
+        offset = batch.first + batch.number - 1 + at
+        progress = self._find_progress(place, offset)
+        if progress is None:
+            return None
+        if offset >= progress.next_known:
+            return self._open_known(b"", place, offset, progress, _match_known_value(offset))
+        proven = self._scanner.prober.match_value_form(batch.topic, line)
+        if proven is None:
+            return None
+        form, outlined = proven
+        match = _match_value(form, outlined[0], outlined[1], offset)
+        return self._open_new(b"", place, offset, progress, outlined, match)
+
+    def _find_progress(self, place: Partition, offset: int) -> PartitionPlace | None:
+        """Finds the progress of a partition that goes on with an offset, with all that was proven noted."""
+        self.note(place)
+        progress = self._places.get(place)
+        return progress if progress is not None and offset == progress.highest + 1 else None
+
+    def _open_new(
+        self,
+        head: bytes | Partition,
+        place: Partition,
+        offset: int,
+        progress: PartitionPlace,
+        outlined: tuple[Outline, str, Texts],
+        match: MatchLine,
+    ) -> _Lane | None:
+        outline, shape, texts = outlined
+        run = self._scanner.find_open_run(*place, outline.table)
+        if run is None or progress.last is None or not run.goes_on(shape, outline.layout, texts):
+            return None
+        return _Lane(head, place, match, progress, run, offset, offset, progress.next_known, run.texts)
+
+    def _open_known(
+        self,
+        head: bytes | Partition,
+        place: Partition,
+        offset: int,
+        progress: PartitionPlace,
+        match: MatchLine,
+    ) -> _Lane | None:
+        behind = bisect_right(progress.firsts, offset)
+        if not behind or progress.lasts[behind - 1] < offset:
+            return None
+        edge = self._edges.find_edge(*place, offset)
+        limit = progress.lasts[behind - 1] + 1 if edge is None else min(progress.lasts[behind - 1] + 1, edge)
+        if offset >= limit:
+            return None
+        return _Lane(head, place, match, progress, None, offset, offset, limit, None)
+
+
+def _goes_back(lane: _Lane, texts: Texts | None) -> bool:
+    # texts of one layout have one type, which the type of `Texts` cannot express
+    return lane.texts is not None and texts < lane.texts  # type: ignore[operator]
+
+
+def _match_line(form: LineForm, outline: Outline, shape: str) -> MatchLine:
+    """Makes the function that matches lines of a form with payloads of one table and shape."""
+    head_size, start_size, ending_size = len(form.head), len(form.start), len(form.ending)
+    match_opening, beginning, ending = form.match_opening, form.start, form.ending
+    match_first, take_texts = outline.match_quoted, outline.texts
+    outlines = [] if form.value is None else form.value.outlines
+    match_end = _match_end(QUOTED_SOURCE, outlines, outline, shape, form.proof)
+
+    # what other functions do, too, is written out here: calls are most of what a line costs
+    def match(block: bytes, start: int, end: int) -> Matched | None:
+        opening = match_opening(block, start + head_size)
+        if opening is None:
+            return None
+        row = opening.end()
+        if not block.startswith(beginning, row):
+            return None
+        row += start_size
+        end -= ending_size
+        at = block.find(QUOTED_SOURCE, row, end)
+        if at < 0 or not block.startswith(ending, end):
+            return None
+        found = match_first(block, at, end)
+        if found is not None:
+            texts = take_texts(found)
+        else:
+            other = match_end(block, row, end)
+            if other is None:
+                return None
+            at, texts = other
+        return (int(opening[1]), texts) if is_string_content(block[row:at]) else None
+
+    return match
+
+
+_MatchEnd = Callable[[bytes, int, int], tuple[int, Texts] | None]
+
+
+def _match_end(
+    source: bytes, outlines: Sequence[Outline], first: Outline, shape: str, proof: bytes
+) -> _MatchEnd:
+    """Makes the function that matches the end of a payload, from its last source block on.
+
+    It returns where the block begins, and the texts of the position. Its outline has the table, layout and
+    shape of the `first` one. No pattern matches a second source block inside of an end, so that the first
+    block that one matches is the last one.
+    """
+    is_quoted = source == QUOTED_SOURCE
+    table, layout = first.table, first.layout
+
+    def match(block: bytes, row: int, end: int) -> tuple[int, Texts] | None:
+        at = block.find(source, row, end)
+        last = block.rfind(source, row, end)
+        for begin in (at, last) if at < last else (at,) if at >= 0 else ():
+            for known in outlines:
+                found = known.match_quoted(block, begin, end) if is_quoted else known.match(block, begin, end)
+                if found is not None:
+                    is_same = known.layout is layout and known.table == table
+                    return (
+                        (begin, known.texts(found)) if is_same and known.shapes.get(proof) == shape else None
+                    )
+        return None
+
+    return match
+
+
+def _match_value(
+    form: ProbeForm, outline: Outline, shape: str, offset: int, proof: bytes = UNKNOWN_KEY
+) -> MatchLine:
+    """Makes the function that matches values of a form; the first one has the offset, each later the next.
+
+    `proof` is that of their keys.
+    """
+    prefix, size = form.prefix, form.size
+    match_first, take_texts = outline.match, outline.texts
+    match_end = _match_end(SOURCE, form.outlines, outline, shape, proof)
+    offsets = count(offset)
+
+    def match(block: bytes, start: int, end: int) -> Matched | None:
+        if not block.startswith(prefix, start):
+            return None
+        at = block.find(SOURCE, start + size, end)
+        found = None if at < 0 else match_first(block, at, end)
+        if found is not None:
+            return next(offsets), take_texts(found)
+        other = match_end(block, start + size, end)
+        return None if other is None else (next(offsets), other[1])
+
+    return match
+
+
+def _match_known_line(form: LineForm) -> MatchLine:
+    """Makes the function that matches lines of a form, whatever their payloads are."""
+    head_size, start_size, ending_size = len(form.head), len(form.start), len(form.ending)
+    match_opening, beginning, ending = form.match_opening, form.start, form.ending
+
+    def match(block: bytes, start: int, end: int) -> Matched | None:
+        opening = match_opening(block, start + head_size)
+        if opening is None or not block.startswith(beginning, opening.end()):
+            return None
+        rest = opening.end() + start_size
+        end -= ending_size
+        if end < rest or not block.startswith(ending, end) or not is_json_text(block[rest:end]):
+            return None
+        return int(opening[1]), None
+
+    return match
+
+
+def _match_known_value(offset: int) -> MatchLine:
+    """Makes the function that matches values that are not blank, from an offset on."""
+    offsets = count(offset)
+
+    def match(block: bytes, start: int, end: int) -> Matched | None:
+        return None if block[start:end].isspace() or start == end else (next(offsets), None)
+
+    return match
+
+
+def _match_known_row(offset: int) -> MatchLine:
+    """Makes the function that matches rows, whatever their values are, from an offset on."""
+    offsets = count(offset)
+    return lambda block, start, end: (next(offsets), None)
+
+
+def _match_key(form: ProbeForm | None) -> Callable[[bytes | None], bool]:
+    """Makes the function that matches keys of a form; None stands for null keys."""
+    if form is None or form.behind is None:
+        return lambda key: key is None
+    prefix, size, match_behind = form.prefix, form.size, form.behind.match
+
+    def match(key: bytes | None) -> bool:
+        return key is not None and key.startswith(prefix) and match_behind(key, size) is not None
+
+    return match
+
+
+def _match_row(
+    lane: _Lane, block: bytes, start: int, end: int, key: bytes | None, offset: int
+) -> Matched | None:
+    if not lane.next == offset < lane.limit:
+        return None
+    if lane.match_key is not None and not lane.match_key(key):
+        return None
+    return lane.match(block, start, end)
+
+
+def _cut_line(batch: LineBatch, lines: BlockLines, at: int) -> LastRecord:
+    return (batch.parse, batch.number + at, lines[at])
+
+
+def _cut_row(rows: ColumnRows, at: int) -> LastRecord:
+    return (Record, *rows[at])

@@ -1,0 +1,148 @@
+"""Lines and rows of a block are proven where they stand, and cut out only when they are needed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as arrow
+import pyarrow.parquet as parquet
+import pytest
+
+from schemaman.debezium.records import Record
+from schemaman.ingest.block_lines import BlockLines
+from schemaman.ingest.chunks import KnownOffsets, build_reading, read_chunks
+from schemaman.ingest.column_rows import ColumnRows
+from schemaman.ingest.line_batches import RowBatch
+from schemaman.io import files
+from schemaman.store.edge_hashes import EdgeHashes, collect_edges
+from schemaman.store.log import CoveredRange
+from tests.ingest.test_line_forms import orders, repeat, require_same
+from tests.support.checkout import PROOF
+from tests.support.damage import Mutator
+from tests.support.damaged_lines import format_line
+from tests.support.recordings import registry
+
+RUN = "postgres/shop-json"
+
+
+def test_lines_of_a_block() -> None:
+    block = b"rest\none\n\nthree\r\nnext"
+    lines = BlockLines(block, 5, 16)
+    found = [b"one", b"", b"three\r"]
+    assert list(lines) == found
+    assert [lines[i] for i in (0, 1, 2, -1)] == [*found, found[-1]]
+    assert list(lines[1:]) == found[1:]
+    assert list(lines[1:][:1]) == found[1:2]
+    assert list(lines[3:]) == []
+
+
+def move(record: Record, table: int, partition: int, offset: int) -> Record:
+    """The record in another table and partition."""
+    key, value = (
+        None if part is None else part.replace(b"orders", b"orders_%d" % table)
+        for part in (record.key, record.value)
+    )
+    return replace(
+        record, topic=f"shop.{table}", partition=partition, offset=offset, key=key, value=value, headers=()
+    )
+
+
+def alternate(tables: int, partitions: int, records: int) -> Iterator[Record]:
+    """Records of all tables and partitions in turn, of two schemas each."""
+    first, second = orders()[0], orders()[-1]
+    for offset in range(records):
+        for table in range(tables):
+            for partition in range(partitions):
+                yield move(first if offset < records // 2 else second, table, partition, offset)
+
+
+def test_tables_and_partitions_in_turn(tmp_path: Path) -> None:
+    path = tmp_path / "records.jsonl"
+    found = list(alternate(3, 2, 40))
+    path.write_bytes(b"".join(format_line(r) + b"\n" for r in found))
+    assert require_same(path, RUN, size=100) == len(found)
+
+
+def test_what_stands_between_proven_lines(tmp_path: Path) -> None:
+    """A blank line, a line of another topic, a gap, a spaced line, and a last line without an end."""
+    path = tmp_path / "records.jsonl"
+    lines = [format_line(r) for r in repeat(orders()[:1], 60)]
+    lines[30:30] = [b"", b"  ", b"{", format_line(move(orders()[0], 1, 0, 0))]
+    lines[45] = format_line(repeat(orders()[:1], 60)[41], spaced=True)
+    del lines[50]
+    path.write_bytes(b"\n".join(lines))
+    assert require_same(path, RUN, size=25) == 60
+
+
+def write_rows(path: Path, records: Sequence[Record]) -> None:
+    columns = {
+        "topic": [r.topic for r in records],
+        "partition": [r.partition for r in records],
+        "offset": [r.offset for r in records],
+        "timestamp": arrow.array([r.timestamp_ms for r in records], arrow.timestamp("ms")),
+        "key": arrow.array([r.key for r in records], arrow.binary()),
+        "value": arrow.array([r.value for r in records], arrow.binary()),
+    }
+    parquet.write_table(arrow.table(columns), path, row_group_size=300)
+
+
+def test_rows_of_tables_and_partitions_in_turn(tmp_path: Path) -> None:
+    path = tmp_path / "records.parquet"
+    found = list(alternate(3, 2, 40))
+    write_rows(path, found)
+    assert require_same(path, RUN, size=100) == len(found)
+
+
+def test_rows_that_are_otherwise_than_they_look(tmp_path: Path) -> None:
+    path = tmp_path / "records.parquet"
+    for seed in range(20 if PROOF else 1):
+        mutator = Mutator(random.Random(seed), registry(RUN))
+        records: list[Record] = []
+        for record in repeat(orders(), 60 if PROOF else 2):
+            kind = mutator.chance.random()
+            plain = replace(record, headers=())
+            if kind < 0.1:
+                plain = replace(mutator.damaged(plain)[1], headers=(), is_key_known=True)
+            elif kind < 0.15:
+                plain = replace(plain, value=None)
+            elif kind < 0.2:
+                plain = replace(plain, key=None)
+            records.append(plain)
+        write_rows(path, records)
+        assert require_same(path, RUN, size=len(records) // 2) == len(records)
+
+
+def test_values_stay_in_their_column(tmp_path: Path) -> None:
+    path = tmp_path / "records.parquet"
+    found = [replace(r, headers=()) for r in repeat(orders()[:2], 3)]
+    found[3] = replace(found[3], value=None, key=None)
+    write_rows(path, found)
+    (batch,) = files.read_batches(files.find_file(str(path)))
+    assert isinstance(batch, RowBatch)
+    assert isinstance(batch.rows, ColumnRows)
+    assert [Record(*row) for row in batch.rows] == found
+    assert [Record(*row) for row in batch.rows[2:][:3]] == found[2:5]
+    assert [Record(*row) for row in batch.rows[::2]] == found[::2]
+
+
+@pytest.mark.parametrize("is_parquet", [False, True])
+def test_known_records_are_not_parsed_but_edges_are(tmp_path: Path, is_parquet: bool) -> None:
+    """Each of 100 known records is passed by its bytes, except at the edges, whose hashes are compared."""
+    path = tmp_path / ("records.parquet" if is_parquet else "records.jsonl")
+    found = [replace(r, headers=()) for r in repeat(orders()[:1], 100)]
+    if is_parquet:
+        write_rows(path, found)
+    else:
+        path.write_bytes(b"".join(format_line(r) + b"\n" for r in found))
+    place = (found[0].topic, 0)
+    edge = CoveredRange("s", *place, 0, 99, "", "", (), (), ((50, "f" * 16),))
+    known = KnownOffsets({place: ((0, 99),)}, collect_edges([edge]))
+    file = files.find_file(str(path))
+    ((_, part),) = read_chunks(files.read_batches(file), known, build_reading(registry(RUN)))
+    assert "50: differs from the known record" in str(part.refusal)
+    known = KnownOffsets({place: ((0, 99),)}, EdgeHashes())
+    ((_, part),) = read_chunks(files.read_batches(file), known, build_reading(registry(RUN)))
+    assert (part.read, part.stretches) == (100, ())
