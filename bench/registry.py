@@ -8,25 +8,23 @@ request: how many a second, the CPU microseconds of the server, and these as a m
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import re
 import subprocess
 import sys
 import tempfile
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import schemaman as sm
 from bench.processes import read_cpu
-from schemaman.store.subjects import SubjectName
-from schemaman.subjects.copies import CopiedVersion, RegistryCopy
-from schemaman.subjects.requests import SchemaRequest
+from schemaman.store.sql.store import SqlStore
+from schemaman.store.subject_hashes import compute_fingerprint, compute_guid
+from schemaman.store.subjects import RegisteredSchema, SchemaContent, SubjectName, SubjectVersion
 
 _CONNECTIONS = 8
 _FLOOR = "empty request"
@@ -36,6 +34,7 @@ _SECONDS = 3.0
 _VERSIONS = 10
 _SMALL = 1_000
 _LARGE = 100_000
+_SUBJECTS_A_STEP = 1_000
 
 Request = Callable[[int], bytes]
 
@@ -46,28 +45,22 @@ def make_schema(subject: int, version: int) -> str:
     return f'{{"type":"record","name":"R{subject}","namespace":"v{version}","fields":[{fields}]}}'
 
 
-def make_request(subject: int, version: int) -> SchemaRequest:
-    """What a copy has of a version; by its guid, its text is in Java's form already."""
-    text = make_schema(subject, version)
-    return SchemaRequest(text, guid=str(uuid.UUID(bytes=hashlib.md5(text.encode()).digest())))
-
-
 def fill(store: str, subjects: int) -> float:
-    """Fill a new store; return versions per second."""
-    versions = tuple(
-        CopiedVersion(
-            SubjectName(".", f"s{subject:06}"),
-            version,
-            (subject - 1) * _VERSIONS + version,
-            make_request(subject, version),
-        )
-        for subject in range(1, subjects + 1)
-        for version in range(1, _VERSIONS + 1)
-    )
-    registry = sm.open_schema_registry(store, create=True)
+    """Fill a new store by direct inserts, a step at a time; return versions per second."""
     began = time.perf_counter()
-    registry.restore(RegistryCopy(versions))
-    return len(versions) / (time.perf_counter() - began)
+    with SqlStore.open(store, create=True) as opened, opened.writing_subjects() as rows:
+        for first in range(1, subjects + 1, _SUBJECTS_A_STEP):
+            step = range(first, min(first + _SUBJECTS_A_STEP, subjects + 1))
+            schemas, versions = [], []
+            for subject, version in product(step, range(1, _VERSIONS + 1)):
+                id, text = (subject - 1) * _VERSIONS + version, make_schema(subject, version)
+                content = SchemaContent("AVRO", text, sent=text)
+                schema = RegisteredSchema(".", id, compute_guid(content), content)
+                schemas.append((schema, compute_fingerprint(content)))
+                versions.append(SubjectVersion(SubjectName(".", f"s{subject:06}"), version, id, 0))
+            rows.add_copied(schemas, versions)
+        rows.set_largest_id(".", subjects * _VERSIONS)
+    return subjects * _VERSIONS / (time.perf_counter() - began)
 
 
 @contextmanager
@@ -160,6 +153,9 @@ def list_reads(subjects: int) -> dict[str, Request]:
         "page of 100 subjects": lambda number: build(
             "GET", f"/subjects?offset={choose(number)[0] - 1}&limit=100"
         ),
+        "page of 20 schemas": lambda number: build(
+            "GET", f"/schemas?offset={(choose(number)[0] - 1) * _VERSIONS}&limit=20"
+        ),
     }
 
 
@@ -170,7 +166,7 @@ def register(number: int) -> bytes:
 
 def measure_size(store: str, size: int) -> dict[str, Speed]:
     """Measure a store with so many subjects, and print its figures."""
-    print(f"{size} subjects with {_VERSIONS} versions, imported at {fill(store, size):,.0f} a second")
+    print(f"{size} subjects with {_VERSIONS} versions, filled at {fill(store, size):,.0f} a second")
     found: dict[str, Speed] = {}
     with serving(store) as (url, pid):
         for name, request in (list_reads(size) | {"registration": register}).items():

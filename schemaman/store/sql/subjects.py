@@ -22,6 +22,7 @@ from sqlalchemy import (
     update,
 )
 
+from schemaman.store.sql.subject_order import KeptOrder
 from schemaman.store.sql.subject_tables import REFERENCE, SCHEMA, SCHEMA_ID, SETTINGS, SUBJECT, VERSION
 from schemaman.store.sql.tables import make_damaged_error
 from schemaman.store.subject_names import parse_subject
@@ -78,10 +79,16 @@ _SETTINGS_OF_SCOPES = select(SETTINGS).where(SETTINGS.c.scope.in_(bindparam("wan
 
 
 class SqlSubjectRows:
-    """The rows of one transaction; `now_ms` is the clock of the store."""
+    """The rows of one transaction; `now_ms` is the clock of the store.
 
-    def __init__(self, connection: Connection, now_ms: Callable[[], int]) -> None:
+    `order` keeps the order of subjects; a transaction that writes has none.
+    """
+
+    def __init__(
+        self, connection: Connection, now_ms: Callable[[], int], order: KeptOrder | None = None
+    ) -> None:
         self._connection = connection
+        self._order = order
         self.now_ms = now_ms
 
     def find_schema(self, context: str, id: int) -> RegisteredSchema | None:
@@ -151,6 +158,9 @@ class SqlSubjectRows:
 
     def list_subjects(self, wanted: SubjectFilter) -> tuple[SubjectName, ...]:
         """List subjects by context and name."""
+        order = None if self._order is None else self._order.find(self._connection, wanted)
+        if order is not None:
+            return order.list_subjects(wanted)
         c = SUBJECT.c
         query = select(c.context, c.name).where(*_choose(wanted, c.context, c.name))
         if wanted.deleted_only:
@@ -166,6 +176,13 @@ class SqlSubjectRows:
         """List versions with their schemas by subject and number; offset and limit count versions."""
         c = VERSION.c
         query = select(VERSION).where(*_choose(wanted, c.context, c.subject))
+        order = None if self._order is None else self._order.find(self._connection, wanted)
+        if order is not None:
+            moved = order.move_start(wanted, latest_only)
+            if moved is None:
+                return ()
+            start, wanted = moved
+            query = query.where(tuple_(c.context, c.subject) >= (start.context, start.name))
         if not wanted.deleted:
             query = query.where(~c.is_deleted)
         if latest_only:
