@@ -1,8 +1,9 @@
-"""Registrations and reads of the schema registry: `python -m bench.registry [SUBJECTS …]`.
+"""Registrations and reads of the schema registry: `python -m bench.registry [SUBJECTS … | URL]`.
 
 The server is `schemaman serve` with a store in SQLite; each acknowledged registration is durable. Requests
 come over eight connections that stay open. The empty request, `GET /`, shows what HTTP itself costs. For each
 request: how many a second, the CPU microseconds of the server, and these as a multiple of the empty request.
+With the URL of an empty registry of another vendor, both answer the same requests in turn.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from itertools import product
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import httpx2
+
 from bench.processes import read_cpu
 from schemaman.store.sql.store import SqlStore
 from schemaman.store.subject_hashes import compute_fingerprint, compute_guid
@@ -35,6 +38,9 @@ _VERSIONS = 10
 _SMALL = 1_000
 _LARGE = 100_000
 _SUBJECTS_A_STEP = 1_000
+_COMPARED = 100
+"""How many subjects are registered at each of two servers before they are compared."""
+_COMPARABLE = ("registration", "schema by any id", "latest version", "look-up by content")
 
 Request = Callable[[int], bytes]
 
@@ -80,7 +86,8 @@ def serving(store: str) -> Iterator[tuple[str, int]]:
 def build(method: str, path: str, body: object = None) -> bytes:
     """A request of HTTP/1.1 as bytes."""
     data = b"" if body is None else json.dumps(body).encode()
-    head = f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(data)}\r\n\r\n"
+    kind = "Content-Type: application/json\r\n" if data else ""
+    head = f"{method} {path} HTTP/1.1\r\nHost: x\r\n{kind}Content-Length: {len(data)}\r\n\r\n"
     return head.encode() + data
 
 
@@ -127,15 +134,15 @@ def measure(url: str, pid: int, request: Request, seconds: float = _SECONDS) -> 
     return Speed(answers / took, 1e6 * (read_cpu([pid]) - before) / answers)
 
 
-def list_reads(subjects: int) -> dict[str, Request]:
+def list_reads(subjects: int, versions: int = _VERSIONS) -> dict[str, Request]:
     """Requests that read, each time another schema of all."""
 
     def choose(number: int) -> tuple[int, int]:
-        return number * 7919 % subjects + 1, number % _VERSIONS + 1
+        return number * 7919 % subjects + 1, number % versions + 1
 
     def by_id(number: int, words: str = "") -> bytes:
         subject, version = choose(number)
-        return build("GET", f"/schemas/ids/{(subject - 1) * _VERSIONS + version}{words}")
+        return build("GET", f"/schemas/ids/{(subject - 1) * versions + version}{words}")
 
     def look_up(number: int) -> bytes:
         subject, version = choose(number)
@@ -154,7 +161,7 @@ def list_reads(subjects: int) -> dict[str, Request]:
             "GET", f"/subjects?offset={choose(number)[0] - 1}&limit=100"
         ),
         "page of 20 schemas": lambda number: build(
-            "GET", f"/schemas?offset={(choose(number)[0] - 1) * _VERSIONS}&limit=20"
+            "GET", f"/schemas?offset={(choose(number)[0] - 1) * versions}&limit=20"
         ),
     }
 
@@ -176,8 +183,37 @@ def measure_size(store: str, size: int) -> dict[str, Speed]:
     return found
 
 
+def count_rate(url: str, request: Request) -> float:
+    """Answers per second; a second before is not counted."""
+    parts = urlsplit(url)
+    place = parts.hostname or "", parts.port or 0
+    asyncio.run(_ask(*place, request, 1.0))
+    answers, took = asyncio.run(_ask(*place, lambda number: request(number + _SKIPPED), _SECONDS))
+    return answers / took
+
+
+def compare_with(other: str) -> None:
+    """Print how many answers a second this server and another one give, and how many times as many."""
+    requests = {"registration": register} | list_reads(_COMPARED, 1)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        serving(f"sqlite:///{Path(folder) / 'schemaman.db'}") as (url, _),
+    ):
+        for each in (url, other):
+            with httpx2.Client(base_url=each, timeout=60) as client:
+                for subject in range(1, _COMPARED + 1):
+                    body = {"schema": make_schema(subject, 1)}
+                    client.post(f"/subjects/s{subject:06}/versions", json=body).raise_for_status()
+        for name in _COMPARABLE:
+            mine, theirs = (count_rate(each, requests[name]) for each in (url, other))
+            print(f"  {name:24} {mine:8,.0f} /s {theirs:8,.1f} /s {mine / theirs:7.1f}", flush=True)
+
+
 def main() -> None:
     """Print the figures for few and for many subjects, and how much more many ones cost."""
+    if len(sys.argv) == 2 and "://" in sys.argv[1]:
+        compare_with(sys.argv[1])
+        return
     sizes = [int(word) for word in sys.argv[1:]] or [_SMALL, _LARGE]
     with tempfile.TemporaryDirectory() as folder:
         found = [measure_size(f"sqlite:///{Path(folder) / f'{size}.db'}", size) for size in sizes]

@@ -24,7 +24,7 @@ from sqlalchemy import (
 
 from schemaman.store.sql.subject_order import KeptOrder
 from schemaman.store.sql.subject_tables import REFERENCE, SCHEMA, SCHEMA_ID, SETTINGS, SUBJECT, VERSION
-from schemaman.store.sql.tables import make_damaged_error
+from schemaman.store.sql.tables import BATCH, make_damaged_error
 from schemaman.store.subject_names import parse_subject
 from schemaman.store.subjects import (
     QuarantinedVersion,
@@ -44,6 +44,10 @@ _UNLIMITED = 1 << 62
 # The queries of each request: building them costs more than running them.
 _SCHEMA_OF_ID = select(SCHEMA).where(
     SCHEMA.c.context == bindparam("here"), SCHEMA.c.id == bindparam("wanted")
+)
+# One context at a time: SQLite reads the whole table for a list of pairs.
+_SCHEMAS_OF_IDS = select(SCHEMA).where(
+    SCHEMA.c.context == bindparam("here"), SCHEMA.c.id.in_(bindparam("wanted", expanding=True))
 )
 # A fingerprint is of hexadecimal digits; that of a further id of one content goes on with an x.
 _IDS_OF_CONTENT = (
@@ -182,7 +186,12 @@ class SqlSubjectRows:
             if moved is None:
                 return ()
             start, wanted = moved
-            query = query.where(tuple_(c.context, c.subject) >= (start.context, start.name))
+            # A pair beside an equal context would make SQLite read the whole context.
+            query = query.where(
+                tuple_(c.context, c.subject) >= (start.context, start.name)
+                if wanted.context is None
+                else c.subject >= start.name
+            )
         if not wanted.deleted:
             query = query.where(~c.is_deleted)
         if latest_only:
@@ -288,12 +297,15 @@ class SqlSubjectRows:
         self._connection.execute(delete(SETTINGS).where(SETTINGS.c.context == context))
 
     def _find_schemas(self, keys: set[tuple[str, int]]) -> dict[tuple[str, int], RegisteredSchema]:
-        ordered = sorted(keys)
+        by_context: dict[str, list[int]] = {}
+        for context, id in sorted(keys):
+            by_context.setdefault(context, []).append(id)
         found: dict[tuple[str, int], RegisteredSchema] = {}
-        for first in range(0, len(ordered), 300):
-            chosen = tuple_(SCHEMA.c.context, SCHEMA.c.id).in_(ordered[first : first + 300])
-            for row in self._connection.execute(select(SCHEMA).where(chosen)):
-                found[row.context, row.id] = read_schema(row)
+        for context, ids in by_context.items():
+            for first in range(0, len(ids), BATCH):
+                wanted = {"here": context, "wanted": ids[first : first + BATCH]}
+                for row in self._connection.execute(_SCHEMAS_OF_IDS, wanted):
+                    found[row.context, row.id] = read_schema(row)
         return found
 
     def _count(self, subject: SubjectName, live: int, total: int) -> None:
